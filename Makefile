@@ -1,0 +1,118 @@
+# Everything a contributor or CI runs. `make` alone prints what there is.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+# CI must build exactly what the lock file says.
+LOCKED := $(if $(CI),--locked)
+PYTHON ?= python3
+# Arguments of `make run` and `make bench`.
+ARGS ?=
+# Seconds that `make fuzz` spends on each target.
+FUZZ_SECONDS ?= 60
+
+VENV_PYTHON := .venv/bin/python
+
+step = @printf '\n==> %s\n' '$(1)'
+skip = printf '\n*** SKIPPED: %s\n' '$(1)'
+
+.PHONY: help run test bench fuzz fuzz-short fmt clean venv
+.PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
+.PHONY: test-workspace test-portable
+
+help: ## print this list
+	@awk -F '## ' '/^[a-z-]+:/ { split($$1, name, ":") } \
+	  /^[a-z -]+[:a-z -]*## / { printf "  make %-12s %s\n", name[1], $$2 }' Makefile
+
+run: ## build and run the demo: a generated stream through the paper's two queries
+	cargo run --release $(LOCKED) -p tersecades-cli -- demo $(ARGS)
+
+test: check-format check-lints check-docs check-tidy check-dependencies venv test-workspace \
+  test-portable check-tables fuzz-short ## everything that CI runs
+	@printf '\nAll steps passed.\n'
+
+check-format:
+	$(call step,format)
+	cargo fmt --all --check
+
+check-lints:
+	$(call step,lints)
+	cargo clippy --workspace --all-targets $(LOCKED) -- -D warnings
+
+# After the lints: both read the same metadata of the dependencies.
+check-docs:
+	$(call step,documentation builds without warnings)
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet $(LOCKED)
+
+check-tidy:
+	$(call step,style)
+	cargo xtask tidy
+
+check-dependencies:
+	$(call step,dependencies: licences and bans and sources)
+	@if cargo deny --version >/dev/null 2>&1; then \
+	  cargo deny check bans licenses sources; \
+	else \
+	  $(call skip,cargo-deny is not installed (cargo install cargo-deny)); \
+	fi
+
+test-workspace:
+	$(call step,tests: units and suites and documentation examples)
+	@python="$${TERSECADES_PYTHON:-}"; \
+	if [ -z "$$python" ] && [ -x $(VENV_PYTHON) ]; then python="$$PWD/$(VENV_PYTHON)"; fi; \
+	if [ -n "$$python" ]; then export TERSECADES_PYTHON="$$python"; fi; \
+	cargo test --workspace $(LOCKED)
+
+# What CPUs without AVX2 run; every other CPU would never execute it otherwise.
+test-portable:
+	$(call step,tests on the portable kernels)
+	TERSECADES_KERNELS=portable cargo test -p tersecades-columnar --tests $(LOCKED)
+
+# After the tests, which build what the generator needs.
+check-tables:
+	$(call step,generated tables in the documentation)
+	cargo xtask docs --check
+
+venv: ## Python with the independent engine that answers are compared with, in .venv
+	$(call step,Python environment of the comparison)
+	@if [ -n "$${TERSECADES_PYTHON:-}" ]; then \
+	  echo "TERSECADES_PYTHON=$$TERSECADES_PYTHON"; \
+	elif [ .venv/installed -nt tests/requirements.txt ]; then \
+	  echo '.venv is up to date'; \
+	elif rm -rf .venv && $(PYTHON) -m venv .venv && $(VENV_PYTHON) -m pip install --quiet \
+	    --disable-pip-version-check --only-binary :all: -r tests/requirements.txt; then \
+	  touch .venv/installed; \
+	else \
+	  rm -rf .venv; \
+	  $(call skip,no Python environment: answers are not compared with another engine); \
+	fi
+
+bench: ## run the benchmarks (ARGS=...)
+	cargo run --release $(LOCKED) --manifest-path bench/Cargo.toml -- $(ARGS)
+
+fuzz: ## fuzz each target for FUZZ_SECONDS
+	$(call step,fuzz targets: $(FUZZ_SECONDS) s each)
+	@if [ ! -f fuzz/Cargo.toml ]; then \
+	  $(call skip,there are no fuzz targets); \
+	elif ! cargo +nightly fuzz --version >/dev/null 2>&1; then \
+	  $(call skip,fuzzing needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz)); \
+	else \
+	  for target in $$(cargo +nightly fuzz list); do \
+	    echo "-- $$target"; \
+	    cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) \
+	      -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1; \
+	  done; \
+	fi
+
+fuzz-short: ## the short form that `make test` runs
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
+
+fmt: ## format the sources and regenerate the tables
+	cargo fmt --all
+	cargo xtask docs
+
+clean: ## remove everything that was built
+	cargo clean
+	rm -rf .venv fuzz/target

@@ -1,0 +1,126 @@
+//! Benchmarks: `tersecades-bench [NAME…] [--rows N] [--data FILE] [-o FILE.jsonl]`.
+//!
+//! Without a name every bench of [`BENCHES`] runs; `micro` runs those that need no data file.
+//! Each prints ratios taken in one run, because times alone say more about the machine.
+
+mod chunks;
+mod costs;
+mod data;
+mod encode;
+mod layout;
+mod levels;
+mod limits;
+mod measure;
+mod report;
+mod search;
+mod sum;
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use report::Report;
+use tersecades_columnar::Result;
+
+/// What the command line says.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    names: Vec<String>,
+    /// Rows of the large arrays; by default as many as fill a gibibyte.
+    rows: Option<usize>,
+    /// An Arrow IPC file of Pingmesh rows.
+    data: Option<PathBuf>,
+    output: Option<PathBuf>,
+    /// Timed repetitions of what reads a gibibyte.
+    repetitions: usize,
+}
+
+impl Options {
+    /// The asked number of rows, or `rows`.
+    fn scaled(&self, rows: usize) -> usize {
+        self.rows.unwrap_or(rows)
+    }
+}
+
+/// A bench: its name, whether it is part of `micro`, and what it runs.
+type Bench = (&'static str, bool, fn(&Options, &mut Report) -> Result<()>);
+
+/// Every bench, in the order they run.
+const BENCHES: &[Bench] = &[
+    ("limits", true, limits::run),
+    ("search", true, search::run),
+    ("sum", true, sum::run),
+    ("encode", true, encode::run),
+    ("kernels", true, levels::run),
+    ("costs", true, costs::run),
+    ("layout", false, layout::run),
+];
+
+const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
+                     [--data FILE.arrow] [-o FILE.jsonl]";
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
+    let mut options = Options {
+        names: Vec::new(),
+        rows: None,
+        data: None,
+        output: None,
+        repetitions: 11,
+    };
+    while let Some(argument) = arguments.next() {
+        let mut value = || {
+            let value = arguments.next();
+            value.ok_or_else(|| format!("{argument} needs a value"))
+        };
+        let number = |text: String| {
+            let number = text.replace('_', "").parse::<usize>();
+            number.map_err(|_| format!("{text} is not a number"))
+        };
+        match argument.as_str() {
+            "--rows" => options.rows = Some(number(value()?)?),
+            "--repetitions" => options.repetitions = number(value()?)?.max(1),
+            "--data" => options.data = Some(value()?.into()),
+            "-o" => options.output = Some(value()?.into()),
+            name if name == "micro" || BENCHES.iter().any(|bench| bench.0 == name) => {
+                options.names.push(argument);
+            }
+            other => return Err(format!("unknown argument {other}")),
+        }
+    }
+    Ok(options)
+}
+
+fn wanted(options: &Options, bench: &Bench) -> bool {
+    let named = |name: &String| name == bench.0 || (name == "micro" && bench.1);
+    options.names.is_empty() || options.names.iter().any(named)
+}
+
+fn main() -> ExitCode {
+    let options = match parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("{message}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut report = Report::default();
+    for bench in BENCHES.iter().filter(|bench| wanted(&options, bench)) {
+        report.begin(bench.0);
+        if let Err(error) = (bench.2)(&options, &mut report) {
+            eprintln!("{}: {error}", bench.0);
+            return ExitCode::FAILURE;
+        }
+    }
+    let Some(path) = &options.output else {
+        return ExitCode::SUCCESS;
+    };
+    let written = File::create(path).and_then(|file| report.write_json(&mut BufWriter::new(file)));
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", path.display());
+            ExitCode::FAILURE
+        }
+    }
+}

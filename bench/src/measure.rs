@@ -1,0 +1,49 @@
+//! Timing of things that are to be compared: they take turns, and medians are kept.
+//!
+//! A machine that is shared gets faster and slower by the second. Running `A B A B …` puts both
+//! sides through the same weather, so their ratio holds even where the times do not.
+
+use std::time::Instant;
+
+/// What several repetitions of one thing took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    /// The median.
+    pub(crate) median_s: f64,
+}
+
+impl Timing {
+    /// `amount` per second, at the median.
+    pub(crate) fn rate(&self, amount: f64) -> f64 {
+        amount / self.median_s
+    }
+
+    /// Nanoseconds for each of `count`, at the median.
+    pub(crate) fn ns_each(&self, count: f64) -> f64 {
+        self.median_s * 1e9 / count
+    }
+}
+
+/// Runs every case once to warm up, then `repetitions` times in turn.
+pub(crate) fn interleave<const N: usize>(
+    repetitions: usize,
+    mut cases: [&mut dyn FnMut(); N],
+) -> [Timing; N] {
+    let mut seconds: [Vec<f64>; N] = std::array::from_fn(|_| Vec::with_capacity(repetitions));
+    cases.iter_mut().for_each(|case| case());
+    for _ in 0..repetitions {
+        for (case, seconds) in cases.iter_mut().zip(&mut seconds) {
+            let start = Instant::now();
+            case();
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+    }
+    seconds.map(summarise)
+}
+
+fn summarise(mut seconds: Vec<f64>) -> Timing {
+    seconds.sort_unstable_by(f64::total_cmp);
+    Timing {
+        median_s: seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN),
+    }
+}

@@ -1,0 +1,173 @@
+//! Searching encoded values for a constant, against a bare loop over as many plain bytes.
+//!
+//! The loop is the best that any layout with one byte a value can do without an index: it reads
+//! each byte once and writes the bitmap. Both sides reuse one small output.
+
+use std::hint::black_box;
+
+use tersecades_columnar::Result;
+use tersecades_columnar::batch::BATCH_ROWS;
+use tersecades_columnar::block::{BLOCK_ROWS, block_count, block_rows};
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::{Work, compare_decoded};
+use tersecades_columnar::kernels::kernels;
+use tersecades_columnar::predicate::{Comparison, Predicate};
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::values::Values;
+
+use crate::Options;
+use crate::chunks::{GAP, dense_values, encode, encoded, gapped_values};
+use crate::data::{slices, timestamps};
+use crate::limits::read;
+use crate::measure::interleave;
+use crate::report::{Bar, Report};
+
+/// Prints search from memory and from cache.
+///
+/// # Errors
+/// What the encoder says.
+pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    from_memory(options, report)?;
+    from_cache(report)
+}
+
+fn from_memory(options: &Options, report: &mut Report) -> Result<()> {
+    let rows = options.scaled(1 << 30).next_multiple_of(BATCH_ROWS);
+    // Plain bytes lie as the chunks do, one allocation per batch, so pages favour neither side.
+    let batch: Vec<u8> = (0..BATCH_ROWS).map(|row| (row * 37 % 251) as u8).collect();
+    let bytes = vec![batch; rows / BATCH_ROWS];
+    let dense = encoded(dense_values(), rows)?;
+    let gapped = encoded(gapped_values(), rows)?;
+    let sorted_values = timestamps(16 * BATCH_ROWS, 0, 3);
+    let sorted = encoded(sorted_values, rows)?;
+    let words = vec![1u64; rows / 8];
+    let (everywhere, absent) = (equal(100)?, equal(10 * GAP + GAP / 2)?);
+    let present = equal(crate::data::START_MS + 5_000)?;
+    let mut search = Search::default();
+    let (mut second, mut third) = (Search::default(), Search::default());
+    let [limit, plain, full, skipping, known] = interleave(
+        options.repetitions,
+        [
+            &mut || read(&words, 1),
+            &mut || scan_bytes(&bytes),
+            &mut || search.all(&dense, &everywhere),
+            &mut || second.all(&gapped, &absent),
+            &mut || third.all(&sorted, &present),
+        ],
+    );
+    let billions = |timing: &crate::measure::Timing| timing.rate(rows as f64) / 1e9;
+    report.add("read bandwidth", billions(&limit), "GB/s");
+    report.add("byte loop", billions(&plain), "G rows/s");
+    report.add("direct, nothing skippable", billions(&full), "G rows/s");
+    report.add("direct, value absent from blocks", billions(&skipping), "G rows/s");
+    report.add("direct, sorted, value in one chunk", billions(&known), "G rows/s");
+    let ratio = |ours: &crate::measure::Timing| plain.median_s / ours.median_s;
+    report.judge("nothing skippable / byte loop", ratio(&full), "x", Bar::AtLeast(0.8));
+    report.judge("blocks skippable / byte loop", ratio(&skipping), "x", Bar::AtLeast(13.0));
+    report.judge("sorted / byte loop", ratio(&known), "x", Bar::AtLeast(13.0));
+    Ok(())
+}
+
+/// A search whose output is reused.
+#[derive(Default)]
+struct Search {
+    within: Selection,
+    out: Selection,
+    work: Work,
+}
+
+impl Search {
+    fn all(&mut self, chunks: &[Chunk], predicate: &Predicate) {
+        for chunk in chunks {
+            self.within.set_all(chunk.rows());
+            chunk.compare(predicate, &self.within, &mut self.out, &mut self.work);
+            black_box(&self.out);
+        }
+    }
+}
+
+fn equal(value: i64) -> Result<Predicate> {
+    let data_type = arrow_schema::DataType::Int64;
+    Predicate::compare(&data_type, Comparison::Equal, &value.into())
+}
+
+/// The bare loop: a bit per byte.
+fn scan_bytes(batches: &[Vec<u8>]) {
+    let mut words = [0u64; BATCH_ROWS / 64];
+    for bytes in batches {
+        (kernels().u8.range_mask_flat)(bytes, 100, 0, &mut words);
+        black_box(&words);
+    }
+}
+
+fn scan_plain(values: &[u64], key: u64) {
+    let mut words = [0u64; BATCH_ROWS / 64];
+    (kernels().u64.range_mask_flat)(values, key, 0, &mut words);
+    black_box(&words);
+}
+
+/// Decodes block by block, then compares with the vector kernel.
+fn decode_and_scan(chunk: &Chunk, values: &mut Values, value: i64) {
+    let key = value.cast_unsigned() ^ chunk.physical().flip();
+    let mut words = [0u64; BLOCK_ROWS / 64];
+    for block in 0..block_count(chunk.rows()) {
+        values.reset(chunk.physical());
+        chunk.codec().decode(chunk, block_rows(block, chunk.rows()), values);
+        (kernels().u64.range_mask_flat)(&values.keys, key, 0, &mut words);
+        black_box(&words);
+    }
+}
+
+fn from_cache(report: &mut Report) -> Result<()> {
+    const PASSES: usize = 50;
+    let arrays = slices(dense_values(), BATCH_ROWS);
+    let Some(array) = arrays.first() else {
+        return Ok(());
+    };
+    let chunk = encode(array, "base_delta")?;
+    let predicate = equal(100)?;
+    let all = Selection::all(chunk.rows());
+    let plain: Vec<u64> = dense_values()[..BATCH_ROWS].iter().map(|v| v.cast_unsigned()).collect();
+    let (mut out, mut work) = (Selection::default(), Work::default());
+    let (mut default_out, mut default_work) = (Selection::default(), Work::default());
+    let mut values = Values::default();
+    let [direct, decoded, default, wide] = interleave(
+        41,
+        [
+            &mut || {
+                for _ in 0..PASSES {
+                    chunk.compare(&predicate, &all, &mut out, &mut work);
+                    black_box(&out);
+                }
+            },
+            &mut || {
+                for _ in 0..PASSES {
+                    decode_and_scan(&chunk, &mut values, 100);
+                }
+            },
+            &mut || {
+                let (out, work) = (&mut default_out, &mut default_work);
+                compare_decoded(chunk.codec(), &chunk, &predicate, &all, out, work);
+                black_box(out);
+            },
+            &mut || {
+                for _ in 0..PASSES {
+                    scan_plain(&plain, 100);
+                }
+            },
+        ],
+    );
+    let values_read = (PASSES * BATCH_ROWS) as f64;
+    let direct_rate = direct.rate(values_read) / 1e9;
+    let decoded_rate = decoded.rate(values_read) / 1e9;
+    let default_rate = default.rate(BATCH_ROWS as f64) / 1e9;
+    let plain_rate = wide.rate(values_read) / 1e9;
+    report.add("in cache: direct", direct_rate, "G rows/s");
+    report.add("in cache: decode, then compare", decoded_rate, "G rows/s");
+    report.add("in cache: the waist's default", default_rate, "G rows/s");
+    report.add("in cache: compare plain i64", plain_rate, "G rows/s");
+    let ratio = direct_rate / decoded_rate;
+    report.judge("direct / decode-then-compare", ratio, "x", Bar::AtLeast(8.0));
+    report.add("direct / plain i64", direct_rate / plain_rate, "x");
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! The border with Arrow: array buffers as lanes, without copying.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_schema::{DataType, TimeUnit};
+use bytemuck::cast_slice;
+
+use crate::input::Lanes;
+
+fn values<T: ArrowPrimitiveType>(array: &dyn Array) -> &[T::Native] {
+    array.as_primitive::<T>().values()
+}
+
+/// The values of `array` as lanes; `None` for booleans (bits in Arrow) and dictionaries, which
+/// the encoder converts.
+pub fn lanes(array: &dyn Array) -> Option<Lanes<'_>> {
+    let lanes = match array.data_type() {
+        DataType::Int8 => Lanes::U8(cast_slice(values::<Int8Type>(array))),
+        DataType::UInt8 => Lanes::U8(values::<UInt8Type>(array)),
+        DataType::Int16 => Lanes::U16(cast_slice(values::<Int16Type>(array))),
+        DataType::UInt16 => Lanes::U16(values::<UInt16Type>(array)),
+        DataType::Int32 => Lanes::U32(cast_slice(values::<Int32Type>(array))),
+        DataType::Date32 => Lanes::U32(cast_slice(values::<Date32Type>(array))),
+        DataType::UInt32 => Lanes::U32(values::<UInt32Type>(array)),
+        DataType::Float32 => Lanes::U32(cast_slice(values::<Float32Type>(array))),
+        DataType::Int64 => Lanes::U64(cast_slice(values::<Int64Type>(array))),
+        DataType::UInt64 => Lanes::U64(values::<UInt64Type>(array)),
+        DataType::Float64 => Lanes::U64(cast_slice(values::<Float64Type>(array))),
+        DataType::Timestamp(unit, _) => Lanes::U64(cast_slice(match unit {
+            TimeUnit::Second => values::<TimestampSecondType>(array),
+            TimeUnit::Millisecond => values::<TimestampMillisecondType>(array),
+            TimeUnit::Microsecond => values::<TimestampMicrosecondType>(array),
+            TimeUnit::Nanosecond => values::<TimestampNanosecondType>(array),
+        })),
+        DataType::Decimal128(..) => Lanes::Wide(values::<Decimal128Type>(array)),
+        DataType::Utf8 => {
+            let array = array.as_string::<i32>();
+            Lanes::Text {
+                offsets: array.value_offsets(),
+                bytes: array.value_data(),
+            }
+        }
+        DataType::Binary => {
+            let array = array.as_binary::<i32>();
+            Lanes::Text {
+                offsets: array.value_offsets(),
+                bytes: array.value_data(),
+            }
+        }
+        _ => return None,
+    };
+    Some(lanes)
+}
+
+/// Bytes of the values of `array`, validity and unused buffer parts not counted.
+pub fn array_bytes(array: &dyn Array) -> usize {
+    match lanes(array) {
+        Some(Lanes::U8(lanes)) => size_of_val(lanes),
+        Some(Lanes::U16(lanes)) => size_of_val(lanes),
+        Some(Lanes::U32(lanes)) => size_of_val(lanes),
+        Some(Lanes::U64(lanes)) => size_of_val(lanes),
+        Some(Lanes::Wide(lanes)) => size_of_val(lanes),
+        Some(Lanes::Text { offsets, .. }) => {
+            let text = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
+            size_of_val(offsets) + text as usize
+        }
+        Some(Lanes::Codes { .. }) | None => array.get_buffer_memory_size(),
+    }
+}

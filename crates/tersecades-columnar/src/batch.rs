@@ -1,0 +1,201 @@
+//! A batch: one chunk per column and the number of rows.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Schema, SchemaRef};
+
+use crate::chunk::{CHUNK_ROWS_MAX, Chunk};
+use crate::codec::Work;
+use crate::encoder::ColumnEncoder;
+use crate::error::{Error, Result};
+use crate::selection::Selection;
+use crate::types::logical_type;
+
+/// Rows of a batch unless the user says otherwise: 64 blocks.
+pub const BATCH_ROWS: usize = 65_536;
+
+/// Encoded columns of equal length.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    schema: SchemaRef,
+    rows: usize,
+    columns: Vec<Chunk>,
+}
+
+impl Batch {
+    /// A batch without rows, to be filled.
+    pub fn empty(schema: SchemaRef) -> Self {
+        let columns = schema.fields().iter().map(|_| Chunk::default()).collect();
+        Batch {
+            schema,
+            rows: 0,
+            columns,
+        }
+    }
+
+    /// A batch of columns that are already encoded.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when lengths or types differ from the schema's.
+    pub fn new(schema: SchemaRef, columns: Vec<Chunk>) -> Result<Self> {
+        let rows = columns.first().map_or(0, Chunk::rows);
+        if columns.len() != schema.fields().len() {
+            return Err(Error::schema("a batch needs one column for each field"));
+        }
+        for (field, column) in schema.fields().iter().zip(&columns) {
+            if column.rows() != rows || column.data_type() != field.data_type() {
+                return Err(
+                    Error::schema("a column differs from its field in type or length")
+                        .column(field.name().as_str()),
+                );
+            }
+        }
+        Ok(Batch {
+            schema,
+            rows,
+            columns,
+        })
+    }
+
+    /// Names and logical types.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns, in schema order.
+    pub fn columns(&self) -> &[Chunk] {
+        &self.columns
+    }
+
+    /// The column at `index`.
+    pub fn column(&self, index: usize) -> &Chunk {
+        &self.columns[index]
+    }
+
+    /// Encoded bytes of all columns, shared dictionaries not counted.
+    pub fn byte_size(&self) -> usize {
+        self.columns.iter().map(Chunk::byte_size).sum()
+    }
+
+    /// The selected rows as Arrow; text comes as dictionary arrays.
+    ///
+    /// # Errors
+    /// `Corrupt` when text is not UTF-8.
+    pub fn to_arrow(&self, within: &Selection, work: &mut Work) -> Result<RecordBatch> {
+        let mut fields = Vec::with_capacity(self.columns.len());
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for (field, column) in self.schema.fields().iter().zip(&self.columns) {
+            let array = column.to_arrow(within, work)?;
+            let nullable = field.is_nullable();
+            fields.push(Field::new(
+                field.name(),
+                array.data_type().clone(),
+                nullable,
+            ));
+            arrays.push(array);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(within.count()));
+        let schema = Arc::new(Schema::new(fields));
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+}
+
+/// Encodes arriving record batches, column by column.
+pub struct BatchEncoder {
+    schema: SchemaRef,
+    columns: Vec<ColumnEncoder>,
+}
+
+impl BatchEncoder {
+    /// An encoder for record batches of `schema`.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming the column, for types without a physical shape.
+    pub fn new(schema: &Schema) -> Result<Self> {
+        let mut fields = Vec::with_capacity(schema.fields().len());
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            let encoder = ColumnEncoder::new(field.data_type());
+            columns.push(encoder.map_err(|error| error.column(field.name().as_str()))?);
+            let logical = logical_type(field.data_type());
+            fields.push(Field::new(field.name(), logical, field.is_nullable()));
+        }
+        Ok(BatchEncoder {
+            schema: Arc::new(Schema::new(fields)),
+            columns,
+        })
+    }
+
+    /// Names and logical types of the encoded batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The encoder of each column.
+    pub fn columns_mut(&mut self) -> &mut [ColumnEncoder] {
+        &mut self.columns
+    }
+
+    /// Encodes `source` into a new batch.
+    ///
+    /// # Errors
+    /// As [`BatchEncoder::encode`].
+    pub fn encode_new(&mut self, source: &RecordBatch) -> Result<Batch> {
+        let mut batch = Batch::empty(Arc::clone(&self.schema));
+        self.encode(source, &mut batch)?;
+        Ok(batch)
+    }
+
+    /// Encodes `source` into `out`, whose memory is reused.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when columns differ, `LimitExceeded` above 16 Mi rows.
+    pub fn encode(&mut self, source: &RecordBatch, out: &mut Batch) -> Result<()> {
+        if source.num_columns() != self.columns.len() {
+            return Err(Error::schema(
+                "a record batch has other columns than the stream",
+            ));
+        }
+        if source.num_rows() > CHUNK_ROWS_MAX {
+            return Err(Error::limit("a batch holds at most 16 Mi rows").hint("slice it"));
+        }
+        out.rows = source.num_rows();
+        let columns = self
+            .columns
+            .iter_mut()
+            .zip(source.columns())
+            .zip(&mut out.columns);
+        for (index, ((encoder, array), chunk)) in columns.enumerate() {
+            encoder
+                .encode(array, chunk)
+                .map_err(|error| error.column(self.schema.field(index).name().as_str()))?;
+        }
+        Ok(())
+    }
+
+    /// Encodes columns that do not come from Arrow: `fill` is called with each column's index,
+    /// encoder and chunk.
+    ///
+    /// # Errors
+    /// What `fill` returns; `SchemaMismatch` when it fills columns of different lengths.
+    pub fn encode_with(
+        &mut self,
+        out: &mut Batch,
+        mut fill: impl FnMut(usize, &mut ColumnEncoder, &mut Chunk) -> Result<()>,
+    ) -> Result<()> {
+        for (index, (encoder, chunk)) in self.columns.iter_mut().zip(&mut out.columns).enumerate() {
+            fill(index, encoder, chunk)?;
+        }
+        out.rows = out.columns.first().map_or(0, Chunk::rows);
+        match out.columns.iter().all(|column| column.rows() == out.rows) {
+            true => Ok(()),
+            false => Err(Error::schema("columns of one batch differ in length")),
+        }
+    }
+}

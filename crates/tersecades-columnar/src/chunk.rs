@@ -1,0 +1,349 @@
+//! The encoded values of one column of one batch: the unit of codec choice and statistics.
+//!
+//! The methods here are the waist as operators see it. Each does what no codec should repeat:
+//! answers from statistics where they suffice, keeps nulls out, then hands the rest to the codec.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+use bytemuck::Pod;
+
+use crate::aligned::AlignedBytes;
+use crate::bitmap::Bitmap;
+use crate::choose::Candidates;
+use crate::codec::{Codec, Codes, EncodeWork, Work};
+use crate::dictionary::Dictionary;
+use crate::error::Result;
+use crate::fold::{Asked, Fold};
+use crate::input::Input;
+use crate::predicate::{Coverage, Predicate};
+use crate::registry;
+use crate::selection::{Selection, Shape};
+use crate::stats::Stats;
+use crate::types::Physical;
+use crate::values::Values;
+
+/// Most sections of any codec.
+pub const SECTIONS_MAX: usize = 8;
+
+/// Most rows of one chunk.
+pub const CHUNK_ROWS_MAX: usize = 1 << 24;
+
+/// Where a codec keeps what it encoded.
+#[derive(Clone, Default)]
+pub struct Body {
+    /// All sections, each starting on a cache line.
+    pub(crate) bytes: AlignedBytes,
+    /// Start and length in bytes of each section.
+    pub(crate) sections: [(usize, usize); SECTIONS_MAX],
+    /// An Arrow array kept as it came.
+    pub(crate) array: Option<ArrayRef>,
+    /// Encoded codes, for codecs that compose.
+    pub(crate) inner: Option<Box<Chunk>>,
+    /// The table behind the codes.
+    pub(crate) dictionary: Option<Arc<Dictionary>>,
+}
+
+impl Body {
+    /// Forgets the content, keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.sections = Default::default();
+        self.array = None;
+        self.dictionary = None;
+    }
+
+    /// Adds section `index` of `count` zeroed items and hands it out.
+    pub(crate) fn add_section<T: Pod>(&mut self, index: usize, count: usize) -> &mut [T] {
+        let length = count * size_of::<T>();
+        let start = self.bytes.grow(length);
+        self.sections[index] = (start, length);
+        bytemuck::cast_slice_mut(&mut self.bytes.bytes_mut()[start..start + length])
+    }
+
+    /// Section `index` as items; a length that is no multiple of the item is cut.
+    pub(crate) fn section<T: Pod>(&self, index: usize) -> &[T] {
+        let (start, length) = self.sections[index];
+        let length = length - length % size_of::<T>();
+        bytemuck::cast_slice(&self.bytes.bytes()[start..start + length])
+    }
+}
+
+/// Encoded values of one column, with their statistics.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, Int64Array};
+/// use tersecades_columnar::{codec::Work, encoder::ColumnEncoder, predicate::*, selection::Selection};
+/// let array: ArrayRef = Arc::new(Int64Array::from_iter_values(1_000_000..1_005_000));
+/// let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+/// let chunk = encoder.encode_new(&array).unwrap();
+/// assert!(chunk.byte_size() < 5_000 * 2);
+/// let late = Predicate::compare(chunk.data_type(), Comparison::GreaterOrEqual, &1_004_000.into()).unwrap();
+/// let (mut found, mut work) = (Selection::default(), Work::default());
+/// chunk.compare(&late, &Selection::all(5_000), &mut found, &mut work);
+/// assert_eq!(found.count(), 1_000);
+/// ```
+#[derive(Clone)]
+pub struct Chunk {
+    pub(crate) data_type: DataType,
+    pub(crate) physical: Physical,
+    pub(crate) rows: usize,
+    pub(crate) nulls: usize,
+    pub(crate) validity: Bitmap,
+    pub(crate) stats: Stats,
+    pub(crate) codec: &'static dyn Codec,
+    pub(crate) body: Body,
+    pub(crate) candidates: Candidates,
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Chunk {
+            data_type: DataType::Int64,
+            physical: Physical::Integer {
+                bytes: 8,
+                signed: true,
+            },
+            rows: 0,
+            nulls: 0,
+            validity: Bitmap::default(),
+            stats: Stats::default(),
+            codec: registry::fallback(),
+            body: Body::default(),
+            candidates: Candidates::default(),
+        }
+    }
+}
+
+impl Chunk {
+    /// Becomes `input` under `codec`, which must accept it; memory is reused.
+    ///
+    /// # Errors
+    /// What [`Codec::encode`] says.
+    pub fn encode(
+        &mut self,
+        codec: &'static dyn Codec,
+        input: &Input<'_>,
+        work: &mut EncodeWork,
+    ) -> Result<()> {
+        debug_assert!(codec.accepts(input));
+        self.data_type.clone_from(input.data_type);
+        self.physical = input.physical;
+        self.rows = input.rows();
+        self.codec = codec;
+        self.stats = Stats::default();
+        self.candidates = Candidates::default();
+        self.body.clear();
+        match input.validity {
+            Some(validity) => {
+                self.nulls = self.rows - validity.count();
+                self.validity.copy_words(validity.words(), self.rows);
+            }
+            None => self.nulls = 0,
+        }
+        if self.nulls == 0 {
+            self.validity.clear();
+        }
+        codec.encode(input, self, work)?;
+        if !self.stats.known {
+            self.stats = Stats::of(input);
+        }
+        Ok(())
+    }
+
+    /// Logical type.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Physical shape.
+    pub fn physical(&self) -> Physical {
+        self.physical
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of nulls.
+    pub fn nulls(&self) -> usize {
+        self.nulls
+    }
+
+    /// Which rows are not null; empty when all are.
+    pub fn validity(&self) -> &Bitmap {
+        &self.validity
+    }
+
+    /// Smallest and largest value.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// The codec in use.
+    pub fn codec(&self) -> &'static dyn Codec {
+        self.codec
+    }
+
+    /// What the chooser weighed.
+    pub fn candidates(&self) -> &Candidates {
+        &self.candidates
+    }
+
+    /// The codec's name, with the codec of its codes where it composes (`dictionary(plain)`).
+    pub fn codec_label(&self) -> String {
+        match (&self.body.inner, self.codec.codes(self)) {
+            (Some(inner), Some(_)) => format!("{}({})", self.codec.name(), inner.codec_label()),
+            _ => self.codec.name().to_owned(),
+        }
+    }
+
+    /// Bytes needed to get the values back, validity included, the shared dictionary not.
+    pub fn byte_size(&self) -> usize {
+        let sections: usize = self.body.sections.iter().map(|(_, length)| length).sum();
+        let array = self.body.array.as_ref();
+        let array = array.map_or(0, |array| crate::arrow::array_bytes(array.as_ref()));
+        let inner = match self.codec.codes(self) {
+            Some(codes) => codes.codes.byte_size(),
+            None => 0,
+        };
+        sections + array + inner + size_of_val(self.validity.words())
+    }
+
+    /// The dictionary behind text codes.
+    pub fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        self.body.dictionary.as_ref()
+    }
+
+    /// Selects the rows of `within` where the value is not null and passes `predicate`.
+    ///
+    /// # Cost
+    /// Nothing per value when statistics decide; else what the codec takes.
+    pub fn compare(
+        &self,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        let coverage = match self.stats.known {
+            true if self.nulls < self.rows => predicate.coverage(self.stats.min, self.stats.max),
+            true => Coverage::None,
+            false => Coverage::Some,
+        };
+        match coverage {
+            Coverage::None => {
+                work.tally.skipped += self.rows as u64;
+                out.set_none(self.rows);
+                return;
+            }
+            Coverage::All => {
+                work.tally.skipped += self.rows as u64;
+                out.copy_from(within);
+            }
+            Coverage::Some if within.shape() == Shape::None => out.set_none(self.rows),
+            Coverage::Some => self.codec.compare(self, predicate, within, out, work),
+        }
+        if self.nulls > 0 {
+            out.retain_words(self.validity.words());
+        }
+    }
+
+    /// Folds the values of `within` that are not null into `out`.
+    pub fn fold(&self, asked: Asked, within: &Selection, out: &mut Fold, work: &mut Work) {
+        if self.nulls == 0 {
+            return self.fold_valid(asked, within, out, work);
+        }
+        let mut valid = std::mem::take(&mut work.selection);
+        valid.copy_from(within);
+        valid.retain_words(self.validity.words());
+        self.fold_valid(asked, &valid, out, work);
+        work.selection = valid;
+    }
+
+    fn fold_valid(&self, asked: Asked, within: &Selection, out: &mut Fold, work: &mut Work) {
+        if within.shape() == Shape::None {
+            return;
+        }
+        let whole = within.shape() == Shape::All;
+        if !asked.sum && !asked.squares && (!asked.ends || (whole && self.stats.known)) {
+            let count = within.count();
+            work.tally.skipped += count as u64;
+            out.count += count as u64;
+            if asked.ends && count > 0 {
+                out.add_end(i128::from(self.stats.min));
+                out.add_end(i128::from(self.stats.max));
+            }
+            return;
+        }
+        self.codec.fold(self, asked, within, out, work);
+    }
+
+    /// Appends the values of the rows of `within`, nulls marked, to a reset `out`.
+    pub fn gather(&self, within: &Selection, out: &mut Values, work: &mut Work) {
+        out.reset(self.physical);
+        match within.shape() {
+            Shape::None => {}
+            Shape::All => self.codec.decode(self, 0..self.rows, out),
+            Shape::Rows => self.codec.gather(self, within.list(), out, work),
+            Shape::Bits => {
+                let mut list = std::mem::take(&mut work.list);
+                list.clear();
+                (crate::kernels::kernels().bitmap.to_rows)(within.words(), 0, &mut list);
+                self.codec.gather(self, &list, out, work);
+                work.list = list;
+            }
+        }
+        work.tally.gathered += out.len() as u64;
+        if self.nulls > 0 {
+            self.gather_validity(within, out);
+        }
+    }
+
+    fn gather_validity(&self, within: &Selection, out: &mut Values) {
+        if within.shape() == Shape::All {
+            out.validity.copy_words(self.validity.words(), self.rows);
+            return;
+        }
+        out.validity.fill(out.len(), true);
+        let mut index = 0;
+        within.for_each(|row| {
+            out.validity.set(index, self.validity.get(row));
+            index += 1;
+        });
+    }
+
+    /// The chunk as codes and table, if that is how it lies.
+    pub fn codes(&self) -> Option<Codes<'_>> {
+        self.codec.codes(self)
+    }
+
+    /// An Arrow array of the selected rows; zero-copy where the codec kept one.
+    ///
+    /// # Errors
+    /// `Corrupt` when text is not UTF-8.
+    pub fn to_arrow(&self, within: &Selection, work: &mut Work) -> Result<ArrayRef> {
+        if let (Some(array), Shape::All) = (&self.body.array, within.shape()) {
+            return Ok(Arc::clone(array));
+        }
+        let mut values = Values::default();
+        self.gather(within, &mut values, work);
+        values.to_array(&self.data_type)
+    }
+}
+
+impl std::fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chunk")
+            .field("data_type", &self.data_type)
+            .field("rows", &self.rows)
+            .field("nulls", &self.nulls)
+            .field("codec", &self.codec.name())
+            .field("bytes", &self.byte_size())
+            .finish()
+    }
+}

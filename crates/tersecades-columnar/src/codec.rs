@@ -1,0 +1,311 @@
+//! The narrow waist: what a codec must give, and what it may do better than decoding.
+//!
+//! A codec must name itself, accept types, `estimate`, `encode`, `validate` and `decode`. Every
+//! other primitive has a default here that decodes and computes, which is also the oracle its
+//! overrides are tested against. Operators call the primitives through [`Chunk`] and never name a
+//! codec; [`Tally`] counts which way each value went.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
+use crate::chunk::Chunk;
+use crate::dictionary::Dictionary;
+use crate::error::Result;
+use crate::fold::{Asked, Fold};
+use crate::input::Input;
+use crate::kernels::kernels;
+use crate::predicate::Predicate;
+use crate::selection::{Selection, Shape};
+use crate::types::{Physical, float_key};
+use crate::values::{Values, float_of_bits};
+
+/// How many values each way of answering took; the "ran encoded" figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Values answered for by statistics, bases or runs without being looked at.
+    pub skipped: u64,
+    /// Values computed on in encoded form.
+    pub direct: u64,
+    /// Values decoded because no encoded form of the primitive exists.
+    pub decoded: u64,
+    /// Values fetched because the answer needed them.
+    pub gathered: u64,
+}
+
+impl Tally {
+    /// Adds another tally.
+    pub fn merge(&mut self, other: Tally) {
+        self.skipped += other.skipped;
+        self.direct += other.direct;
+        self.decoded += other.decoded;
+        self.gathered += other.gathered;
+    }
+}
+
+/// Reused memory and counters that every primitive gets.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// What happened.
+    pub tally: Tally,
+    /// Decoded values of a block.
+    pub(crate) values: Values,
+    /// Row list.
+    pub(crate) list: Vec<u32>,
+    /// A selection narrowed by validity.
+    pub(crate) selection: Selection,
+    /// Bytes, one or two a block.
+    pub(crate) marks: Vec<u8>,
+}
+
+/// Reused memory of encoders.
+#[derive(Debug, Default)]
+pub struct EncodeWork {
+    pub(crate) patch_starts: Vec<u32>,
+    pub(crate) patch_rows: Vec<u16>,
+    pub(crate) patch_keys: Vec<u64>,
+    pub(crate) keys: Vec<u64>,
+    pub(crate) ends: Vec<u32>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) shorts: Vec<u16>,
+}
+
+/// Codes of a chunk's values and the table behind them.
+#[derive(Debug, Clone, Copy)]
+pub struct Codes<'a> {
+    /// The codes, themselves an encoded chunk of unsigned integers.
+    pub codes: &'a Chunk,
+    /// The table.
+    pub dictionary: &'a std::sync::Arc<Dictionary>,
+}
+
+/// One way to encode a column's values, and to work on them encoded.
+///
+/// Selections handed to primitives never contain a null row; the caller ([`Chunk`]) has removed
+/// them, and removes them from `compare`'s result.
+pub trait Codec: Debug + Send + Sync {
+    /// The number that names the codec in encoded bytes, for ever.
+    fn id(&self) -> u8;
+
+    /// The name users see.
+    fn name(&self) -> &'static str;
+
+    /// One line for docs and `inspect`: layout and source.
+    fn summary(&self) -> &'static str;
+
+    /// Whether the codec can encode `input` at all.
+    fn accepts(&self, input: &Input<'_>) -> bool;
+
+    /// Expected bytes per row, judged from the rows of `windows`.
+    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64;
+
+    /// Encodes `input` into `out`, whose memory is reused.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when the input is larger than the codec's layout can address.
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()>;
+
+    /// Checks everything the primitives rely on, for chunks that come from outside.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the block, for bytes that no `encode` could have produced.
+    fn validate(&self, chunk: &Chunk) -> Result<()>;
+
+    /// Appends the values of `rows` to `out`.
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values);
+
+    /// Selects the rows of `within` that pass `predicate`.
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        compare_decoded(self.decoder(), chunk, predicate, within, out, work);
+    }
+
+    /// Folds the values of `within` into `out`.
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        fold_decoded(self.decoder(), chunk, asked, within, out, work);
+    }
+
+    /// Appends the values of the listed rows, ascending, to `out`.
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        gather_decoded(self.decoder(), chunk, rows, out, work);
+    }
+
+    /// The chunk as codes and table, if that is how it lies.
+    fn codes<'a>(&self, _chunk: &'a Chunk) -> Option<Codes<'a>> {
+        None
+    }
+
+    /// This codec, as the defaults of the primitives need it.
+    fn decoder(&self) -> &dyn Codec;
+}
+
+/// The default of [`Codec::compare`]: decode block by block, then test.
+pub fn compare_decoded(
+    codec: &dyn Codec,
+    chunk: &Chunk,
+    predicate: &Predicate,
+    within: &Selection,
+    out: &mut Selection,
+    work: &mut Work,
+) {
+    let mut values = std::mem::take(&mut work.values);
+    let rows = chunk.rows();
+    if within.shape() == Shape::Rows {
+        values.reset(chunk.physical());
+        codec.gather(chunk, within.list(), &mut values, work);
+        let list = out.set_rows(rows);
+        let kept = within.list().iter().enumerate();
+        list.extend(
+            kept.filter(|(i, _)| matches(predicate, &values, *i))
+                .map(|(_, row)| *row),
+        );
+        work.values = values;
+        return;
+    }
+    let words = out.set_bits(rows);
+    for block in 0..block_count(rows) {
+        values.reset(chunk.physical());
+        codec.decode(chunk, block_rows(block, rows), &mut values);
+        work.tally.decoded += values.len() as u64;
+        let first = block * BLOCK_ROWS / WORD_ROWS;
+        for index in 0..values.len() {
+            let bit = u64::from(matches(predicate, &values, index));
+            words[first + index / WORD_ROWS] |= bit << (index % WORD_ROWS);
+        }
+    }
+    out.intersect(within);
+    work.values = values;
+}
+
+/// Whether decoded row `index` passes, null or not.
+fn matches(predicate: &Predicate, values: &Values, index: usize) -> bool {
+    match (values.physical, &values.dictionary) {
+        (Physical::Wide, _) => predicate.matches_wide(values.wide[index]),
+        (Physical::Text, Some(dictionary)) => {
+            predicate.matches_text(dictionary.read().get(values.keys[index] as u32))
+        }
+        (Physical::Float { bytes }, _) => {
+            predicate.matches_key(float_key(float_of_bits(values.keys[index], bytes)))
+        }
+        _ => predicate.matches_key(values.keys[index]),
+    }
+}
+
+/// The default of [`Codec::fold`]: decode block by block, then fold.
+pub fn fold_decoded(
+    codec: &dyn Codec,
+    chunk: &Chunk,
+    asked: Asked,
+    within: &Selection,
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    let mut values = std::mem::take(&mut work.values);
+    values.reset(chunk.physical());
+    if within.shape() == Shape::Rows {
+        codec.gather(chunk, within.list(), &mut values, work);
+        fold_values(&values, 0..values.len(), asked, out);
+    } else {
+        let rows = chunk.rows();
+        for block in 0..block_count(rows) {
+            let range = block_rows(block, rows);
+            let start = range.start;
+            values.reset(chunk.physical());
+            codec.decode(chunk, range, &mut values);
+            work.tally.decoded += values.len() as u64;
+            let chosen = (0..values.len()).filter(|index| within.contains(start + index));
+            fold_values(&values, chosen, asked, out);
+        }
+    }
+    work.values = values;
+}
+
+/// Folds the decoded values at `indices`.
+pub fn fold_values(
+    values: &Values,
+    indices: impl Iterator<Item = usize>,
+    asked: Asked,
+    out: &mut Fold,
+) {
+    let float = matches!(values.physical, Physical::Float { .. });
+    for index in indices {
+        out.count += 1;
+        if float {
+            let value = values.float(index);
+            if asked.sum {
+                out.float_sum.add(value);
+            }
+            if asked.squares {
+                out.spread.add(value);
+            }
+        } else if values.physical != Physical::Text {
+            let value = values.integer(index);
+            if asked.sum {
+                out.add_sum(value);
+            }
+            if asked.squares && values.physical != Physical::Wide {
+                out.squares.add_square(value);
+            }
+        }
+        if asked.ends {
+            out.add_end(values.ordered(index));
+        }
+    }
+}
+
+/// The default of [`Codec::gather`]: decode every touched block, keep the listed rows.
+pub fn gather_decoded(
+    codec: &dyn Codec,
+    chunk: &Chunk,
+    rows: &[u32],
+    out: &mut Values,
+    work: &mut Work,
+) {
+    let mut block_values = Values::default();
+    let mut rest = rows;
+    while let Some(first) = rest.first() {
+        let block = *first as usize / BLOCK_ROWS;
+        let range = block_rows(block, chunk.rows());
+        let inside = rest.partition_point(|row| (*row as usize) < range.end);
+        block_values.reset(chunk.physical());
+        codec.decode(chunk, range.clone(), &mut block_values);
+        work.tally.decoded += range.len() as u64;
+        for row in &rest[..inside] {
+            let index = *row as usize - range.start;
+            match chunk.physical() {
+                Physical::Wide => out.wide.push(block_values.wide[index]),
+                _ => out.keys.push(block_values.keys[index]),
+            }
+        }
+        out.dictionary = block_values.dictionary.take();
+        rest = &rest[inside..];
+    }
+}
+
+/// Writes into `words` which of `keys` pass the ranges of `predicate`.
+pub(crate) fn mask_keys(predicate: &Predicate, keys: &[u64], words: &mut [u64]) {
+    let Predicate::Keys(ranges) = predicate else {
+        return;
+    };
+    let mut part = [0u64; BLOCK_ROWS / WORD_ROWS];
+    let part = &mut part[..keys.len().div_ceil(WORD_ROWS)];
+    words[..part.len()].fill(0);
+    for range in ranges {
+        (kernels().u64.range_mask_flat)(keys, range.low, range.high - range.low, part);
+        (kernels().bitmap.or)(&mut words[..part.len()], part);
+    }
+}

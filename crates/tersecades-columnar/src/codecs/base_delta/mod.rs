@@ -1,0 +1,346 @@
+//! `base_delta`: a base for each 128 values and narrow deltas, the paper's encoding.
+//!
+//! ```text
+//! section 0: bases    u64, 8 a block       section 4: deltas, 1,024 x width a block, 64-aligned
+//! section 1: maxima   u64, 8 a block       sections 5-7: patches (see `patches`)
+//! section 2: widths   u8, bytes per delta (0, 1, 2, 4, 8), one a block
+//! section 3: offsets  u32, blocks + 1, in cache lines from the start of section 4
+//!
+//! key(i) = bases[i / 128] + deltas[i], unless i is patched
+//! ```
+//! A value outside `base ..= base + widest delta` is a patch and its delta is *saturated* (0 or all
+//! ones), so deltas keep the order of values and a comparison inside the range needs no patches.
+//! `bases` and `maxima` bound the values that are not patched. The hole of a null holds the base.
+//!
+//! Example: keys `1000, 1003, 1001, 999999` with one-byte deltas are base 1000, maximum 1003,
+//! deltas `0, 3, 1, 255` and the patch `(row 3, 999999)`.
+//!
+//! Source: TerseCades (ATC'18) §3.3, figures 4 and 5. Differences: bases apart from deltas, eight
+//! bases tested by one vector compare, patches at both ends, all widths, all comparisons.
+
+mod check;
+mod encode;
+mod scan;
+
+use std::ops::Range;
+
+use crate::aligned::CACHE_LINE_BYTES;
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::input::{Input, Lanes};
+use crate::kernels::{Narrow, kernels, prefetch};
+use crate::lane::with_lanes;
+use crate::patch::Patches;
+use crate::predicate::Predicate;
+use crate::selection::{Selection, Shape};
+use crate::types::Physical;
+use crate::values::Values;
+
+const BASES: usize = 0;
+const MAXIMA: usize = 1;
+const WIDTHS: usize = 2;
+const OFFSETS: usize = 3;
+const DELTAS: usize = 4;
+const PATCHES: usize = 5;
+
+/// Rows ahead of the one being gathered whose cache line is asked for.
+const PREFETCH_ROWS: usize = 24;
+
+/// A base for each 128 values and narrow deltas.
+#[derive(Debug)]
+pub struct BaseDelta;
+
+/// The sections of one chunk.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    rows: usize,
+    bases: &'a [u64],
+    maxima: &'a [u64],
+    widths: &'a [u8],
+    offsets: &'a [u32],
+    deltas: &'a [u8],
+    patches: Patches<'a>,
+}
+
+impl<'a> View<'a> {
+    fn of(chunk: &'a Chunk) -> Self {
+        View {
+            rows: chunk.rows,
+            bases: chunk.body.section(BASES),
+            maxima: chunk.body.section(MAXIMA),
+            widths: chunk.body.section(WIDTHS),
+            offsets: chunk.body.section(OFFSETS),
+            deltas: chunk.body.section(DELTAS),
+            patches: Patches::of(chunk, PATCHES),
+        }
+    }
+
+    fn block_bases(&self, block: usize) -> [u64; GROUPS] {
+        let mut bases = [0; GROUPS];
+        bases.copy_from_slice(&self.bases[block * GROUPS..(block + 1) * GROUPS]);
+        bases
+    }
+
+    fn block_len(&self, block: usize) -> usize {
+        block_rows(block, self.rows).len()
+    }
+
+    /// The deltas of a block whose width is the lane's.
+    fn block_deltas<D: bytemuck::Pod>(&self, block: usize) -> &'a [D] {
+        let start = self.offsets[block] as usize * CACHE_LINE_BYTES;
+        let bytes = self.block_len(block) * size_of::<D>();
+        bytemuck::cast_slice(&self.deltas[start..start + bytes])
+    }
+
+    /// The deltas of full blocks of one width.
+    fn delta_bytes(&self, blocks: Range<usize>) -> &'a [u8] {
+        let start = self.offsets[blocks.start] as usize * CACHE_LINE_BYTES;
+        &self.deltas[start..self.offsets[blocks.end] as usize * CACHE_LINE_BYTES]
+    }
+
+    /// Base plus delta of one row, whether or not a patch replaces it.
+    fn unpatched_key(&self, row: usize) -> u64 {
+        let (at, width) = self.delta_position(row);
+        let delta = match width {
+            0 => 0,
+            1 => u64::from(self.deltas[at]),
+            2 => read::<2>(self.deltas, at),
+            4 => read::<4>(self.deltas, at),
+            _ => read::<8>(self.deltas, at),
+        };
+        self.bases[row / GROUP_ROWS].wrapping_add(delta)
+    }
+
+    #[inline]
+    fn delta_position(&self, row: usize) -> (usize, u8) {
+        let block = row / BLOCK_ROWS;
+        let width = self.widths[block];
+        let start = self.offsets[block] as usize * CACHE_LINE_BYTES;
+        (start + (row % BLOCK_ROWS) * usize::from(width), width)
+    }
+
+    /// The key of one row.
+    #[inline]
+    fn key(&self, row: usize) -> u64 {
+        let (at, width) = self.delta_position(row);
+        let (delta, widest) = match width {
+            0 => (0, 0),
+            1 => (u64::from(self.deltas[at]), u64::from(u8::MAX)),
+            2 => (read::<2>(self.deltas, at), u64::from(u16::MAX)),
+            4 => (read::<4>(self.deltas, at), u64::from(u32::MAX)),
+            _ => (read::<8>(self.deltas, at), u64::MAX),
+        };
+        if (delta == 0 || delta == widest)
+            && let Some(key) = self.patches.find(row / BLOCK_ROWS, row % BLOCK_ROWS)
+        {
+            return key;
+        }
+        self.bases[row / GROUP_ROWS].wrapping_add(delta)
+    }
+}
+
+#[inline]
+fn read<const N: usize>(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..N].copy_from_slice(&bytes[at..at + N]);
+    u64::from_le_bytes(word)
+}
+
+/// Runs `$body` with `$deltas` bound to the deltas of `$block`, typed by the block's width, or
+/// `$zero` when the width is 0.
+macro_rules! with_deltas {
+    ($view:expr, $block:expr, $deltas:ident => $body:expr, zero $zero:expr) => {
+        match $view.widths[$block] {
+            0 => $zero,
+            1 => {
+                let $deltas = $view.block_deltas::<u8>($block);
+                $body
+            }
+            2 => {
+                let $deltas = $view.block_deltas::<u16>($block);
+                $body
+            }
+            4 => {
+                let $deltas = $view.block_deltas::<u32>($block);
+                $body
+            }
+            _ => {
+                let $deltas = $view.block_deltas::<u64>($block);
+                $body
+            }
+        }
+    };
+}
+use with_deltas;
+
+impl Codec for BaseDelta {
+    fn id(&self) -> u8 {
+        2
+    }
+
+    fn name(&self) -> &'static str {
+        "base_delta"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a base per 128 values, deltas of 0, 1, 2, 4 or 8 bytes, outliers as patches"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        matches!(input.physical, Physical::Integer { .. })
+            && !matches!(input.lanes, Lanes::Codes { .. })
+    }
+
+    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
+        encode::estimate(input, windows)
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        with_lanes!(input.lanes, lanes => encode::encode(lanes, input, out, work),
+            else Err(Error::internal("base_delta takes lanes of at most eight bytes")))
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        if !matches!(chunk.physical, Physical::Integer { .. }) {
+            return Err(Error::corrupt(
+                "a base_delta chunk of a type it cannot hold",
+            ));
+        }
+        let view = View::of(chunk);
+        let blocks = block_count(chunk.rows);
+        let sizes = [view.bases.len(), view.maxima.len()];
+        if sizes != [blocks * GROUPS; 2]
+            || view.widths.len() != blocks
+            || view.offsets.len() != blocks + 1
+        {
+            return Err(Error::corrupt(
+                "base_delta sections do not fit the number of blocks",
+            ));
+        }
+        let mut end = 0;
+        for block in 0..blocks {
+            let width = view.widths[block];
+            let bytes = view.block_len(block) * usize::from(width);
+            let lines = bytes.div_ceil(CACHE_LINE_BYTES);
+            let fits = view.offsets[block] == end
+                && (end as usize + lines) * CACHE_LINE_BYTES <= view.deltas.len();
+            let narrow = usize::from(width) <= chunk.physical.lane_bytes();
+            if !matches!(width, 0 | 1 | 2 | 4 | 8) || !narrow || !fits {
+                return Err(Error::corrupt("deltas out of range").block(block as u32));
+            }
+            end += lines as u32;
+        }
+        view.patches.validate(chunk.rows)?;
+        let key_max = chunk.physical.key_max();
+        let fits = |block: &usize| {
+            let mut maxima = view.maxima[block * GROUPS..(block + 1) * GROUPS].iter();
+            maxima.all(|maximum| *maximum <= key_max) && check::block_fits(&view, *block)
+        };
+        match (0..blocks).find(|block| !fits(block)) {
+            None => Ok(()),
+            Some(block) => {
+                Err(Error::corrupt("deltas leave their group's range").block(block as u32))
+            }
+        }
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        let view = View::of(chunk);
+        let first = rows.start / BLOCK_ROWS;
+        for block in first..block_count(rows.end).max(first) {
+            let span = block_rows(block, chunk.rows);
+            let kept = rows.start.max(span.start)..rows.end.min(span.end);
+            let start = out.keys.len();
+            decode_block(&view, block, &mut out.keys);
+            out.keys.truncate(start + kept.end - span.start);
+            out.keys.drain(start..start + kept.start - span.start);
+        }
+    }
+
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        if within.shape() != Shape::Rows {
+            return scan::compare_blocks(chunk, predicate, within, out, work);
+        }
+        let view = View::of(chunk);
+        let list = out.set_rows(chunk.rows);
+        work.tally.direct += within.count() as u64;
+        for_each_key(&view, within.list(), |row, key| {
+            if predicate.matches_key(key) {
+                list.push(row);
+            }
+        });
+    }
+
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        match within.shape() {
+            Shape::Rows => fold_decoded(self, chunk, asked, within, out, work),
+            _ => scan::fold_blocks(chunk, asked, within, out, work),
+        }
+    }
+
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        let view = View::of(chunk);
+        work.tally.direct += rows.len() as u64;
+        out.keys.reserve(rows.len());
+        for_each_key(&view, rows, |_, key| out.keys.push(key));
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}
+
+/// Visits the keys of listed rows, asking for cache lines ahead of their use.
+#[inline]
+fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
+    for (index, row) in rows.iter().enumerate() {
+        if let Some(ahead) = rows.get(index + PREFETCH_ROWS) {
+            prefetch(view.deltas, view.delta_position(*ahead as usize).0);
+        }
+        visit(*row, view.key(*row as usize));
+    }
+}
+
+/// Appends the keys of a whole block.
+fn decode_block(view: &View<'_>, block: usize, keys: &mut Vec<u64>) {
+    let bases = view.block_bases(block);
+    let start = keys.len();
+    let rows = view.block_len(block);
+    keys.resize(start + rows, 0);
+    let out = &mut keys[start..];
+    with_deltas!(view, block, deltas => widen(deltas, &bases, out), zero {
+        for (group, keys) in out.chunks_mut(GROUP_ROWS).enumerate() {
+            keys.fill(bases[group]);
+        }
+    });
+    for index in view.patches.of_block(block) {
+        out[view.patches.row(index)] = view.patches.key(index);
+    }
+}
+
+fn widen<D: crate::kernels::Lane>(deltas: &[D], bases: &[u64; GROUPS], out: &mut [u64])
+where
+    u64: Narrow<D>,
+{
+    (<u64 as Narrow<D>>::pair(kernels()).widen)(deltas, bases, 0, out);
+}
+
+const _: () = assert!(BLOCK_ROWS / WORD_ROWS == 16);

@@ -1,0 +1,261 @@
+//! `constant`: one value, and the exceptions.
+//!
+//! ```text
+//! section 0:    the value's bits, u64
+//! sections 1-3: patches: starts, rows, keys (see `patches`)
+//! ```
+//! For columns that are mostly one value, such as error codes. A comparison that the value fails
+//! reads the patches alone: about 60 bytes per 1,024 rows of Pingmesh's error codes.
+//! Example: `[0, 0, 5, 0]` is the value `0` and the patch `(row 2, 5)`.
+
+use std::ops::Range;
+
+use crate::bitmap::{Bitmap, WORD_ROWS};
+use crate::block::{BLOCK_ROWS, block_count};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::input::{Input, Lanes};
+use crate::kernels::kernels;
+use crate::lane::{KeyLane, with_lanes};
+use crate::patch::{self as patches, Patches};
+use crate::predicate::Predicate;
+use crate::selection::{Selection, Shape};
+use crate::types::{Physical, float_key};
+use crate::values::{Values, float_of_bits};
+
+const VALUE: usize = 0;
+const PATCHES: usize = 1;
+
+/// One value, and the exceptions.
+#[derive(Debug)]
+pub struct Constant;
+
+/// The value most rows have, if one has more than half of those looked at (Boyer and Moore's
+/// vote).
+fn majority(input: &Input<'_>, rows: impl Iterator<Item = usize>) -> u64 {
+    let (mut winner, mut lead) = (0, 0usize);
+    for row in rows.filter(|row| input.is_valid(*row)) {
+        let key = input.key(row);
+        match (lead, key == winner) {
+            (0, _) => (winner, lead) = (key, 1),
+            (_, true) => lead += 1,
+            (_, false) => lead -= 1,
+        }
+    }
+    winner
+}
+
+/// Collects every valid row whose key is not `value`.
+fn collect_patches<T: KeyLane>(
+    lanes: &[T],
+    flip: u64,
+    value: u64,
+    validity: Option<&Bitmap>,
+    work: &mut EncodeWork,
+) {
+    let range_mask = T::of(kernels()).range_mask_flat;
+    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        patches::begin_block(work);
+        let mut usual = [0; BLOCK_ROWS / WORD_ROWS];
+        range_mask(values, T::cut(value ^ flip), T::cut(0), &mut usual);
+        for (index, lanes) in values.chunks(WORD_ROWS).enumerate() {
+            let word = block * BLOCK_ROWS / WORD_ROWS + index;
+            let valid = validity.map_or(u64::MAX, |validity| validity.words()[word]);
+            let inside = u64::MAX >> (WORD_ROWS - lanes.len());
+            let mut odd = !usual[index] & valid & inside;
+            while odd != 0 {
+                let row = odd.trailing_zeros() as usize;
+                work.patch_rows.push((index * WORD_ROWS + row) as u16);
+                work.patch_keys.push(lanes[row].key() ^ flip);
+                odd &= odd - 1;
+            }
+        }
+    }
+}
+
+fn value_of(chunk: &Chunk) -> u64 {
+    chunk.body.section::<u64>(VALUE)[0]
+}
+
+fn passes(physical: Physical, predicate: &Predicate, key: u64) -> bool {
+    match physical {
+        Physical::Float { bytes } => predicate.matches_key(float_key(float_of_bits(key, bytes))),
+        _ => predicate.matches_key(key),
+    }
+}
+
+impl Codec for Constant {
+    fn id(&self) -> u8 {
+        1
+    }
+
+    fn name(&self) -> &'static str {
+        "constant"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one value for the chunk, exceptions as patches"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        matches!(
+            input.physical,
+            Physical::Integer { .. } | Physical::Float { .. }
+        ) && !matches!(input.lanes, Lanes::Codes { .. })
+    }
+
+    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
+        let rows = || windows.iter().cloned().flatten();
+        let winner = majority(input, rows());
+        let odd = rows()
+            .filter(|row| input.is_valid(*row) && input.key(*row) != winner)
+            .count();
+        let share = odd as f64 / rows().count().max(1) as f64;
+        share * (2.0 + input.physical.lane_bytes() as f64) + 4.0 / BLOCK_ROWS as f64
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        let step = (input.rows() / 512).max(1);
+        let value = majority(input, (0..input.rows()).step_by(step));
+        out.body.add_section::<u64>(VALUE, 1)[0] = value;
+        patches::begin(work);
+        let flip = input.physical.flip();
+        with_lanes!(input.lanes, lanes => {
+            collect_patches(lanes, flip, value, input.validity, work);
+        }, else return Err(Error::internal("constant takes lanes of at most eight bytes")));
+        patches::begin_block(work);
+        patches::write(&mut out.body, PATCHES, input.physical.lane_bytes(), work);
+        Ok(())
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        if chunk.body.section::<u64>(VALUE).len() != 1 {
+            return Err(Error::corrupt("a constant chunk has no value"));
+        }
+        if !matches!(
+            chunk.physical,
+            Physical::Integer { .. } | Physical::Float { .. }
+        ) {
+            return Err(Error::corrupt("a constant chunk of a type it cannot hold"));
+        }
+        if value_of(chunk) > u64::MAX >> (64 - 8 * chunk.physical.lane_bytes()) {
+            return Err(Error::corrupt(
+                "a constant chunk's value is too large for its type",
+            ));
+        }
+        Patches::of(chunk, PATCHES).validate(chunk.rows)
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        let start = out.keys.len();
+        out.keys.resize(start + rows.len(), value_of(chunk));
+        let patches = Patches::of(chunk, PATCHES);
+        for block in rows.start / BLOCK_ROWS..block_count(rows.end) {
+            for index in patches.of_block(block) {
+                let row = block * BLOCK_ROWS + patches.row(index);
+                if rows.contains(&row) {
+                    out.keys[start + row - rows.start] = patches.key(index);
+                }
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        let patches = Patches::of(chunk, PATCHES);
+        let physical = chunk.physical;
+        let usual = passes(physical, predicate, value_of(chunk));
+        work.tally.direct += patches.len() as u64;
+        work.tally.skipped += (chunk.rows - patches.len()) as u64;
+        if within.shape() == Shape::Rows {
+            let pass = |row: &u32| {
+                let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
+                patches
+                    .find(block, row)
+                    .map_or(usual, |key| passes(physical, predicate, key))
+            };
+            let list = out.set_rows(chunk.rows);
+            list.extend(within.list().iter().copied().filter(pass));
+            return;
+        }
+        if !usual {
+            let list = out.set_rows(chunk.rows);
+            for_each_patch(&patches, chunk.rows, |row, key| {
+                if passes(physical, predicate, key) {
+                    list.push(row as u32);
+                }
+            });
+        } else {
+            out.set_all(chunk.rows);
+            out.to_bits();
+            let mut failing = Selection::default();
+            std::mem::swap(&mut failing, &mut work.selection);
+            let list = failing.set_rows(chunk.rows);
+            for_each_patch(&patches, chunk.rows, |row, key| {
+                if !passes(physical, predicate, key) {
+                    list.push(row as u32);
+                }
+            });
+            out.subtract(&failing);
+            std::mem::swap(&mut failing, &mut work.selection);
+        }
+        out.intersect(within);
+    }
+
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        let integer = matches!(chunk.physical, Physical::Integer { .. });
+        if !integer || within.shape() == Shape::Rows {
+            return fold_decoded(self, chunk, asked, within, out, work);
+        }
+        let usual = value_of(chunk);
+        let patches = Patches::of(chunk, PATCHES);
+        let mut rest = within.count();
+        work.tally.direct += rest as u64;
+        for_each_patch(&patches, chunk.rows, |row, key| {
+            if within.contains(row) {
+                rest -= 1;
+                out.add_repeats(chunk.physical, key, 1, asked);
+            }
+        });
+        out.add_repeats(chunk.physical, usual, rest, asked);
+    }
+
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        let patches = Patches::of(chunk, PATCHES);
+        let usual = value_of(chunk);
+        work.tally.direct += rows.len() as u64;
+        out.keys.extend(rows.iter().map(|row| {
+            let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
+            patches.find(block, row).unwrap_or(usual)
+        }));
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}
+
+fn for_each_patch(patches: &Patches<'_>, rows: usize, mut visit: impl FnMut(usize, u64)) {
+    for block in 0..block_count(rows) {
+        for index in patches.of_block(block) {
+            visit(block * BLOCK_ROWS + patches.row(index), patches.key(index));
+        }
+    }
+}
+
+const _: () = assert!(BLOCK_ROWS.is_multiple_of(WORD_ROWS) && BLOCK_ROWS <= 1 << 16);

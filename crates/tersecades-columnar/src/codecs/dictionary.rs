@@ -1,0 +1,212 @@
+//! `dictionary`: text as codes of a table that keeps the text.
+//!
+//! ```text
+//! inner chunk: the codes, unsigned integers of 1, 2 or 4 bytes under whichever codec suits them
+//! dictionary:  texts in order of first appearance, shared by all chunks of a column
+//! ```
+//! The codes are a chunk of their own, so run lengths or a constant of codes come for free. A
+//! comparison is made once per distinct text and turned into ranges of codes.
+//! Example: `["eu", "us", "eu"]` is the codes `0, 1, 0` and the table `["eu", "us"]`.
+//!
+//! Source: TerseCades (ATC'18) §3.1 hashes strings; here the text is kept, so nothing can merge.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+
+use crate::bitmap::Bitmap;
+use crate::block::{block_count, block_rows};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, Codes, EncodeWork, Work, fold_decoded};
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::input::{Input, Lanes};
+use crate::predicate::Predicate;
+use crate::selection::Selection;
+use crate::types::Physical;
+use crate::values::Values;
+
+/// Text as codes of a table that keeps the text.
+#[derive(Debug)]
+pub struct DictionaryCodes;
+
+/// The narrowest unsigned type for codes below `count`.
+fn code_type(count: usize) -> DataType {
+    match count {
+        0..=0x100 => DataType::UInt8,
+        0x101..=0x1_0000 => DataType::UInt16,
+        _ => DataType::UInt32,
+    }
+}
+
+fn inner(chunk: &Chunk) -> Option<&Chunk> {
+    chunk.body.inner.as_deref()
+}
+
+/// Whether every code has one of `texts` texts; where there are none, nulls have code 0.
+///
+/// Block by block, so that a short chunk of many rows needs no more memory than any other.
+fn codes_below(codes: &Chunk, texts: usize, validity: &Bitmap) -> bool {
+    let valid = |row: usize| validity.is_empty() || validity.get(row);
+    let mut values = Values::default();
+    (0..block_count(codes.rows)).all(|block| {
+        let rows = block_rows(block, codes.rows);
+        values.reset(codes.physical);
+        codes.codec.decode(codes, rows.clone(), &mut values);
+        let mut keys = rows.zip(&values.keys);
+        keys.all(|(row, code)| *code < texts as u64 || (*code == 0 && !valid(row)))
+    })
+}
+
+impl Codec for DictionaryCodes {
+    fn id(&self) -> u8 {
+        4
+    }
+
+    fn name(&self) -> &'static str {
+        "dictionary"
+    }
+
+    fn summary(&self) -> &'static str {
+        "codes of 1, 2 or 4 bytes, themselves encoded, and a table that keeps the text"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        matches!(input.lanes, Lanes::Codes { .. })
+    }
+
+    fn estimate(&self, input: &Input<'_>, _windows: &[Range<usize>]) -> f64 {
+        match input.lanes {
+            Lanes::Codes { dictionary, .. } => match code_type(dictionary.len()) {
+                DataType::UInt8 => 1.0,
+                DataType::UInt16 => 2.0,
+                _ => 4.0,
+            },
+            _ => f64::INFINITY,
+        }
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        let Lanes::Codes { codes, dictionary } = input.lanes else {
+            return Err(Error::internal("dictionary takes codes"));
+        };
+        let mut inner = out.body.inner.take().unwrap_or_default();
+        let data_type = code_type(dictionary.len());
+        let (mut bytes, mut shorts) = (
+            std::mem::take(&mut work.bytes),
+            std::mem::take(&mut work.shorts),
+        );
+        let lanes = match data_type {
+            DataType::UInt8 => {
+                bytes.clear();
+                bytes.extend(codes.iter().map(|code| *code as u8));
+                Lanes::U8(&bytes)
+            }
+            DataType::UInt16 => {
+                shorts.clear();
+                shorts.extend(codes.iter().map(|code| *code as u16));
+                Lanes::U16(&shorts)
+            }
+            _ => Lanes::U32(codes),
+        };
+        let code_input = Input {
+            data_type: &data_type,
+            physical: Physical::of(&data_type)?,
+            lanes,
+            validity: input.validity,
+            array: None,
+        };
+        let choice = crate::choose::choose(&code_input);
+        let encoded = inner.encode(choice.codec(), &code_input, work);
+        (work.bytes, work.shorts) = (bytes, shorts);
+        encoded?;
+        inner.validity.clear();
+        inner.nulls = 0;
+        out.body.inner = Some(inner);
+        out.body.dictionary = Some(Arc::clone(dictionary));
+        Ok(())
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        let (Some(inner), Some(dictionary)) = (inner(chunk), chunk.dictionary()) else {
+            return Err(Error::corrupt(
+                "a dictionary chunk lacks its codes or its table",
+            ));
+        };
+        if chunk.physical != Physical::Text || inner.rows != chunk.rows {
+            return Err(Error::corrupt("codes do not match the number of rows"));
+        }
+        let unsigned = matches!(
+            inner.physical,
+            Physical::Integer {
+                signed: false,
+                bytes: 1..=4
+            }
+        );
+        if !unsigned || inner.codec.codes(inner).is_some() {
+            return Err(Error::corrupt("codes are not unsigned integers"));
+        }
+        inner.codec.validate(inner)?;
+        match codes_below(inner, dictionary.len(), &chunk.validity) {
+            true => Ok(()),
+            false => Err(Error::corrupt("a code has no text")),
+        }
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        if let Some(inner) = inner(chunk) {
+            out.dictionary = chunk.dictionary().map(Arc::clone);
+            inner.codec.decode(inner, rows, out);
+        }
+    }
+
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        match (inner(chunk), chunk.dictionary()) {
+            (Some(inner), Some(dictionary)) => {
+                inner.compare(&predicate.over_codes(dictionary), within, out, work);
+            }
+            _ => out.set_none(chunk.rows),
+        }
+    }
+
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        let counted = Asked::default();
+        match inner(chunk) {
+            Some(inner) if asked == counted => inner.fold(counted, within, out, work),
+            _ => fold_decoded(self, chunk, asked, within, out, work),
+        }
+    }
+
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        if let Some(inner) = inner(chunk) {
+            out.dictionary = chunk.dictionary().map(Arc::clone);
+            inner.codec.gather(inner, rows, out, work);
+        }
+    }
+
+    fn codes<'a>(&self, chunk: &'a Chunk) -> Option<Codes<'a>> {
+        Some(Codes {
+            codes: inner(chunk)?,
+            dictionary: chunk.dictionary()?,
+        })
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}

@@ -1,0 +1,7 @@
+//! The codecs, one file each; [`crate::registry::CODECS`] is the list.
+
+pub mod base_delta;
+pub mod constant;
+pub mod dictionary;
+pub mod plain;
+pub mod run_length;

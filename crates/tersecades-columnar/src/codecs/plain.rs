@@ -1,0 +1,288 @@
+//! `plain`: values as they came.
+//!
+//! ```text
+//! an Arrow array kept as it is (zero-copy), or
+//! section 0: lanes (bits of the values), or text
+//! section 1: text only: offsets, i32, rows + 1
+//! ```
+//! For values that are looked at once on their way through, and whatever nothing else takes.
+//! Example: `[7, 9, 9]` as u8 is the three bytes `07 09 09`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::input::{Input, Lanes};
+use crate::kernels::kernels;
+use crate::lane::{KeyLane, lanes_section, with_lanes};
+use crate::predicate::Predicate;
+use crate::selection::{Selection, Shape};
+use crate::types::{Physical, float_key};
+use crate::values::{Values, float_of_bits};
+
+/// Section of the lanes.
+pub(crate) const LANES: usize = 0;
+const OFFSETS: usize = 1;
+
+/// Values as they came.
+#[derive(Debug)]
+pub struct Plain;
+
+/// The values of a plain chunk.
+fn lanes(chunk: &Chunk) -> Lanes<'_> {
+    if let Some(array) = &chunk.body.array
+        && let Some(lanes) = crate::arrow::lanes(array.as_ref())
+    {
+        return lanes;
+    }
+    match chunk.physical {
+        Physical::Wide => Lanes::Wide(chunk.body.section(LANES)),
+        Physical::Text => Lanes::Text {
+            offsets: chunk.body.section(OFFSETS),
+            bytes: chunk.body.section(LANES),
+        },
+        physical => lanes_section(&chunk.body, LANES, physical.lane_bytes()),
+    }
+}
+
+fn text_at<'a>(offsets: &[i32], bytes: &'a [u8], row: usize) -> &'a [u8] {
+    &bytes[offsets[row] as usize..offsets[row + 1] as usize]
+}
+
+impl Codec for Plain {
+    fn id(&self) -> u8 {
+        0
+    }
+
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+
+    fn summary(&self) -> &'static str {
+        "values as they came, zero-copy from Arrow"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        !matches!(input.lanes, Lanes::Codes { .. })
+    }
+
+    fn estimate(&self, input: &Input<'_>, _windows: &[Range<usize>]) -> f64 {
+        match input.lanes {
+            Lanes::Text { offsets, .. } => {
+                let text = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
+                f64::from(text) / input.rows().max(1) as f64 + 4.0
+            }
+            _ => input.physical.lane_bytes() as f64,
+        }
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, _work: &mut EncodeWork) -> Result<()> {
+        if let Some(array) = input.array {
+            out.body.array = Some(Arc::clone(array));
+            return Ok(());
+        }
+        let body = &mut out.body;
+        match input.lanes {
+            Lanes::Wide(lanes) => body.add_section(LANES, lanes.len()).copy_from_slice(lanes),
+            Lanes::Text { offsets, bytes } => {
+                let (first, last) = (offsets.first().unwrap_or(&0), offsets.last().unwrap_or(&0));
+                let text = &bytes[*first as usize..*last as usize];
+                body.add_section(LANES, text.len()).copy_from_slice(text);
+                let moved = body.add_section::<i32>(OFFSETS, offsets.len());
+                moved
+                    .iter_mut()
+                    .zip(offsets)
+                    .for_each(|(to, from)| *to = from - first);
+            }
+            lanes => with_lanes!(lanes, lanes => {
+                body.add_section(LANES, lanes.len()).copy_from_slice(lanes);
+            }, else return Err(Error::internal("codes cannot be kept plain"))),
+        }
+        Ok(())
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        let lanes = lanes(chunk);
+        if lanes.len() != chunk.rows {
+            return Err(Error::corrupt(
+                "plain values do not match the number of rows",
+            ));
+        }
+        let Lanes::Text { offsets, bytes } = lanes else {
+            return Ok(());
+        };
+        let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+        let inside = offsets.first().is_some_and(|first| *first >= 0)
+            && offsets
+                .last()
+                .is_some_and(|last| *last as usize <= bytes.len());
+        match ascending && inside {
+            true => Ok(()),
+            false => Err(Error::corrupt("text offsets are out of order or range")),
+        }
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        let flip = chunk.physical.flip();
+        match lanes(chunk) {
+            Lanes::Wide(lanes) => out.wide.extend_from_slice(&lanes[rows]),
+            Lanes::Text { offsets, bytes } => {
+                let dictionary = out.dictionary.get_or_insert_with(Dictionary::new);
+                let texts = rows.map(|row| text_at(offsets, bytes, row));
+                out.keys.extend(texts.map(|text| intern(dictionary, text)));
+            }
+            lanes => with_lanes!(lanes, lanes => {
+                out.keys.extend(lanes[rows].iter().map(|lane| lane.key() ^ flip));
+            }, else {}),
+        }
+    }
+
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        let lanes = lanes(chunk);
+        if within.shape() == Shape::Rows {
+            let list = out.set_rows(chunk.rows);
+            let pass = |row: &u32| passes(chunk.physical, lanes, predicate, *row as usize);
+            list.extend(within.list().iter().copied().filter(pass));
+            work.tally.direct += within.count() as u64;
+            return;
+        }
+        let physical = chunk.physical;
+        match (physical, predicate) {
+            (Physical::Integer { .. }, Predicate::Keys(_)) => {
+                let flip = physical.flip();
+                with_lanes!(lanes, lanes => {
+                    compare_lanes(lanes, flip, predicate, out);
+                }, else out.set_none(chunk.rows));
+            }
+            (Physical::Float { bytes }, Predicate::Keys(_)) => {
+                compare_floats(lanes, bytes, predicate, out);
+            }
+            (Physical::Text, Predicate::Text(_)) => {
+                let words = out.set_bits(chunk.rows);
+                for row in 0..chunk.rows {
+                    let bit = u64::from(passes(physical, lanes, predicate, row));
+                    words[row / WORD_ROWS] |= bit << (row % WORD_ROWS);
+                }
+            }
+            _ => return compare_decoded(self, chunk, predicate, within, out, work),
+        }
+        work.tally.direct += chunk.rows as u64;
+        out.intersect(within);
+    }
+
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        let positive = chunk.stats.known && chunk.stats.min >= chunk.physical.flip();
+        let sum_alone = asked
+            == Asked {
+                sum: true,
+                ..Asked::default()
+            };
+        let integer = matches!(chunk.physical, Physical::Integer { .. });
+        if !(integer && positive && sum_alone && within.shape() == Shape::All) {
+            return fold_decoded(self, chunk, asked, within, out, work);
+        }
+        out.count += chunk.rows as u64;
+        work.tally.direct += chunk.rows as u64;
+        let sum = with_lanes!(lanes(chunk), lanes => lane_sum(lanes), else 0);
+        out.add_sum(i128::try_from(sum).unwrap_or(i128::MAX));
+    }
+
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        let flip = chunk.physical.flip();
+        match lanes(chunk) {
+            Lanes::Wide(lanes) => out.wide.extend(rows.iter().map(|row| lanes[*row as usize])),
+            Lanes::Text { offsets, bytes } => {
+                let dictionary = out.dictionary.get_or_insert_with(Dictionary::new);
+                let texts = rows
+                    .iter()
+                    .map(|row| text_at(offsets, bytes, *row as usize));
+                out.keys.extend(texts.map(|text| intern(dictionary, text)));
+            }
+            Lanes::Codes { .. } => gather_decoded(self, chunk, rows, out, work),
+            lanes => with_lanes!(lanes, lanes => {
+                out.keys.extend(rows.iter().map(|row| lanes[*row as usize].key() ^ flip));
+            }, else {}),
+        }
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}
+
+/// A fresh table holds what one chunk holds, which is bounded; a full one keeps the first code.
+fn intern(dictionary: &Dictionary, text: &[u8]) -> u64 {
+    dictionary.intern(text).map_or(0, u64::from)
+}
+
+fn lane_sum<T: KeyLane>(lanes: &[T]) -> u128 {
+    (T::of(kernels()).sum_flat)(lanes)
+}
+
+fn passes(physical: Physical, lanes: Lanes<'_>, predicate: &Predicate, row: usize) -> bool {
+    match (physical, lanes) {
+        (_, Lanes::Wide(lanes)) => predicate.matches_wide(lanes[row]),
+        (_, Lanes::Text { offsets, bytes }) => predicate.matches_text(text_at(offsets, bytes, row)),
+        (Physical::Float { bytes }, lanes) => {
+            predicate.matches_key(float_key(float_of_bits(lanes.bits(row), bytes)))
+        }
+        (physical, lanes) => predicate.matches_key(lanes.bits(row) ^ physical.flip()),
+    }
+}
+
+/// One wrapping range test per lane: XOR with the sign bit and subtracting half the range are the
+/// same modulo the lane, so signed lanes need no conversion.
+fn compare_lanes<T: KeyLane>(lanes: &[T], flip: u64, predicate: &Predicate, out: &mut Selection) {
+    let Predicate::Keys(ranges) = predicate else {
+        return;
+    };
+    let table = T::of(kernels());
+    let words = out.set_bits(lanes.len());
+    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        let first = block * BLOCK_ROWS / WORD_ROWS;
+        let words = &mut words[first..first + values.len().div_ceil(WORD_ROWS)];
+        let mut part = [0; BLOCK_ROWS / WORD_ROWS];
+        for range in ranges {
+            let (low, span) = (T::cut(range.low ^ flip), T::cut(range.high - range.low));
+            (table.range_mask_flat)(values, low, span, &mut part[..words.len()]);
+            words
+                .iter_mut()
+                .zip(&part)
+                .for_each(|(word, part)| *word |= part);
+        }
+    }
+}
+
+fn compare_floats(lanes: Lanes<'_>, bytes: u8, predicate: &Predicate, out: &mut Selection) {
+    let rows = lanes.len();
+    let words = out.set_bits(rows);
+    let mut keys = [0; BLOCK_ROWS];
+    for block in 0..block_count(rows) {
+        let range = block_rows(block, rows);
+        for (key, row) in keys.iter_mut().zip(range.clone()) {
+            *key = float_key(float_of_bits(lanes.bits(row), bytes));
+        }
+        let first = block * BLOCK_ROWS / WORD_ROWS;
+        crate::codec::mask_keys(predicate, &keys[..range.len()], &mut words[first..]);
+    }
+}

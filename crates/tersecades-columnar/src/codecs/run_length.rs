@@ -1,0 +1,262 @@
+//! `run_length`: each value once, with where its repeats end.
+//!
+//! ```text
+//! section 0: keys of the runs, one lane each
+//! section 1: ends of the runs, u32 rows from the start of the chunk, ascending
+//! section 2: first run of each block, u32, so that a row is found without a search of all runs
+//! ```
+//! Nulls continue the run they fall in. Every primitive works run by run.
+//! Example: `[4, 4, 4, 9]` is keys `4, 9` and ends `3, 4`.
+
+use std::ops::Range;
+
+use crate::block::{BLOCK_ROWS, block_count};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::input::{Input, Lanes};
+use crate::lane::{add_lanes_section, lanes_section};
+use crate::predicate::Predicate;
+use crate::selection::{Selection, Shape};
+use crate::types::{Physical, float_key};
+use crate::values::{Values, float_of_bits};
+
+const KEYS: usize = 0;
+const ENDS: usize = 1;
+const FIRST_RUNS: usize = 2;
+
+/// Each value once, with where its repeats end.
+#[derive(Debug)]
+pub struct RunLength;
+
+#[derive(Clone, Copy)]
+struct View<'a> {
+    keys: Lanes<'a>,
+    ends: &'a [u32],
+    first_runs: &'a [u32],
+}
+
+impl<'a> View<'a> {
+    fn of(chunk: &'a Chunk) -> Self {
+        View {
+            keys: lanes_section(&chunk.body, KEYS, chunk.physical.lane_bytes()),
+            ends: chunk.body.section(ENDS),
+            first_runs: chunk.body.section(FIRST_RUNS),
+        }
+    }
+
+    /// The run that holds `row`.
+    fn run_of(&self, row: usize) -> usize {
+        let first = self.first_runs[row / BLOCK_ROWS] as usize;
+        first + self.ends[first..].partition_point(|end| *end as usize <= row)
+    }
+
+    /// Calls `visit` with key and rows of every run that meets `rows`.
+    fn for_each_run(&self, rows: Range<usize>, mut visit: impl FnMut(u64, Range<usize>)) {
+        let mut start = rows.start;
+        let mut run = if rows.is_empty() {
+            self.ends.len()
+        } else {
+            self.run_of(start)
+        };
+        while start < rows.end && run < self.ends.len() {
+            let end = (self.ends[run] as usize).min(rows.end);
+            visit(self.keys.bits(run), start..end);
+            start = end;
+            run += 1;
+        }
+    }
+}
+
+fn passes(physical: Physical, predicate: &Predicate, key: u64) -> bool {
+    match physical {
+        Physical::Float { bytes } => predicate.matches_key(float_key(float_of_bits(key, bytes))),
+        _ => predicate.matches_key(key),
+    }
+}
+
+/// Calls `visit` with every row that starts a run and its key.
+fn for_each_start(
+    input: &Input<'_>,
+    rows: impl Iterator<Item = usize>,
+    mut visit: impl FnMut(usize, u64),
+) {
+    let mut last = None;
+    for row in rows {
+        if last.is_some() && !input.is_valid(row) {
+            continue;
+        }
+        let key = input.key(row);
+        if last != Some(key) {
+            visit(row, key);
+            last = Some(key);
+        }
+    }
+}
+
+impl Codec for RunLength {
+    fn id(&self) -> u8 {
+        3
+    }
+
+    fn name(&self) -> &'static str {
+        "run_length"
+    }
+
+    fn summary(&self) -> &'static str {
+        "each value once, with the row where its repeats end"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        matches!(
+            input.physical,
+            Physical::Integer { .. } | Physical::Float { .. }
+        ) && !matches!(input.lanes, Lanes::Codes { .. })
+    }
+
+    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
+        let (mut runs, mut rows) = (0, 0);
+        for window in windows {
+            rows += window.len();
+            for_each_start(input, window.clone(), |_, _| runs += 1);
+        }
+        // The first run of each window is most likely the last of the one before.
+        let runs = runs.max(windows.len()) - windows.len().saturating_sub(1);
+        let run_bytes = 4 + input.physical.lane_bytes();
+        (runs * run_bytes) as f64 / rows.max(1) as f64 + 4.0 / BLOCK_ROWS as f64
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        let (keys, ends) = (&mut work.keys, &mut work.ends);
+        keys.clear();
+        ends.clear();
+        for_each_start(input, 0..input.rows(), |row, key| {
+            if !keys.is_empty() {
+                ends.push(row as u32);
+            }
+            keys.push(key);
+        });
+        if !keys.is_empty() {
+            ends.push(input.rows() as u32);
+        }
+        add_lanes_section(&mut out.body, KEYS, input.physical.lane_bytes(), keys);
+        out.body
+            .add_section::<u32>(ENDS, ends.len())
+            .copy_from_slice(ends);
+        let first_runs = out
+            .body
+            .add_section::<u32>(FIRST_RUNS, block_count(input.rows()));
+        let mut run = 0;
+        for (block, first) in first_runs.iter_mut().enumerate() {
+            while ends[run] as usize <= block * BLOCK_ROWS {
+                run += 1;
+            }
+            *first = run as u32;
+        }
+        Ok(())
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        if !matches!(
+            chunk.physical,
+            Physical::Integer { .. } | Physical::Float { .. }
+        ) {
+            return Err(Error::corrupt(
+                "a run_length chunk of a type it cannot hold",
+            ));
+        }
+        let view = View::of(chunk);
+        let ascending = view.ends.windows(2).all(|pair| pair[0] < pair[1]);
+        let last = view.ends.last().copied().unwrap_or(0) as usize;
+        let starts = view.ends.first().is_none_or(|end| *end > 0);
+        if !ascending || !starts || last != chunk.rows || view.keys.len() != view.ends.len() {
+            return Err(Error::corrupt("runs are out of order or range"));
+        }
+        let first = |block: usize| {
+            view.ends
+                .partition_point(|end| *end as usize <= block * BLOCK_ROWS) as u32
+        };
+        let blocks = block_count(chunk.rows);
+        let right = view.first_runs.len() == blocks
+            && view
+                .first_runs
+                .iter()
+                .enumerate()
+                .all(|(block, run)| *run == first(block));
+        match right {
+            true => Ok(()),
+            false => Err(Error::corrupt("first runs of blocks do not match the runs")),
+        }
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        View::of(chunk).for_each_run(rows, |key, rows| {
+            out.keys.resize(out.keys.len() + rows.len(), key);
+        });
+    }
+
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        let view = View::of(chunk);
+        work.tally.direct += view.ends.len() as u64;
+        if within.shape() == Shape::Rows {
+            let pass = |row: &u32| {
+                let key = view.keys.bits(view.run_of(*row as usize));
+                passes(chunk.physical, predicate, key)
+            };
+            let list = out.set_rows(chunk.rows);
+            list.extend(within.list().iter().copied().filter(pass));
+            return;
+        }
+        let words = out.set_bits(chunk.rows);
+        view.for_each_run(0..chunk.rows, |key, rows| {
+            if passes(chunk.physical, predicate, key) {
+                crate::bitmap::set_range(words, rows);
+            }
+        });
+        out.intersect(within);
+    }
+
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        let integer = matches!(chunk.physical, Physical::Integer { .. });
+        if !integer || within.shape() == Shape::Rows {
+            return fold_decoded(self, chunk, asked, within, out, work);
+        }
+        let view = View::of(chunk);
+        work.tally.direct += view.ends.len() as u64;
+        view.for_each_run(0..chunk.rows, |key, rows| {
+            let count = match within.shape() {
+                Shape::Bits => crate::bitmap::count_range(within.words(), rows),
+                _ => rows.len(),
+            };
+            out.add_repeats(chunk.physical, key, count, asked);
+        });
+    }
+
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        let view = View::of(chunk);
+        work.tally.direct += rows.len() as u64;
+        out.keys.extend(
+            rows.iter()
+                .map(|row| view.keys.bits(view.run_of(*row as usize))),
+        );
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}

@@ -1,0 +1,294 @@
+//! From arriving arrays to encoded chunks: one encoder per column of a stream.
+//!
+//! The encoder keeps what outlives a batch: the column's dictionary, the translation of the
+//! source's own dictionaries, and all scratch memory, so that a steady stream allocates nothing.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowDictionaryKeyType, UInt32Type, UInt64Type};
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+
+use crate::bitmap::Bitmap;
+use crate::choose::choose;
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork};
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::input::{Input, Lanes};
+use crate::types::{Physical, logical_type};
+
+/// Distinct texts above which a column stops being dictionary-encoded.
+pub const CARDINALITY_LIMIT: usize = 1 << 20;
+
+/// The source dictionary met last and what its entries are called here.
+#[derive(Default)]
+struct Translation {
+    values: Option<ArrayRef>,
+    codes: Vec<u32>,
+}
+
+/// Encodes the arrays of one column.
+pub struct ColumnEncoder {
+    data_type: DataType,
+    physical: Physical,
+    pinned: Option<&'static dyn Codec>,
+    dictionary: Option<Arc<Dictionary>>,
+    translation: Translation,
+    codes: Vec<u32>,
+    booleans: Vec<u8>,
+    validity: Bitmap,
+    work: EncodeWork,
+}
+
+impl ColumnEncoder {
+    /// An encoder for arrays of `data_type` (dictionary arrays count as their values' type).
+    ///
+    /// # Errors
+    /// `Unsupported` for types without a physical shape.
+    pub fn new(data_type: &DataType) -> Result<Self> {
+        let data_type = logical_type(data_type);
+        let physical = Physical::of(&data_type)?;
+        Ok(ColumnEncoder {
+            dictionary: (physical == Physical::Text).then(Dictionary::new),
+            data_type,
+            physical,
+            pinned: None,
+            translation: Translation::default(),
+            codes: Vec::new(),
+            booleans: Vec::new(),
+            validity: Bitmap::default(),
+            work: EncodeWork::default(),
+        })
+    }
+
+    /// Uses `codec` wherever it accepts the column, instead of choosing.
+    pub fn pin(&mut self, codec: &'static dyn Codec) {
+        self.pinned = Some(codec);
+    }
+
+    /// The column's logical type.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// The column's dictionary; `None` for types other than text, and past the cardinality limit.
+    pub fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        self.dictionary.as_ref()
+    }
+
+    /// Encodes `array` into a new chunk.
+    ///
+    /// # Errors
+    /// As [`ColumnEncoder::encode`].
+    pub fn encode_new(&mut self, array: &ArrayRef) -> Result<Chunk> {
+        let mut chunk = Chunk::default();
+        self.encode(array, &mut chunk)?;
+        Ok(chunk)
+    }
+
+    /// Encodes `array` into `out`, whose memory is reused.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when the array is of another type, `LimitExceeded` when a dictionary
+    /// outgrows memory.
+    ///
+    /// # Cost
+    /// One pass or two over the values; text that does not come as a dictionary is hashed.
+    pub fn encode(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
+        if logical_type(array.data_type()) != self.data_type {
+            let (got, expected) = (array.data_type(), &self.data_type);
+            return Err(Error::schema(format!(
+                "expected values of {expected}, got {got}"
+            )));
+        }
+        if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+            self.validity.copy_nulls(&nulls);
+        } else {
+            self.validity.clear();
+        }
+        if self.physical == Physical::Text {
+            return self.encode_text(array, out);
+        }
+        if let DataType::Boolean = self.data_type {
+            let values = array.as_boolean().values();
+            self.booleans.clear();
+            self.booleans.extend(values.iter().map(u8::from));
+            let booleans = std::mem::take(&mut self.booleans);
+            let encoded = self.encode_lanes(Lanes::U8(&booleans), None, out);
+            self.booleans = booleans;
+            return encoded;
+        }
+        let array_lanes = crate::arrow::lanes(array.as_ref());
+        let lanes = array_lanes.ok_or_else(|| {
+            Error::unsupported(format!("arrays of {} cannot be encoded", array.data_type()))
+        })?;
+        self.encode_lanes(lanes, Some(array), out)
+    }
+
+    /// Encodes values that do not come from Arrow; every row is valid.
+    ///
+    /// # Errors
+    /// As [`ColumnEncoder::encode`].
+    pub fn encode_values(&mut self, lanes: Lanes<'_>, out: &mut Chunk) -> Result<()> {
+        self.validity.clear();
+        self.encode_lanes(lanes, None, out)
+    }
+
+    fn encode_lanes(
+        &mut self,
+        lanes: Lanes<'_>,
+        array: Option<&ArrayRef>,
+        out: &mut Chunk,
+    ) -> Result<()> {
+        let input = Input {
+            data_type: &self.data_type,
+            physical: self.physical,
+            lanes,
+            validity: (!self.validity.is_empty()).then_some(&self.validity),
+            array,
+        };
+        if let Some(codec) = self.pinned.filter(|codec| codec.accepts(&input)) {
+            return out.encode(codec, &input, &mut self.work);
+        }
+        let candidates = choose(&input);
+        out.encode(candidates.codec(), &input, &mut self.work)?;
+        out.candidates = candidates;
+        Ok(())
+    }
+
+    fn encode_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
+        let Some(dictionary) = self.dictionary.clone() else {
+            return self.encode_plain_text(array, out);
+        };
+        let mut codes = std::mem::take(&mut self.codes);
+        codes.clear();
+        let collected = match array.data_type() {
+            DataType::Dictionary(..) => self.translate(array, &dictionary, &mut codes),
+            _ => intern_all(array, &dictionary, &mut codes),
+        };
+        let encoded = match collected {
+            Ok(()) if dictionary.len() > CARDINALITY_LIMIT => {
+                self.dictionary = None;
+                self.encode_plain_text(array, out)
+            }
+            Ok(()) => {
+                let lanes = Lanes::Codes {
+                    codes: &codes,
+                    dictionary: &dictionary,
+                };
+                self.encode_lanes(lanes, None, out)
+            }
+            Err(error) => Err(error),
+        };
+        self.codes = codes;
+        encoded
+    }
+
+    fn encode_plain_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
+        let strings = plain_text(array, &self.data_type)?;
+        let lanes = crate::arrow::lanes(strings.as_ref());
+        let lanes = lanes.ok_or_else(|| Error::internal("plain text has lanes"))?;
+        self.encode_lanes(lanes, Some(&strings), out)
+    }
+
+    /// Source codes to stream codes, by a table rebuilt only when the source's dictionary changes.
+    fn translate(
+        &mut self,
+        array: &ArrayRef,
+        dictionary: &Dictionary,
+        codes: &mut Vec<u32>,
+    ) -> Result<()> {
+        let source = array.as_any_dictionary();
+        let same = |known: &ArrayRef| {
+            known.len() == source.values().len() && {
+                Arc::ptr_eq(known, source.values()) || same_text(known, source.values())
+            }
+        };
+        if !self.translation.values.as_ref().is_some_and(same) {
+            self.translation.codes.clear();
+            intern_all(source.values(), dictionary, &mut self.translation.codes)?;
+        }
+        self.translation.values = Some(Arc::clone(source.values()));
+        let table = &self.translation.codes;
+        let DataType::Dictionary(key_type, _) = array.data_type() else {
+            return Ok(());
+        };
+        match **key_type {
+            DataType::Int8 => map_keys::<Int8Type>(array, table, codes),
+            DataType::Int16 => map_keys::<Int16Type>(array, table, codes),
+            DataType::Int32 => map_keys::<Int32Type>(array, table, codes),
+            DataType::Int64 => map_keys::<Int64Type>(array, table, codes),
+            DataType::UInt8 => map_keys::<UInt8Type>(array, table, codes),
+            DataType::UInt16 => map_keys::<UInt16Type>(array, table, codes),
+            DataType::UInt32 => map_keys::<UInt32Type>(array, table, codes),
+            _ => map_keys::<UInt64Type>(array, table, codes),
+        }
+        Ok(())
+    }
+}
+
+/// Null keys hold anything, so a key outside the table counts as the first entry.
+fn map_keys<K: ArrowDictionaryKeyType>(array: &ArrayRef, table: &[u32], codes: &mut Vec<u32>)
+where
+    K: ArrowPrimitiveType,
+{
+    let keys = array.as_dictionary::<K>().keys().values();
+    let first = table.first().copied().unwrap_or(0);
+    codes.extend(
+        keys.iter()
+            .map(|key| table.get(key.as_usize()).copied().unwrap_or(first)),
+    );
+}
+
+/// Whether two text arrays share their buffers.
+fn same_text(a: &ArrayRef, b: &ArrayRef) -> bool {
+    match (
+        crate::arrow::lanes(a.as_ref()),
+        crate::arrow::lanes(b.as_ref()),
+    ) {
+        (
+            Some(Lanes::Text {
+                offsets: x,
+                bytes: p,
+            }),
+            Some(Lanes::Text {
+                offsets: y,
+                bytes: q,
+            }),
+        ) => std::ptr::eq(x, y) && std::ptr::eq(p, q),
+        _ => false,
+    }
+}
+
+/// Appends the code of every text of `array`; nulls get the code of the text before.
+fn intern_all(array: &ArrayRef, dictionary: &Dictionary, codes: &mut Vec<u32>) -> Result<()> {
+    let array = plain_text(array, &logical_type(array.data_type()))?;
+    let Some(Lanes::Text { offsets, bytes }) = crate::arrow::lanes(array.as_ref()) else {
+        return Err(Error::internal("text arrays have text lanes"));
+    };
+    let mut last: Option<(&[u8], u32)> = None;
+    for row in 0..array.len() {
+        let text = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
+        let known = match last {
+            Some(known) if known.0 == text || array.is_null(row) => known,
+            None if array.is_null(row) => (&bytes[..0], dictionary.intern(b"")?),
+            _ => (text, dictionary.intern(text)?),
+        };
+        // A null stands for the text before it; what lies in its hole may be another.
+        last = Some(known);
+        codes.push(known.1);
+    }
+    Ok(())
+}
+
+/// Text with 32-bit offsets, whatever way it came.
+fn plain_text(array: &ArrayRef, logical: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == logical {
+        return Ok(Arc::clone(array));
+    }
+    Ok(arrow_cast::cast(array, logical)?)
+}

@@ -1,0 +1,370 @@
+//! The loops over lanes that all levels but `scalar` share.
+//!
+//! Everything here is inlined into a level's `run`. A group or a word of lanes is a fixed-size
+//! array, so the compiler sees constant trip counts; the last, short piece goes the same way as
+//! a slice or as a word padded with zeros. Accumulators are as narrow as their bound allows.
+
+use super::level::Steps;
+use super::{GROUP_LANES, Lane, Narrow, PerGroup, WORD_LANES, assert_block};
+
+/// Lanes summed before the accumulators are emptied: 2^14 lanes below 2^16 stay below 2^32.
+const SUM_LANES: usize = 1 << 14;
+/// Words of a group.
+const GROUP_WORDS: usize = GROUP_LANES / WORD_LANES;
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane>(
+    values: &[W],
+    low: &PerGroup<W>,
+    span: &PerGroup<W>,
+    out: &mut [u64],
+) {
+    assert_block(values.len(), Some(&*out));
+    let (full, rest) = values.as_chunks::<WORD_LANES>();
+    for (index, (word, slot)) in full.iter().zip(out.iter_mut()).enumerate() {
+        let group = index / GROUP_WORDS;
+        // SAFETY: the caller promised the features of `L`.
+        unsafe { L::range(word, low[group], span[group], slot) };
+    }
+    if !rest.is_empty() {
+        let group = full.len() / GROUP_WORDS;
+        // SAFETY: the caller promised the features of `L`.
+        unsafe { range_rest::<L, W>(rest, low[group], span[group], &mut out[full.len()]) };
+    }
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn range_mask_flat<L: Steps<W>, W: Lane>(
+    values: &[W],
+    low: W,
+    span: W,
+    out: &mut [u64],
+) {
+    assert!(
+        out.len() >= values.len().div_ceil(WORD_LANES),
+        "short bitmap"
+    );
+    let (full, rest) = values.as_chunks::<WORD_LANES>();
+    for (word, slot) in full.iter().zip(out.iter_mut()) {
+        // SAFETY: the caller promised the features of `L`.
+        unsafe { L::range(word, low, span, slot) };
+    }
+    if !rest.is_empty() {
+        // SAFETY: the caller promised the features of `L`.
+        unsafe { range_rest::<L, W>(rest, low, span, &mut out[full.len()]) };
+    }
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+unsafe fn range_rest<L: Steps<W>, W: Lane>(rest: &[W], low: W, span: W, out: &mut u64) {
+    // SAFETY: the caller promised the features of `L`.
+    unsafe { L::range(&padded(rest), low, span, out) };
+    *out &= first_bits(rest.len());
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn sum<L: Steps<W>, W: Lane>(
+    values: &[W],
+    mask: Option<&[u64]>,
+    out: &mut PerGroup<u128>,
+) {
+    // SAFETY: the caller promised the features of `L`.
+    unsafe {
+        fold::<L, W>(
+            values,
+            mask,
+            out,
+            #[inline(always)]
+            |lanes| sum_lanes::<L, W>(lanes),
+        )
+    }
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn sum_flat<L: Steps<W>, W: Lane>(values: &[W]) -> u128 {
+    let mut total = 0;
+    for lanes in values.chunks(SUM_LANES) {
+        // SAFETY: the caller promised the features of `L`.
+        total += unsafe { sum_lanes::<L, W>(lanes) };
+    }
+    total
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn squares<L: Steps<W>, W: Lane>(
+    values: &[W],
+    mask: Option<&[u64]>,
+    out: &mut PerGroup<u128>,
+) {
+    // SAFETY: the caller promised the features of `L`.
+    unsafe { fold::<L, W>(values, mask, out, square_lanes) }
+}
+
+/// Folds each group, lanes outside the mask as zeros.
+///
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+unsafe fn fold<L: Steps<W>, W: Lane>(
+    values: &[W],
+    mask: Option<&[u64]>,
+    out: &mut PerGroup<u128>,
+    lanes: impl Fn(&[W]) -> u128,
+) {
+    assert_block(values.len(), mask);
+    out.fill(0);
+    let Some(mask) = mask else {
+        let (full, rest) = values.as_chunks::<GROUP_LANES>();
+        for (total, group) in out.iter_mut().zip(full) {
+            *total = lanes(group);
+        }
+        if !rest.is_empty() {
+            out[full.len()] = lanes(rest);
+        }
+        return;
+    };
+    let (full, rest) = values.as_chunks::<GROUP_LANES>();
+    let (masks, _) = mask.as_chunks::<GROUP_WORDS>();
+    for (total, (group, &keep)) in out.iter_mut().zip(full.iter().zip(masks)) {
+        if keep != [0; GROUP_WORDS] {
+            // SAFETY: the caller promised the features of `L`.
+            *total = lanes(&unsafe { select::<L, W>(group, keep, W::default()) });
+        }
+    }
+    if !rest.is_empty() {
+        let keep = rest_mask(mask, full.len(), rest.len());
+        // SAFETY: the caller promised the features of `L`.
+        out[full.len()] = lanes(&unsafe { select::<L, W>(&padded(rest), keep, W::default()) });
+    }
+}
+
+/// `values[i]` where bit `i` of `keep` is set, else `fill`.
+///
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+unsafe fn select<L: Steps<W>, W: Lane>(
+    values: &[W; GROUP_LANES],
+    keep: [u64; GROUP_WORDS],
+    fill: W,
+) -> [W; GROUP_LANES] {
+    let mut kept = [fill; GROUP_LANES];
+    let (words, _) = values.as_chunks::<WORD_LANES>();
+    let (slots, _) = kept.as_chunks_mut::<WORD_LANES>();
+    for ((slot, word), keep) in slots.iter_mut().zip(words).zip(keep) {
+        // SAFETY: the caller promised the features of `L`.
+        unsafe { L::select(word, keep, fill, slot) };
+    }
+    kept
+}
+
+/// The mask of the last, short group, without the bits after its `lanes` lanes.
+#[inline(always)]
+fn rest_mask(mask: &[u64], group: usize, lanes: usize) -> [u64; GROUP_WORDS] {
+    let first = group * GROUP_WORDS;
+    std::array::from_fn(|word| match lanes.saturating_sub(word * WORD_LANES) {
+        0 => 0,
+        count if count < WORD_LANES => mask[first + word] & first_bits(count),
+        _ => mask[first + word],
+    })
+}
+
+/// The sum of at most [`SUM_LANES`] lanes.
+///
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+unsafe fn sum_lanes<L: Steps<W>, W: Lane>(values: &[W]) -> u128 {
+    if let Some(bytes) = W::bytes(values) {
+        // SAFETY: the caller promised the features of `L`.
+        u128::from(unsafe { L::sum_bytes(bytes) })
+    } else if W::BITS == 16 {
+        u128::from(values.iter().map(|value| value.low_half()).sum::<u32>())
+    } else if W::BITS == 32 {
+        u128::from(
+            values
+                .iter()
+                .map(|value| u64::from(value.low_half()))
+                .sum::<u64>(),
+        )
+    } else {
+        sum_halves(values.iter().map(|&value| value.into()))
+    }
+}
+
+/// The sum of squares of at most a group of lanes, modulo 2^128.
+#[inline(always)]
+fn square_lanes<W: Lane>(values: &[W]) -> u128 {
+    let low = |value: &W| u64::from(value.low_half());
+    if W::BITS == 8 {
+        u128::from(
+            values
+                .iter()
+                .map(|value| value.low_half() * value.low_half())
+                .sum::<u32>(),
+        )
+    } else if W::BITS == 16 {
+        u128::from(
+            values
+                .iter()
+                .map(|value| low(value) * low(value))
+                .sum::<u64>(),
+        )
+    } else if W::BITS == 32 {
+        sum_halves(values.iter().map(|value| low(value) * low(value)))
+    } else {
+        let wide = |value: &W| Into::<u128>::into(*value);
+        values.iter().fold(0, |total: u128, value| {
+            total.wrapping_add(wide(value) * wide(value))
+        })
+    }
+}
+
+/// The sum of up to 2^32 values, whose halves are added apart so that neither can overflow.
+#[inline(always)]
+fn sum_halves(values: impl Iterator<Item = u64>) -> u128 {
+    let (low, high) = values.fold((0u64, 0u64), |(low, high), value| {
+        (low + (value & u64::from(u32::MAX)), high + (value >> 32))
+    });
+    u128::from(low) + (u128::from(high) << 32)
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn min_max<L: Steps<W>, W: Lane>(
+    values: &[W],
+    flip: W,
+    mask: Option<&[u64]>,
+    min: &mut PerGroup<W>,
+    max: &mut PerGroup<W>,
+) {
+    assert_block(values.len(), mask);
+    min.fill(W::MAX);
+    max.fill(W::default());
+    let Some(mask) = mask else {
+        let (full, rest) = values.as_chunks::<GROUP_LANES>();
+        for (index, group) in full.iter().enumerate() {
+            (min[index], max[index]) = ends(group, flip);
+        }
+        if !rest.is_empty() {
+            (min[full.len()], max[full.len()]) = ends(rest, flip);
+        }
+        return;
+    };
+    let (full, rest) = values.as_chunks::<GROUP_LANES>();
+    let (masks, _) = mask.as_chunks::<GROUP_WORDS>();
+    for (index, (group, &keep)) in full.iter().zip(masks).enumerate() {
+        // SAFETY: the caller promised the features of `L`.
+        (min[index], max[index]) = unsafe { masked_ends::<L, W>(group, flip, keep) };
+    }
+    if !rest.is_empty() {
+        let keep = rest_mask(mask, full.len(), rest.len());
+        // SAFETY: the caller promised the features of `L`.
+        let ends = unsafe { masked_ends::<L, W>(&padded(rest), flip, keep) };
+        (min[full.len()], max[full.len()]) = ends;
+    }
+}
+
+/// The smallest and the largest `value ^ flip` of the lanes of `keep`.
+///
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+unsafe fn masked_ends<L: Steps<W>, W: Lane>(
+    values: &[W; GROUP_LANES],
+    flip: W,
+    keep: [u64; GROUP_WORDS],
+) -> (W, W) {
+    let Some(word) = keep.iter().position(|&word| word != 0) else {
+        return (W::MAX, W::default());
+    };
+    // A lane outside the mask repeats a lane inside it and so moves no end.
+    let inside = values[word * WORD_LANES + keep[word].trailing_zeros() as usize];
+    // SAFETY: the caller promised the features of `L`.
+    ends(&unsafe { select::<L, W>(values, keep, inside) }, flip)
+}
+
+/// The smallest and the largest `value ^ flip`.
+#[inline(always)]
+fn ends<W: Lane>(values: &[W], flip: W) -> (W, W) {
+    values
+        .iter()
+        .fold((W::MAX, W::default()), |(min, max), &value| {
+            let value = value ^ flip;
+            (min.min(value), max.max(value))
+        })
+}
+
+#[inline(always)]
+pub(super) fn narrow<T: Narrow<D>, D: Lane>(
+    values: &[T],
+    flip: T,
+    bases: &PerGroup<T>,
+    out: &mut [D],
+) {
+    assert_block(values.len(), None);
+    let delta = |value: T, base: T| (value ^ flip).max(base).wrapping_sub(base).saturate();
+    map_groups(values, bases, &mut out[..values.len()], delta);
+}
+
+#[inline(always)]
+pub(super) fn widen<T: Narrow<D>, D: Lane>(
+    values: &[D],
+    bases: &PerGroup<T>,
+    flip: T,
+    out: &mut [T],
+) {
+    assert_block(values.len(), None);
+    let whole = |value: D, base: T| base.wrapping_add(T::from(value)) ^ flip;
+    map_groups(values, bases, &mut out[..values.len()], whole);
+}
+
+/// `out[i] = map(values[i], bases[g])` for a block; the lengths are equal.
+#[inline(always)]
+fn map_groups<A: Lane, B: Lane, C: Lane>(
+    values: &[A],
+    bases: &PerGroup<C>,
+    out: &mut [B],
+    map: impl Fn(A, C) -> B,
+) {
+    let (full, rest) = values.as_chunks::<GROUP_LANES>();
+    let (full_out, rest_out) = out.as_chunks_mut::<GROUP_LANES>();
+    for ((group, group_out), &base) in full.iter().zip(full_out).zip(bases) {
+        for (slot, &value) in group_out.iter_mut().zip(group) {
+            *slot = map(value, base);
+        }
+    }
+    if !rest.is_empty() {
+        let base = bases[full.len()];
+        for (slot, &value) in rest_out.iter_mut().zip(rest) {
+            *slot = map(value, base);
+        }
+    }
+}
+
+/// `rest`, shorter than `LANES`, followed by zeros.
+#[inline(always)]
+fn padded<W: Lane, const LANES: usize>(rest: &[W]) -> [W; LANES] {
+    let mut lanes = [W::default(); LANES];
+    lanes[..rest.len()].copy_from_slice(rest);
+    lanes
+}
+
+/// A word whose first `count` bits are set; `count` is below 64.
+#[inline(always)]
+fn first_bits(count: usize) -> u64 {
+    (1 << count) - 1
+}

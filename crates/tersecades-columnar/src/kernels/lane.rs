@@ -1,0 +1,130 @@
+//! The four lane types and the ten legal pairs of a value type and its delta type.
+//!
+//! Both traits are closed: a kernel exists for exactly these types, so a caller that is generic
+//! over [`Lane`] or [`Narrow`] reaches its kernel without a match and a pair that would need a
+//! wider delta does not compile.
+
+use super::{Kernels, LaneKernels, PairKernels};
+use std::fmt::Debug;
+use std::ops::{BitAnd, BitXor};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// An unsigned lane of a block.
+pub trait Lane:
+    sealed::Sealed
+    + Copy
+    + Ord
+    + Default
+    + Debug
+    + Send
+    + Sync
+    + Into<u64>
+    + Into<u128>
+    + From<u8>
+    + BitAnd<Output = Self>
+    + BitXor<Output = Self>
+    + 'static
+{
+    /// Bits of a lane.
+    const BITS: u32;
+    /// The largest lane.
+    const MAX: Self;
+
+    /// `self + other` modulo 2^[`Self::BITS`].
+    #[must_use]
+    fn wrapping_add(self, other: Self) -> Self;
+
+    /// `self - other` modulo 2^[`Self::BITS`].
+    #[must_use]
+    fn wrapping_sub(self, other: Self) -> Self;
+
+    /// `lanes` itself where a lane is a byte.
+    fn bytes(lanes: &[Self]) -> Option<&[u8]>;
+
+    /// The lowest 32 bits.
+    fn low_half(self) -> u32;
+
+    /// The kernels of this type in `kernels`.
+    fn of(kernels: &Kernels) -> &LaneKernels<Self>;
+}
+
+/// A value type whose deltas can be held in `D`.
+pub trait Narrow<D: Lane>: Lane + From<D> {
+    /// `self`, or `D::MAX` where that is smaller.
+    fn saturate(self) -> D;
+
+    /// The kernels of this pair in `kernels`.
+    fn pair(kernels: &Kernels) -> &PairKernels<Self, D>;
+}
+
+macro_rules! lane {
+    ($lane:ident, $bytes:expr) => {
+        impl sealed::Sealed for $lane {}
+
+        impl Lane for $lane {
+            const BITS: u32 = $lane::BITS;
+            const MAX: Self = $lane::MAX;
+
+            #[inline(always)]
+            fn wrapping_add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn wrapping_sub(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+
+            #[inline(always)]
+            fn bytes(lanes: &[Self]) -> Option<&[u8]> {
+                $bytes(lanes)
+            }
+
+            #[inline(always)]
+            #[allow(clippy::cast_possible_truncation, reason = "the cut is the purpose")]
+            #[allow(clippy::unnecessary_cast, reason = "one of the four is a u32")]
+            fn low_half(self) -> u32 {
+                self as u32
+            }
+
+            fn of(kernels: &Kernels) -> &LaneKernels<Self> {
+                &kernels.$lane
+            }
+        }
+    };
+}
+
+lane!(u8, Some);
+lane!(u16, |_| None);
+lane!(u32, |_| None);
+lane!(u64, |_| None);
+
+macro_rules! narrow {
+    ($wide:ident, $narrow:ident, $field:ident) => {
+        impl Narrow<$narrow> for $wide {
+            #[inline(always)]
+            #[allow(clippy::cast_possible_truncation, reason = "the minimum fits")]
+            fn saturate(self) -> $narrow {
+                self.min($wide::from($narrow::MAX)) as $narrow
+            }
+
+            fn pair(kernels: &Kernels) -> &PairKernels<Self, $narrow> {
+                &kernels.$field
+            }
+        }
+    };
+}
+
+narrow!(u8, u8, u8_u8);
+narrow!(u16, u8, u16_u8);
+narrow!(u16, u16, u16_u16);
+narrow!(u32, u8, u32_u8);
+narrow!(u32, u16, u32_u16);
+narrow!(u32, u32, u32_u32);
+narrow!(u64, u8, u64_u8);
+narrow!(u64, u16, u64_u16);
+narrow!(u64, u32, u64_u32);
+narrow!(u64, u64, u64_u64);

@@ -1,0 +1,234 @@
+//! What an instruction set adds: a place to run, and the steps between lanes and bits.
+//!
+//! The loops of `block` and `bitmap` are generic over a level. They are inlined into
+//! [`Level::run`], which carries the level's target features, so one source becomes one machine
+//! code per level:
+//!
+//! ```text
+//! table entry -> run (target features) -> loop (generic, inlined) -> step (intrinsics, inlined)
+//! ```
+
+use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
+use super::{bitmap, block};
+
+/// Lanes that share one word of a bitmap.
+pub(super) type Word<W> = [W; WORD_LANES];
+
+/// Slots that [`Level::rows`] may write after the last position.
+pub(super) const ROWS_SLACK: usize = 16;
+
+/// An instruction set.
+pub(super) trait Level: 'static {
+    /// Runs `body`, compiled for this level.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    unsafe fn run<R>(body: impl FnOnce() -> R) -> R;
+
+    /// Writes `first_row + position` of each set bit of `word` from `out` on, ascending.
+    ///
+    /// # Safety
+    /// 1. The processor has every feature of the level.
+    /// 2. `out` is valid for writes of `word.count_ones()` + [`ROWS_SLACK`] values.
+    unsafe fn rows(word: u64, first_row: u32, out: *mut u32);
+
+    /// The sum of at most 2^24 bytes.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    unsafe fn sum_bytes(bytes: &[u8]) -> u64;
+
+    /// The bits (`any`, `all`) of eight groups against `low..=high`; see [`Kernels::overlap`].
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    unsafe fn overlap(
+        bases: &[u64; GROUPS],
+        maxima: &[u64; GROUPS],
+        low: u64,
+        high: u64,
+    ) -> (u8, u8);
+}
+
+/// The steps of a level that depend on the lane type.
+pub(super) trait Steps<W: Lane>: Level {
+    /// Bit `i` of `out` becomes `values[i] - low <= span`, wrapping.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    unsafe fn range(values: &Word<W>, low: W, span: W, out: &mut u64);
+
+    /// `out[i] = values[i]` where bit `i` of `keep` is set, else `fill`.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    unsafe fn select(values: &Word<W>, keep: u64, fill: W, out: &mut Word<W>);
+}
+
+/// The table of level `L`.
+///
+/// # Safety
+/// No entry is called on a processor that lacks a feature of `L`.
+pub(super) const unsafe fn table<L>(name: &'static str) -> Kernels
+where
+    L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
+{
+    Kernels {
+        name,
+        u8: lanes::<L, u8>(),
+        u16: lanes::<L, u16>(),
+        u32: lanes::<L, u32>(),
+        u64: lanes::<L, u64>(),
+        u8_u8: pair::<L, u8, u8>(),
+        u16_u8: pair::<L, u16, u8>(),
+        u16_u16: pair::<L, u16, u16>(),
+        u32_u8: pair::<L, u32, u8>(),
+        u32_u16: pair::<L, u32, u16>(),
+        u32_u32: pair::<L, u32, u32>(),
+        u64_u8: pair::<L, u64, u8>(),
+        u64_u16: pair::<L, u64, u16>(),
+        u64_u32: pair::<L, u64, u32>(),
+        u64_u64: pair::<L, u64, u64>(),
+        bitmap: bitmaps::<L>(),
+        overlap: |bases, maxima, range, any, all| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || bitmap::overlap::<L>(bases, maxima, range, any, all),
+                )
+            }
+        },
+    }
+}
+
+const fn lanes<L: Steps<W>, W: Lane>() -> LaneKernels<W> {
+    LaneKernels {
+        range_mask: |values, low, span, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::range_mask::<L, W>(values, low, span, out),
+                )
+            }
+        },
+        range_mask_flat: |values, low, span, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::range_mask_flat::<L, W>(values, low, span, out),
+                )
+            }
+        },
+        sum: |values, mask, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::sum::<L, W>(values, mask, out),
+                )
+            }
+        },
+        sum_flat: |values| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::sum_flat::<L, W>(values),
+                )
+            }
+        },
+        squares: |values, mask, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::squares::<L, W>(values, mask, out),
+                )
+            }
+        },
+        min_max: |values, flip, mask, min, max| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::min_max::<L, W>(values, flip, mask, min, max),
+                )
+            }
+        },
+    }
+}
+
+const fn pair<L: Level, T: Narrow<D>, D: Lane>() -> PairKernels<T, D> {
+    PairKernels {
+        narrow: |values, flip, bases, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::narrow(values, flip, bases, out),
+                )
+            }
+        },
+        widen: |values, bases, flip, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::widen(values, bases, flip, out),
+                )
+            }
+        },
+    }
+}
+
+const fn bitmaps<L: Level>() -> BitmapKernels {
+    BitmapKernels {
+        // SAFETY: the caller of `table` promised the features of `L`.
+        and: |a, b| unsafe {
+            L::run(
+                #[inline(always)]
+                || bitmap::zip(a, b, |a, b| a & b),
+            )
+        },
+        // SAFETY: the caller of `table` promised the features of `L`.
+        and_not: |a, b| unsafe {
+            L::run(
+                #[inline(always)]
+                || bitmap::zip(a, b, |a, b| a & !b),
+            )
+        },
+        // SAFETY: the caller of `table` promised the features of `L`.
+        or: |a, b| unsafe {
+            L::run(
+                #[inline(always)]
+                || bitmap::zip(a, b, |a, b| a | b),
+            )
+        },
+        // SAFETY: the caller of `table` promised the features of `L`.
+        count: |words| unsafe {
+            L::run(
+                #[inline(always)]
+                || bitmap::count(words),
+            )
+        },
+        to_rows: |words, base_row, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || bitmap::to_rows::<L>(words, base_row, out),
+                )
+            }
+        },
+        // SAFETY: the caller of `table` promised the features of `L`.
+        from_rows: |rows, out| unsafe {
+            L::run(
+                #[inline(always)]
+                || bitmap::from_rows(rows, out),
+            )
+        },
+    }
+}

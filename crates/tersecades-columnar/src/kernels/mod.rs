@@ -1,0 +1,229 @@
+//! The loops that touch every value, one table of them per instruction set.
+//!
+//! A block is up to 1,024 lanes in eight groups of 128; lane `i` belongs to group `i / 128` and
+//! each group has its own base. Every kernel takes slices and fills slices: no allocation, no
+//! state, no value read or written outside what it was given. A caller asks [`kernels`] once
+//! and calls through the table:
+//!
+//! ```text
+//! let table = u16::of(kernels());                    // or kernels().u16
+//! (table.range_mask)(values, &low, &span, &mut bits)
+//! let pair = <u64 as Narrow<u8>>::pair(kernels());   // or kernels().u64_u8
+//! (pair.narrow)(values, flip, &bases, &mut bytes)
+//! ```
+//!
+//! `scalar` is the definition. The other levels share the loops of `block` and `bitmap`, which
+//! the compiler vectorises once per instruction set, and differ in the few steps of `level` that
+//! a compiler gets wrong: lanes to bits and bits to lanes. All levels answer the same.
+
+mod bitmap;
+mod block;
+mod lane;
+mod level;
+mod portable;
+mod scalar;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
+pub use lane::{Lane, Narrow};
+
+/// Groups of a block, each with its own base.
+pub const GROUPS: usize = 8;
+/// Lanes of a group.
+pub const GROUP_LANES: usize = 128;
+/// Lanes of a full block.
+pub const BLOCK_LANES: usize = GROUPS * GROUP_LANES;
+/// Lanes answered by one word of a bitmap.
+pub const WORD_LANES: usize = 64;
+
+/// The environment variable that names the level to run instead of the best one.
+pub const LEVEL_VARIABLE: &str = "TERSECADES_KERNELS";
+
+/// One value per group of a block.
+pub type PerGroup<W> = [W; GROUPS];
+
+/// The kernels over lanes of one type.
+///
+/// # Shape
+/// Block kernels take 0 to [`BLOCK_LANES`] values and assert it; flat kernels take any number.
+/// A bitmap of `n` lanes has at least `n.div_ceil(64)` words, bit `i % 64` of word `i / 64` for
+/// lane `i`. Written bitmaps have zeros after lane `n` in their last word and leave later words
+/// alone; bits after lane `n` of a bitmap that is read do not count.
+#[derive(Debug, Clone, Copy)]
+pub struct LaneKernels<W: Lane> {
+    /// `(values, low, span, out)`: bit `i` is `values[i] - low[g] <= span[g]`, wrapping.
+    pub range_mask: RangeMask<W>,
+    /// `(values, low, span, out)`: [`Self::range_mask`] with one bound, over any number of lanes.
+    pub range_mask_flat: fn(&[W], W, W, &mut [u64]),
+    /// `(values, mask, out)`: the sum of each group, of the lanes of `mask` when there is one.
+    pub sum: Fold<W>,
+    /// `(values)`: the sum of any number of lanes.
+    pub sum_flat: fn(&[W]) -> u128,
+    /// `(values, mask, out)`: the sum of squares of each group, modulo 2^128.
+    ///
+    /// Only 64-bit lanes above 2^60 can reach the modulus.
+    pub squares: Fold<W>,
+    /// `(values, flip, mask, min, max)`: the ends of `value ^ flip` in each group, unsigned.
+    ///
+    /// A group without a lane answers `min = MAX` and `max = 0`.
+    pub min_max: MinMax<W>,
+}
+
+/// The shape of [`LaneKernels::range_mask`].
+pub type RangeMask<W> = fn(&[W], &PerGroup<W>, &PerGroup<W>, &mut [u64]);
+/// The shape of [`LaneKernels::sum`] and [`LaneKernels::squares`].
+pub type Fold<W> = fn(&[W], Option<&[u64]>, &mut PerGroup<u128>);
+/// The shape of [`LaneKernels::min_max`].
+pub type MinMax<W> = fn(&[W], W, Option<&[u64]>, &mut PerGroup<W>, &mut PerGroup<W>);
+
+/// The two kernels between values of `T` and deltas of `D`, where `D` is not the wider.
+///
+/// # Shape
+/// At most [`BLOCK_LANES`] values; `out` has at least as many lanes, and later ones are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct PairKernels<T: Narrow<D>, D: Lane> {
+    /// `(values, flip, bases, out)`: `(values[i] ^ flip) - bases[g]`, saturated at both ends.
+    ///
+    /// A value below its base becomes 0, one beyond `D::MAX` above it becomes `D::MAX`, so the
+    /// order of lanes is kept even where a patch has to hold the true value.
+    pub narrow: fn(&[T], T, &PerGroup<T>, &mut [D]),
+    /// `(values, bases, flip, out)`: `(bases[g] + values[i]) ^ flip`, wrapping.
+    pub widen: fn(&[D], &PerGroup<T>, T, &mut [T]),
+}
+
+/// The kernels over bitmaps of any length.
+#[derive(Debug, Clone, Copy)]
+pub struct BitmapKernels {
+    /// `a &= b`, word by word; the lengths are equal.
+    pub and: fn(&mut [u64], &[u64]),
+    /// `a &= !b`, word by word; the lengths are equal.
+    pub and_not: fn(&mut [u64], &[u64]),
+    /// `a |= b`, word by word; the lengths are equal.
+    pub or: fn(&mut [u64], &[u64]),
+    /// The number of set bits.
+    pub count: fn(&[u64]) -> u64,
+    /// `(words, base_row, out)`: appends `base_row + position` of each set bit, ascending.
+    ///
+    /// The last position has to fit a `u32`.
+    pub to_rows: fn(&[u64], u32, &mut Vec<u32>),
+    /// `(rows, out)`: clears `out`, then sets the bit of each row; each row is inside `out`.
+    pub from_rows: fn(&[u32], &mut [u64]),
+}
+
+/// The shape of [`Kernels::overlap`].
+pub type Overlap = fn(&[u64], &[u64], RangeInclusive<u64>, &mut [u8], &mut [u8]);
+
+/// Every kernel of one level.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernels {
+    /// The level: `scalar`, `portable`, `avx2` or `avx512`.
+    pub name: &'static str,
+    /// Kernels over bytes.
+    pub u8: LaneKernels<u8>,
+    /// Kernels over 16-bit lanes.
+    pub u16: LaneKernels<u16>,
+    /// Kernels over 32-bit lanes.
+    pub u32: LaneKernels<u32>,
+    /// Kernels over 64-bit lanes.
+    pub u64: LaneKernels<u64>,
+    /// 8-bit values as bytes.
+    pub u8_u8: PairKernels<u8, u8>,
+    /// 16-bit values as bytes.
+    pub u16_u8: PairKernels<u16, u8>,
+    /// 16-bit values as 16-bit deltas.
+    pub u16_u16: PairKernels<u16, u16>,
+    /// 32-bit values as bytes.
+    pub u32_u8: PairKernels<u32, u8>,
+    /// 32-bit values as 16-bit deltas.
+    pub u32_u16: PairKernels<u32, u16>,
+    /// 32-bit values as 32-bit deltas.
+    pub u32_u32: PairKernels<u32, u32>,
+    /// 64-bit values as bytes.
+    pub u64_u8: PairKernels<u64, u8>,
+    /// 64-bit values as 16-bit deltas.
+    pub u64_u16: PairKernels<u64, u16>,
+    /// 64-bit values as 32-bit deltas.
+    pub u64_u32: PairKernels<u64, u32>,
+    /// 64-bit values as 64-bit deltas.
+    pub u64_u64: PairKernels<u64, u64>,
+    /// Kernels over bitmaps.
+    pub bitmap: BitmapKernels,
+    /// `(bases, maxima, low..=high, any, all)`: which groups a range can touch, and fills.
+    ///
+    /// Eight entries make one byte, entry `8 * b + g` bit `g` of byte `b`. `any`: the group's
+    /// `base..=maximum` meets the range. `all`: it lies inside. `bases` and `maxima` have one
+    /// length `n`, `any` and `all` have `n.div_ceil(8)`; bits after entry `n` are zero.
+    pub overlap: Overlap,
+}
+
+/// The best kernels this processor runs, or those that [`LEVEL_VARIABLE`] names.
+///
+/// The choice is made at the first call. A name this processor cannot run is ignored.
+///
+/// # Cost
+/// One atomic load after the first call.
+pub fn kernels() -> &'static Kernels {
+    static PICKED: OnceLock<&'static Kernels> = OnceLock::new();
+    PICKED.get_or_init(|| {
+        let levels = levels();
+        let named = std::env::var(LEVEL_VARIABLE).ok();
+        let chosen = levels
+            .iter()
+            .find(|level| Some(level.name) == named.as_deref());
+        chosen
+            .or(levels.last())
+            .copied()
+            .unwrap_or(&scalar::KERNELS)
+    })
+}
+
+/// Every level this processor runs, from the plainest to the fastest.
+pub fn levels() -> Vec<&'static Kernels> {
+    #[allow(unused_mut, reason = "only some architectures add levels")]
+    let mut levels = vec![&scalar::KERNELS, &portable::KERNELS];
+    #[cfg(target_arch = "x86_64")]
+    levels.extend(x86_64::detect());
+    levels
+}
+
+/// Asks for the cache line of `slice[index]`; does nothing when `index` is outside.
+///
+/// # Cost
+/// One instruction where the processor has it; worth it a few hundred cycles before the use.
+#[inline(always)]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(value) = slice.get(index) {
+        x86_64::prefetch(value);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+/// Asserts what every block kernel with a bitmap relies on.
+#[inline(always)]
+fn assert_block(lanes: usize, mask: Option<&[u64]>) {
+    assert!(
+        lanes <= BLOCK_LANES,
+        "a block has at most {BLOCK_LANES} lanes"
+    );
+    assert!(
+        mask.is_none_or(|words| words.len() >= lanes.div_ceil(WORD_LANES)),
+        "short bitmap"
+    );
+}
+
+/// Asserts what `overlap` relies on.
+#[inline(always)]
+fn assert_overlap(entries: usize, maxima: usize, any: usize, all: usize) {
+    assert_eq!(entries, maxima, "one maximum per base");
+    assert!(
+        any == entries.div_ceil(GROUPS) && all == any,
+        "one byte per eight bases"
+    );
+}

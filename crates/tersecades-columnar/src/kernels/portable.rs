@@ -1,0 +1,106 @@
+//! The level that runs anywhere: flags in bytes, packed eight at a time by a multiplication.
+
+use super::level::{Level, Steps, Word, table};
+use super::{GROUPS, Kernels, Lane, WORD_LANES};
+
+/// The table of this level.
+// SAFETY: `Portable` needs no feature beyond what the program is compiled for.
+pub(super) static KERNELS: Kernels = unsafe { table::<Portable>("portable") };
+
+/// No feature beyond what the program is compiled for.
+struct Portable;
+
+impl Level for Portable {
+    #[inline(always)]
+    unsafe fn run<R>(body: impl FnOnce() -> R) -> R {
+        body()
+    }
+
+    #[inline(always)]
+    unsafe fn rows(word: u64, first_row: u32, out: *mut u32) {
+        // SAFETY: the caller promised room for every set bit.
+        unsafe { rows(word, first_row, out) }
+    }
+
+    #[inline(always)]
+    unsafe fn sum_bytes(bytes: &[u8]) -> u64 {
+        u64::from(bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>())
+    }
+
+    #[inline(always)]
+    unsafe fn overlap(
+        bases: &[u64; GROUPS],
+        maxima: &[u64; GROUPS],
+        low: u64,
+        high: u64,
+    ) -> (u8, u8) {
+        let (mut any, mut all) = ([0; GROUPS], [0; GROUPS]);
+        for (group, (&base, &maximum)) in bases.iter().zip(maxima).enumerate() {
+            any[group] = u8::from(maximum >= low) & u8::from(base <= high);
+            all[group] = u8::from(base >= low) & u8::from(maximum <= high);
+        }
+        (pack(any), pack(all))
+    }
+}
+
+impl<W: Lane> Steps<W> for Portable {
+    #[inline(always)]
+    unsafe fn range(values: &Word<W>, low: W, span: W, out: &mut u64) {
+        let mut flags = [0; WORD_LANES];
+        for (flag, value) in flags.iter_mut().zip(values) {
+            *flag = u8::from(value.wrapping_sub(low) <= span);
+        }
+        let (bytes, _) = flags.as_chunks::<8>();
+        let packed: [u8; 8] = std::array::from_fn(|byte| pack(bytes[byte]));
+        *out = u64::from_le_bytes(packed);
+    }
+
+    #[inline(always)]
+    unsafe fn select(values: &Word<W>, keep: u64, fill: W, out: &mut Word<W>) {
+        let mut flags = [0; WORD_LANES];
+        let (bytes, _) = flags.as_chunks_mut::<8>();
+        for (byte, bits) in bytes.iter_mut().zip(keep.to_le_bytes()) {
+            *byte = unpack(bits);
+        }
+        for ((slot, &value), flag) in out.iter_mut().zip(values).zip(flags) {
+            let ones = W::default().wrapping_sub(W::from(flag));
+            *slot = ((value ^ fill) & ones) ^ fill;
+        }
+    }
+}
+
+/// Writes `first_row + position` of each set bit of `word`, lowest first.
+///
+/// # Safety
+/// `out` is valid for writes of `word.count_ones()` values.
+#[inline(always)]
+pub(super) unsafe fn rows(mut word: u64, first_row: u32, mut out: *mut u32) {
+    while word != 0 {
+        // SAFETY: each turn writes one of the slots that the caller promised per set bit.
+        unsafe {
+            out.write(first_row.wrapping_add(word.trailing_zeros()));
+            out = out.add(1);
+        }
+        word &= word - 1;
+    }
+}
+
+/// Eight flags of 0 or 1 as the bits of a byte, the first lowest.
+///
+/// Flag `i` is bit `8 * i` of the word, and bit `56 - 7 * i` of the factor lifts it to bit
+/// `56 + i`. All 64 products land on different bits, so nothing carries into the top byte.
+#[inline(always)]
+fn pack(flags: [u8; 8]) -> u8 {
+    let gathered = u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080);
+    gathered.to_be_bytes()[0]
+}
+
+/// The bits of a byte as flags of 0 or 1, the lowest first.
+///
+/// Byte `i` of the product keeps bit `i` alone; adding 127 carries any bit up to the top one.
+#[inline(always)]
+fn unpack(bits: u8) -> [u8; 8] {
+    let own = (u64::from(bits) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    let top = own + 0x7f7f_7f7f_7f7f_7f7f;
+    ((top >> 7) & 0x0101_0101_0101_0101).to_le_bytes()
+}

@@ -1,0 +1,201 @@
+//! The definition of every kernel: one lane at a time, nothing clever.
+//!
+//! Tests hold each faster level against this file.
+
+use super::{
+    BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, PerGroup,
+    WORD_LANES, assert_block, assert_overlap,
+};
+use std::ops::RangeInclusive;
+
+/// The table of this level.
+pub(super) static KERNELS: Kernels = Kernels {
+    name: "scalar",
+    u8: lanes(),
+    u16: lanes(),
+    u32: lanes(),
+    u64: lanes(),
+    u8_u8: pair(),
+    u16_u8: pair(),
+    u16_u16: pair(),
+    u32_u8: pair(),
+    u32_u16: pair(),
+    u32_u32: pair(),
+    u64_u8: pair(),
+    u64_u16: pair(),
+    u64_u32: pair(),
+    u64_u64: pair(),
+    bitmap: BitmapKernels {
+        and,
+        and_not,
+        or,
+        count,
+        to_rows,
+        from_rows,
+    },
+    overlap,
+};
+
+const fn lanes<W: Lane>() -> LaneKernels<W> {
+    LaneKernels {
+        range_mask,
+        range_mask_flat,
+        sum,
+        sum_flat,
+        squares,
+        min_max,
+    }
+}
+
+const fn pair<T: Narrow<D>, D: Lane>() -> PairKernels<T, D> {
+    PairKernels { narrow, widen }
+}
+
+fn is_set(words: &[u64], lane: usize) -> bool {
+    words[lane / WORD_LANES] >> (lane % WORD_LANES) & 1 == 1
+}
+
+fn assign(words: &mut [u64], lane: usize, bit: bool) {
+    let word = &mut words[lane / WORD_LANES];
+    if lane.is_multiple_of(WORD_LANES) {
+        *word = 0;
+    }
+    *word |= u64::from(bit) << (lane % WORD_LANES);
+}
+
+fn range_mask<W: Lane>(values: &[W], low: &PerGroup<W>, span: &PerGroup<W>, out: &mut [u64]) {
+    assert_block(values.len(), Some(&*out));
+    for (lane, value) in values.iter().enumerate() {
+        let group = lane / GROUP_LANES;
+        assign(out, lane, value.wrapping_sub(low[group]) <= span[group]);
+    }
+}
+
+fn range_mask_flat<W: Lane>(values: &[W], low: W, span: W, out: &mut [u64]) {
+    for (lane, value) in values.iter().enumerate() {
+        assign(out, lane, value.wrapping_sub(low) <= span);
+    }
+}
+
+fn sum<W: Lane>(values: &[W], mask: Option<&[u64]>, out: &mut PerGroup<u128>) {
+    assert_block(values.len(), mask);
+    out.fill(0);
+    for (lane, &value) in values.iter().enumerate() {
+        if mask.is_none_or(|words| is_set(words, lane)) {
+            out[lane / GROUP_LANES] += Into::<u128>::into(value);
+        }
+    }
+}
+
+fn sum_flat<W: Lane>(values: &[W]) -> u128 {
+    values.iter().map(|&value| Into::<u128>::into(value)).sum()
+}
+
+fn squares<W: Lane>(values: &[W], mask: Option<&[u64]>, out: &mut PerGroup<u128>) {
+    assert_block(values.len(), mask);
+    out.fill(0);
+    for (lane, &value) in values.iter().enumerate() {
+        if mask.is_none_or(|words| is_set(words, lane)) {
+            let wide: u128 = value.into();
+            let total = &mut out[lane / GROUP_LANES];
+            *total = total.wrapping_add(wide * wide);
+        }
+    }
+}
+
+fn min_max<W: Lane>(
+    values: &[W],
+    flip: W,
+    mask: Option<&[u64]>,
+    min: &mut PerGroup<W>,
+    max: &mut PerGroup<W>,
+) {
+    assert_block(values.len(), mask);
+    min.fill(W::MAX);
+    max.fill(W::default());
+    for (lane, &value) in values.iter().enumerate() {
+        if mask.is_none_or(|words| is_set(words, lane)) {
+            let group = lane / GROUP_LANES;
+            min[group] = min[group].min(value ^ flip);
+            max[group] = max[group].max(value ^ flip);
+        }
+    }
+}
+
+fn narrow<T: Narrow<D>, D: Lane>(values: &[T], flip: T, bases: &PerGroup<T>, out: &mut [D]) {
+    assert_block(values.len(), None);
+    for (lane, &value) in values.iter().enumerate() {
+        let base = bases[lane / GROUP_LANES];
+        out[lane] = (value ^ flip).max(base).wrapping_sub(base).saturate();
+    }
+}
+
+fn widen<T: Narrow<D>, D: Lane>(values: &[D], bases: &PerGroup<T>, flip: T, out: &mut [T]) {
+    assert_block(values.len(), None);
+    for (lane, &value) in values.iter().enumerate() {
+        out[lane] = bases[lane / GROUP_LANES].wrapping_add(T::from(value)) ^ flip;
+    }
+}
+
+fn and(a: &mut [u64], b: &[u64]) {
+    assert_eq!(a.len(), b.len(), "bitmaps of one length");
+    for (index, word) in a.iter_mut().enumerate() {
+        *word &= b[index];
+    }
+}
+
+fn and_not(a: &mut [u64], b: &[u64]) {
+    assert_eq!(a.len(), b.len(), "bitmaps of one length");
+    for (index, word) in a.iter_mut().enumerate() {
+        *word &= !b[index];
+    }
+}
+
+fn or(a: &mut [u64], b: &[u64]) {
+    assert_eq!(a.len(), b.len(), "bitmaps of one length");
+    for (index, word) in a.iter_mut().enumerate() {
+        *word |= b[index];
+    }
+}
+
+fn count(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+fn to_rows(words: &[u64], base_row: u32, out: &mut Vec<u32>) {
+    let mut row = base_row;
+    for word in words {
+        for bit in 0..u64::BITS {
+            if word >> bit & 1 == 1 {
+                out.push(row.wrapping_add(bit));
+            }
+        }
+        row = row.wrapping_add(u64::BITS);
+    }
+}
+
+fn from_rows(rows: &[u32], out: &mut [u64]) {
+    out.fill(0);
+    for &row in rows {
+        let row = row as usize;
+        out[row / WORD_LANES] |= 1 << (row % WORD_LANES);
+    }
+}
+
+fn overlap(
+    bases: &[u64],
+    maxima: &[u64],
+    range: RangeInclusive<u64>,
+    any: &mut [u8],
+    all: &mut [u8],
+) {
+    assert_overlap(bases.len(), maxima.len(), any.len(), all.len());
+    any.fill(0);
+    all.fill(0);
+    let (low, high) = range.into_inner();
+    for (entry, (&base, &maximum)) in bases.iter().zip(maxima).enumerate() {
+        let bit = entry % GROUPS;
+        any[entry / GROUPS] |= u8::from(maximum >= low && base <= high) << bit;
+        all[entry / GROUPS] |= u8::from(base >= low && maximum <= high) << bit;
+    }
+}

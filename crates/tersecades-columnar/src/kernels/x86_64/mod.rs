@@ -1,0 +1,40 @@
+//! The levels of x86-64 processors and the choice between them.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "masks are cut to the lanes of a register"
+)]
+
+mod avx2;
+mod avx512;
+
+use super::Kernels;
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+/// The levels this processor runs, the fastest last.
+pub(super) fn detect() -> Vec<&'static Kernels> {
+    let mut levels = Vec::new();
+    let has_avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    let has_avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    if has_avx2 {
+        levels.push(&avx2::KERNELS);
+        if has_avx512 {
+            levels.push(&avx512::KERNELS);
+        }
+    }
+    levels
+}
+
+/// Asks for the cache line of `value`.
+#[inline(always)]
+pub(super) fn prefetch<T>(value: &T) {
+    // SAFETY: a prefetch reads nothing the program can see, and SSE is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
+}

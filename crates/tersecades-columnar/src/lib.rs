@@ -1,0 +1,47 @@
+//! Encoded columnar batches, and direct execution on them.
+//!
+//! ```text
+//! Arrow array ──input──▶ choose ──▶ codec ──encode──▶ Chunk (blocks of 1,024 values)
+//!                                                       │ compare, fold, gather, codes
+//!                                                       ▼
+//!                                            Selection, Fold, Values ──▶ Arrow array
+//! ```
+//! The crate does no I/O, reads no clock and starts no thread.
+
+pub mod error;
+
+pub mod types;
+
+pub mod kernels;
+
+pub mod aligned;
+pub mod bitmap;
+pub mod block;
+
+pub mod dictionary;
+pub mod input;
+pub mod predicate;
+pub mod selection;
+pub mod stats;
+
+pub mod fold;
+pub mod values;
+
+pub mod chunk;
+pub mod codec;
+mod lane;
+mod patch;
+mod scatter;
+
+pub mod codecs;
+pub mod registry;
+
+pub mod choose;
+pub mod cost_table;
+
+pub mod arrow;
+pub mod batch;
+pub mod encoder;
+pub mod wire;
+
+pub use error::{Error, ErrorKind, Result};

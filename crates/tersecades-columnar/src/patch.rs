@@ -1,0 +1,120 @@
+//! Values kept apart because they would widen their block: position in the block and true key.
+//!
+//! Three sections: where each block's patches start (`blocks + 1` counters), the row of each patch
+//! inside its block, and its key at the column's lane width.
+
+use std::ops::Range;
+
+use crate::block::{block_count, block_rows};
+use crate::chunk::{Body, Chunk};
+use crate::codec::EncodeWork;
+use crate::error::{Error, Result};
+use crate::input::Lanes;
+use crate::lane::{add_lanes_section, lanes_section};
+
+/// The patches of a chunk.
+#[derive(Clone, Copy)]
+pub(crate) struct Patches<'a> {
+    starts: &'a [u32],
+    rows: &'a [u16],
+    keys: Lanes<'a>,
+}
+
+/// First of the three sections, by codec.
+pub(crate) type FirstSection = usize;
+
+impl<'a> Patches<'a> {
+    pub(crate) fn of(chunk: &'a Chunk, first: FirstSection) -> Self {
+        Patches {
+            starts: chunk.body.section(first),
+            rows: chunk.body.section(first + 1),
+            keys: lanes_section(&chunk.body, first + 2, chunk.physical.lane_bytes()),
+        }
+    }
+
+    /// Patches of all blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no block has a patch.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Indices of the patches of `block`.
+    #[inline]
+    pub(crate) fn of_block(&self, block: usize) -> Range<usize> {
+        self.starts[block] as usize..self.starts[block + 1] as usize
+    }
+
+    /// The row, inside its block, of patch `index`.
+    #[inline]
+    pub(crate) fn row(&self, index: usize) -> usize {
+        usize::from(self.rows[index])
+    }
+
+    /// The true key of patch `index`.
+    #[inline]
+    pub(crate) fn key(&self, index: usize) -> u64 {
+        self.keys.bits(index)
+    }
+
+    /// The true key of `row` of `block`, if it is patched.
+    #[inline]
+    pub(crate) fn find(&self, block: usize, row: usize) -> Option<u64> {
+        let range = self.of_block(block);
+        let rows = &self.rows[range.clone()];
+        let at = rows.partition_point(|patched| usize::from(*patched) < row);
+        (rows.get(at).copied().map(usize::from) == Some(row)).then(|| self.key(range.start + at))
+    }
+
+    /// Checks what the accessors rely on.
+    ///
+    /// # Errors
+    /// `Corrupt` with the block.
+    pub(crate) fn validate(&self, rows: usize) -> Result<()> {
+        let blocks = block_count(rows);
+        let last = self.starts.last().copied().unwrap_or(0) as usize;
+        if self.starts.len() != blocks + 1 || last != self.len() || self.keys.len() != self.len() {
+            return Err(Error::corrupt(
+                "patch sections do not fit the number of blocks",
+            ));
+        }
+        for block in 0..blocks {
+            let corrupt =
+                || Error::corrupt("patches are out of order or range").block(block as u32);
+            let range = self.of_block(block);
+            let patched = self.rows.get(range).ok_or_else(corrupt)?;
+            let ascending = patched.windows(2).all(|pair| pair[0] < pair[1]);
+            let inside = patched
+                .last()
+                .is_none_or(|row| usize::from(*row) < block_rows(block, rows).len());
+            if !ascending || !inside {
+                return Err(corrupt());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts collecting the patches of a chunk.
+pub(crate) fn begin(work: &mut EncodeWork) {
+    work.patch_starts.clear();
+    work.patch_rows.clear();
+    work.patch_keys.clear();
+}
+
+/// Marks the start of the next block's patches; called once more after the last block.
+pub(crate) fn begin_block(work: &mut EncodeWork) {
+    work.patch_starts.push(work.patch_rows.len() as u32);
+}
+
+/// Writes the collected patches as three sections.
+pub(crate) fn write(body: &mut Body, first: FirstSection, bytes: usize, work: &EncodeWork) {
+    body.add_section::<u32>(first, work.patch_starts.len())
+        .copy_from_slice(&work.patch_starts);
+    body.add_section::<u16>(first + 1, work.patch_rows.len())
+        .copy_from_slice(&work.patch_rows);
+    add_lanes_section(body, first + 2, bytes, &work.patch_keys);
+}

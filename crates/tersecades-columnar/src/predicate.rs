@@ -1,0 +1,555 @@
+//! Comparisons with constants, compiled once for a column's type.
+//!
+//! Every comparison (=, ≠, <, ≤, >, ≥, between, in) becomes a sorted list of disjoint inclusive
+//! ranges over the column's *keys*, so a codec has one thing to evaluate. Constants the type
+//! cannot hold (`x > 2.5` on integers, `x = 300` on bytes) are rounded to the range with the same
+//! rows, never wrapped.
+
+use std::ops::Bound;
+use std::sync::{Arc, Mutex};
+
+use arrow_schema::DataType;
+
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::types::{Physical, Value, float_key};
+
+/// A comparison of a column with one constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// The SQL spelling.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+
+    /// The comparison with its sides exchanged (`5 < x` is `x > 5`).
+    pub fn mirrored(self) -> Self {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
+    }
+}
+
+/// An inclusive range of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Smallest key.
+    pub low: u64,
+    /// Largest key.
+    pub high: u64,
+}
+
+impl KeyRange {
+    /// Whether `key` is inside.
+    #[inline]
+    pub fn contains(self, key: u64) -> bool {
+        key.wrapping_sub(self.low) <= self.high.wrapping_sub(self.low)
+    }
+}
+
+type TextRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// Which texts pass, and the codes they have in the dictionary met last.
+#[derive(Debug)]
+pub struct TextPredicate {
+    ranges: Vec<TextRange>,
+    negated: bool,
+    codes: Mutex<Option<(u64, usize, Arc<Predicate>)>>,
+}
+
+/// The rows wanted, as ranges over one column's keys.
+#[derive(Debug)]
+pub enum Predicate {
+    /// Over keys of integers (see [`Physical::key_of`]) or floats (see [`float_key`]).
+    Keys(Vec<KeyRange>),
+    /// Over 128-bit values.
+    Wide(Vec<(i128, i128)>),
+    /// Over bytes of text.
+    Text(TextPredicate),
+}
+
+/// Answer of statistics to a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// No value can pass.
+    None,
+    /// Every value passes.
+    All,
+    /// Values must be looked at.
+    Some,
+}
+
+/// A constant placed between the representable values of a column: `floor` is the largest one not
+/// above it, `exact` whether they are equal.
+struct Place {
+    floor: i128,
+    exact: bool,
+}
+
+impl Predicate {
+    /// Rows where the column compares so with `constant`.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when the constant's type cannot be compared with the column's.
+    ///
+    /// # Examples
+    /// ```
+    /// use arrow_schema::DataType;
+    /// use tersecades_columnar::predicate::{Comparison, Predicate};
+    /// let over = Predicate::compare(&DataType::UInt8, Comparison::Greater, &2.5.into()).unwrap();
+    /// assert!(over.matches_key(3) && !over.matches_key(2));
+    /// ```
+    pub fn compare(data_type: &DataType, how: Comparison, constant: &Value) -> Result<Self> {
+        if let Physical::Text = Physical::of(data_type)? {
+            return text_compare(how, constant);
+        }
+        if *constant == Value::Null {
+            return from_ranges(data_type, Vec::new());
+        }
+        let Place { floor, exact } = place(data_type, constant)?;
+        let (least, most) = (i128::MIN, i128::MAX);
+        let below = if exact {
+            floor.saturating_sub(1)
+        } else {
+            floor
+        };
+        let ranges = match how {
+            Comparison::Equal if exact => vec![(floor, floor)],
+            Comparison::Equal => vec![],
+            Comparison::NotEqual if exact => vec![(least, below), (floor.saturating_add(1), most)],
+            Comparison::NotEqual => vec![(least, most)],
+            Comparison::Less => vec![(least, below)],
+            Comparison::LessOrEqual => vec![(least, floor)],
+            Comparison::Greater => vec![(floor.saturating_add(1), most)],
+            Comparison::GreaterOrEqual => vec![(below.saturating_add(1), most)],
+        };
+        from_ranges(data_type, ranges)
+    }
+
+    /// Rows between two constants, both included.
+    ///
+    /// # Errors
+    /// As [`Predicate::compare`].
+    pub fn between(data_type: &DataType, low: &Value, high: &Value) -> Result<Self> {
+        if *low == Value::Null || *high == Value::Null {
+            return Predicate::one_of(data_type, &[]);
+        }
+        if let Physical::Text = Physical::of(data_type)? {
+            let range = (
+                Bound::Included(text(low)?.to_vec()),
+                Bound::Included(text(high)?.to_vec()),
+            );
+            return Ok(text_predicate(vec![range], false));
+        }
+        let from = place(data_type, low)?;
+        let to = place(data_type, high)?;
+        let start = if from.exact {
+            from.floor
+        } else {
+            from.floor.saturating_add(1)
+        };
+        from_ranges(data_type, vec![(start, to.floor)])
+    }
+
+    /// Rows equal to one of `constants`; nulls among them match nothing.
+    ///
+    /// # Errors
+    /// As [`Predicate::compare`].
+    pub fn one_of(data_type: &DataType, constants: &[Value]) -> Result<Self> {
+        let present = constants
+            .iter()
+            .filter(|constant| **constant != Value::Null);
+        if let Physical::Text = Physical::of(data_type)? {
+            let exact = |bytes: &[u8]| {
+                (
+                    Bound::Included(bytes.to_vec()),
+                    Bound::Included(bytes.to_vec()),
+                )
+            };
+            let ranges: Result<Vec<_>> = present.map(|c| Ok(exact(text(c)?))).collect();
+            return Ok(text_predicate(ranges?, false));
+        }
+        let mut ranges = Vec::new();
+        for constant in present {
+            let Place { floor, exact } = place(data_type, constant)?;
+            if exact {
+                ranges.push((floor, floor));
+            }
+        }
+        from_ranges(data_type, ranges)
+    }
+
+    /// Rows whose key lies in `low..=high`.
+    pub fn key_range(low: u64, high: u64) -> Self {
+        Predicate::Keys(if low <= high {
+            vec![KeyRange { low, high }]
+        } else {
+            vec![]
+        })
+    }
+
+    /// Whether a key passes; text and wide predicates never match a key.
+    #[inline]
+    pub fn matches_key(&self, key: u64) -> bool {
+        match self {
+            Predicate::Keys(ranges) => ranges.iter().any(|range| range.contains(key)),
+            Predicate::Wide(_) | Predicate::Text(_) => false,
+        }
+    }
+
+    /// Whether a 128-bit value passes.
+    pub fn matches_wide(&self, value: i128) -> bool {
+        match self {
+            Predicate::Wide(ranges) => ranges.iter().any(|(a, b)| (*a..=*b).contains(&value)),
+            Predicate::Keys(_) | Predicate::Text(_) => false,
+        }
+    }
+
+    /// Whether a text passes.
+    pub fn matches_text(&self, bytes: &[u8]) -> bool {
+        match self {
+            Predicate::Text(predicate) => predicate.matches(bytes),
+            Predicate::Keys(_) | Predicate::Wide(_) => false,
+        }
+    }
+
+    /// What the smallest and largest key of some values say.
+    pub fn coverage(&self, min: u64, max: u64) -> Coverage {
+        let Predicate::Keys(ranges) = self else {
+            return Coverage::Some;
+        };
+        if ranges
+            .iter()
+            .any(|range| range.low <= min && max <= range.high)
+        {
+            return Coverage::All;
+        }
+        match ranges
+            .iter()
+            .any(|range| range.low <= max && min <= range.high)
+        {
+            true => Coverage::Some,
+            false => Coverage::None,
+        }
+    }
+
+    /// The same predicate over the codes of `dictionary`; kept until the dictionary grows.
+    ///
+    /// # Cost
+    /// One test per distinct text, once per dictionary size.
+    pub fn over_codes(&self, dictionary: &Dictionary) -> Arc<Predicate> {
+        let Predicate::Text(predicate) = self else {
+            return Arc::new(Predicate::Keys(vec![]));
+        };
+        let reader = dictionary.read();
+        let mut cache = predicate
+            .codes
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((id, len, codes)) = &*cache
+            && (*id, *len) == (dictionary.id(), reader.len())
+        {
+            return Arc::clone(codes);
+        }
+        let mut ranges: Vec<KeyRange> = Vec::new();
+        for code in 0..reader.len() as u32 {
+            if predicate.matches(reader.get(code)) {
+                let key = u64::from(code);
+                match ranges.last_mut() {
+                    Some(last) if last.high + 1 == key => last.high = key,
+                    _ => ranges.push(KeyRange {
+                        low: key,
+                        high: key,
+                    }),
+                }
+            }
+        }
+        let codes = Arc::new(Predicate::Keys(ranges));
+        *cache = Some((dictionary.id(), reader.len(), Arc::clone(&codes)));
+        codes
+    }
+}
+
+impl TextPredicate {
+    fn matches(&self, bytes: &[u8]) -> bool {
+        let inside = self.ranges.iter().any(|(low, high)| {
+            let above = match low {
+                Bound::Included(low) => bytes >= low.as_slice(),
+                Bound::Excluded(low) => bytes > low.as_slice(),
+                Bound::Unbounded => true,
+            };
+            above
+                && match high {
+                    Bound::Included(high) => bytes <= high.as_slice(),
+                    Bound::Excluded(high) => bytes < high.as_slice(),
+                    Bound::Unbounded => true,
+                }
+        });
+        inside != self.negated
+    }
+}
+
+fn text_predicate(ranges: Vec<TextRange>, negated: bool) -> Predicate {
+    Predicate::Text(TextPredicate {
+        ranges,
+        negated,
+        codes: Mutex::new(None),
+    })
+}
+
+fn text(value: &Value) -> Result<&[u8]> {
+    match value {
+        Value::Text(text) => Ok(text.as_bytes()),
+        Value::Binary(bytes) => Ok(bytes),
+        other => Err(
+            Error::schema(format!("cannot compare a text column with {other:?}"))
+                .hint("quote the constant"),
+        ),
+    }
+}
+
+fn text_compare(how: Comparison, constant: &Value) -> Result<Predicate> {
+    if *constant == Value::Null {
+        return Ok(text_predicate(Vec::new(), false));
+    }
+    let bytes = text(constant)?.to_vec();
+    let range = match how {
+        Comparison::Equal | Comparison::NotEqual => {
+            (Bound::Included(bytes.clone()), Bound::Included(bytes))
+        }
+        Comparison::Less => (Bound::Unbounded, Bound::Excluded(bytes)),
+        Comparison::LessOrEqual => (Bound::Unbounded, Bound::Included(bytes)),
+        Comparison::Greater => (Bound::Excluded(bytes), Bound::Unbounded),
+        Comparison::GreaterOrEqual => (Bound::Included(bytes), Bound::Unbounded),
+    };
+    Ok(text_predicate(vec![range], how == Comparison::NotEqual))
+}
+
+/// Where `constant` lies among the values of a column of `data_type`.
+fn place(data_type: &DataType, constant: &Value) -> Result<Place> {
+    let physical = Physical::of(data_type)?;
+    let mismatch = || {
+        Error::schema(format!(
+            "cannot compare a column of type {data_type} with {constant:?}"
+        ))
+    };
+    if let Physical::Float { .. } = physical {
+        let value = match constant {
+            Value::Float(value) => *value,
+            Value::Integer(value) => return Ok(place_among_floats(*value)),
+            Value::Decimal(digits, scale) => *digits as f64 / 10f64.powi(i32::from(*scale)),
+            _ => return Err(mismatch()),
+        };
+        return Ok(Place {
+            floor: i128::from(float_key(value)),
+            exact: true,
+        });
+    }
+    let column_scale = match data_type {
+        DataType::Decimal128(_, scale) => *scale,
+        _ => 0,
+    };
+    match constant {
+        Value::Integer(value) => Ok(rescale(*value, 0, column_scale)),
+        Value::Decimal(digits, scale) => Ok(rescale(*digits, *scale, column_scale)),
+        Value::Float(value) if value.is_nan() => Ok(Place {
+            floor: i128::MAX,
+            exact: false,
+        }),
+        Value::Float(value) => {
+            let scaled = value * 10f64.powi(i32::from(column_scale));
+            Ok(Place {
+                floor: scaled.floor() as i128,
+                exact: scaled.fract() == 0.0,
+            })
+        }
+        _ => Err(mismatch()),
+    }
+}
+
+/// Where an integer lies among the floats, which above 2^53 are sparser than integers.
+fn place_among_floats(value: i128) -> Place {
+    let nearest = value as f64;
+    let order = (nearest as i128).cmp(&value);
+    Place {
+        floor: i128::from(float_key(nearest)) - i128::from(order.is_gt()),
+        exact: order.is_eq(),
+    }
+}
+
+/// `digits * 10^-from` as a place among multiples of `10^-to`.
+fn rescale(digits: i128, from: i8, to: i8) -> Place {
+    let shift = i32::from(to) - i32::from(from);
+    let factor = 10i128.checked_pow(shift.unsigned_abs());
+    match (shift >= 0, factor) {
+        (true, factor) => {
+            let limit = if digits < 0 { i128::MIN } else { i128::MAX };
+            let scaled = factor.and_then(|factor| digits.checked_mul(factor));
+            Place {
+                floor: scaled.unwrap_or(limit),
+                exact: scaled.is_some(),
+            }
+        }
+        (false, Some(factor)) => Place {
+            floor: digits.div_euclid(factor),
+            exact: digits.rem_euclid(factor) == 0,
+        },
+        (false, None) => Place {
+            floor: if digits < 0 { -1 } else { 0 },
+            exact: digits == 0,
+        },
+    }
+}
+
+/// Sorts, joins and clamps value ranges to the key space of `data_type`.
+fn from_ranges(data_type: &DataType, mut ranges: Vec<(i128, i128)>) -> Result<Predicate> {
+    ranges.retain(|(low, high)| low <= high);
+    ranges.sort_unstable();
+    let mut joined: Vec<(i128, i128)> = Vec::new();
+    for (low, high) in ranges {
+        match joined.last_mut() {
+            Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+            _ => joined.push((low, high)),
+        }
+    }
+    let physical = Physical::of(data_type)?;
+    let (flip, key_max) = match physical {
+        Physical::Wide => return Ok(Predicate::Wide(joined)),
+        Physical::Integer { .. } => (i128::from(physical.flip()), i128::from(physical.key_max())),
+        Physical::Float { .. } | Physical::Text => (0, i128::from(u64::MAX)),
+    };
+    let clamp = |value: i128| value.saturating_add(flip).clamp(0, key_max) as u64;
+    let inside = |(low, high): &&(i128, i128)| {
+        high.saturating_add(flip) >= 0 && low.saturating_add(flip) <= key_max
+    };
+    let keys = joined.iter().filter(inside);
+    Ok(Predicate::Keys(
+        keys.map(|(low, high)| KeyRange {
+            low: clamp(*low),
+            high: clamp(*high),
+        })
+        .collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(data_type: &DataType, how: Comparison, constant: Value) -> Vec<i128> {
+        let physical = Physical::of(data_type).unwrap();
+        let predicate = Predicate::compare(data_type, how, &constant).unwrap();
+        (-130i128..260)
+            .filter(|v| {
+                physical
+                    .key_of(*v)
+                    .is_some_and(|key| predicate.matches_key(key))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_comparison_equals_plain_arithmetic() {
+        let constants = [
+            -200.0, -128.5, -128.0, -0.5, 0.0, 2.5, 100.0, 127.0, 127.5, 255.0, 256.0, 1e30,
+        ];
+        for data_type in [DataType::Int8, DataType::UInt8] {
+            let domain = rows(&data_type, Comparison::LessOrEqual, Value::Float(1e30));
+            for constant in constants {
+                let expect = |keep: fn(f64, f64) -> bool| -> Vec<i128> {
+                    domain
+                        .iter()
+                        .copied()
+                        .filter(|v| keep(*v as f64, constant))
+                        .collect()
+                };
+                let got = |how| rows(&data_type, how, Value::Float(constant));
+                assert_eq!(got(Comparison::Equal), expect(|v, c| v == c), "{constant}");
+                assert_eq!(
+                    got(Comparison::NotEqual),
+                    expect(|v, c| v != c),
+                    "{constant}"
+                );
+                assert_eq!(got(Comparison::Less), expect(|v, c| v < c), "{constant}");
+                assert_eq!(
+                    got(Comparison::LessOrEqual),
+                    expect(|v, c| v <= c),
+                    "{constant}"
+                );
+                assert_eq!(got(Comparison::Greater), expect(|v, c| v > c), "{constant}");
+                assert_eq!(
+                    got(Comparison::GreaterOrEqual),
+                    expect(|v, c| v >= c),
+                    "{constant}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nan_is_above_every_integer_and_null_matches_nothing() {
+        assert_eq!(
+            rows(&DataType::Int8, Comparison::Less, f64::NAN.into()).len(),
+            256
+        );
+        assert!(rows(&DataType::Int8, Comparison::GreaterOrEqual, f64::NAN.into()).is_empty());
+        assert!(rows(&DataType::Int8, Comparison::NotEqual, Value::Null).is_empty());
+    }
+
+    #[test]
+    fn texts_are_compared_once_per_distinct_value() {
+        let dictionary = Dictionary::new();
+        for text in ["b", "a", "c", "d"] {
+            dictionary.intern(text.as_bytes()).unwrap();
+        }
+        let predicate = Predicate::compare(&DataType::Utf8, Comparison::Greater, &"a".into());
+        let predicate = predicate.unwrap();
+        let codes = predicate.over_codes(&dictionary);
+        assert_eq!(
+            (0..4)
+                .filter(|c| codes.matches_key(*c))
+                .collect::<Vec<u64>>(),
+            [0, 2, 3]
+        );
+        dictionary.intern(b"zz").unwrap();
+        assert!(predicate.over_codes(&dictionary).matches_key(4));
+    }
+
+    #[test]
+    fn decimals_compare_at_the_columns_scale() {
+        let decimal = DataType::Decimal128(10, 2);
+        let predicate = Predicate::compare(
+            &decimal,
+            Comparison::GreaterOrEqual,
+            &Value::Decimal(12345, 3),
+        );
+        let predicate = predicate.unwrap();
+        assert!(predicate.matches_wide(1235) && !predicate.matches_wide(1234));
+    }
+}

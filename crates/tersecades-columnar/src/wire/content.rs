@@ -1,0 +1,336 @@
+//! The content of a chunk unit: header and parts, before checksums.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, StringArray};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+
+use crate::bitmap::{Bitmap, WORD_ROWS};
+use crate::block::{block_count, block_rows};
+use crate::chunk::{Body, Chunk, SECTIONS_MAX};
+use crate::codec::{Codes, Work};
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::input::Lanes;
+use crate::selection::Selection;
+use crate::stats::Stats;
+use crate::types::Physical;
+use crate::values::Values;
+
+use super::header::{
+    CODES, HEADER_BYTES, Header, PARTS, SECTIONS, TEXT_ENDS, TEXTS, VALIDITY, ZONE,
+};
+use super::{header, padded, types};
+
+/// Sections of plain text.
+const TEXT_SECTIONS: [usize; 2] = [SECTIONS, SECTIONS + 1];
+
+/// Parts on their way out.
+struct Parts<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    lengths: [usize; PARTS],
+}
+
+impl Parts<'_> {
+    /// Appends part `index` as `write` leaves it, and pads.
+    fn add(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let from = self.out.len();
+        write(self.out)?;
+        self.lengths[index] = self.out.len() - from;
+        let length = padded(self.out.len() - self.start);
+        self.out.resize(self.start + length, 0);
+        Ok(())
+    }
+
+    fn add_bytes(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
+        self.add(index, |out| {
+            out.extend_from_slice(bytes);
+            Ok(())
+        })
+    }
+}
+
+/// Appends header and parts of `chunk`.
+pub(super) fn write(chunk: &Chunk, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    let (type_bytes, zone) = types::write(&chunk.data_type)?;
+    out.resize(start + HEADER_BYTES, 0);
+    let mut parts = Parts {
+        out,
+        start,
+        lengths: [0; PARTS],
+    };
+    parts.add_bytes(ZONE, zone.as_bytes())?;
+    parts.add_bytes(VALIDITY, bytemuck::cast_slice(chunk.validity.words()))?;
+    write_sections(chunk, &mut parts)?;
+    if let Some(Codes { codes, dictionary }) = chunk.codec.codes(chunk) {
+        parts.add(CODES, |out| write(codes, out))?;
+        write_texts(codes, dictionary, &mut parts)?;
+    }
+    let lengths = parts.lengths;
+    header::write(chunk, type_bytes, &lengths, &mut out[start..])
+}
+
+/// The codec's sections; an array kept as it came is written as the sections it would have had.
+fn write_sections(chunk: &Chunk, parts: &mut Parts<'_>) -> Result<()> {
+    let lanes = chunk.body.array.as_ref().map(|array| {
+        crate::arrow::lanes(array.as_ref())
+            .ok_or_else(|| Error::internal("a kept array has no lanes"))
+    });
+    match lanes.transpose()? {
+        None => {
+            for index in 0..SECTIONS_MAX {
+                parts.add_bytes(SECTIONS + index, chunk.body.section::<u8>(index))?;
+            }
+            Ok(())
+        }
+        Some(Lanes::U8(lanes)) => parts.add_bytes(SECTIONS, lanes),
+        Some(Lanes::U16(lanes)) => parts.add_bytes(SECTIONS, bytemuck::cast_slice(lanes)),
+        Some(Lanes::U32(lanes)) => parts.add_bytes(SECTIONS, bytemuck::cast_slice(lanes)),
+        Some(Lanes::U64(lanes)) => parts.add_bytes(SECTIONS, bytemuck::cast_slice(lanes)),
+        Some(Lanes::Wide(lanes)) => parts.add_bytes(SECTIONS, bytemuck::cast_slice(lanes)),
+        Some(Lanes::Text { offsets, bytes }) => write_plain_text(offsets, bytes, parts),
+        Some(Lanes::Codes { .. }) => Err(Error::internal("codes cannot be kept plain")),
+    }
+}
+
+/// Text and offsets of an array that may be a slice of a larger one.
+fn write_plain_text(offsets: &[i32], bytes: &[u8], parts: &mut Parts<'_>) -> Result<()> {
+    let (first, last) = (offsets.first().unwrap_or(&0), offsets.last().unwrap_or(&0));
+    let [text, ends] = TEXT_SECTIONS;
+    parts.add_bytes(text, &bytes[*first as usize..*last as usize])?;
+    parts.add(ends, |out| {
+        out.extend(offsets.iter().flat_map(|at| (at - first).to_le_bytes()));
+        Ok(())
+    })
+}
+
+/// The texts that `codes` can mean: those up to the largest code.
+fn write_texts(codes: &Chunk, dictionary: &Dictionary, parts: &mut Parts<'_>) -> Result<()> {
+    let reader = dictionary.read();
+    let mut used = 0;
+    for_each_block_of_keys(codes, |_, keys| {
+        used = keys.iter().fold(used, |used, code| used.max(code + 1));
+    });
+    let used = used.min(reader.len() as u64) as u32;
+    parts.add(TEXT_ENDS, |out| {
+        let mut end = 0;
+        for code in 0..used {
+            end += reader.get(code).len() as u32;
+            out.extend_from_slice(&end.to_le_bytes());
+        }
+        Ok(())
+    })?;
+    parts.add(TEXTS, |out| {
+        (0..used).for_each(|code| out.extend_from_slice(reader.get(code)));
+        Ok(())
+    })
+}
+
+/// Calls `visit` with every block and its keys.
+fn for_each_block_of_keys(chunk: &Chunk, mut visit: impl FnMut(usize, &[u64])) {
+    let mut values = Values::default();
+    for block in 0..block_count(chunk.rows) {
+        values.reset(chunk.physical);
+        chunk
+            .codec
+            .decode(chunk, block_rows(block, chunk.rows), &mut values);
+        visit(block, &values.keys);
+    }
+}
+
+/// The chunk whose header and parts are `content`, safe to use.
+///
+/// # Errors
+/// `Corrupt` for anything that [`write`] could not have written.
+pub(super) fn read(content: &[u8]) -> Result<Chunk> {
+    let header = Header::read(content)?;
+    let mut chunk = read_parts(&header, content)?;
+    check_stats(&chunk, header.rows - header.nulls)?;
+    let codes = header.part(content, CODES)?;
+    if !codes.is_empty() {
+        let inner_header = Header::read(codes)?;
+        if !inner_header.part(codes, CODES)?.is_empty() {
+            return Err(Error::corrupt("codes of codes"));
+        }
+        let inner = read_parts(&inner_header, codes)?;
+        if inner.nulls != 0 || !matches!(inner.physical, Physical::Integer { .. }) {
+            return Err(Error::corrupt("codes are not plain numbers"));
+        }
+        check_stats(&inner, header.rows - header.nulls)?;
+        chunk.body.inner = Some(Box::new(inner));
+        let (ends, texts) = (
+            header.part(content, TEXT_ENDS)?,
+            header.part(content, TEXTS)?,
+        );
+        chunk.body.dictionary = Some(read_texts(&chunk.data_type, ends, texts)?);
+    }
+    if chunk.codec.codes(&chunk).is_some() == codes.is_empty() {
+        return Err(Error::corrupt("a chunk's codec and its parts do not match"));
+    }
+    chunk.codec.validate(&chunk)?;
+    match ends_are_right(&chunk) {
+        true => Ok(chunk),
+        false => Err(Error::corrupt("statistics differ from the values")),
+    }
+}
+
+/// Everything but codes and texts.
+fn read_parts(header: &Header, content: &[u8]) -> Result<Chunk> {
+    let data_type = types::read(header.type_bytes, header.part(content, ZONE)?)?;
+    let mut chunk = Chunk {
+        physical: Physical::of(&data_type)?,
+        data_type,
+        rows: header.rows,
+        nulls: header.nulls,
+        stats: header.stats,
+        codec: header.codec,
+        ..Chunk::default()
+    };
+    chunk.validity = read_validity(header, header.part(content, VALIDITY)?)?;
+    if chunk.physical == Physical::Text && header.part(content, CODES)?.is_empty() {
+        let [text, offsets] = TEXT_SECTIONS;
+        let (text, offsets) = (header.part(content, text)?, header.part(content, offsets)?);
+        chunk.body.array = Some(read_text_array(&chunk, offsets, text)?);
+        return Ok(chunk);
+    }
+    chunk.body = read_body(header, content)?;
+    Ok(chunk)
+}
+
+fn read_body(header: &Header, content: &[u8]) -> Result<Body> {
+    let mut body = Body::default();
+    for index in 0..SECTIONS_MAX {
+        let bytes = header.part(content, SECTIONS + index)?;
+        body.add_section::<u8>(index, bytes.len())
+            .copy_from_slice(bytes);
+    }
+    Ok(body)
+}
+
+/// The bitmap, present exactly when there are nulls, with as many zeros as there are nulls.
+fn read_validity(header: &Header, bytes: &[u8]) -> Result<Bitmap> {
+    let corrupt = || Error::corrupt("validity does not match the number of nulls");
+    let mut validity = Bitmap::default();
+    if header.nulls == 0 {
+        return match bytes.is_empty() {
+            true => Ok(validity),
+            false => Err(corrupt()),
+        };
+    }
+    if bytes.len() != header.rows.div_ceil(WORD_ROWS) * 8 {
+        return Err(corrupt());
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    validity.copy_words(&words, header.rows);
+    match validity.words() == words && validity.count() == header.rows - header.nulls {
+        true => Ok(validity),
+        false => Err(corrupt()),
+    }
+}
+
+/// Plain text becomes an Arrow array again, which checks UTF-8.
+fn read_text_array(chunk: &Chunk, offsets: &[u8], text: &[u8]) -> Result<ArrayRef> {
+    let corrupt = || Error::corrupt("text offsets are out of order or range");
+    if offsets.len() != (chunk.rows + 1) * 4 {
+        return Err(corrupt());
+    }
+    let (offsets, _) = offsets.as_chunks::<4>();
+    let offsets: Vec<i32> = offsets.iter().map(|at| i32::from_le_bytes(*at)).collect();
+    let ascending = offsets.is_sorted();
+    let first = offsets.first() == Some(&0);
+    let last = offsets.last().and_then(|last| usize::try_from(*last).ok());
+    if !ascending || !first || last != Some(text.len()) {
+        return Err(corrupt());
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let text = Buffer::from(text);
+    let nulls = (chunk.nulls > 0).then(|| chunk.validity.to_nulls());
+    Ok(match chunk.data_type {
+        DataType::Utf8 => Arc::new(StringArray::try_new(offsets, text, nulls)?),
+        _ => Arc::new(BinaryArray::try_new(offsets, text, nulls)?),
+    })
+}
+
+/// Ends are known for numbers of which one is not null, and for nothing else.
+fn check_stats(chunk: &Chunk, valid_rows: usize) -> Result<()> {
+    let Stats { min, max, known } = chunk.stats;
+    let ordered = matches!(
+        chunk.physical,
+        Physical::Integer { .. } | Physical::Float { .. }
+    );
+    let sane = match known {
+        true => min <= max && max <= chunk.physical.key_max(),
+        false => min == 0 && max == 0,
+    };
+    match sane && known == (ordered && valid_rows > 0) {
+        true => Ok(()),
+        false => Err(Error::corrupt("the statistics of a chunk cannot be right")),
+    }
+}
+
+/// Whether the ends of the chunk, or of its codes, are those of its values.
+fn ends_are_right(chunk: &Chunk) -> bool {
+    let ordered = chunk.body.inner.as_deref().unwrap_or(chunk);
+    let mut valid = Selection::all(chunk.rows);
+    if chunk.nulls > 0 {
+        valid.retain_words(chunk.validity.words());
+    }
+    if !ordered.stats.known {
+        return true;
+    }
+    let ends = Asked {
+        ends: true,
+        ..Asked::default()
+    };
+    let mut fold = Fold::default();
+    let codec = ordered.codec;
+    codec.fold(ordered, ends, &valid, &mut fold, &mut Work::default());
+    let Stats { min, max, .. } = ordered.stats;
+    (fold.min, fold.max) == (i128::from(min), i128::from(max))
+}
+
+/// The table of the texts, each of them once.
+fn read_texts(data_type: &DataType, ends: &[u8], texts: &[u8]) -> Result<Arc<Dictionary>> {
+    let corrupt = || Error::corrupt("the texts behind codes are damaged");
+    let (ends, rest) = ends.as_chunks::<4>();
+    if !rest.is_empty() {
+        return Err(corrupt());
+    }
+    let dictionary = Dictionary::new();
+    let mut start = 0;
+    for (code, end) in ends.iter().enumerate() {
+        let end = super::length(u64::from(u32::from_le_bytes(*end)))?;
+        let text = texts.get(start..end).ok_or_else(corrupt)?;
+        if *data_type == DataType::Utf8 && std::str::from_utf8(text).is_err() {
+            return Err(Error::corrupt("text is not UTF-8"));
+        }
+        if dictionary.intern(text)? as usize != code {
+            return Err(Error::corrupt("a text has two codes"));
+        }
+        start = end;
+    }
+    match start == texts.len() {
+        true => Ok(dictionary),
+        false => Err(corrupt()),
+    }
+}
+
+/// Lets `chunk` use `shared` if that has the same texts under the same codes.
+pub(super) fn share_dictionary(chunk: &mut Chunk, shared: &Arc<Dictionary>) {
+    let Some(own) = &chunk.body.dictionary else {
+        return;
+    };
+    let same = {
+        let (own, shared) = (own.read(), shared.read());
+        own.len() <= shared.len()
+            && (0..own.len() as u32).all(|code| own.get(code) == shared.get(code))
+    };
+    if same {
+        chunk.body.dictionary = Some(Arc::clone(shared));
+    }
+}

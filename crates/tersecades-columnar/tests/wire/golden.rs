@@ -1,0 +1,114 @@
+//! Bytes that must not change unnoticed: one small chunk per codec, and the example of the docs.
+//!
+//! `TERSECADES_GOLDEN=write cargo test -p tersecades-columnar --test wire` writes them anew.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, StringArray, UInt8Array};
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::{registry, wire};
+
+use crate::{assert_same, samples, written};
+
+/// Bytes shown on one line.
+const LINE_BYTES: usize = 16;
+
+/// The examples of the codecs' own documentation.
+fn examples() -> Vec<(&'static str, Chunk)> {
+    let small = |values: &[u8]| Arc::new(UInt8Array::from(values.to_vec())) as ArrayRef;
+    let wide: ArrayRef =
+        Arc::new(Int64Array::from_iter((0..64).map(|i| {
+            (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
+        })));
+    let text: ArrayRef = Arc::new(StringArray::from(vec![
+        Some("eu"),
+        Some("us"),
+        None,
+        Some("eu"),
+    ]));
+    vec![
+        ("plain", samples::encode("plain", small(&[7, 9, 9]))),
+        (
+            "constant",
+            samples::encode("constant", small(&[0, 0, 5, 0])),
+        ),
+        ("base_delta", samples::encode("base_delta", wide)),
+        (
+            "run_length",
+            samples::encode("run_length", small(&[4, 4, 4, 9])),
+        ),
+        ("dictionary", samples::encode("dictionary", text)),
+    ]
+}
+
+/// Lines of position and bytes; lines of zeros are left out, the last line tells the length.
+fn to_hex(bytes: &[u8]) -> String {
+    let mut lines = String::new();
+    for (index, line) in bytes.chunks(LINE_BYTES).enumerate() {
+        if line.iter().any(|byte| *byte != 0) {
+            let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            lines += &format!("{:04x}  {}\n", index * LINE_BYTES, hex.join(" "));
+        }
+    }
+    lines + &format!("{:04x}\n", bytes.len())
+}
+
+#[test]
+fn golden_bytes_are_written_and_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let examples = examples();
+    for codec in registry::CODECS {
+        let found = examples.iter().find(|(name, _)| *name == codec.name());
+        let (name, chunk) = found.expect("every codec has a golden example");
+        assert_eq!(chunk.codec().name(), *name);
+        let path = folder.join(format!("{name}.hex"));
+        let bytes = written(chunk);
+        if std::env::var("TERSECADES_GOLDEN").as_deref() == Ok("write") {
+            std::fs::write(&path, to_hex(&bytes)).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(to_hex(&bytes), golden, "{name} is written differently");
+        let (back, _) = wire::read_chunk(&from_hex(&golden), None).unwrap();
+        assert_same(name, chunk, &back);
+    }
+}
+
+fn from_hex(lines: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for line in lines.lines() {
+        let mut words = line.split_whitespace();
+        let at = usize::from_str_radix(words.next().unwrap(), 16).unwrap();
+        bytes.resize(at, 0);
+        bytes.extend(words.map(|word| u8::from_str_radix(word, 16).unwrap()));
+    }
+    bytes
+}
+
+#[test]
+fn the_documented_example_is_what_is_written() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = page
+        .split("```hex\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let shown: String = block
+        .expect("format.md shows an example")
+        .lines()
+        .map(|line| {
+            line.split(" |")
+                .next()
+                .unwrap_or(line)
+                .trim_end()
+                .to_owned()
+                + "\n"
+        })
+        .collect();
+    let examples = examples();
+    let (_, chunk) = examples
+        .iter()
+        .find(|(name, _)| *name == "constant")
+        .unwrap();
+    assert_eq!(shown, to_hex(&written(chunk)));
+}

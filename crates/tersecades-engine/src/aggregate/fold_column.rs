@@ -1,0 +1,203 @@
+//! The folds of one argument for all groups of a pane, part by part.
+//!
+//! Only asked parts take memory: a count is 8 bytes a group, a sum 16 more.
+
+use tersecades_columnar::error::Result;
+use tersecades_columnar::fold::{Asked, Fold, FloatSum, Spread, SquareSum};
+use tersecades_columnar::types::Physical;
+use tersecades_columnar::values::Values;
+
+use crate::runtime::state::{StateReader, StateWriter};
+
+/// Folds of one argument, by group id.
+#[derive(Debug, Clone)]
+pub struct FoldColumn {
+    asked: Asked,
+    physical: Physical,
+    counts: Vec<u64>,
+    sums: Vec<(i128, bool)>,
+    squares: Vec<SquareSum>,
+    float_sums: Vec<FloatSum>,
+    spreads: Vec<Spread>,
+    ends: Vec<(i128, i128)>,
+}
+
+impl FoldColumn {
+    /// No group, for arguments of shape `physical`.
+    pub fn new(asked: Asked, physical: Physical) -> Self {
+        FoldColumn {
+            asked,
+            physical,
+            counts: Vec::new(),
+            sums: Vec::new(),
+            squares: Vec::new(),
+            float_sums: Vec::new(),
+            spreads: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn is_float(&self) -> bool {
+        matches!(self.physical, Physical::Float { .. })
+    }
+
+    /// Makes room for `groups` groups; new ones are empty.
+    pub fn grow(&mut self, groups: usize) {
+        let (asked, float) = (self.asked, self.is_float());
+        self.counts.resize(groups, 0);
+        if asked.sum && float {
+            self.float_sums.resize(groups, FloatSum::default());
+        } else if asked.sum {
+            self.sums.resize(groups, (0, false));
+        }
+        if asked.squares && float {
+            self.spreads.resize(groups, Spread::default());
+        } else if asked.squares {
+            self.squares.resize(groups, SquareSum::default());
+        }
+        if asked.ends {
+            self.ends.resize(groups, (i128::MAX, i128::MIN));
+        }
+    }
+
+    /// Forgets all groups, keeps the memory.
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.sums.clear();
+        self.squares.clear();
+        self.float_sums.clear();
+        self.spreads.clear();
+        self.ends.clear();
+    }
+
+    /// Adds value `i` of `values` to group `ids[i]`, for every `i`; nulls are left out.
+    pub fn update(&mut self, ids: &[u32], values: &Values) {
+        self.for_valid(ids, values, |counts, id, _| counts.counts[id] += 1);
+        let (asked, float) = (self.asked, self.is_float());
+        if asked.sum && float {
+            self.for_valid(ids, values, |to, id, i| to.float_sums[id].add(values.float(i)));
+        } else if asked.sum {
+            self.for_valid(ids, values, |to, id, i| {
+                let (sum, overflowed) = to.sums[id].0.overflowing_add(values.integer(i));
+                to.sums[id] = (sum, to.sums[id].1 | overflowed);
+            });
+        }
+        if asked.squares && float {
+            self.for_valid(ids, values, |to, id, i| to.spreads[id].add(values.float(i)));
+        } else if asked.squares {
+            self.for_valid(ids, values, |to, id, i| to.squares[id].add_square(values.integer(i)));
+        }
+        if asked.ends {
+            self.for_valid(ids, values, |to, id, i| {
+                let key = values.ordered(i);
+                to.ends[id] = (to.ends[id].0.min(key), to.ends[id].1.max(key));
+            });
+        }
+    }
+
+    #[inline]
+    fn for_valid(
+        &mut self,
+        ids: &[u32],
+        values: &Values,
+        mut visit: impl FnMut(&mut Self, usize, usize),
+    ) {
+        for (index, id) in ids.iter().enumerate() {
+            if values.is_valid(index) {
+                visit(self, *id as usize, index);
+            }
+        }
+    }
+
+    /// Adds `fold` to group `id`.
+    pub fn merge_fold(&mut self, id: usize, fold: &Fold) {
+        self.counts[id] += fold.count;
+        if let Some(sum) = self.sums.get_mut(id) {
+            let (total, overflowed) = sum.0.overflowing_add(fold.sum);
+            *sum = (total, sum.1 | overflowed | fold.overflowed);
+        }
+        if let Some(squares) = self.squares.get_mut(id) {
+            squares.merge(fold.squares);
+        }
+        if let Some(sum) = self.float_sums.get_mut(id) {
+            sum.merge(fold.float_sum);
+        }
+        if let Some(spread) = self.spreads.get_mut(id) {
+            spread.merge(fold.spread);
+        }
+        if let Some(ends) = self.ends.get_mut(id) {
+            *ends = (ends.0.min(fold.min), ends.1.max(fold.max));
+        }
+    }
+
+    /// The fold of group `id`.
+    pub fn get(&self, id: usize) -> Fold {
+        let (sum, overflowed) = self.sums.get(id).copied().unwrap_or_default();
+        let (min, max) = self.ends.get(id).copied().unwrap_or((i128::MAX, i128::MIN));
+        Fold {
+            count: self.counts[id],
+            sum,
+            overflowed,
+            squares: self.squares.get(id).copied().unwrap_or_default(),
+            float_sum: self.float_sums.get(id).copied().unwrap_or_default(),
+            spread: self.spreads.get(id).copied().unwrap_or_default(),
+            min,
+            max,
+        }
+    }
+
+    /// The count of group `id`.
+    pub fn count(&self, id: usize) -> u64 {
+        self.counts[id]
+    }
+
+    /// Bytes of memory held.
+    pub fn byte_size(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+            + self.sums.capacity() * size_of::<(i128, bool)>()
+            + self.squares.capacity() * size_of::<SquareSum>()
+            + self.float_sums.capacity() * size_of::<FloatSum>()
+            + self.spreads.capacity() * size_of::<Spread>()
+            + self.ends.capacity() * size_of::<(i128, i128)>()
+    }
+
+    /// Writes the fold of every group.
+    pub fn snapshot(&self, out: &mut StateWriter) {
+        for id in 0..self.counts.len() {
+            let fold = self.get(id);
+            out.u64(fold.count);
+            out.i128(fold.sum);
+            out.u64(u64::from(fold.overflowed));
+            fold.squares.words().into_iter().for_each(|word| out.u64(word));
+            fold.float_sum.parts().into_iter().for_each(|part| out.f64(part));
+            out.u64(fold.spread.count);
+            out.f64(fold.spread.mean);
+            out.f64(fold.spread.deviation);
+            out.i128(fold.min);
+            out.i128(fold.max);
+        }
+    }
+
+    /// Reads what [`FoldColumn::snapshot`] wrote for `groups` groups.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes end early.
+    pub fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
+        self.clear();
+        self.grow(groups);
+        for id in 0..groups {
+            let fold = Fold {
+                count: from.u64()?,
+                sum: from.i128()?,
+                overflowed: from.u64()? != 0,
+                squares: SquareSum::from_words([from.u64()?, from.u64()?, from.u64()?]),
+                float_sum: FloatSum::from_parts([from.f64()?, from.f64()?]),
+                spread: Spread { count: from.u64()?, mean: from.f64()?, deviation: from.f64()? },
+                min: from.i128()?,
+                max: from.i128()?,
+            };
+            self.merge_fold(id, &fold);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! `stddev` of a sample and of a population: the root of the variance.
+
+use arrow_schema::DataType;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::fold::{Asked, Fold};
+use tersecades_columnar::types::Value;
+
+use super::Aggregate;
+use super::variance::{VARIANCE, spread_type, variance};
+
+/// Spread around the mean.
+#[derive(Debug)]
+pub struct Stddev {
+    name: &'static str,
+    summary: &'static str,
+    sample: bool,
+}
+
+/// Divides by one less than the number of values.
+pub const STDDEV: Stddev =
+    Stddev { name: "stddev", summary: "standard deviation of a sample (n - 1)", sample: true };
+
+/// Divides by the number of values.
+pub const STDDEV_POPULATION: Stddev = Stddev {
+    name: "stddev_population",
+    summary: "standard deviation of a population (n)",
+    sample: false,
+};
+
+impl Aggregate for Stddev {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn asked(&self) -> Asked {
+        VARIANCE.asked()
+    }
+
+    fn result_type(&self, argument: &DataType) -> Result<DataType> {
+        spread_type(self.name, argument)
+    }
+
+    fn finish(&self, fold: &Fold, argument: &DataType) -> Result<Value> {
+        let variance = variance(fold, argument, self.sample)?;
+        Ok(variance.map_or(Value::Null, |variance| Value::Float(variance.max(0.0).sqrt())))
+    }
+}

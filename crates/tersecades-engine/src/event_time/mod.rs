@@ -1,0 +1,41 @@
+//! Event time: when a row happened, and how far the stream has come.
+//!
+//! The watermark before row `i` is the largest event time of the rows before it, less the
+//! lateness. It is defined by rows, not by batches, so batch size never changes an answer: a
+//! batch in which a row arrives after its window has closed is cut there (see [`watermark`]).
+
+pub mod watermark;
+
+use tersecades_columnar::predicate::Predicate;
+use tersecades_columnar::types::Physical;
+
+use crate::frame::Slot;
+
+pub use watermark::{Cut, Watermark};
+
+/// What an operator needs to know about the time of a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Where the frame keeps its event time.
+    pub time_slot: Slot,
+    /// The watermark before the frame's first row; the smallest time when there is none.
+    pub watermark: i64,
+    /// Smallest and largest event time of the batch.
+    pub time_range: (i64, i64),
+}
+
+impl Arrival {
+    /// The predicate for times in `first..=last`, over the keys of a time column.
+    pub fn key_range(&self, physical: Physical, first: i64, last: i64) -> Predicate {
+        let least = physical.value_of(0);
+        let most = physical.value_of(physical.key_max());
+        if i128::from(last) < least || i128::from(first) > most || first > last {
+            return Predicate::Keys(Vec::new());
+        }
+        let key = |time: i64| {
+            let clamped = i128::from(time).clamp(least, most);
+            physical.key_of(clamped).unwrap_or_default()
+        };
+        Predicate::key_range(key(first), key(last))
+    }
+}

@@ -1,0 +1,114 @@
+//! The watermark of one stream, and where a batch must be cut.
+
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::values::Values;
+
+use crate::window::WindowTicks;
+
+/// Rows `first_row..` of a batch are judged by `watermark` (until the next cut).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// First row, inside the batch.
+    pub first_row: usize,
+    /// The watermark before it; the smallest time when there is none.
+    pub watermark: i64,
+}
+
+/// How far a stream has come.
+#[derive(Debug, Clone)]
+pub struct Watermark {
+    lateness: i64,
+    /// Largest event time seen.
+    newest: Option<i64>,
+    times: Values,
+}
+
+impl Watermark {
+    /// Nothing seen yet; rows may be `lateness` ticks behind the newest.
+    pub fn new(lateness: i64) -> Self {
+        Watermark { lateness, newest: None, times: Values::default() }
+    }
+
+    /// The watermark before the next row; the smallest time when no row was seen.
+    pub fn current(&self) -> i64 {
+        self.newest.map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness))
+    }
+
+    /// The largest event time seen.
+    pub fn newest(&self) -> Option<i64> {
+        self.newest
+    }
+
+    /// Continues from a snapshot.
+    pub fn resume(&mut self, newest: Option<i64>) {
+        self.newest = newest;
+    }
+
+    /// Takes in the times of a batch; fills `cuts`, of which the first is at row 0.
+    ///
+    /// A further cut stands where a row would otherwise be counted into a window that closed
+    /// earlier in the same batch.
+    ///
+    /// # Cost
+    /// Nothing per row unless the batch closes a window.
+    pub fn pass(
+        &mut self,
+        time: &Chunk,
+        window: Option<&WindowTicks>,
+        cuts: &mut Vec<Cut>,
+        work: &mut Work,
+    ) {
+        cuts.clear();
+        cuts.push(Cut { first_row: 0, watermark: self.current() });
+        let stats = time.stats();
+        if !stats.known {
+            return;
+        }
+        let batch_newest = time.physical().value_of(stats.max) as i64;
+        let before = self.current();
+        let newest = self.newest.map_or(batch_newest, |newest| newest.max(batch_newest));
+        let after = newest.saturating_sub(self.lateness);
+        let oldest = time.physical().value_of(stats.min) as i64;
+        if let Some(window) = window {
+            let first_end = next_end(window, before.max(oldest.saturating_sub(window.size)));
+            if first_end <= i128::from(after) {
+                self.cut_batch(time, window, cuts, work);
+            }
+        }
+        self.newest = Some(newest);
+    }
+
+    /// Walks the rows of a batch that closes a window.
+    fn cut_batch(
+        &mut self,
+        time: &Chunk,
+        window: &WindowTicks,
+        cuts: &mut Vec<Cut>,
+        work: &mut Work,
+    ) {
+        let mut times = std::mem::take(&mut self.times);
+        time.gather(&Selection::all(time.rows()), &mut times, work);
+        let mut newest = self.newest;
+        let mut judged_by = self.current();
+        for row in (0..times.len()).filter(|row| times.is_valid(*row)) {
+            let at = times.integer(row) as i64;
+            let watermark = newest.map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness));
+            if watermark > judged_by {
+                let end = i128::from(window.first_start(at)) + i128::from(window.size);
+                if end <= i128::from(watermark) && end > i128::from(judged_by) {
+                    cuts.push(Cut { first_row: row, watermark });
+                    judged_by = watermark;
+                }
+            }
+            newest = Some(newest.map_or(at, |newest| newest.max(at)));
+        }
+        self.times = times;
+    }
+}
+
+/// The first window end after `time`.
+fn next_end(window: &WindowTicks, time: i64) -> i128 {
+    i128::from(window.first_start(time)) + i128::from(window.size)
+}

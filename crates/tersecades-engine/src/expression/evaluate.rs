@@ -1,0 +1,115 @@
+//! Computed columns: an expression over the rows still wanted becomes a column of the frame.
+
+use arrow_array::{ArrayRef, UInt32Array, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::take::take;
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::encoder::ColumnEncoder;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::registry;
+use tersecades_columnar::selection::{Selection, Shape};
+
+use super::ast::Expression;
+use super::bind::{bind, bind_truth};
+use super::compute::Computation;
+use super::node::{Bound, Node};
+use crate::frame::{Frame, Scope, Slot};
+
+/// An expression bound to the columns of a stream.
+///
+/// Binding is cheap: each worker binds its own.
+pub struct BoundExpression {
+    text: String,
+    data_type: DataType,
+    computation: Computation,
+    encoder: ColumnEncoder,
+}
+
+impl BoundExpression {
+    /// Binds `expression` to the columns of `scope`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns, `SchemaMismatch` and `Unsupported` when operators
+    /// do not fit their operands.
+    pub fn bind(expression: &Expression, scope: &Scope) -> Result<Self> {
+        let Bound { node, data_type } = match expression {
+            Expression::And(..) | Expression::Or(..) | Expression::Not(_) => {
+                let node = bind_truth(expression, scope)?;
+                Bound { node, data_type: DataType::Boolean }
+            }
+            other => bind(other, scope)?,
+        };
+        let mut encoder = ColumnEncoder::new(&data_type)?;
+        encoder.pin(registry::fallback());
+        Ok(BoundExpression {
+            text: expression.to_string(),
+            data_type,
+            computation: Computation::new(node),
+            encoder,
+        })
+    }
+
+    /// Type of the values.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// The column, when the expression is nothing but one: there is nothing to compute.
+    pub fn column_slot(&self) -> Option<Slot> {
+        match self.computation.node() {
+            Node::Column(slot) => Some(*slot),
+            _ => None,
+        }
+    }
+
+    /// Computes the expression for the selected rows of `frame`.
+    ///
+    /// `out` is as long as the batch; rows that are not selected hold anything.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when arithmetic overflows, `InvalidArgument` when a cast does not fit.
+    ///
+    /// # Cost
+    /// Decodes the selected rows of every column the expression reads.
+    pub fn evaluate(&mut self, frame: &Frame, out: &mut Chunk, work: &mut Work) -> Result<()> {
+        if let Some(slot) = self.column_slot() {
+            out.clone_from(frame.column(slot));
+            return Ok(());
+        }
+        let values = self.computation.run(frame, &frame.selection, work)?;
+        let column = scatter(values, &frame.selection, &self.data_type)?;
+        if column.len() != frame.batch.rows() {
+            return Err(Error::internal(format!("`{}` computed a wrong number of rows", self.text)));
+        }
+        self.encoder.encode(&column, out)
+    }
+
+    /// The expression and the way it runs.
+    pub fn describe(&self) -> String {
+        let way = if self.column_slot().is_some() { "encoded" } else { "decoded" };
+        format!("{} [{way}]", self.text)
+    }
+}
+
+/// One value for each row of the chunk from one for each selected row.
+///
+/// Rows in between repeat the first value, so that the column's smallest and largest value stay
+/// those of rows that count.
+fn scatter(values: ArrayRef, within: &Selection, data_type: &DataType) -> Result<ArrayRef> {
+    if within.shape() == Shape::All {
+        return Ok(values);
+    }
+    if values.is_empty() {
+        return Ok(new_null_array(data_type, within.rows()));
+    }
+    let mut indices = vec![0u32; within.rows()];
+    let mut next = 0;
+    within.for_each(|row| {
+        if let Some(index) = indices.get_mut(row) {
+            *index = next;
+        }
+        next += 1;
+    });
+    Ok(take(values.as_ref(), &UInt32Array::from(indices), None)?)
+}

@@ -1,0 +1,221 @@
+//! Filters: the terms of a conjunction, run in the order that drops most rows for least work.
+//!
+//! Terms on columns and constants run encoded, in an order learnt from what they cost and keep.
+//! Terms that must compute run after them, on the survivors, in the order written (so that which
+//! error a bad row raises depends on nothing but the query).
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray};
+use tersecades_columnar::bitmap::Bitmap;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::selection::{Selection, Shape};
+
+use super::ast::Expression;
+use super::bind::{bind_truth, operands};
+use super::compute::Computation;
+use super::encoded::{Encoded, Pool, is_encodable, lower};
+use crate::frame::{Frame, Scope};
+
+/// Rows after which what a term did counts half.
+const MEMORY_ROWS: f64 = (1 << 20) as f64;
+
+/// What a row costs whatever its column looks like, in bytes.
+const ROW_OVERHEAD_BYTES: f64 = 0.05;
+
+/// A term that runs encoded, and what it did lately.
+struct EncodedTerm {
+    text: String,
+    condition: Encoded,
+    rows_in: f64,
+    rows_kept: f64,
+    rows_offered: f64,
+    values_looked_at: f64,
+    rank: f64,
+}
+
+/// A term that decodes survivors.
+struct ComputedTerm {
+    text: String,
+    computation: Computation,
+}
+
+/// A condition bound to the columns of a stream.
+///
+/// Binding is cheap: each worker binds its own.
+pub struct BoundFilter {
+    encoded: Vec<EncodedTerm>,
+    computed: Vec<ComputedTerm>,
+    found: Selection,
+    passed: Bitmap,
+    pool: Pool,
+}
+
+impl BoundFilter {
+    /// Binds `expression` to the columns of `scope`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns, `SchemaMismatch` and `Unsupported` when operators
+    /// do not fit their operands or the expression is no condition.
+    pub fn bind(expression: &Expression, scope: &Scope) -> Result<Self> {
+        let mut filter = BoundFilter {
+            encoded: Vec::new(),
+            computed: Vec::new(),
+            found: Selection::default(),
+            passed: Bitmap::default(),
+            pool: Pool::new(),
+        };
+        let terms = match expression {
+            Expression::And(..) => operands(expression),
+            single => vec![single],
+        };
+        for term in terms {
+            filter.add(term, scope)?;
+        }
+        Ok(filter)
+    }
+
+    fn add(&mut self, term: &Expression, scope: &Scope) -> Result<()> {
+        let node = bind_truth(term, scope)?;
+        let text = match term {
+            Expression::Or(..) => format!("({term})"),
+            other => other.to_string(),
+        };
+        if !is_encodable(&node) {
+            self.computed.push(ComputedTerm { text, computation: Computation::new(node) });
+            return Ok(());
+        }
+        let condition =
+            lower(node, false).ok_or_else(|| Error::internal("an encodable term lowers"))?;
+        for known in &mut self.encoded {
+            if known.condition.absorb(&condition, true) {
+                known.text = format!("{} AND {text}", known.text);
+                return Ok(());
+            }
+        }
+        self.encoded.push(EncodedTerm::new(text, condition));
+        Ok(())
+    }
+
+    /// Narrows the frame's selection to the rows where the condition is true.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when arithmetic on a surviving row overflows, `InvalidArgument` when
+    /// a cast does not fit.
+    ///
+    /// # Cost
+    /// One pass over the encoded form of each column, fewer for terms that earlier ones leave
+    /// few rows to.
+    pub fn apply(&mut self, frame: &mut Frame, work: &mut Work) -> Result<()> {
+        self.order(frame);
+        for term in &mut self.encoded {
+            if frame.selection.is_empty() {
+                break;
+            }
+            let rows_in = frame.selection.count();
+            let before = work.tally;
+            let out = (&mut self.found, &mut self.pool);
+            term.condition.select(frame, &frame.selection, out, work);
+            self.found.settle();
+            std::mem::swap(&mut frame.selection, &mut self.found);
+            let looked = work.tally.direct + work.tally.decoded + work.tally.gathered
+                - (before.direct + before.decoded + before.gathered);
+            term.learn(frame, rows_in, looked);
+        }
+        for term in &mut self.computed {
+            if frame.selection.is_empty() {
+                break;
+            }
+            let passed = term.computation.run(frame, &frame.selection, work)?;
+            keep(passed.as_boolean(), &frame.selection, &mut self.passed, &mut self.found);
+            self.found.settle();
+            std::mem::swap(&mut frame.selection, &mut self.found);
+        }
+        if frame.selection.is_empty() {
+            frame.selection.set_none(frame.batch.rows());
+        }
+        Ok(())
+    }
+
+    /// The terms in the order they run next, each with the way it runs.
+    pub fn describe(&self) -> String {
+        let encoded = self.encoded.iter().map(|term| format!("{} [encoded]", term.text));
+        let computed = self.computed.iter().map(|term| format!("{} [decoded]", term.text));
+        encoded.chain(computed).collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// Puts the encoded terms in the order of cost per dropped row.
+    fn order(&mut self, frame: &Frame) {
+        if self.encoded.len() < 2 {
+            return;
+        }
+        for term in &mut self.encoded {
+            term.rank = term.judge(frame);
+        }
+        // Insertion sort: stable, few terms, mostly sorted, no allocation.
+        for end in 1..self.encoded.len() {
+            let mut at = end;
+            while at > 0 && self.encoded[at].rank < self.encoded[at - 1].rank {
+                self.encoded.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+    }
+}
+
+impl EncodedTerm {
+    fn new(text: String, condition: Encoded) -> Self {
+        EncodedTerm {
+            text,
+            condition,
+            rows_in: 0.0,
+            rows_kept: 0.0,
+            rows_offered: 0.0,
+            values_looked_at: 0.0,
+            rank: 0.0,
+        }
+    }
+
+    /// Cost per row it would drop: the classic order of independent terms.
+    fn judge(&self, frame: &Frame) -> f64 {
+        // The guess weighs as much as a block of rows seen.
+        let prior = 1_024.0;
+        let kept = (self.rows_kept + prior * self.condition.guess()) / (self.rows_in + prior);
+        let looked = (self.values_looked_at + prior) / (self.rows_offered + prior);
+        let cost = ROW_OVERHEAD_BYTES + self.condition.row_bytes(frame) * looked;
+        cost / (1.0 - kept).max(1e-6)
+    }
+
+    fn learn(&mut self, frame: &Frame, rows_in: usize, looked: u64) {
+        if self.rows_offered > MEMORY_ROWS {
+            self.rows_in /= 2.0;
+            self.rows_kept /= 2.0;
+            self.rows_offered /= 2.0;
+            self.values_looked_at /= 2.0;
+        }
+        self.rows_in += rows_in as f64;
+        self.rows_kept += frame.selection.count() as f64;
+        self.rows_offered += frame.batch.rows() as f64;
+        self.values_looked_at += looked as f64;
+    }
+}
+
+/// Puts into `kept` the rows of `within` whose entry in `passed`, one per row of `within`, is true.
+fn keep(passed: &BooleanArray, within: &Selection, bits: &mut Bitmap, kept: &mut Selection) {
+    match passed.nulls() {
+        Some(nulls) => bits.copy_booleans(&(passed.values() & nulls.inner())),
+        None => bits.copy_booleans(passed.values()),
+    }
+    if within.shape() == Shape::All {
+        kept.set_all(within.rows());
+        return kept.retain_words(bits.words());
+    }
+    let list = kept.set_rows(within.rows());
+    let mut index = 0;
+    within.for_each(|row| {
+        if bits.get(index) {
+            list.extend(u32::try_from(row));
+        }
+        index += 1;
+    });
+}

@@ -1,0 +1,33 @@
+//! Expressions: written ([`ast`]), bound to columns, run on encoded chunks where a term is
+//! a comparison of a column with constants, and on decoded survivors otherwise.
+//!
+//! ```text
+//! Expression ──bind──▶ Node ──┬─ columns against constants ─▶ EncodedTerm: waist, no decoding
+//!                             └─ everything else ───────────▶ Computation: gather, Arrow kernels
+//! ```
+
+pub mod ast;
+
+mod display;
+
+mod bind;
+mod constant;
+mod node;
+mod ranges;
+
+mod arithmetic;
+mod calendar;
+mod compare;
+mod compute;
+
+mod encoded;
+
+pub mod evaluate;
+pub mod filter;
+
+#[cfg(test)]
+mod tests;
+
+pub use ast::{Arithmetic, Expression, col, lit};
+pub use evaluate::BoundExpression;
+pub use filter::BoundFilter;

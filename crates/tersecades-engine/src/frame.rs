@@ -1,0 +1,178 @@
+//! What flows between operators: a batch, which of its rows are still wanted, added columns.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::selection::Selection;
+
+/// Position of a column in a [`Frame`]: first the batch's columns, then the derived ones.
+pub type Slot = usize;
+
+/// A batch on its way through the operators.
+///
+/// Operators never copy survivors: they narrow `selection` and add derived columns, which are as
+/// long as the batch and meaningful only where a row is selected.
+#[derive(Debug)]
+pub struct Frame {
+    /// The encoded rows as they arrived.
+    pub batch: Arc<Batch>,
+    /// Rows still wanted.
+    pub selection: Selection,
+    /// Columns computed on the way, in the order their operators stand in the plan.
+    pub derived: Vec<Chunk>,
+    /// Derived columns in use; the rest of `derived` is memory to reuse.
+    pub derived_len: usize,
+}
+
+impl Frame {
+    /// A frame with all rows of `batch`.
+    pub fn new(batch: Arc<Batch>) -> Self {
+        let selection = Selection::all(batch.rows());
+        Frame { batch, selection, derived: Vec::new(), derived_len: 0 }
+    }
+
+    /// Takes another batch, keeping the memory.
+    pub fn reset(&mut self, batch: Arc<Batch>) {
+        self.selection.set_all(batch.rows());
+        self.batch = batch;
+        self.derived_len = 0;
+    }
+
+    /// The column at `slot`.
+    pub fn column(&self, slot: Slot) -> &Chunk {
+        match slot.checked_sub(self.batch.columns().len()) {
+            None => self.batch.column(slot),
+            Some(derived) => &self.derived[derived],
+        }
+    }
+
+    /// Drops the rows where the column at `slot` is null.
+    pub fn retain_valid(&mut self, slot: Slot) {
+        let column = match slot.checked_sub(self.batch.columns().len()) {
+            None => self.batch.column(slot),
+            Some(derived) => &self.derived[derived],
+        };
+        if column.nulls() > 0 {
+            self.selection.retain_words(column.validity().words());
+        }
+    }
+
+    /// Takes out the memory for the next derived column; give it back with [`Frame::put_derived`].
+    pub fn take_derived(&mut self) -> Chunk {
+        match self.derived.get_mut(self.derived_len) {
+            Some(spare) => std::mem::take(spare),
+            None => Chunk::default(),
+        }
+    }
+
+    /// Appends a derived column, whose length must be the batch's.
+    pub fn put_derived(&mut self, column: Chunk) {
+        debug_assert_eq!(column.rows(), self.batch.rows());
+        match self.derived.get_mut(self.derived_len) {
+            Some(spare) => *spare = column,
+            None => self.derived.push(column),
+        }
+        self.derived_len += 1;
+    }
+}
+
+/// What column names mean at one point of a plan.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scope {
+    columns: Vec<(String, DataType, Slot)>,
+    slots: usize,
+}
+
+impl Scope {
+    /// The columns of a batch schema, in order.
+    pub fn of_schema(schema: &arrow_schema::Schema) -> Self {
+        let mut scope = Scope::default();
+        for field in schema.fields() {
+            scope.add(field.name(), field.data_type().clone());
+        }
+        scope
+    }
+
+    /// Adds a column in the next slot; a name that exists is hidden by the new one.
+    pub fn add(&mut self, name: &str, data_type: DataType) -> Slot {
+        let slot = self.slots;
+        self.slots += 1;
+        self.columns.retain(|(known, ..)| known != name);
+        self.columns.push((name.to_owned(), data_type, slot));
+        slot
+    }
+
+    /// Keeps only the listed names visible, in that order, renamed; slots stay.
+    pub fn select(&mut self, kept: &[(String, Slot, DataType)]) {
+        let columns = kept.iter();
+        self.columns =
+            columns.map(|(name, slot, kind)| (name.clone(), kind.clone(), *slot)).collect();
+    }
+
+    /// Visible columns: name, type, slot.
+    pub fn columns(&self) -> &[(String, DataType, Slot)] {
+        &self.columns
+    }
+
+    /// Slots handed out so far.
+    pub fn slot_count(&self) -> usize {
+        self.slots
+    }
+
+    /// Type and slot of the column named `name`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the nearest known column.
+    pub fn find(&self, name: &str) -> Result<(&DataType, Slot)> {
+        let found = self.columns.iter().find(|(known, ..)| known == name);
+        found.map(|(_, data_type, slot)| (data_type, *slot)).ok_or_else(|| {
+            let known: Vec<&str> = self.columns.iter().map(|(known, ..)| known.as_str()).collect();
+            let error = Error::invalid(format!("unknown column `{name}`")).column(name);
+            match nearest(name, &known) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("known columns: {}", known.join(", "))),
+            }
+        })
+    }
+}
+
+/// The known name that differs least from `name`, if it differs little.
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let scored = known.iter().map(|known| (edit_distance(name, known), *known));
+    scored.min().filter(|(distance, _)| *distance <= 1 + name.len() / 3).map(|(_, known)| known)
+}
+
+/// Levenshtein distance over bytes.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b = b.as_bytes();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_columns_suggest_the_nearest() {
+        let mut scope = Scope::default();
+        scope.add("rtt_us", DataType::UInt32);
+        scope.add("error_code", DataType::Int32);
+        let error = scope.find("rt_us").unwrap_err();
+        assert_eq!(error.hint_text(), Some("did you mean `rtt_us`?"));
+        assert!(scope.find("zzz").unwrap_err().to_string().contains("error_code"));
+        assert_eq!(scope.find("error_code").unwrap().1, 1);
+    }
+}

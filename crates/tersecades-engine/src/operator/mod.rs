@@ -1,0 +1,45 @@
+//! Operators: what happens to a frame on its way from source to window.
+//!
+//! An operator narrows the frame's selection or adds derived columns; it calls only the waist of
+//! the columns it needs and never names a codec. Grouping over windows holds state and lives in
+//! [`window_aggregate`].
+
+pub mod filter;
+pub mod lookup_join;
+pub mod project;
+pub mod window_aggregate;
+
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+
+use crate::frame::Frame;
+
+/// A step that works on frames in place and keeps no state between them.
+pub trait Operator: Send {
+    /// One line for explain.
+    fn describe(&self) -> String;
+
+    /// Narrows the selection or adds columns.
+    ///
+    /// # Errors
+    /// What evaluating expressions says.
+    fn push(&mut self, frame: &mut Frame, work: &mut Work) -> Result<()>;
+}
+
+/// A kind of operator, for docs.
+#[derive(Debug)]
+pub struct OperatorKind {
+    /// Name in plans.
+    pub name: &'static str,
+    /// One line of explanation.
+    pub summary: &'static str,
+}
+
+/// Every kind of operator.
+pub const OPERATORS: &[&OperatorKind] =
+    &[&filter::KIND, &project::KIND, &lookup_join::KIND, &WINDOW_AGGREGATE];
+
+const WINDOW_AGGREGATE: OperatorKind = OperatorKind {
+    name: "aggregate",
+    summary: "groups rows by window and keys; results come as windows close",
+};

@@ -1,0 +1,66 @@
+//! `project`: computes columns from columns.
+
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+
+use crate::expression::Expression;
+use crate::expression::evaluate::BoundExpression;
+use crate::frame::{Frame, Scope};
+
+use super::{Operator, OperatorKind};
+
+/// What users see of the kind.
+pub const KIND: OperatorKind = OperatorKind {
+    name: "project",
+    summary: "replaces the columns; a renamed column costs nothing",
+};
+
+/// Computes the columns that are not bare columns.
+pub struct Project {
+    computed: Vec<BoundExpression>,
+}
+
+impl Project {
+    /// Binds `columns` and makes them what `scope` shows.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn bind(columns: &[(String, Expression)], scope: &mut Scope) -> Result<Self> {
+        let before = scope.clone();
+        let (mut computed, mut kept) = (Vec::new(), Vec::new());
+        for (name, expression) in columns {
+            let bound = BoundExpression::bind(expression, &before)
+                .map_err(|error| error.column(name.as_str()))?;
+            let data_type = bound.data_type().clone();
+            let slot = match bound.column_slot() {
+                Some(slot) => slot,
+                None => {
+                    computed.push(bound);
+                    scope.add(&format!("\u{0}{name}"), data_type.clone())
+                }
+            };
+            kept.push((name.clone(), slot, data_type));
+        }
+        scope.select(&kept);
+        Ok(Project { computed })
+    }
+}
+
+impl Operator for Project {
+    fn describe(&self) -> String {
+        let computed: Vec<String> = self.computed.iter().map(BoundExpression::describe).collect();
+        format!("project, computing [{}]", computed.join(", "))
+    }
+
+    fn push(&mut self, frame: &mut Frame, work: &mut Work) -> Result<()> {
+        for expression in &mut self.computed {
+            let mut column = frame.take_derived();
+            let evaluated = expression.evaluate(frame, &mut column, work);
+            if evaluated.is_ok() {
+                frame.put_derived(column);
+            }
+            evaluated?;
+        }
+        Ok(())
+    }
+}

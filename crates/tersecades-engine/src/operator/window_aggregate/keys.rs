@@ -1,0 +1,314 @@
+//! Group keys: the columns of a group, packed into machine words.
+//!
+//! Text is its code in a dictionary that all workers share, integers are ordered keys, floats
+//! canonical ordered keys (one NaN, one zero), so equal words mean equal groups. Columns of at
+//! most 32 bits share a word: a pair of clusters or racks is one 64-bit number.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_schema::DataType;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::dictionary::Dictionary;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::{Physical, float_key, float_of};
+use tersecades_columnar::values::Values;
+
+use crate::frame::{Frame, Slot};
+
+/// The code that stands for null text.
+pub const NULL_CODE: u64 = u32::MAX as u64;
+
+/// One column of the key.
+#[derive(Debug, Clone)]
+pub struct KeyColumn {
+    /// Name of the column.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// Where a frame keeps it.
+    pub slot: Slot,
+    physical: Physical,
+    word: usize,
+    shift: u32,
+    bits: u32,
+    dictionary: Arc<OnceLock<Arc<Dictionary>>>,
+}
+
+/// How key columns lie in words.
+#[derive(Debug, Clone)]
+pub struct KeyLayout {
+    /// The columns, in the order of the result.
+    pub columns: Vec<KeyColumn>,
+    /// Words of one key.
+    pub words: usize,
+    /// The word with a bit per null column, if a column that is not text may be null.
+    null_word: Option<usize>,
+}
+
+impl KeyColumn {
+    /// The dictionary that codes of this column mean, once a row has been seen.
+    pub fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        self.dictionary.get()
+    }
+
+    /// The dictionary, adopting `first` when there is none.
+    pub fn adopt(&self, first: &Arc<Dictionary>) -> &Arc<Dictionary> {
+        self.dictionary.get_or_init(|| Arc::clone(first))
+    }
+
+    /// Whether the column is text.
+    pub fn is_text(&self) -> bool {
+        self.physical == Physical::Text
+    }
+
+    /// The column's part of `key`, below 2^64.
+    #[inline]
+    pub fn part(&self, key: &[u64]) -> u64 {
+        let word = key[self.word] >> self.shift;
+        if self.bits >= 64 { word } else { word & ((1 << self.bits) - 1) }
+    }
+
+    fn wide_part(&self, key: &[u64]) -> i128 {
+        let low = u128::from(key[self.word]);
+        (low | u128::from(key[self.word + 1]) << 64) as i128
+    }
+}
+
+impl KeyLayout {
+    /// Packs columns given as name, type, slot and whether nulls can occur.
+    ///
+    /// # Errors
+    /// `Unsupported` for types without a physical shape.
+    pub fn new(columns: &[(String, DataType, Slot)]) -> Result<Self> {
+        let mut layout = KeyLayout { columns: Vec::new(), words: 0, null_word: None };
+        let mut half = None;
+        for (name, data_type, slot) in columns {
+            let physical = Physical::of(data_type)?;
+            let bits = match physical {
+                Physical::Text => 32,
+                Physical::Float { .. } => 64,
+                other => other.lane_bytes() as u32 * 8,
+            };
+            let (word, shift) = match (bits <= 32, half.take()) {
+                (true, Some(word)) => (word, 32),
+                (small, previous) => {
+                    half = if small { Some(layout.words) } else { previous };
+                    let word = layout.words;
+                    layout.words += (bits as usize).div_ceil(64);
+                    (word, 0)
+                }
+            };
+            layout.columns.push(KeyColumn {
+                name: name.clone(),
+                data_type: data_type.clone(),
+                slot: *slot,
+                physical,
+                word,
+                shift,
+                bits,
+                dictionary: Arc::default(),
+            });
+        }
+        if layout.columns.iter().any(|column| !column.is_text()) {
+            layout.null_word = Some(layout.words);
+            layout.words += 1;
+        }
+        Ok(layout)
+    }
+
+    /// Whether column `index` of `key` is null.
+    #[inline]
+    pub fn is_null(&self, key: &[u64], index: usize) -> bool {
+        let column = &self.columns[index];
+        match self.null_word {
+            _ if column.is_text() => column.part(key) == NULL_CODE,
+            Some(word) => key[word] >> index & 1 == 1,
+            None => false,
+        }
+    }
+
+    /// Column `index` of all `keys` as decoded values, for the result.
+    pub fn values(&self, index: usize, keys: impl Iterator<Item = KeyRef>, arena: &[u64]) -> Values {
+        let column = &self.columns[index];
+        let mut values = Values::default();
+        values.reset(column.physical);
+        values.dictionary = column.dictionary().map(Arc::clone);
+        let mut nulls = Vec::new();
+        for (row, KeyRef(start)) in keys.enumerate() {
+            let key = &arena[start..start + self.words];
+            let null = self.is_null(key, index);
+            if null {
+                nulls.push(row);
+            }
+            match column.physical {
+                Physical::Wide => values.wide.push(column.wide_part(key)),
+                Physical::Float { bytes } => {
+                    let float = float_of(column.part(key));
+                    let narrow = u64::from((float as f32).to_bits());
+                    values.keys.push(if bytes == 4 { narrow } else { float.to_bits() });
+                }
+                _ => values.keys.push(if null { 0 } else { column.part(key) }),
+            }
+        }
+        if !nulls.is_empty() {
+            values.validity.fill(values.len(), true);
+            nulls.into_iter().for_each(|row| values.validity.set(row, false));
+        }
+        values
+    }
+
+    /// A number that sorts as column `index` of `key` does, nulls last.
+    pub fn ordered(&self, key: &[u64], index: usize, ranks: Option<&[u32]>) -> i128 {
+        let column = &self.columns[index];
+        if self.is_null(key, index) {
+            return i128::MAX;
+        }
+        match (column.physical, ranks) {
+            (Physical::Wide, _) => column.wide_part(key),
+            (Physical::Text, Some(ranks)) => {
+                let code = column.part(key) as usize;
+                ranks.get(code).map_or(i128::MAX, |rank| i128::from(*rank))
+            }
+            _ => i128::from(column.part(key)),
+        }
+    }
+}
+
+/// Where a key starts in an arena of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyRef(pub usize);
+
+/// Packs the keys of rows; one per worker, its memory reused.
+#[derive(Debug, Default)]
+pub struct KeyPacker {
+    values: Values,
+    /// Per column: identity of the source dictionary and its codes in the shared one.
+    translations: Vec<(u64, Vec<u32>)>,
+    /// Packed keys, `words` each.
+    pub keys: Vec<u64>,
+}
+
+impl KeyPacker {
+    /// Packs the keys of the rows of `within` into `self.keys`.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a dictionary outgrows its limit.
+    pub fn pack(
+        &mut self,
+        layout: &KeyLayout,
+        frame: &Frame,
+        within: &Selection,
+        work: &mut Work,
+    ) -> Result<()> {
+        let (rows, words) = (within.count(), layout.words);
+        self.keys.clear();
+        self.keys.resize(rows * words, 0);
+        self.translations.resize_with(layout.columns.len(), Default::default);
+        for (index, column) in layout.columns.iter().enumerate() {
+            let mut values = std::mem::take(&mut self.values);
+            frame.column(column.slot).gather(within, &mut values, work);
+            let packed = match column.physical {
+                Physical::Text => self.pack_text(column, index, words, &values),
+                _ => {
+                    self.pack_numbers(column, words, &values);
+                    Ok(())
+                }
+            };
+            if let (Some(null_word), false) = (layout.null_word, values.validity.is_empty()) {
+                self.pack_nulls(column, index, (words, null_word), &values);
+            }
+            self.values = values;
+            packed?;
+        }
+        Ok(())
+    }
+
+    fn pack_numbers(&mut self, column: &KeyColumn, words: usize, values: &Values) {
+        let keys = self.keys.chunks_exact_mut(words);
+        match column.physical {
+            Physical::Wide => {
+                for (key, value) in keys.zip(&values.wide) {
+                    key[column.word] = *value as u64;
+                    key[column.word + 1] = (*value >> 64) as u64;
+                }
+            }
+            Physical::Float { .. } => {
+                for (index, key) in keys.enumerate() {
+                    key[column.word] |= float_key(values.float(index)) << column.shift;
+                }
+            }
+            _ => {
+                for (key, value) in keys.zip(&values.keys) {
+                    key[column.word] |= value << column.shift;
+                }
+            }
+        }
+    }
+
+    fn pack_text(
+        &mut self,
+        column: &KeyColumn,
+        index: usize,
+        words: usize,
+        values: &Values,
+    ) -> Result<()> {
+        let Some(source) = &values.dictionary else { return Ok(()) };
+        let shared = column.adopt(source);
+        let same = Arc::ptr_eq(source, shared);
+        if !same {
+            translate(source, shared, &mut self.translations[index])?;
+        }
+        let table = &self.translations[index].1;
+        let rows = self.keys.chunks_exact_mut(words).zip(&values.keys).enumerate();
+        for (row, (key, code)) in rows {
+            let code = match (values.is_valid(row), same) {
+                (false, _) => NULL_CODE,
+                (true, true) => *code,
+                (true, false) => u64::from(table[*code as usize]),
+            };
+            key[column.word] |= code << column.shift;
+        }
+        Ok(())
+    }
+
+    /// Nulls that are not text: their part becomes zero and their bit one.
+    fn pack_nulls(
+        &mut self,
+        column: &KeyColumn,
+        index: usize,
+        (words, null_word): (usize, usize),
+        values: &Values,
+    ) {
+        if column.is_text() {
+            return;
+        }
+        for (row, key) in self.keys.chunks_exact_mut(words).enumerate() {
+            if values.is_valid(row) {
+                continue;
+            }
+            key[null_word] |= 1 << index;
+            if column.bits > 64 {
+                key[column.word + 1] = 0;
+            }
+            let mask = if column.bits >= 64 { u64::MAX } else { (1 << column.bits) - 1 };
+            key[column.word] &= !(mask << column.shift);
+        }
+    }
+}
+
+/// Brings `table` up to date: the code in `shared` of every code of `source`.
+fn translate(
+    source: &Dictionary,
+    shared: &Dictionary,
+    table: &mut (u64, Vec<u32>),
+) -> Result<()> {
+    if table.0 != source.id() {
+        *table = (source.id(), Vec::new());
+    }
+    let reader = source.read();
+    for code in table.1.len()..reader.len() {
+        table.1.push(shared.intern(reader.get(code as u32))?);
+    }
+    Ok(())
+}

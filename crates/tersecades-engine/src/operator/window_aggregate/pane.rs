@@ -1,0 +1,199 @@
+//! A pane: the groups of a stretch of time that no window boundary cuts.
+
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::fold::Fold;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::Physical;
+use tersecades_columnar::values::Values;
+
+use crate::aggregate::fold_column::FoldColumn;
+use crate::frame::Frame;
+use crate::runtime::state::{StateReader, StateWriter};
+
+use super::keys::KeyPacker;
+use super::plan::AggregatePlan;
+use super::table::GroupTable;
+
+/// Groups, how many rows each has, and the folds of each argument.
+#[derive(Debug, Clone)]
+pub struct Pane {
+    /// Keys and their ids.
+    pub groups: GroupTable,
+    /// Rows of each group.
+    pub rows: Vec<u64>,
+    /// Folds of each argument.
+    pub folds: Vec<FoldColumn>,
+}
+
+/// Scratch memory of a worker.
+#[derive(Debug, Default)]
+pub struct PaneWork {
+    packer: KeyPacker,
+    ids: Vec<u32>,
+    values: Values,
+}
+
+impl Pane {
+    /// No groups.
+    pub fn new(plan: &AggregatePlan) -> Self {
+        let folds = plan.arguments.iter();
+        Pane {
+            groups: GroupTable::new(&plan.keys),
+            rows: Vec::new(),
+            folds: folds.map(|argument| FoldColumn::new(argument.asked, argument.physical)).collect(),
+        }
+    }
+
+    /// Forgets all groups, keeps the memory.
+    pub fn clear(&mut self) {
+        self.groups.clear();
+        self.rows.clear();
+        self.folds.iter_mut().for_each(FoldColumn::clear);
+    }
+
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no row has come.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes of memory held.
+    pub fn byte_size(&self) -> usize {
+        self.groups.byte_size()
+            + self.rows.capacity() * size_of::<u64>()
+            + self.folds.iter().map(FoldColumn::byte_size).sum::<usize>()
+    }
+
+    fn grow(&mut self, groups: usize) {
+        self.rows.resize(groups, 0);
+        self.folds.iter_mut().for_each(|folds| folds.grow(groups));
+    }
+
+    /// Adds the rows of `within`.
+    ///
+    /// # Errors
+    /// What key packing says.
+    pub fn add(
+        &mut self,
+        plan: &AggregatePlan,
+        frame: &Frame,
+        within: &Selection,
+        work: (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
+        if within.is_empty() {
+            return Ok(());
+        }
+        match plan.keys.columns.is_empty() {
+            true => self.add_ungrouped(plan, frame, within, work.1),
+            false => return self.add_grouped(plan, frame, within, work),
+        }
+        Ok(())
+    }
+
+    /// One group: arguments are folded encoded.
+    fn add_ungrouped(
+        &mut self,
+        plan: &AggregatePlan,
+        frame: &Frame,
+        within: &Selection,
+        work: &mut Work,
+    ) {
+        self.grow(1);
+        self.rows[0] += within.count() as u64;
+        for (argument, folds) in plan.arguments.iter().zip(&mut self.folds) {
+            let mut fold = Fold::default();
+            frame.column(argument.slot).fold(argument.asked, within, &mut fold, work);
+            folds.merge_fold(0, &fold);
+        }
+    }
+
+    fn add_grouped(
+        &mut self,
+        plan: &AggregatePlan,
+        frame: &Frame,
+        within: &Selection,
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
+        scratch.packer.pack(&plan.keys, frame, within, work)?;
+        self.groups.prepare(&plan.keys);
+        scratch.ids.clear();
+        self.groups.assign(&scratch.packer.keys, &mut scratch.ids);
+        self.grow(self.groups.len());
+        for id in &scratch.ids {
+            self.rows[*id as usize] += 1;
+        }
+        for (argument, folds) in plan.arguments.iter().zip(&mut self.folds) {
+            frame.column(argument.slot).gather(within, &mut scratch.values, work);
+            folds.update(&scratch.ids, &scratch.values);
+        }
+        Ok(())
+    }
+
+    /// Adds all groups of `other`.
+    pub fn merge(&mut self, plan: &AggregatePlan, other: &Pane) {
+        if plan.keys.columns.is_empty() {
+            self.grow(1);
+            self.merge_group(0, other, 0);
+            return;
+        }
+        self.groups.prepare(&plan.keys);
+        for id in 0..other.len() {
+            let target = self.groups.assign_one(other.groups.key(id)) as usize;
+            if target >= self.rows.len() {
+                self.grow(target + 1);
+            }
+            self.merge_group(target, other, id);
+        }
+    }
+
+    fn merge_group(&mut self, target: usize, other: &Pane, id: usize) {
+        self.rows[target] += other.rows[id];
+        for (folds, other) in self.folds.iter_mut().zip(&other.folds) {
+            folds.merge_fold(target, &other.get(id));
+        }
+    }
+
+    /// Writes all groups; text keys mean the dictionaries of the plan, which are written apart.
+    pub fn snapshot(&self, out: &mut StateWriter) {
+        out.u64(self.len() as u64);
+        self.rows.iter().for_each(|rows| out.u64(*rows));
+        out.u64(self.groups.keys().len() as u64);
+        self.groups.keys().iter().for_each(|word| out.u64(*word));
+        self.folds.iter().for_each(|folds| folds.snapshot(out));
+    }
+
+    /// Reads what [`Pane::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit the plan.
+    pub fn restore(plan: &AggregatePlan, from: &mut StateReader<'_>) -> Result<Self> {
+        let mut pane = Pane::new(plan);
+        let groups = from.count()?;
+        let rows: Result<Vec<u64>> = (0..groups).map(|_| from.u64()).collect();
+        let words: Result<Vec<u64>> = (0..from.count()?).map(|_| from.u64()).collect();
+        let words = words?;
+        if words.len() != groups * plan.keys.words {
+            return Err(tersecades_columnar::Error::corrupt("group keys do not fit the query"));
+        }
+        if plan.keys.words > 0 {
+            words.chunks_exact(plan.keys.words).for_each(|key| {
+                pane.groups.assign_one(key);
+            });
+        }
+        pane.rows = rows?;
+        for folds in &mut pane.folds {
+            folds.restore(groups, from)?;
+        }
+        Ok(pane)
+    }
+}
+
+/// Whether values of `physical` can be folded.
+pub fn is_foldable(physical: Physical) -> bool {
+    physical != Physical::Text
+}

@@ -1,0 +1,209 @@
+//! From packed keys to dense group ids: our own open-addressing table.
+//!
+//! Keys lie in one arena in order of arrival; slots hold group ids. Where the key is one or two
+//! text columns with few texts, a direct array by codes answers most look-ups without hashing.
+
+use super::keys::{KeyLayout, NULL_CODE};
+
+/// Most cells of the direct array: 1 MiB, which stays in the second-level cache.
+const DIRECT_CELLS_MAX: usize = 1 << 18;
+
+const EMPTY: u32 = u32::MAX;
+
+/// Group ids by packed key.
+#[derive(Debug, Clone, Default)]
+pub struct GroupTable {
+    words: usize,
+    keys: Vec<u64>,
+    len: usize,
+    slots: Vec<u32>,
+    direct: Vec<u32>,
+    /// Texts of the two columns of the direct array; zero when there is none.
+    extent: (u64, u64),
+}
+
+impl GroupTable {
+    /// An empty table for keys of `layout`.
+    pub fn new(layout: &KeyLayout) -> Self {
+        GroupTable { words: layout.words, ..GroupTable::default() }
+    }
+
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The packed key of group `id`.
+    pub fn key(&self, id: usize) -> &[u64] {
+        &self.keys[id * self.words..(id + 1) * self.words]
+    }
+
+    /// All packed keys, in id order.
+    pub fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
+    /// Bytes of memory held.
+    pub fn byte_size(&self) -> usize {
+        (self.slots.capacity() + self.direct.capacity()) * size_of::<u32>()
+            + self.keys.capacity() * size_of::<u64>()
+    }
+
+    /// Forgets all groups, keeps the memory.
+    pub fn clear(&mut self) {
+        for id in 0..self.len {
+            if let Some(cell) = self.direct_cell(self.keys[id * self.words]) {
+                self.direct[cell] = EMPTY;
+            }
+        }
+        self.slots.fill(EMPTY);
+        self.keys.clear();
+        self.len = 0;
+    }
+
+    /// Sizes the direct array for the dictionaries of `layout` as they are; only while empty.
+    pub fn prepare(&mut self, layout: &KeyLayout) {
+        if self.len > 0 || self.words != 1 || !layout.columns.iter().all(|c| c.is_text()) {
+            return;
+        }
+        let texts = |index: usize| {
+            let column = layout.columns.get(index)?;
+            column.dictionary().map(|dictionary| dictionary.len() as u64)
+        };
+        let extent = match layout.columns.len() {
+            1 => (texts(0).unwrap_or(0), 1),
+            2 => (texts(0).unwrap_or(0), texts(1).unwrap_or(0)),
+            _ => return,
+        };
+        let cells = extent.0.saturating_mul(extent.1);
+        if extent != self.extent && cells <= DIRECT_CELLS_MAX as u64 {
+            self.extent = extent;
+            self.direct.clear();
+            self.direct.resize(cells as usize, EMPTY);
+        }
+    }
+
+    #[inline]
+    fn direct_cell(&self, key: u64) -> Option<usize> {
+        let (first, second) = (key & NULL_CODE, key >> 32);
+        let inside = first < self.extent.0 && second < self.extent.1;
+        inside.then(|| (first * self.extent.1 + second) as usize)
+    }
+
+    /// Appends to `ids` the group of each of the packed `keys`, new ones included.
+    pub fn assign(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        if self.words == 1 {
+            return ids.extend(keys.iter().map(|key| self.assign_word(*key)));
+        }
+        for key in keys.chunks_exact(self.words.max(1)) {
+            let id = self.assign_hashed(key);
+            ids.push(id);
+        }
+    }
+
+    /// The group of one packed key, new if need be.
+    pub fn assign_one(&mut self, key: &[u64]) -> u32 {
+        match key {
+            [word] => self.assign_word(*word),
+            words => self.assign_hashed(words),
+        }
+    }
+
+    #[inline]
+    fn assign_word(&mut self, key: u64) -> u32 {
+        let Some(cell) = self.direct_cell(key) else { return self.assign_hashed(&[key]) };
+        match self.direct[cell] {
+            EMPTY => {
+                let id = self.add(&[key]);
+                self.direct[cell] = id;
+                id
+            }
+            id => id,
+        }
+    }
+
+    fn add(&mut self, key: &[u64]) -> u32 {
+        self.keys.extend_from_slice(key);
+        self.len += 1;
+        (self.len - 1) as u32
+    }
+
+    fn assign_hashed(&mut self, key: &[u64]) -> u32 {
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
+            self.rehash();
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = hash(key) as usize & mask;
+        loop {
+            match self.slots[at] {
+                EMPTY => {
+                    let id = self.add(key);
+                    self.slots[at] = id;
+                    return id;
+                }
+                id if self.key(id as usize) == key => return id,
+                _ => at = (at + 1) & mask,
+            }
+        }
+    }
+
+    /// Doubles the slots; groups that the direct array holds need none.
+    fn rehash(&mut self) {
+        let capacity = (self.slots.len() * 2).max(64);
+        self.slots.clear();
+        self.slots.resize(capacity, EMPTY);
+        for id in 0..self.len {
+            let key = &self.keys[id * self.words..(id + 1) * self.words];
+            if self.words == 1 && self.direct_cell(key[0]).is_some() {
+                continue;
+            }
+            let mut at = hash(key) as usize & (capacity - 1);
+            while self.slots[at] != EMPTY {
+                at = (at + 1) & (capacity - 1);
+            }
+            self.slots[at] = id as u32;
+        }
+    }
+}
+
+/// Multiply and fold, word by word.
+///
+/// Source: the mixing step of wyhash; the constants are odd numbers with balanced bits.
+#[inline]
+fn hash(key: &[u64]) -> u64 {
+    const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+    const STEP: u64 = 0xD6E8_FEB8_6659_FD93;
+    let mut state = SEED;
+    for word in key {
+        let product = u128::from(state ^ word) * u128::from(STEP);
+        state = (product as u64) ^ ((product >> 64) as u64);
+    }
+    state ^ state >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_equal_a_linear_search() {
+        for words in 1..4 {
+            let mut table = GroupTable { words, ..GroupTable::default() };
+            let mut known: Vec<Vec<u64>> = Vec::new();
+            let mut seed = 7u64;
+            for round in 0..3 {
+                for _ in 0..2_000 {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let key: Vec<u64> = (0..words as u64).map(|w| (seed >> 58) * (w + 1)).collect();
+                    let expected = known.iter().position(|k| *k == key).unwrap_or_else(|| {
+                        known.push(key.clone());
+                        known.len() - 1
+                    });
+                    assert_eq!(table.assign_one(&key) as usize, expected, "round {round}");
+                }
+                table.clear();
+                known.clear();
+            }
+        }
+    }
+}

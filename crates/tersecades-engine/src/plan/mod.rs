@@ -1,0 +1,5 @@
+//! The plan: what the builder writes down, before anything runs.
+
+pub mod query;
+
+pub use query::{AggregateCall, EventTime, LookupTable, Query, Step};

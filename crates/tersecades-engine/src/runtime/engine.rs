@@ -1,0 +1,455 @@
+//! A running query: pulls batches, feeds stages, hands out results as windows close.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::selection::Selection;
+
+use crate::event_time::{Arrival, Cut, Watermark};
+use crate::frame::{Frame, Scope};
+use crate::operator::window_aggregate::WindowAggregate;
+use crate::operator::window_aggregate::plan::tick_ns;
+use crate::plan::Query;
+
+use super::ingest::{Ingest, Origin};
+use super::metrics::Metrics;
+use super::retained::{Keep, Retained};
+use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_stages};
+use super::state::{StateReader, StateWriter};
+use super::tail::Tail;
+use super::worker::Worker;
+
+/// How a query is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Worker threads; 1 runs everything on the caller's thread.
+    pub threads: usize,
+    /// Whether and how much of the stream is kept, encoded, for further queries.
+    pub keep: Option<Keep>,
+    /// Whether late rows are kept for [`Running::take_late`], not only counted.
+    pub keep_late: bool,
+    /// Most bytes of window state and retained batches.
+    pub memory_bytes_limit: Option<usize>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions { threads: 1, keep: None, keep_late: false, memory_bytes_limit: None }
+    }
+}
+
+/// A query that is running; an iterator of result batches, one per window and stage end.
+pub struct Running {
+    ingest: Ingest,
+    plan: StagePlan,
+    time: Option<BoundTime>,
+    watermark: Watermark,
+    /// The group-by state that emits, or the whole first stage when no workers run.
+    stage: Stage,
+    workers: Vec<Worker>,
+    next_worker: usize,
+    tails: Vec<Tail>,
+    options: RunOptions,
+    retained: Option<Retained>,
+    ready: VecDeque<RecordBatch>,
+    results: Vec<RecordBatch>,
+    metrics: Metrics,
+    work: Work,
+    cuts: Vec<Cut>,
+    spare: Option<Box<Frame>>,
+    last_batch: Option<Arc<Batch>>,
+    finished: bool,
+}
+
+impl Running {
+    /// Binds `query` to what arrives and starts its workers.
+    ///
+    /// # Errors
+    /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
+    pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
+        let mut plans = plan_stages(query, logical_schema(&origin)?)?.into_iter();
+        let first = plans.next().ok_or_else(|| Error::internal("a query has a stage"))?;
+        let columns = if options.keep.is_some() { None } else { first.columns_read() };
+        let ingest = Ingest::new(origin, columns.as_deref(), options.keep.is_some())?;
+        let plan = first.over(Arc::clone(ingest.schema()))?;
+        let mut scope = Scope::of_schema(&plan.input);
+        let needs_time = plan.aggregate().is_some() || options.keep.is_some();
+        let time = needs_time.then(|| bind_time(&plan.event_time, &mut scope)).transpose()?;
+        let tick = tick_ns(time.as_ref().map_or(plan.unit, |time| time.unit));
+        let lateness = lateness_ticks(&plan, tick)?;
+        let keep = |keep| {
+            let schema = Arc::clone(ingest.schema());
+            Retained::new(schema, plan.event_time.clone(), keep, tick)
+        };
+        let retained = options.keep.map(keep);
+        let tails: Result<Vec<Tail>> = plans.map(Tail::new).collect();
+        let workers: Result<Vec<Worker>> = match options.threads {
+            0 | 1 => Ok(Vec::new()),
+            threads => (0..threads)
+                .map(|index| Worker::start(plan.instantiate(options.keep_late)?, index))
+                .collect(),
+        };
+        Ok(Running {
+            stage: plan.instantiate(options.keep_late)?,
+            ingest,
+            plan,
+            time,
+            watermark: Watermark::new(lateness),
+            workers: workers?,
+            next_worker: 0,
+            tails: tails?,
+            options,
+            retained,
+            ready: VecDeque::new(),
+            results: Vec::new(),
+            metrics: Metrics::default(),
+            work: Work::default(),
+            cuts: Vec::new(),
+            spare: None,
+            last_batch: None,
+            finished: false,
+        })
+    }
+
+    /// Columns of the results.
+    pub fn schema(&self) -> SchemaRef {
+        let last = self.tails.last().map(|tail| &tail.plan.output);
+        Arc::clone(last.unwrap_or(&self.plan.output))
+    }
+
+    /// The retained range, if the stream is kept.
+    pub fn retained(&self) -> Option<&Retained> {
+        self.retained.as_ref()
+    }
+
+    /// How many rows will arrive, where that is known.
+    pub fn rows_hint(&self) -> Option<u64> {
+        self.ingest.rows_hint()
+    }
+
+    /// Operators, in order, one line each.
+    pub fn describe(&self) -> Vec<String> {
+        let tails = self.tails.iter().flat_map(|tail| tail.stage.describe());
+        self.stage.describe().into_iter().chain(tails).collect()
+    }
+
+    /// What has been counted so far.
+    pub fn metrics(&self) -> Metrics {
+        let mut metrics = self.metrics.clone();
+        metrics.encode_ns = self.ingest.encode_ns;
+        metrics.rejected_rows = self.ingest.rejected_rows();
+        metrics.tally.merge(self.work.tally);
+        for aggregate in self.aggregates() {
+            metrics.late_rows += aggregate.unplaced().late;
+            metrics.skipped_rows += aggregate.unplaced().skipped;
+        }
+        self.tails.iter().for_each(|tail| metrics.tally.merge(tail.tally()));
+        if let Some(batch) = &self.last_batch {
+            metrics.count_dictionaries(batch);
+        }
+        metrics
+    }
+
+    fn aggregates(&self) -> impl Iterator<Item = &WindowAggregate> {
+        let tails = self.tails.iter().filter_map(|tail| tail.stage.aggregate.as_ref());
+        self.stage.aggregate.iter().chain(tails)
+    }
+
+    /// Takes the late rows kept so far; needs [`RunOptions::keep_late`].
+    pub fn take_late(&mut self) -> Vec<RecordBatch> {
+        self.stage.aggregate.as_mut().map_or_else(Vec::new, WindowAggregate::take_late)
+    }
+
+    /// Bytes of window state and retained batches.
+    pub fn state_bytes(&self) -> usize {
+        let panes: usize = self.aggregates().map(WindowAggregate::byte_size).sum();
+        panes + self.retained.as_ref().map_or(0, Retained::byte_size)
+    }
+
+    /// Takes in one batch of the source; false at the end, when everything has come out.
+    ///
+    /// # Errors
+    /// What reading, evaluating and finishing say; `LimitExceeded` above the memory limit.
+    pub fn step(&mut self) -> Result<bool> {
+        if self.finished {
+            return Ok(false);
+        }
+        match self.ingest.next()? {
+            Some(batch) => self.take_in(batch)?,
+            None => {
+                self.finished = true;
+                self.close(i64::MAX)?;
+                self.finish_tails()?;
+            }
+        }
+        let used = self.state_bytes();
+        match self.options.memory_bytes_limit {
+            Some(limit) if used > limit => Err(Error::limit(format!(
+                "window state and retained batches take {used} bytes, the limit is {limit}"
+            ))
+            .hint("raise the limit, shorten windows or retention, or group by fewer keys")),
+            _ => Ok(!self.finished),
+        }
+    }
+
+    /// Takes a result, if one is ready.
+    pub fn take_result(&mut self) -> Option<RecordBatch> {
+        self.ready.pop_front()
+    }
+
+    fn take_in(&mut self, batch: Arc<Batch>) -> Result<()> {
+        self.metrics.rows += batch.rows() as u64;
+        self.metrics.batches += 1;
+        self.metrics.count_batch(&batch);
+        let mut frame = self.take_frame(&batch);
+        let pushed = match self.prepare_time(&mut frame) {
+            Ok(Some(time_range)) => self.push_cuts(frame, &batch, time_range),
+            Ok(None) => {
+                self.spare = Some(frame);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        self.last_batch = Some(batch);
+        pushed
+    }
+
+    /// Evaluates event time, moves the watermark and keeps the batch; `None` when no row has one.
+    fn prepare_time(&mut self, frame: &mut Frame) -> Result<Option<(i64, i64)>> {
+        self.cuts.clear();
+        self.cuts.push(Cut { first_row: 0, watermark: i64::MIN });
+        let Some(time) = &mut self.time else { return Ok(Some((0, 0))) };
+        evaluate_time(time, frame, &mut self.work)?;
+        let column = frame.column(time.slot);
+        self.metrics.untimed_rows += column.nulls() as u64;
+        let window = self.plan.aggregate().map(|plan| plan.window);
+        self.watermark.pass(column, window.as_ref(), &mut self.cuts, &mut self.work);
+        let (stats, physical) = (column.stats(), column.physical());
+        let range = (physical.value_of(stats.min) as i64, physical.value_of(stats.max) as i64);
+        if let Some(retained) = &self.retained {
+            retained.push(&frame.batch, if stats.known { range.1 } else { i64::MIN });
+        }
+        let windowed = self.plan.aggregate().is_some();
+        Ok((stats.known || !windowed).then_some(range))
+    }
+
+    fn push_cuts(
+        &mut self,
+        whole: Box<Frame>,
+        batch: &Arc<Batch>,
+        time_range: (i64, i64),
+    ) -> Result<()> {
+        let time_slot = self.time.as_ref().map_or(0, |time| time.slot);
+        let mut whole = Some(whole);
+        let cuts = std::mem::take(&mut self.cuts);
+        for (index, cut) in cuts.iter().enumerate() {
+            if index > 0 {
+                self.close(cut.watermark)?;
+            }
+            let mut frame = match whole.take() {
+                Some(frame) => frame,
+                None => self.timed_frame(batch)?,
+            };
+            if cuts.len() > 1 {
+                let end = cuts.get(index + 1).map_or(batch.rows(), |next| next.first_row);
+                select_rows(&mut frame.selection, cut.first_row, end);
+            }
+            let arrival = Arrival { time_slot, watermark: cut.watermark, time_range };
+            self.dispatch(frame, arrival)?;
+        }
+        self.cuts = cuts;
+        self.close(self.watermark.current())
+    }
+
+    fn take_frame(&mut self, batch: &Arc<Batch>) -> Box<Frame> {
+        let recycled = self.workers.iter().find_map(Worker::recycled);
+        match self.spare.take().or(recycled) {
+            Some(mut frame) => {
+                frame.reset(Arc::clone(batch));
+                frame
+            }
+            None => Box::new(Frame::new(Arc::clone(batch))),
+        }
+    }
+
+    fn timed_frame(&mut self, batch: &Arc<Batch>) -> Result<Box<Frame>> {
+        let mut frame = self.take_frame(batch);
+        if let Some(time) = &mut self.time {
+            evaluate_time(time, &mut frame, &mut self.work)?;
+        }
+        Ok(frame)
+    }
+
+    fn dispatch(&mut self, mut frame: Box<Frame>, arrival: Arrival) -> Result<()> {
+        if self.workers.is_empty() {
+            let rows = self.stage.push(&mut frame, &arrival, &mut self.work)?;
+            self.spare = Some(frame);
+            self.results.extend(rows);
+            return self.pass_on();
+        }
+        self.workers[self.next_worker].push(frame, arrival)?;
+        self.next_worker = (self.next_worker + 1) % self.workers.len();
+        if self.plan.aggregate().is_none() && self.next_worker == 0 {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Collects what the workers hold.
+    fn flush(&mut self) -> Result<()> {
+        for worker in &self.workers {
+            worker.flush()?;
+        }
+        for worker in &self.workers {
+            let flushed = worker.flushed()?;
+            self.metrics.tally.merge(flushed.tally);
+            self.results.extend(flushed.rows);
+            if let (Some(aggregate), Some(partial)) = (&mut self.stage.aggregate, flushed.partial) {
+                aggregate.absorb(partial);
+            }
+        }
+        self.next_worker = 0;
+        self.pass_on()
+    }
+
+    /// Emits the windows that `watermark` has passed.
+    fn close(&mut self, watermark: i64) -> Result<()> {
+        let closes = match &self.stage.aggregate {
+            Some(aggregate) => aggregate.closes(watermark),
+            None => watermark == i64::MAX,
+        };
+        if !closes {
+            return Ok(());
+        }
+        self.flush()?;
+        if let Some(aggregate) = &mut self.stage.aggregate {
+            aggregate.advance(watermark, &mut self.results)?;
+        }
+        self.pass_on()
+    }
+
+    /// Hands results to the next stage, or out.
+    fn pass_on(&mut self) -> Result<()> {
+        let mut results = std::mem::take(&mut self.results);
+        let passed = self.run_tails(&mut results, 0);
+        self.results = results;
+        passed
+    }
+
+    fn run_tails(&mut self, results: &mut Vec<RecordBatch>, first: usize) -> Result<()> {
+        for tail in &mut self.tails[first..] {
+            let mut next = Vec::new();
+            for batch in results.drain(..) {
+                tail.push(&batch, &mut next)?;
+            }
+            *results = next;
+        }
+        for batch in results.drain(..) {
+            self.metrics.windows += u64::from(self.plan.aggregate().is_some());
+            self.metrics.result_rows += batch.num_rows() as u64;
+            self.ready.push_back(batch);
+        }
+        Ok(())
+    }
+
+    fn finish_tails(&mut self) -> Result<()> {
+        for index in 0..self.tails.len() {
+            let mut results = Vec::new();
+            self.tails[index].finish(&mut results)?;
+            self.run_tails(&mut results, index + 1)?;
+        }
+        Ok(())
+    }
+
+    /// All state of all operators, to be given to [`Running::restore`] of a fresh run of the same
+    /// query whose source goes on where this one stands. Results must have been taken.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when results are waiting; what the workers say.
+    pub fn snapshot(&mut self) -> Result<Vec<u8>> {
+        self.flush()?;
+        if !self.ready.is_empty() {
+            return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
+        }
+        let mut out = StateWriter::default();
+        let newest = self.watermark.newest();
+        out.u64(u64::from(newest.is_some()));
+        out.i64(newest.unwrap_or(0));
+        out.u64(self.metrics.untimed_rows);
+        if let Some(aggregate) = &self.stage.aggregate {
+            aggregate.snapshot(&mut out);
+        }
+        self.tails.iter().for_each(|tail| tail.snapshot(&mut out));
+        Ok(out.seal())
+    }
+
+    /// Takes over the state of another run, before the first batch.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are damaged or belong to another query.
+    pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
+        if self.metrics.batches > 0 {
+            return Err(Error::invalid("a snapshot is restored before the first batch"));
+        }
+        let mut from = StateReader::open(snapshot)?;
+        let known = from.u64()? != 0;
+        let newest = from.i64()?;
+        self.watermark.resume(known.then_some(newest));
+        self.metrics.untimed_rows = from.u64()?;
+        if let Some(aggregate) = &mut self.stage.aggregate {
+            aggregate.restore(&mut from)?;
+        }
+        self.tails.iter_mut().try_for_each(|tail| tail.restore(&mut from))
+    }
+}
+
+impl Iterator for Running {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.take_result() {
+                return Some(Ok(batch));
+            }
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => return self.take_result().map(Ok),
+                Err(error) => {
+                    self.finished = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Result<()> {
+    let Some(computed) = &mut time.computed else { return Ok(()) };
+    let mut column = frame.take_derived();
+    computed.evaluate(frame, &mut column, work)?;
+    frame.put_derived(column);
+    Ok(())
+}
+
+fn select_rows(selection: &mut Selection, first: usize, end: usize) {
+    let rows = selection.rows();
+    selection.set_rows(rows).extend(first as u32..end as u32);
+    selection.settle();
+}
+
+fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> Result<i64> {
+    let nanos = plan.event_time.lateness.as_nanos();
+    let ticks = nanos.div_ceil(tick_ns.unsigned_abs().into());
+    i64::try_from(ticks).map_err(|_| Error::invalid("lateness is too long"))
+}
+
+fn logical_schema(origin: &Origin) -> Result<SchemaRef> {
+    let schema = origin.schema();
+    let encoder = tersecades_columnar::batch::BatchEncoder::new(&schema)?;
+    Ok(Arc::clone(encoder.schema()))
+}

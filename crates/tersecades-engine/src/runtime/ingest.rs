@@ -1,0 +1,143 @@
+//! Rows in, encoded batches with event time out.
+//!
+//! A stream that is kept is encoded once, here; one that is only looked at passes through as plain
+//! Arrow. Batches and frames are reused as soon as nobody else holds them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use tersecades_columnar::batch::{Batch, BatchEncoder};
+use tersecades_columnar::error::Result;
+use tersecades_columnar::registry;
+
+use crate::source::Source;
+
+/// Batches kept for reuse.
+const POOL_BATCHES: usize = 16;
+
+/// Where encoded batches come from.
+pub enum Origin {
+    /// A source of Arrow batches, to be encoded.
+    Source(Box<dyn Source>),
+    /// Batches that are encoded already.
+    Encoded(std::vec::IntoIter<Arc<Batch>>, SchemaRef),
+}
+
+impl Origin {
+    /// Columns that arrive.
+    pub fn schema(&self) -> SchemaRef {
+        match self {
+            Origin::Source(source) => source.schema(),
+            Origin::Encoded(_, schema) => Arc::clone(schema),
+        }
+    }
+}
+
+/// Turns what arrives into encoded batches of the columns that are read.
+pub struct Ingest {
+    origin: Origin,
+    encoder: Option<BatchEncoder>,
+    positions: Vec<usize>,
+    schema: SchemaRef,
+    pool: Vec<Arc<Batch>>,
+    /// Nanoseconds spent encoding.
+    pub encode_ns: u64,
+}
+
+impl Ingest {
+    /// Reads `origin`, of which only `columns` are wanted (all when `None`); values are encoded
+    /// when `encode`, else kept plain.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming the column, for types that cannot be encoded.
+    pub fn new(origin: Origin, columns: Option<&[String]>, encode: bool) -> Result<Self> {
+        let arriving = origin.schema();
+        let wanted = |name: &String| columns.is_none_or(|columns| columns.contains(name));
+        let whole = matches!(origin, Origin::Encoded(..));
+        let positions: Vec<usize> = (0..arriving.fields().len())
+            .filter(|index| whole || wanted(arriving.field(*index).name()))
+            .collect();
+        let fields: Vec<_> =
+            positions.iter().map(|index| Arc::clone(&arriving.fields()[*index])).collect();
+        let mut schema: SchemaRef = Arc::new(Schema::new(fields));
+        let mut encoder = None;
+        if !whole {
+            let mut columns = BatchEncoder::new(&schema)?;
+            if !encode {
+                columns.columns_mut().iter_mut().for_each(|c| c.pin(registry::fallback()));
+            }
+            schema = Arc::clone(columns.schema());
+            encoder = Some(columns);
+        }
+        Ok(Ingest { origin, encoder, positions, schema, pool: Vec::new(), encode_ns: 0 })
+    }
+
+    /// Columns of the batches that come out.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Rows the source could not read and left out.
+    pub fn rejected_rows(&self) -> u64 {
+        match &self.origin {
+            Origin::Source(source) => source.rejected().count_rows,
+            Origin::Encoded(..) => 0,
+        }
+    }
+
+    /// How many rows there are in all, where that is known.
+    pub fn rows_hint(&self) -> Option<u64> {
+        match &self.origin {
+            Origin::Source(source) => source.rows_hint(),
+            Origin::Encoded(batches, _) => {
+                Some(batches.as_slice().iter().map(|batch| batch.rows() as u64).sum())
+            }
+        }
+    }
+
+    /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    /// What reading and encoding say.
+    pub fn next(&mut self) -> Result<Option<Arc<Batch>>> {
+        match &mut self.origin {
+            Origin::Encoded(batches, _) => Ok(batches.next()),
+            Origin::Source(source) => match source.next()? {
+                Some(rows) => self.encode(&rows).map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Encodes one record batch of the source's schema.
+    ///
+    /// # Errors
+    /// What encoding says.
+    pub fn encode(&mut self, rows: &RecordBatch) -> Result<Arc<Batch>> {
+        let started = Instant::now();
+        let mut batch = self.take_batch();
+        let whole = self.positions.len() == rows.num_columns();
+        if let (Some(encoder), Some(target)) = (&mut self.encoder, Arc::get_mut(&mut batch)) {
+            match whole {
+                true => encoder.encode(rows, target)?,
+                false => encoder.encode(&rows.project(&self.positions)?, target)?,
+            }
+        }
+        self.encode_ns += started.elapsed().as_nanos() as u64;
+        if self.pool.len() < POOL_BATCHES {
+            self.pool.push(Arc::clone(&batch));
+        }
+        Ok(batch)
+    }
+
+    /// A batch nobody else holds, from the pool if there is one.
+    fn take_batch(&mut self) -> Arc<Batch> {
+        let free = self.pool.iter().position(|batch| Arc::strong_count(batch) == 1);
+        match free {
+            Some(index) => self.pool.swap_remove(index),
+            None => Arc::new(Batch::empty(Arc::clone(&self.schema))),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a run counted: rows, bytes, and which work was done on encoded values.
+
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::choose::Candidates;
+use tersecades_columnar::codec::Tally;
+
+/// Bytes and codec of one column.
+#[derive(Debug, Clone, Default)]
+pub struct ColumnMetrics {
+    /// Name.
+    pub name: String,
+    /// Bytes as Arrow lays the column out, text as codes where that is smaller.
+    pub raw_bytes: u64,
+    /// Bytes as encoded, its dictionary included.
+    pub encoded_bytes: u64,
+    /// Codec of the last batch, with the codec of its codes.
+    pub codec: String,
+    /// What the chooser weighed for the last batch.
+    pub candidates: Candidates,
+}
+
+/// Counters of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    /// Rows that arrived.
+    pub rows: u64,
+    /// Batches that arrived.
+    pub batches: u64,
+    /// Rows without an event time, which no window takes.
+    pub untimed_rows: u64,
+    /// Rows that came after all their windows had closed.
+    pub late_rows: u64,
+    /// Rows between windows that leave gaps.
+    pub skipped_rows: u64,
+    /// Rows the source could not read and left out.
+    pub rejected_rows: u64,
+    /// Windows that came out.
+    pub windows: u64,
+    /// Result rows that came out.
+    pub result_rows: u64,
+    /// Nanoseconds spent encoding.
+    pub encode_ns: u64,
+    /// How values were worked on.
+    pub tally: Tally,
+    /// Per column of the stream that was used or kept.
+    pub columns: Vec<ColumnMetrics>,
+}
+
+impl Metrics {
+    /// Counts the bytes of an encoded batch.
+    pub fn count_batch(&mut self, batch: &Batch) {
+        self.columns.resize_with(batch.columns().len(), ColumnMetrics::default);
+        let fields = batch.schema().fields();
+        for ((column, chunk), field) in self.columns.iter_mut().zip(batch.columns()).zip(fields) {
+            let validity = if chunk.nulls() > 0 { chunk.rows().div_ceil(8) } else { 0 };
+            let lane = match chunk.codes() {
+                Some(_) => size_of::<i32>(),
+                None => chunk.physical().lane_bytes(),
+            };
+            let raw = match lane {
+                0 => chunk.byte_size(),
+                lane => chunk.rows() * lane + validity,
+            };
+            column.raw_bytes += raw as u64;
+            column.encoded_bytes += chunk.byte_size() as u64;
+            if column.name.is_empty() {
+                column.name.clone_from(field.name());
+            }
+            column.candidates = *chunk.candidates();
+        }
+    }
+
+    /// Takes codec names and dictionary bytes from the newest batch; called once, at the end.
+    pub fn count_dictionaries(&mut self, batch: &Batch) {
+        for (column, chunk) in self.columns.iter_mut().zip(batch.columns()) {
+            column.codec = chunk.codec_label();
+            let bytes = chunk.dictionary().map_or(0, |dictionary| dictionary.byte_size() as u64);
+            column.raw_bytes += bytes;
+            column.encoded_bytes += bytes;
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Running a query: ingest, workers, closing windows, metrics.
+//!
+//! ```text
+//! source ─▶ Ingest (columns used, encoded; event time; watermark; cuts) ─▶ frame
+//!           frame ─▶ worker 0..n (its own Stage: transforms, partial panes)   bounded queues
+//!           watermark passes a window end ─▶ flush workers ─▶ merge panes ─▶ emit
+//!           emitted windows ─▶ next Stage (window over window) ─▶ out
+//! ```
+
+pub mod engine;
+pub mod ingest;
+pub mod metrics;
+pub mod retained;
+pub mod stage;
+pub mod state;
+pub mod tail;
+pub mod worker;
+
+pub use engine::Running;
+pub use metrics::{ColumnMetrics, Metrics};
+pub use retained::{Keep, Retained};

@@ -1,0 +1,283 @@
+//! A stage: transforms, then at most one windowed group-by.
+//!
+//! A query is a chain of stages; each group-by ends one. Every worker binds the first stage for
+//! itself; plans, prepared tables and key dictionaries are shared.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::event_time::Arrival;
+use crate::expression::evaluate::BoundExpression;
+use crate::expression::filter::BoundFilter;
+use crate::expression::{Expression, col};
+use crate::frame::{Frame, Scope, Slot};
+use crate::operator::Operator;
+use crate::operator::filter::Filter;
+use crate::operator::lookup_join::{LookupJoin, PreparedTable};
+use crate::operator::project::Project;
+use crate::operator::window_aggregate::WindowAggregate;
+use crate::operator::window_aggregate::plan::AggregatePlan;
+use crate::plan::{EventTime, Query, Step};
+
+/// What all workers of a stage share.
+#[derive(Debug, Clone)]
+pub struct StagePlan {
+    /// Schema of the encoded batches that come in.
+    pub input: SchemaRef,
+    /// Where event time comes from.
+    pub event_time: EventTime,
+    steps: Vec<Step>,
+    tables: Vec<Arc<PreparedTable>>,
+    aggregate: Option<Arc<AggregatePlan>>,
+    /// Schema of what comes out.
+    pub output: SchemaRef,
+    /// Unit of event time.
+    pub unit: TimeUnit,
+}
+
+/// One worker's part of a stage.
+pub struct Stage {
+    operators: Vec<Box<dyn Operator>>,
+    /// The group-by, if the stage ends with one.
+    pub aggregate: Option<WindowAggregate>,
+    visible: Vec<(String, DataType, Slot)>,
+}
+
+/// Binds event time: computed, or a column as it is.
+pub struct BoundTime {
+    /// The computation, unless a column serves as it is.
+    pub computed: Option<BoundExpression>,
+    /// Where frames keep the event time.
+    pub slot: Slot,
+    /// Its unit.
+    pub unit: TimeUnit,
+}
+
+/// Binds `event_time` in `scope`; a computed time takes the first derived slot.
+///
+/// # Errors
+/// `SchemaMismatch` when the expression is neither a time nor an integer.
+pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime> {
+    let bound = BoundExpression::bind(&event_time.expression, scope)?;
+    let unit = match bound.data_type() {
+        DataType::Timestamp(unit, _) => *unit,
+        DataType::Int64 | DataType::UInt64 | DataType::Int32 | DataType::UInt32 => event_time.unit,
+        DataType::Int16 | DataType::UInt16 | DataType::Int8 | DataType::UInt8 => event_time.unit,
+        other => {
+            let message = format!("event time `{}` is {other}", event_time.expression);
+            return Err(Error::schema(message)
+                .hint("use a timestamp, or an integer with .event_time_unit(…)"));
+        }
+    };
+    match bound.column_slot() {
+        Some(slot) => Ok(BoundTime { computed: None, slot, unit }),
+        None => {
+            let slot = scope.add("\u{0}event_time", bound.data_type().clone());
+            Ok(BoundTime { computed: Some(bound), slot, unit })
+        }
+    }
+}
+
+/// Splits a query into stage plans.
+///
+/// # Errors
+/// What binding says.
+pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
+    let mut stages = Vec::new();
+    let mut input = input;
+    let mut event_time = query.event_time.clone();
+    let mut rest = query.steps.as_slice();
+    loop {
+        let end = rest.iter().position(|step| matches!(step, Step::Aggregate { .. }));
+        let (steps, following) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+        let plan = StagePlan::bind(steps, input, event_time)?;
+        let windowed = plan.aggregate.is_some();
+        input = Arc::clone(&plan.output);
+        event_time = EventTime {
+            expression: col("window_start"),
+            unit: plan.unit,
+            lateness: std::time::Duration::ZERO,
+        };
+        stages.push(plan);
+        rest = following;
+        if rest.is_empty() {
+            return Ok(stages);
+        }
+        debug_assert!(windowed, "only a group-by ends a stage early");
+    }
+}
+
+impl StagePlan {
+    fn bind(steps: &[Step], input: SchemaRef, event_time: EventTime) -> Result<Self> {
+        let mut plan = StagePlan {
+            output: Arc::clone(&input),
+            input,
+            event_time,
+            steps: steps.to_vec(),
+            tables: Vec::new(),
+            aggregate: None,
+            unit: TimeUnit::Millisecond,
+        };
+        for step in steps {
+            if let Step::LookupJoin { table, table_key, columns, .. } = step {
+                plan.tables.push(Arc::new(PreparedTable::new(table, table_key, columns)?));
+            }
+        }
+        let needs_time = steps.iter().any(|step| matches!(step, Step::Aggregate { .. }));
+        if needs_time {
+            plan.unit = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?.unit;
+        }
+        let stage = plan.instantiate(false)?;
+        plan.output = match &stage.aggregate {
+            Some(aggregate) => Arc::clone(&aggregate.plan().schema),
+            None => visible_schema(&stage.visible),
+        };
+        plan.aggregate = stage.aggregate.map(|aggregate| Arc::clone(aggregate.plan()));
+        Ok(plan)
+    }
+
+    /// The windows, if the stage ends with a group-by.
+    pub fn aggregate(&self) -> Option<&Arc<AggregatePlan>> {
+        self.aggregate.as_ref()
+    }
+
+    /// One worker's part.
+    ///
+    /// # Errors
+    /// What binding says; a plan that was bound once binds again.
+    pub fn instantiate(&self, keep_late: bool) -> Result<Stage> {
+        let mut scope = Scope::of_schema(&self.input);
+        let windowed = self.steps.iter().any(|step| matches!(step, Step::Aggregate { .. }));
+        if windowed {
+            bind_time(&self.event_time, &mut scope)?;
+        }
+        let mut stage = Stage { operators: Vec::new(), aggregate: None, visible: Vec::new() };
+        let mut tables = self.tables.iter();
+        for step in &self.steps {
+            match step {
+                Step::Filter(expression) => {
+                    let filter = BoundFilter::bind(expression, &scope)?;
+                    stage.operators.push(Box::new(Filter(filter)));
+                }
+                Step::Project(columns) => {
+                    stage.operators.push(Box::new(Project::bind(columns, &mut scope)?));
+                }
+                Step::LookupJoin { stream_key, .. } => {
+                    let Some(table) = tables.next() else {
+                        return Err(Error::internal("a lookup has no prepared table"));
+                    };
+                    let join = LookupJoin::bind(Arc::clone(table), stream_key, &mut scope)?;
+                    stage.operators.push(Box::new(join));
+                }
+                Step::Aggregate { window, keys, aggregates } => {
+                    let mut computed = Vec::new();
+                    let window = (window, self.unit);
+                    let bound =
+                        AggregatePlan::bind(window, keys, aggregates, &mut scope, &mut computed)?;
+                    let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));
+                    stage.aggregate = Some(WindowAggregate::new(shared, computed, keep_late));
+                }
+            }
+        }
+        let shown = scope.columns().iter().filter(|(name, ..)| !name.starts_with('\u{0}'));
+        stage.visible = shown.cloned().collect();
+        Ok(stage)
+    }
+
+    /// Names of the input columns that the stage reads; `None` when it needs all.
+    pub fn columns_read(&self) -> Option<Vec<String>> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut narrowed = false;
+        let needs_time = self.aggregate.is_some();
+        let time = needs_time.then_some(&self.event_time.expression);
+        time.into_iter().for_each(|expression| names.extend(expression.columns()));
+        for step in &self.steps {
+            let read = |expression: &Expression| {
+                expression.columns().into_iter().map(str::to_owned).collect::<Vec<_>>()
+            };
+            match step {
+                Step::Filter(expression) => names.extend(expression.columns()),
+                Step::LookupJoin { stream_key, .. } => names.push(stream_key),
+                Step::Project(columns) => {
+                    narrowed = true;
+                    columns.iter().for_each(|(_, expression)| {
+                        debug_assert_eq!(read(expression).len(), expression.columns().len());
+                        names.extend(expression.columns());
+                    });
+                }
+                Step::Aggregate { keys, aggregates, .. } => {
+                    narrowed = true;
+                    names.extend(keys.iter().map(String::as_str));
+                    let arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
+                    arguments.for_each(|expression| names.extend(expression.columns()));
+                }
+            }
+        }
+        let fields = self.input.fields().iter().map(|field| field.name());
+        let kept = fields.filter(|name| names.contains(&name.as_str()));
+        narrowed.then(|| kept.cloned().collect())
+    }
+
+    /// The same plan over batches that lack the columns it does not read.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn over(&self, input: SchemaRef) -> Result<Self> {
+        StagePlan::bind(&self.steps, input, self.event_time.clone())
+    }
+}
+
+fn visible_schema(visible: &[(String, DataType, Slot)]) -> SchemaRef {
+    let fields = visible.iter().map(|(name, kind, _)| Field::new(name, kind.clone(), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+impl Stage {
+    /// One line for each operator.
+    pub fn describe(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.operators.iter().map(|o| o.describe()).collect();
+        lines.extend(self.aggregate.as_ref().map(|a| format!("aggregate {}", a.plan().label)));
+        lines
+    }
+
+    /// Runs a frame through; rows of a stage without group-by come back as Arrow.
+    ///
+    /// # Errors
+    /// What the operators say.
+    pub fn push(
+        &mut self,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<Option<RecordBatch>> {
+        for operator in &mut self.operators {
+            if frame.selection.is_empty() {
+                return Ok(None);
+            }
+            operator.push(frame, work)?;
+        }
+        if frame.selection.is_empty() {
+            return Ok(None);
+        }
+        match &mut self.aggregate {
+            Some(aggregate) => aggregate.push(frame, arrival, work).map(|()| None),
+            None => self.to_arrow(frame, work).map(Some),
+        }
+    }
+
+    fn to_arrow(&self, frame: &Frame, work: &mut Work) -> Result<RecordBatch> {
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        for (name, _, slot) in &self.visible {
+            let array = frame.column(*slot).to_arrow(&frame.selection, work)?;
+            fields.push(Field::new(name, array.data_type().clone(), true));
+            arrays.push(array);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(frame.selection.count()));
+        let schema = Arc::new(Schema::new(fields));
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+}

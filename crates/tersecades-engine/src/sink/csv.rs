@@ -1,0 +1,113 @@
+//! CSV: a header, `\n` line ends, quotes only where they are needed, nulls as empty fields.
+//!
+//! Times are ISO 8601 (UTC with a `Z` if the column has a zone), floats the shortest text that
+//! reads back the same. An empty string and a null look alike, as CSV has one word for both.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::{Error, Result};
+
+use super::output::{Output, Target};
+use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, formatters};
+
+/// The line of this format in [`super::SINKS`].
+pub const KIND: SinkKind = SinkKind {
+    name: "csv",
+    suffixes: &[".csv"],
+    summary: "comma-separated text with a header; nulls are empty",
+    create: |target, schema, options| Ok(Box::new(CsvSink::create(target, schema, options)?)),
+};
+
+/// Writes CSV.
+pub struct CsvSink {
+    output: Option<Output>,
+    schema: SchemaRef,
+    delimiter: char,
+    line: String,
+}
+
+impl CsvSink {
+    /// Starts with the header of `schema`.
+    ///
+    /// # Errors
+    /// `Io` if the target cannot be written.
+    pub fn create(target: Target, schema: &SchemaRef, options: &SinkOptions) -> Result<Self> {
+        let delimiter = char::from(options.csv_delimiter);
+        if !delimiter.is_ascii() || matches!(delimiter, '"' | '\n' | '\r') {
+            return Err(
+                Error::invalid(format!("{delimiter:?} cannot separate CSV fields"))
+                    .hint("use one of , ; | or a tab"),
+            );
+        }
+        let mut output = Output::create(target)?;
+        let mut line = String::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            if index > 0 {
+                line.push(delimiter);
+            }
+            push_field(&mut line, field.name(), delimiter);
+        }
+        line.push('\n');
+        output.write_all(line.as_bytes())?;
+        Ok(CsvSink {
+            output: Some(output),
+            schema: schema.clone(),
+            delimiter,
+            line,
+        })
+    }
+}
+
+impl Sink for CsvSink {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        check_schema(&self.schema, batch)?;
+        let output = self.output.as_mut().ok_or_else(finished)?;
+        let columns = display_columns(batch)?;
+        let formatters = formatters(&columns, "")?;
+        let mut field = String::new();
+        for row in 0..batch.num_rows() {
+            self.line.clear();
+            for (index, formatter) in formatters.iter().enumerate() {
+                if index > 0 {
+                    self.line.push(self.delimiter);
+                }
+                field.clear();
+                write!(field, "{}", formatter.value(row)).map_err(|_| unprintable(row))?;
+                push_field(&mut self.line, &field, self.delimiter);
+            }
+            if self.line.is_empty() && !formatters.is_empty() {
+                self.line.push_str("\"\"");
+            }
+            self.line.push('\n');
+            output.write_all(self.line.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.output.take().ok_or_else(finished)?.commit()
+    }
+}
+
+fn unprintable(row: usize) -> Error {
+    Error::unsupported(format!(
+        "a value of batch row {row} cannot be shown as text"
+    ))
+    .hint("a date or time may be outside the years that can be written")
+}
+
+/// Appends `field`, quoted if it would be misread otherwise.
+fn push_field(line: &mut String, field: &str, delimiter: char) {
+    let special = |c: char| c == delimiter || matches!(c, '"' | '\n' | '\r');
+    let blank = |c: char| matches!(c, ' ' | '\t');
+    if !field.contains(special) && !field.starts_with(blank) && !field.ends_with(blank) {
+        line.push_str(field);
+        return;
+    }
+    line.push('"');
+    line.push_str(&field.replace('"', "\"\""));
+    line.push('"');
+}

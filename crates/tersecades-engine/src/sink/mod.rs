@@ -1,0 +1,163 @@
+//! Where answers go: one trait and one ordered list of formats.
+//!
+//! A sink takes batches of one schema and is whole only after `finish`: files are written beside
+//! their final name and renamed at the end (see [`output`]), so a reader never meets half a file
+//! under a whole one's name. Adding a format is one file and one line in [`SINKS`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, make_array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+pub mod arrow_ipc;
+pub mod csv;
+pub mod output;
+pub mod parquet;
+pub mod table;
+
+pub use output::Target;
+
+/// A consumer of record batches that share one schema.
+pub trait Sink: Send {
+    /// Takes one batch.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for a batch of another schema, `Io` if it cannot be written,
+    /// `InvalidArgument` after `finish`.
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Writes what is held back and puts a file under its final name.
+    ///
+    /// Without it a file sink leaves nothing behind when it is dropped.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be written or renamed, `InvalidArgument` when called twice.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// How to write; every format takes what applies to it.
+#[derive(Debug, Clone)]
+pub struct SinkOptions {
+    /// Rows that a table shows before it only counts.
+    pub table_rows: usize,
+    /// Field delimiter of CSV.
+    pub csv_delimiter: u8,
+    /// zstd level of Parquet, 1 to 22.
+    pub zstd_level: i32,
+}
+
+impl Default for SinkOptions {
+    fn default() -> Self {
+        SinkOptions {
+            table_rows: 40,
+            csv_delimiter: b',',
+            zstd_level: 3,
+        }
+    }
+}
+
+/// One format that can be written.
+pub struct SinkKind {
+    /// Name, as front ends spell it.
+    pub name: &'static str,
+    /// File name endings, lower case, with the leading dot; none for formats made for the eye.
+    pub suffixes: &'static [&'static str],
+    /// One line for help texts and tables.
+    pub summary: &'static str,
+    /// Starts a sink of this format for batches of a schema.
+    pub create: fn(Target, &SchemaRef, &SinkOptions) -> Result<Box<dyn Sink>>,
+}
+
+/// Every format that can be written.
+pub const SINKS: &[SinkKind] = &[parquet::KIND, arrow_ipc::KIND, csv::KIND, table::KIND];
+
+/// Starts a sink for the file `path` with the format its suffix names.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown suffix, `Io` if the file cannot be created; both name it.
+pub fn create(path: &Path, schema: &SchemaRef, options: &SinkOptions) -> Result<Box<dyn Sink>> {
+    let shown = path.display().to_string();
+    let name = shown.to_lowercase();
+    let fits = |kind: &&SinkKind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix));
+    match SINKS.iter().find(fits) {
+        Some(kind) => (kind.create)(Target::File(path.to_path_buf()), schema, options)
+            .map_err(|error| error.file(shown)),
+        None => {
+            let known: Vec<&str> = SINKS
+                .iter()
+                .flat_map(|kind| kind.suffixes)
+                .copied()
+                .collect();
+            Err(
+                Error::invalid("the file name has no suffix of a known format")
+                    .file(shown)
+                    .hint(format!("known suffixes: {}", known.join(" "))),
+            )
+        }
+    }
+}
+
+/// The sink of the name `name`, for front ends that let the user choose a format.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown name; the hint lists the known ones.
+pub fn find_kind(name: &str) -> Result<&'static SinkKind> {
+    SINKS.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        let known: Vec<&str> = SINKS.iter().map(|kind| kind.name).collect();
+        Error::invalid(format!("unknown output format `{name}`"))
+            .hint(format!("known formats: {}", known.join(" ")))
+    })
+}
+
+/// Refuses a batch whose columns are not those of `schema`.
+fn check_schema(schema: &SchemaRef, batch: &RecordBatch) -> Result<()> {
+    let found = batch.schema();
+    let same = schema.fields().len() == found.fields().len()
+        && schema
+            .fields()
+            .iter()
+            .zip(found.fields())
+            .all(|(wanted, given)| {
+                wanted.name() == given.name() && wanted.data_type() == given.data_type()
+            });
+    match same {
+        true => Ok(()),
+        false => Err(Error::schema(
+            "a batch has other columns than the sink was made for",
+        )),
+    }
+}
+
+fn finished() -> Error {
+    Error::invalid("the sink is finished").hint("start another one")
+}
+
+/// The columns of `batch` in a form that displays without a time zone database: times with a zone
+/// are shown in UTC, with a `Z`.
+fn display_columns(batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let in_utc = |column: &ArrayRef| match column.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+            Ok(make_array(
+                column.to_data().into_builder().data_type(utc).build()?,
+            ))
+        }
+        _ => Ok(Arc::clone(column)),
+    };
+    batch.columns().iter().map(in_utc).collect()
+}
+
+/// One formatter for each column, showing nulls as `null`.
+fn formatters<'a>(columns: &'a [ArrayRef], null: &'a str) -> Result<Vec<ArrayFormatter<'a>>> {
+    let options = FormatOptions::new()
+        .with_display_error(false)
+        .with_null(null);
+    let format = |column: &'a ArrayRef| Ok(ArrayFormatter::try_new(column.as_ref(), &options)?);
+    columns.iter().map(format).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! Sinks from batch to bytes and, through the sources, back again.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::*;
+use arrow_array::*;
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use tersecades_columnar::error::ErrorKind;
+
+use super::*;
+use crate::source::{SourceOptions, open, text_type};
+
+/// A writer whose bytes can be looked at afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn words(words: &[Option<&str>]) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    words.iter().for_each(|word| builder.append_option(*word));
+    Arc::new(builder.finish())
+}
+
+/// A column with `least`, a null and `most`.
+fn ends<T: ArrowPrimitiveType>(least: T::Native, most: T::Native) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::from_iter([
+        Some(least),
+        None,
+        Some(most),
+    ]))
+}
+
+fn numbers() -> Vec<(&'static str, ArrayRef)> {
+    vec![
+        ("i8", ends::<Int8Type>(i8::MIN, i8::MAX)),
+        ("i16", ends::<Int16Type>(i16::MIN, i16::MAX)),
+        ("i32", ends::<Int32Type>(i32::MIN, i32::MAX)),
+        ("i64", ends::<Int64Type>(i64::MIN, i64::MAX)),
+        ("u8", ends::<UInt8Type>(0, u8::MAX)),
+        ("u16", ends::<UInt16Type>(0, u16::MAX)),
+        ("u32", ends::<UInt32Type>(0, u32::MAX)),
+        ("u64", ends::<UInt64Type>(0, u64::MAX)),
+        ("f32", ends::<Float32Type>(0.1, f32::MIN_POSITIVE)),
+        ("f64", ends::<Float64Type>(0.1, -1.0e-300)),
+        ("day", ends::<Date32Type>(-1, 20_000)),
+        ("at", ends::<TimestampNanosecondType>(1, -1)),
+        ("second", ends::<TimestampSecondType>(0, 1 << 32)),
+    ]
+}
+
+/// Every type of interest with nulls, extremes and characters that need care.
+fn all_types() -> RecordBatch {
+    let flags = BooleanArray::from(vec![Some(true), None, Some(false)]);
+    let utc = TimestampMicrosecondArray::from(vec![Some(0), None, Some(-1)]);
+    let small: DictionaryArray<UInt16Type> = [Some("x"), Some("y"), None].into_iter().collect();
+    let plain = StringArray::from(vec![Some("x"), None, Some("tab\there")]);
+    let mut columns = numbers();
+    columns.extend([
+        ("flag", Arc::new(flags) as ArrayRef),
+        ("utc", Arc::new(utc.with_timezone("UTC"))),
+        ("word", words(&[Some("a,\"b\"\r\n"), None, Some(" é ")])),
+        ("plain", Arc::new(plain)),
+        ("small", Arc::new(small)),
+    ]);
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))
+        .unwrap()
+}
+
+fn write_file(path: &Path, batches: &[RecordBatch]) {
+    let mut sink = create(path, &batches[0].schema(), &SinkOptions::default()).unwrap();
+    batches.iter().for_each(|batch| sink.write(batch).unwrap());
+    assert!(!path.exists(), "nothing under the final name before finish");
+    sink.finish().unwrap();
+    assert_eq!(
+        sink.finish().unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        sink.write(&batches[0]).unwrap_err().kind(),
+        ErrorKind::InvalidArgument
+    );
+}
+
+fn read_file(path: &Path, options: &SourceOptions) -> RecordBatch {
+    let mut source = open(path, options).unwrap();
+    let mut batches = Vec::new();
+    while let Some(batch) = source.next().unwrap() {
+        assert_eq!(batch.schema(), source.schema());
+        batches.push(batch);
+    }
+    arrow_select::concat::concat_batches(&source.schema(), &batches).unwrap()
+}
+
+/// Compares values column by column, whatever keys a dictionary has.
+fn assert_same_values(left: &RecordBatch, right: &RecordBatch) {
+    assert_eq!(left.num_rows(), right.num_rows());
+    assert_eq!(left.num_columns(), right.num_columns());
+    for (index, field) in left.schema().fields().iter().enumerate() {
+        let plain = |batch: &RecordBatch| match field.data_type() {
+            DataType::Dictionary(_, _) | DataType::Utf8 => {
+                arrow_cast::cast(batch.column(index), &DataType::Utf8).unwrap()
+            }
+            _ => batch.column(index).clone(),
+        };
+        assert_eq!(&plain(left), &plain(right), "column {}", field.name());
+    }
+}
+
+#[test]
+fn every_type_survives_every_file_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = all_types();
+    for name in [
+        "a.parquet",
+        "a.pq",
+        "a.arrow",
+        "a.ipc",
+        "a.feather",
+        "a.csv",
+    ] {
+        let path = folder.path().join(name);
+        write_file(
+            &path,
+            &[batch.clone(), batch.slice(1, 2), batch.slice(0, 0)],
+        );
+        let mut options = SourceOptions::default();
+        let typed = |field: &Arc<Field>| (field.name().clone(), field.data_type().clone());
+        options.csv.types = batch.schema().fields().iter().map(typed).collect();
+        let back = read_file(&path, &options);
+        assert_same_values(&batch, &back.slice(0, 3));
+        assert_same_values(&batch.slice(1, 2), &back.slice(3, 2));
+        assert_eq!(back.num_rows(), 5, "{name}");
+    }
+}
+
+#[test]
+fn arrow_files_share_one_dictionary_a_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.arrow");
+    let batch = |column| RecordBatch::try_from_iter([("w", column)]).unwrap();
+    let parts = [
+        batch(words(&[Some("a"), Some("b"), None])),
+        batch(words(&[Some("c"), Some("b"), Some("c")])),
+        batch(words(&[Some("a"), Some("a"), Some("a")])),
+    ];
+    write_file(&path, &parts);
+    let back = read_file(&path, &SourceOptions::default());
+    assert_eq!(back.column(0).data_type(), &text_type());
+    for (index, part) in parts.iter().enumerate() {
+        assert_same_values(part, &back.slice(index * 3, 3));
+    }
+}
+
+#[test]
+fn abandoned_sinks_leave_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = all_types();
+    for name in ["a.parquet", "a.arrow", "a.csv"] {
+        let path = folder.path().join(name);
+        let mut sink = create(&path, &batch.schema(), &SinkOptions::default()).unwrap();
+        sink.write(&batch).unwrap();
+        drop(sink);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+fn show(kind: &SinkKind, batches: &[RecordBatch], options: &SinkOptions) -> String {
+    let shared = Shared::default();
+    let target = Target::Writer(Box::new(shared.clone()));
+    let mut sink = (kind.create)(target, &batches[0].schema(), options).unwrap();
+    batches.iter().for_each(|batch| sink.write(batch).unwrap());
+    sink.finish().unwrap();
+    shared.text()
+}
+
+fn sample() -> RecordBatch {
+    let at = TimestampMillisecondArray::from(vec![Some(0), Some(1_356_998_400_500), None]);
+    RecordBatch::try_from_iter([
+        ("host", words(&[Some("a"), None, Some("b\u{1b}[31m,")])),
+        (
+            "rtt_us",
+            Arc::new(Float64Array::from(vec![Some(1.5), Some(12.0), None])) as ArrayRef,
+        ),
+        ("n", Arc::new(Int64Array::from(vec![1, 20, 300]))),
+        ("at", Arc::new(at.with_timezone("Europe/Paris"))),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn csv_text_is_exact() {
+    let text = show(&csv::KIND, &[sample()], &SinkOptions::default());
+    assert_eq!(
+        text,
+        "host,rtt_us,n,at\n\
+         a,1.5,1,1970-01-01T00:00:00Z\n\
+         ,12.0,20,2013-01-01T00:00:00.500Z\n\
+         \"b\u{1b}[31m,\",,300,\n"
+    );
+}
+
+#[test]
+fn a_lone_null_is_not_a_blank_line() {
+    let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
+    let batch = RecordBatch::try_from_iter([("n", nulls)]).unwrap();
+    let text = show(&csv::KIND, &[batch], &SinkOptions::default());
+    assert_eq!(text, "n\n\"\"\n1\n");
+}
+
+#[test]
+fn table_text_is_exact() {
+    let options = SinkOptions {
+        table_rows: 4,
+        ..Default::default()
+    };
+    let text = show(&table::KIND, &[sample(), sample()], &options);
+    let expected = [
+        "host          rtt_us    n  at",
+        "------------  ------  ---  ------------------------",
+        "a                1.5    1  1970-01-01T00:00:00Z",
+        "NULL            12.0   20  2013-01-01T00:00:00.500Z",
+        "b\\u{1b}[31m,    NULL  300  NULL",
+        "a                1.5    1  1970-01-01T00:00:00Z",
+        "… 2 more rows",
+        "",
+    ];
+    assert_eq!(text, expected.join("\n"));
+    let one = SinkOptions {
+        table_rows: 2,
+        ..Default::default()
+    };
+    assert!(show(&table::KIND, &[sample()], &one).ends_with("… 1 more row\n"));
+}
+
+#[test]
+fn long_cells_are_cut() {
+    let batch = RecordBatch::try_from_iter([("w", words(&[Some(&"é".repeat(200))]))]).unwrap();
+    let text = show(&table::KIND, &[batch], &SinkOptions::default());
+    let last = text.lines().last().unwrap();
+    assert!(last.chars().count() == 81 && last.ends_with('…'), "{last}");
+}
+
+#[test]
+fn wrong_requests_are_named() {
+    let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
+    let options = SinkOptions::default();
+    let error = create(Path::new("a.doc"), &schema, &options).err().unwrap();
+    assert!(error.hint_text().unwrap().contains(".parquet"));
+    assert!(find_kind("table").is_ok());
+    let error = find_kind("yaml").err().unwrap();
+    assert!(error.hint_text().unwrap().contains("arrow"));
+    let error = create(Path::new("no/such/folder/a.csv"), &schema, &options)
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    for kind in SINKS {
+        let target = Target::Writer(Box::new(io::sink()));
+        let mut sink = (kind.create)(target, &schema, &options).unwrap();
+        let error = sink.write(&sample()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SchemaMismatch, "{}", kind.name);
+    }
+    let target = || Target::Writer(Box::new(io::sink()));
+    let quote = SinkOptions {
+        csv_delimiter: b'"',
+        ..Default::default()
+    };
+    assert!((csv::KIND.create)(target(), &schema, &quote).is_err());
+    let level = SinkOptions {
+        zstd_level: 99,
+        ..Default::default()
+    };
+    assert!((parquet::KIND.create)(target(), &schema, &level).is_err());
+}
+
+#[test]
+fn local_and_ancient_times_can_be_shown() {
+    let at: ArrayRef = Arc::new(TimestampSecondArray::from(vec![-62_135_596_800, i64::MAX]));
+    let batch = RecordBatch::try_from_iter([("at", at)]).unwrap();
+    let first = show(&csv::KIND, &[batch.slice(0, 1)], &SinkOptions::default());
+    assert_eq!(first, "at\n0001-01-01T00:00:00\n");
+    let schema = batch.schema();
+    assert_eq!(
+        schema.field(0).data_type(),
+        &DataType::Timestamp(TimeUnit::Second, None)
+    );
+    for kind in [csv::KIND, table::KIND] {
+        let target = Target::Writer(Box::new(io::sink()));
+        let mut sink = (kind.create)(target, &schema, &SinkOptions::default()).unwrap();
+        assert!(sink.write(&batch).is_err(), "year 292 billion has no text");
+    }
+}

@@ -1,0 +1,422 @@
+//! One field: from text to a cell of a given type, and from sample text to a type.
+//!
+//! ```text
+//! text -> trim -> null string? -> Cell::{Null, Bool, Int, Float, Text} or the reason why not
+//! ```
+//! Whole numbers, dates and times are all `Cell::Int`; the column builder knows which.
+
+use arrow_schema::{DataType, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use super::timestamp::{Moment, TimePattern, parse_iso};
+use crate::source::text_type;
+
+/// A parsed field; `Text` stands for the text itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell {
+    /// No value.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number, days of a date, units of a timestamp, or the bits of an unsigned number.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// The text as it stands.
+    Text,
+}
+
+/// Why a field is not what its column wants, and what may help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// Completes "`12.5` …".
+    pub reason: String,
+    /// Advice.
+    pub hint: &'static str,
+}
+
+/// What comes of a field.
+pub type FieldResult<T> = std::result::Result<T, Misfit>;
+
+/// How to read the fields of one type.
+#[derive(Debug, Clone)]
+pub enum FieldKind {
+    /// `true`, `True`, `TRUE`, `false`, `False`, `FALSE`.
+    Bool,
+    /// Signed and small unsigned whole numbers within bounds.
+    Int {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// 64-bit unsigned whole numbers.
+    UInt64,
+    /// Floating-point numbers up to a magnitude.
+    Float {
+        /// Largest finite magnitude of the type.
+        max: f64,
+    },
+    /// Dates as days since 1970-01-01.
+    Date {
+        /// Pattern, if the text is not ISO 8601.
+        pattern: Option<TimePattern>,
+    },
+    /// Dates and times as units since 1970-01-01.
+    Time {
+        /// Unit of the column.
+        unit: TimeUnit,
+        /// Whether the column has a time zone.
+        zoned: bool,
+        /// Pattern, if the text is not ISO 8601.
+        pattern: Option<TimePattern>,
+    },
+    /// Text.
+    Text,
+}
+
+impl FieldKind {
+    /// The reader of fields for a column of type `data_type`, times following `pattern`.
+    ///
+    /// # Errors
+    /// `Unsupported` for types that CSV fields cannot become.
+    pub fn new(data_type: &DataType, pattern: Option<TimePattern>) -> Result<Self> {
+        let int = |min, max| FieldKind::Int { min, max };
+        Ok(match data_type {
+            DataType::Boolean => FieldKind::Bool,
+            DataType::Int8 => int(i8::MIN.into(), i8::MAX.into()),
+            DataType::Int16 => int(i16::MIN.into(), i16::MAX.into()),
+            DataType::Int32 => int(i32::MIN.into(), i32::MAX.into()),
+            DataType::Int64 => int(i64::MIN, i64::MAX),
+            DataType::UInt8 => int(0, u8::MAX.into()),
+            DataType::UInt16 => int(0, u16::MAX.into()),
+            DataType::UInt32 => int(0, u32::MAX.into()),
+            DataType::UInt64 => FieldKind::UInt64,
+            DataType::Float32 => FieldKind::Float {
+                max: f32::MAX.into(),
+            },
+            DataType::Float64 => FieldKind::Float { max: f64::MAX },
+            DataType::Date32 => FieldKind::Date { pattern },
+            DataType::Timestamp(unit, zone) => FieldKind::Time {
+                unit: *unit,
+                zoned: zone.is_some(),
+                pattern,
+            },
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldKind::Text,
+            DataType::Dictionary(_, value) if **value == DataType::Utf8 => FieldKind::Text,
+            other => {
+                return Err(
+                    Error::unsupported(format!("CSV fields cannot become {other}"))
+                        .hint("use boolean, int, float, date32, timestamp or utf8"),
+                );
+            }
+        })
+    }
+
+    /// Whether `NaN` is a value of this type and not a null.
+    pub fn has_nan(&self) -> bool {
+        matches!(self, FieldKind::Float { .. })
+    }
+
+    /// Parses `text`, which is no null string.
+    ///
+    /// # Errors
+    /// A [`Misfit`] that says what is wrong.
+    pub fn parse(&self, text: &str) -> FieldResult<Cell> {
+        let trimmed = text.trim_ascii();
+        match self {
+            FieldKind::Text => Ok(Cell::Text),
+            FieldKind::Bool => parse_bool(trimmed).map(Cell::Bool).ok_or_else(|| Misfit {
+                reason: "is not true or false".into(),
+                hint: "give the column the type utf8, or list the text as a null string",
+            }),
+            FieldKind::Int { min, max } => match trimmed.parse::<i64>() {
+                Ok(number) if (*min..=*max).contains(&number) => Ok(Cell::Int(number)),
+                Ok(_) => Err(out_of_range(&format!("{min} to {max}"))),
+                Err(_) => Err(not_whole(trimmed)),
+            },
+            FieldKind::UInt64 => match trimmed.parse::<u64>() {
+                Ok(number) => Ok(Cell::Int(number.cast_signed())),
+                Err(_) if trimmed.parse::<i64>().is_ok() => Err(out_of_range("0 to 2^64 - 1")),
+                Err(_) => Err(not_whole(trimmed)),
+            },
+            FieldKind::Float { max } => match trimmed.parse::<f64>() {
+                Ok(number) if number.is_finite() && number.abs() > *max => {
+                    Err(out_of_range("finite float32 numbers"))
+                }
+                Ok(number) => Ok(Cell::Float(number)),
+                Err(_) => Err(Misfit {
+                    reason: "is not a number".into(),
+                    hint: "list it as a null string, or give the column the type utf8",
+                }),
+            },
+            FieldKind::Date { pattern } => parse_day(trimmed, pattern.as_ref()),
+            FieldKind::Time {
+                unit,
+                zoned,
+                pattern,
+            } => parse_time(trimmed, *unit, *zoned, pattern.as_ref()),
+        }
+    }
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+fn out_of_range(range: &str) -> Misfit {
+    Misfit {
+        reason: format!("is outside {range}"),
+        hint: "give the column a wider type, such as int64, float64 or utf8",
+    }
+}
+
+fn not_whole(text: &str) -> Misfit {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number.fract() == 0.0 && number.abs() > 9e18 => {
+            out_of_range("the 64-bit whole numbers")
+        }
+        Ok(_) => Misfit {
+            reason: "is a float in a column of whole numbers".into(),
+            hint: "give the column the type float64, or raise the number of inference rows",
+        },
+        Err(_) => Misfit {
+            reason: "is not a whole number".into(),
+            hint: "list it as a null string, give the column the type utf8, or raise the number \
+                   of inference rows",
+        },
+    }
+}
+
+fn read_moment(text: &str, pattern: Option<&TimePattern>) -> FieldResult<Moment> {
+    let moment = match pattern {
+        Some(pattern) => pattern.parse(text),
+        None => parse_iso(text),
+    };
+    moment.ok_or_else(|| match pattern {
+        Some(_) => Misfit {
+            reason: "does not follow the timestamp format of the column".into(),
+            hint: "change the timestamp format, or list the text as a null string",
+        },
+        None => Misfit {
+            reason: "is not an ISO 8601 date or time".into(),
+            hint: "give the column a timestamp format, for example %d/%m/%Y %H:%M",
+        },
+    })
+}
+
+fn parse_day(text: &str, pattern: Option<&TimePattern>) -> FieldResult<Cell> {
+    let moment = read_moment(text, pattern)?;
+    if moment.seconds.rem_euclid(86_400) != 0 || moment.nanoseconds != 0 || moment.zoned {
+        return Err(Misfit {
+            reason: "is a time in a column of dates".into(),
+            hint: "give the column the type timestamp, or raise the number of inference rows",
+        });
+    }
+    let days = i32::try_from(moment.seconds.div_euclid(86_400));
+    days.map(|days| Cell::Int(days.into()))
+        .map_err(|_| out_of_range("date32"))
+}
+
+fn parse_time(
+    text: &str,
+    unit: TimeUnit,
+    zoned: bool,
+    pattern: Option<&TimePattern>,
+) -> FieldResult<Cell> {
+    let moment = read_moment(text, pattern)?;
+    if moment.zoned && !zoned {
+        return Err(Misfit {
+            reason: "names a time zone in a column without one".into(),
+            hint: "give the column the type timestamp with time zone UTC",
+        });
+    }
+    moment.scale(unit).map(Cell::Int).ok_or_else(|| Misfit {
+        reason: format!("does not fit a timestamp in {unit:?}s without losing digits or range"),
+        hint: "give the column a timestamp type of another unit",
+    })
+}
+
+/// Which types the fields of a column seen so far would all fit.
+#[derive(Debug, Clone)]
+pub struct TypeGuess {
+    empty: bool,
+    bool: bool,
+    int: bool,
+    float: bool,
+    date: bool,
+    local_time: bool,
+    zoned_time: bool,
+    nanoseconds: bool,
+}
+
+impl Default for TypeGuess {
+    fn default() -> Self {
+        TypeGuess {
+            empty: true,
+            bool: true,
+            int: true,
+            float: true,
+            date: true,
+            local_time: true,
+            zoned_time: true,
+            nanoseconds: false,
+        }
+    }
+}
+
+impl TypeGuess {
+    /// Takes one more field, which is no null string, into account.
+    pub fn observe(&mut self, text: &str) {
+        let text = text.trim_ascii();
+        self.empty = false;
+        self.bool = self.bool && parse_bool(text).is_some();
+        self.int = self.int && text.parse::<i64>().is_ok();
+        self.float = self.float && parse_guessed_float(text);
+        if !(self.date || self.local_time || self.zoned_time) {
+            return;
+        }
+        let moment = parse_iso(text);
+        let is = |wanted: fn(&Moment) -> bool| moment.as_ref().is_some_and(wanted);
+        self.date = self.date && is(|moment| moment.date_only);
+        self.local_time = self.local_time && is(|moment| !moment.zoned);
+        self.zoned_time = self.zoned_time && is(|moment| moment.zoned);
+        self.nanoseconds = self.nanoseconds || is(|moment| moment.nanoseconds % 1_000 != 0);
+    }
+
+    /// The narrowest type that fits; text for a column without a value.
+    pub fn data_type(&self) -> DataType {
+        let unit = match self.nanoseconds {
+            true => TimeUnit::Nanosecond,
+            false => TimeUnit::Microsecond,
+        };
+        match self {
+            guess if guess.empty => text_type(),
+            guess if guess.bool => DataType::Boolean,
+            guess if guess.int => DataType::Int64,
+            guess if guess.float => DataType::Float64,
+            guess if guess.date => DataType::Date32,
+            guess if guess.local_time => DataType::Timestamp(unit, None),
+            guess if guess.zoned_time => DataType::Timestamp(unit, Some("UTC".into())),
+            _ => text_type(),
+        }
+    }
+}
+
+/// Whether `text` looks like a float; a whole number past 64 bits is an identifier, kept as text.
+fn parse_guessed_float(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']);
+    let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse::<f64>().is_ok() && (!whole || text.parse::<i64>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guess(texts: &[&str]) -> DataType {
+        let mut guess = TypeGuess::default();
+        texts.iter().for_each(|text| guess.observe(text));
+        guess.data_type()
+    }
+
+    fn parse(data_type: DataType, text: &str) -> std::result::Result<Cell, String> {
+        let kind = FieldKind::new(&data_type, None).unwrap();
+        kind.parse(text).map_err(|misfit| misfit.reason)
+    }
+
+    #[test]
+    fn types_are_guessed() {
+        let timestamp = |unit, zone: Option<&str>| DataType::Timestamp(unit, zone.map(Into::into));
+        for (texts, expected) in [
+            (vec![], text_type()),
+            (vec!["true", "False"], DataType::Boolean),
+            (vec!["1", " -2 ", "+3"], DataType::Int64),
+            (vec!["1", "2.5", "1e3"], DataType::Float64),
+            (vec!["1", "true"], text_type()),
+            (vec!["2013-01-01"], DataType::Date32),
+            (
+                vec!["2013-01-01", "2013-01-01 10:00"],
+                timestamp(TimeUnit::Microsecond, None),
+            ),
+            (
+                vec!["2013-01-01T10:00:00Z"],
+                timestamp(TimeUnit::Microsecond, Some("UTC")),
+            ),
+            (
+                vec!["2013-01-01T10:00:00.123456789"],
+                timestamp(TimeUnit::Nanosecond, None),
+            ),
+            (vec!["2013-01-01T10:00Z", "2013-01-01T10:00"], text_type()),
+            (vec!["99999999999999999999"], text_type()),
+            (vec!["1", "99999999999999999999"], text_type()),
+            (vec!["10.0.0.1"], text_type()),
+        ] {
+            assert_eq!(guess(&texts), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_of_every_whole_type_hold() {
+        for (data_type, least, most) in [
+            (DataType::Int8, "-128", "127"),
+            (DataType::Int16, "-32768", "32767"),
+            (DataType::Int32, "-2147483648", "2147483647"),
+            (
+                DataType::Int64,
+                "-9223372036854775808",
+                "9223372036854775807",
+            ),
+            (DataType::UInt8, "0", "255"),
+            (DataType::UInt16, "0", "65535"),
+            (DataType::UInt32, "0", "4294967295"),
+            (DataType::UInt64, "0", "18446744073709551615"),
+        ] {
+            assert!(
+                parse(data_type.clone(), least).is_ok(),
+                "{data_type} {least}"
+            );
+            assert!(parse(data_type.clone(), most).is_ok(), "{data_type} {most}");
+            let over = (most.parse::<i128>().unwrap() + 1).to_string();
+            assert!(
+                parse(data_type.clone(), &over)
+                    .unwrap_err()
+                    .contains("outside")
+            );
+            let under = (least.parse::<i128>().unwrap() - 1).to_string();
+            assert!(
+                parse(data_type.clone(), &under)
+                    .unwrap_err()
+                    .contains("outside")
+            );
+        }
+    }
+
+    #[test]
+    fn misfits_say_why() {
+        let reason = |data_type, text| parse(data_type, text).unwrap_err();
+        assert!(reason(DataType::Int64, "12.5").contains("float in a column of whole numbers"));
+        assert!(reason(DataType::Int64, "abc").contains("not a whole number"));
+        assert!(reason(DataType::Float32, "1e39").contains("float32"));
+        assert!(reason(DataType::Boolean, "1").contains("true or false"));
+        assert!(reason(DataType::Date32, "2013-01-01 10:00").contains("column of dates"));
+        let local = DataType::Timestamp(TimeUnit::Second, None);
+        assert!(reason(local.clone(), "2013-01-01T10:00:00Z").contains("time zone"));
+        assert!(reason(local, "2013-01-01T10:00:00.5").contains("losing digits"));
+        assert!(FieldKind::new(&DataType::Binary, None).is_err());
+    }
+
+    #[test]
+    fn a_zoned_column_reads_plain_times_as_utc() {
+        let zoned = DataType::Timestamp(TimeUnit::Second, Some("UTC".into()));
+        assert_eq!(parse(zoned.clone(), "1970-01-01 00:01"), Ok(Cell::Int(60)));
+        assert_eq!(
+            parse(zoned, "1970-01-01 00:01+01:00"),
+            Ok(Cell::Int(60 - 3600))
+        );
+    }
+}

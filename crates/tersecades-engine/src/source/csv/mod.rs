@@ -1,0 +1,375 @@
+//! CSV as it is found: other delimiters, gzip and zstd, null strings, ragged rows, odd times.
+//!
+//! ```text
+//! bytes -> unpack -> drop byte order mark -> guess delimiter -> records (record.rs)
+//!       -> header -> guess types from the first rows (plan.rs), which are then handed out
+//!       -> cells, whole row or nothing (field.rs) -> column builders (column.rs) -> batch
+//! ```
+//! A row is parsed completely before any column takes it, so a bad row leaves no trace in the
+//! batch. Text columns always become `Dictionary(Int32, Utf8)`, one dictionary a batch; give a
+//! column the type utf8 where nearly every value differs. Every column is nullable.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use self::column::ColumnBuilder;
+use self::field::Cell;
+use self::plan::{
+    ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
+};
+use self::record::{Record, RecordReader, read_error, sniff_delimiter};
+use super::{Rejected, RejectedRow, Source, SourceKind, SourceOptions};
+
+pub mod column;
+pub mod field;
+mod plan;
+pub mod record;
+#[cfg(test)]
+mod tests;
+pub mod timestamp;
+
+/// The line of this format in [`super::SOURCES`].
+pub const KIND: SourceKind = SourceKind {
+    name: "csv",
+    suffixes: &[".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst"],
+    summary: "delimited text, plain, gzip or zstd; delimiter and types are found out",
+    open: |path, options| Ok(Box::new(CsvSource::open(path, options)?)),
+};
+
+/// Rows that types are inferred from unless [`CsvOptions::infer_rows`] says otherwise.
+pub const INFER_ROWS_DEFAULT: usize = 10_000;
+
+/// Most text in a batch, which ends early beyond it; Arrow strings are limited to 2^31 bytes.
+pub const BATCH_BYTES_LIMIT: usize = 256 << 20;
+
+/// Bytes at the start of the file that the delimiter is guessed from.
+const SNIFF_BYTES: u64 = 64 << 10;
+
+const READ_BUFFER_BYTES: usize = 256 << 10;
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+
+/// How to read CSV.
+#[derive(Debug, Clone)]
+pub struct CsvOptions {
+    /// Field delimiter; `None` guesses among `,` `;` tab and `|`.
+    pub delimiter: Option<u8>,
+    /// Whether the first row holds the names; else they are `column_1`, `column_2`, ….
+    pub header: bool,
+    /// Fields that mean null. `NaN` among them stays a number in float columns.
+    pub null_strings: Vec<String>,
+    /// Types of columns by name; the others are inferred.
+    pub types: Vec<(String, DataType)>,
+    /// strftime patterns of timestamp or date columns by name. Without a type, such a column is a
+    /// timestamp in microseconds, in UTC if the pattern reads an offset.
+    pub timestamp_formats: Vec<(String, String)>,
+    /// Rows that types are inferred from.
+    pub infer_rows: usize,
+    /// Whether text loses the blanks around it; `None` does so if each name but the first of the
+    /// first row starts with a blank or tab, as in `a; b; c`. Numbers and times always do.
+    pub trim: Option<bool>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        let nulls = ["", "NA", "N/A", "null", "NULL", "NaN", "-"];
+        CsvOptions {
+            delimiter: None,
+            header: true,
+            null_strings: nulls.map(String::from).to_vec(),
+            types: Vec::new(),
+            timestamp_formats: Vec::new(),
+            infer_rows: INFER_ROWS_DEFAULT,
+            trim: None,
+        }
+    }
+}
+
+/// A row that does not fit, before the policy decides.
+struct BadRow {
+    column: Option<String>,
+    reason: String,
+    hint: &'static str,
+}
+
+type RowResult<T> = std::result::Result<T, BadRow>;
+
+/// Rows of one CSV file or stream.
+pub struct CsvSource {
+    records: RecordReader,
+    /// Rows that were read to infer the types and are still to be handed out.
+    sample: VecDeque<Record>,
+    file: Option<String>,
+    options: SourceOptions,
+    schema: SchemaRef,
+    plans: Vec<ColumnPlan>,
+    columns: Vec<ColumnBuilder>,
+    fields: usize,
+    rejected: Rejected,
+    done: bool,
+}
+
+impl CsvSource {
+    /// Opens the file at `path`; gzip and zstd are recognised by content.
+    ///
+    /// # Errors
+    /// As [`Self::from_reader`], and `Io` if the file cannot be opened.
+    pub fn open(path: &Path, options: &SourceOptions) -> Result<Self> {
+        let mut options = options.clone();
+        let shown = path.display().to_string();
+        if shown.to_lowercase().contains(".tsv") {
+            options.csv.delimiter = options.csv.delimiter.or(Some(b'\t'));
+        }
+        let input = unpack(BufReader::with_capacity(
+            READ_BUFFER_BYTES,
+            File::open(path)?,
+        ))?;
+        let mut source = Self::new(input, options)?;
+        source.file = Some(shown);
+        Ok(source)
+    }
+
+    /// Reads plain text from `input`; any bytes may come.
+    ///
+    /// A live stream starts fastest with the delimiter and every type given: guessing waits for
+    /// 64 KiB, inferring for `infer_rows` rows, or for the end.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` if reading fails, `Unsupported` for UTF-16, `SchemaMismatch` without a
+    /// first row, `InvalidArgument` for options that name unknown columns or wrong patterns.
+    pub fn from_reader(input: impl Read + Send + 'static, options: &SourceOptions) -> Result<Self> {
+        let input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
+        Self::new(Box::new(input), options.clone())
+    }
+
+    fn new(mut input: Box<dyn BufRead + Send>, mut options: SourceOptions) -> Result<Self> {
+        options.validate()?;
+        check_delimiter(options.csv.delimiter)?;
+        let start_bytes = match options.csv.delimiter {
+            Some(_) => UTF8_MARK.len() as u64,
+            None => SNIFF_BYTES,
+        };
+        let mut start = Vec::new();
+        input
+            .by_ref()
+            .take(start_bytes)
+            .read_to_end(&mut start)
+            .map_err(read_error)?;
+        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
+            return Err(Error::unsupported("the text is UTF-16")
+                .hint("convert it, for example with: iconv -f UTF-16 -t UTF-8"));
+        }
+        if start.starts_with(UTF8_MARK) {
+            start.drain(..UTF8_MARK.len());
+        }
+        let delimiter = options
+            .csv
+            .delimiter
+            .unwrap_or_else(|| sniff_delimiter(&start));
+        let mut records = RecordReader::new(Box::new(Cursor::new(start).chain(input)), delimiter);
+        let mut sample = VecDeque::new();
+        let names = read_names(&mut records, &mut sample, &mut options.csv)?;
+        let types = plan_types(&names, &options.csv)?;
+        sample_rows(&mut records, &mut sample, &types, &options.csv)?;
+        let types = infer_types(types, &sample, &options.csv);
+        let whole: Schema = Schema::new(field_list(&names, &types));
+        let positions = options.project(&whole)?;
+        let schema = Arc::new(whole.project(&positions)?);
+        let plans = positions
+            .into_iter()
+            .map(|position| plan_column(position, whole.field(position), &options.csv))
+            .collect::<Result<Vec<_>>>()?;
+        let new_column = |field: &Arc<Field>| ColumnBuilder::new(field.data_type().clone());
+        let columns = schema.fields().iter().map(new_column).collect();
+        Ok(CsvSource {
+            records,
+            sample,
+            file: None,
+            options,
+            schema,
+            plans,
+            columns,
+            fields: names.len(),
+            rejected: Rejected::default(),
+            done: false,
+        })
+    }
+
+    fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let (mut record, mut cells) = (Record::default(), Vec::new());
+        let (mut rows, mut size_bytes) = (0, 0);
+        while rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
+            match self.sample.pop_front() {
+                Some(sampled) => record = sampled,
+                None if self.records.read(&mut record)? => {}
+                None => break,
+            }
+            match parse_row(&self.plans, self.fields, &record, &mut cells) {
+                Ok(texts) => {
+                    push_row(&mut self.columns, &cells, &texts)?;
+                    rows += 1;
+                    size_bytes += record.size_bytes();
+                }
+                Err(bad) => self.reject(&record, bad)?,
+            }
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        let arrays = self
+            .columns
+            .iter_mut()
+            .map(ColumnBuilder::finish)
+            .collect::<Result<_>>()?;
+        let sized = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(Some(RecordBatch::try_new_with_options(
+            self.schema.clone(),
+            arrays,
+            &sized,
+        )?))
+    }
+
+    fn reject(&mut self, record: &Record, bad: BadRow) -> Result<()> {
+        let mut error = Error::schema(&bad.reason).row(record.line).hint(bad.hint);
+        if let Some(column) = &bad.column {
+            error = error.column(column);
+        }
+        let row = RejectedRow {
+            line: record.line,
+            column: bad.column,
+            reason: bad.reason,
+            original: record.original().to_vec(),
+        };
+        self.rejected.admit(row, self.options.on_error, error)
+    }
+}
+
+impl Source for CsvSource {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if self.done {
+            return Ok(None);
+        }
+        let outcome = self.read_batch();
+        self.done = !matches!(outcome, Ok(Some(_)));
+        outcome.map_err(|error| match &self.file {
+            Some(file) => error.file(file),
+            None => error,
+        })
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+}
+
+fn check_delimiter(delimiter: Option<u8>) -> Result<()> {
+    match delimiter {
+        Some(b'"' | b'\n' | b'\r') => Err(Error::invalid(
+            "quotes and line ends cannot separate CSV fields",
+        )
+        .hint("use one of , ; | or a tab")),
+        _ => Ok(()),
+    }
+}
+
+/// The text inside `input`, whichever way it is packed.
+fn unpack(mut input: BufReader<File>) -> Result<Box<dyn BufRead + Send>> {
+    let start = input.fill_buf()?;
+    if start.starts_with(GZIP_MAGIC) {
+        let plain = flate2::bufread::MultiGzDecoder::new(input);
+        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain)));
+    }
+    if start.starts_with(ZSTD_MAGIC) {
+        let plain = zstd::Decoder::with_buffer(input)?;
+        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain)));
+    }
+    Ok(Box::new(input))
+}
+
+/// Parses a whole row into `cells` and returns the texts they came from.
+fn parse_row<'a>(
+    plans: &[ColumnPlan],
+    fields: usize,
+    record: &'a Record,
+    cells: &mut Vec<Cell>,
+) -> RowResult<Vec<&'a str>> {
+    if record.field_count() != fields {
+        return Err(BadRow {
+            column: None,
+            reason: format!(
+                "row has {} fields instead of {fields}",
+                record.field_count()
+            ),
+            hint: "check delimiter and quotes, or skip bad rows",
+        });
+    }
+    cells.clear();
+    let mut texts = Vec::with_capacity(plans.len());
+    for plan in plans {
+        let bytes = record.field(plan.position).unwrap_or_default();
+        let (cell, text) = parse_field(plan, bytes)?;
+        cells.push(cell);
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+fn parse_field<'a>(plan: &ColumnPlan, bytes: &'a [u8]) -> RowResult<(Cell, &'a str)> {
+    let bad = |reason, hint| BadRow {
+        column: Some(plan.name.clone()),
+        reason,
+        hint,
+    };
+    let text = std::str::from_utf8(bytes).map_err(|_| {
+        let shown = String::from_utf8_lossy(bytes);
+        bad(
+            format!("`{}` is not UTF-8", excerpt(&shown)),
+            "convert the file to UTF-8",
+        )
+    })?;
+    let text = if plan.trim { text.trim_ascii() } else { text };
+    if plan.nulls.contains(text) {
+        return Ok((Cell::Null, text));
+    }
+    match plan.kind.parse(text) {
+        Ok(cell) => Ok((cell, text)),
+        Err(misfit) => Err(bad(
+            format!("`{}` {}", excerpt(text), misfit.reason),
+            misfit.hint,
+        )),
+    }
+}
+
+/// Enough of `text` to recognise it by in a message.
+fn excerpt(text: &str) -> String {
+    const SHOWN_CHARS: usize = 64;
+    let mut shown: String = text
+        .chars()
+        .take(SHOWN_CHARS)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn push_row(columns: &mut [ColumnBuilder], cells: &[Cell], texts: &[&str]) -> Result<()> {
+    for ((column, cell), text) in columns.iter_mut().zip(cells).zip(texts) {
+        column.push(*cell, text)?;
+    }
+    Ok(())
+}

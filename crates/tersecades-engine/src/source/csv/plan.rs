@@ -1,0 +1,203 @@
+//! What to read: names from the first row, types from options or from the first rows.
+//!
+//! ```text
+//! header -> names (blank ones numbered, repeated ones numbered) -> given types, time patterns
+//!        -> for the rest: the narrowest type that every field of the sampled rows fits
+//! ```
+
+use std::collections::{HashSet, VecDeque};
+
+use arrow_schema::{DataType, Field, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use super::CsvOptions;
+use super::field::{FieldKind, TypeGuess};
+use super::record::{Record, RecordReader};
+use super::timestamp::TimePattern;
+
+/// Most memory for the rows that types are inferred from; fewer rows are used beyond it.
+const INFER_BYTES_LIMIT: usize = 64 << 20;
+
+/// How to read one column.
+pub(super) struct ColumnPlan {
+    pub(super) name: String,
+    pub(super) position: usize,
+    pub(super) kind: FieldKind,
+    pub(super) nulls: NullStrings,
+    pub(super) trim: bool,
+}
+
+/// The texts that mean null in one column.
+pub(super) struct NullStrings {
+    texts: Vec<String>,
+    /// Whether any of them starts with a byte; most values are told apart by that alone.
+    starts: [bool; 256],
+}
+
+impl NullStrings {
+    fn new(texts: Vec<String>) -> Self {
+        let mut starts = [false; 256];
+        for start in texts.iter().filter_map(|text| text.bytes().next()) {
+            starts[usize::from(start)] = true;
+        }
+        NullStrings { texts, starts }
+    }
+
+    /// Whether `text` is one of them.
+    pub(super) fn contains(&self, text: &str) -> bool {
+        match text.bytes().next() {
+            Some(start) if !self.starts[usize::from(start)] => false,
+            _ => self.texts.iter().any(|null| null == text),
+        }
+    }
+}
+
+/// Names of the columns from the first record, which is kept as a row if it is no header.
+pub(super) fn read_names(
+    records: &mut RecordReader,
+    sample: &mut VecDeque<Record>,
+    options: &mut CsvOptions,
+) -> Result<Vec<String>> {
+    let mut first = Record::default();
+    if !records.read(&mut first)? {
+        return Err(
+            Error::schema("there is no first row to take the columns from")
+                .hint("the file is empty or blank"),
+        );
+    }
+    let has_blank = |field: &[u8]| field.starts_with(b" ") || field.starts_with(b"\t");
+    let trim = first.field_count() > 1 && first.fields().skip(1).all(has_blank);
+    options.trim = options.trim.or(Some(trim));
+    let mut names: Vec<String> = Vec::with_capacity(first.field_count());
+    let mut taken = HashSet::new();
+    for (index, field) in first.fields().enumerate() {
+        let text = String::from_utf8_lossy(field.trim_ascii());
+        let base = match options.header && !text.is_empty() {
+            true => text.into_owned(),
+            false => format!("column_{}", index + 1),
+        };
+        let (mut name, mut copy) = (base.clone(), 1);
+        while !taken.insert(name.clone()) {
+            copy += 1;
+            name = format!("{base}_{copy}");
+        }
+        names.push(name);
+    }
+    if !options.header {
+        sample.push_back(first);
+    }
+    Ok(names)
+}
+
+/// The types that the options fix; `None` where a type is to be inferred.
+pub(super) fn plan_types(names: &[String], options: &CsvOptions) -> Result<Vec<Option<DataType>>> {
+    let given = options.types.iter().map(|(name, _)| name);
+    for name in given.chain(options.timestamp_formats.iter().map(|(name, _)| name)) {
+        if !names.contains(name) {
+            return Err(Error::invalid(format!("unknown column `{name}`"))
+                .column(name)
+                .hint(format!("the columns are: {}", names.join(", "))));
+        }
+    }
+    let fix = |name: &String| match find(&options.types, name) {
+        Some(data_type) => Ok(Some(data_type.clone())),
+        None => match find(&options.timestamp_formats, name) {
+            Some(pattern) => {
+                let zone = TimePattern::new(pattern)?.zoned.then(|| "UTC".into());
+                Ok(Some(DataType::Timestamp(TimeUnit::Microsecond, zone)))
+            }
+            None => Ok(None),
+        },
+    };
+    names.iter().map(fix).collect()
+}
+
+fn find<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    pairs
+        .iter()
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value)
+}
+
+/// Reads the rows that types are inferred from, if any type is missing.
+pub(super) fn sample_rows(
+    records: &mut RecordReader,
+    sample: &mut VecDeque<Record>,
+    types: &[Option<DataType>],
+    options: &CsvOptions,
+) -> Result<()> {
+    if types.iter().all(Option::is_some) {
+        return Ok(());
+    }
+    let (mut record, mut size_bytes) = (Record::default(), 0);
+    while sample.len() < options.infer_rows && size_bytes < INFER_BYTES_LIMIT {
+        if !records.read(&mut record)? {
+            break;
+        }
+        size_bytes += record.size_bytes();
+        sample.push_back(record.compact());
+    }
+    Ok(())
+}
+
+/// Fills in the missing types from the sampled rows; ragged rows do not count.
+pub(super) fn infer_types(
+    types: Vec<Option<DataType>>,
+    sample: &VecDeque<Record>,
+    options: &CsvOptions,
+) -> Vec<DataType> {
+    let mut guesses = vec![TypeGuess::default(); types.len()];
+    for record in sample
+        .iter()
+        .filter(|record| record.field_count() == types.len())
+    {
+        for (guess, field) in guesses.iter_mut().zip(record.fields()) {
+            let text = String::from_utf8_lossy(field);
+            if !options
+                .null_strings
+                .iter()
+                .any(|null| null == text.trim_ascii())
+            {
+                guess.observe(&text);
+            }
+        }
+    }
+    let choose = |(fixed, guess): (Option<DataType>, TypeGuess)| match fixed {
+        Some(data_type) => data_type,
+        None => guess.data_type(),
+    };
+    types.into_iter().zip(guesses).map(choose).collect()
+}
+
+/// The fields of the schema, all nullable.
+pub(super) fn field_list(names: &[String], types: &[DataType]) -> Vec<Field> {
+    let fields = names.iter().zip(types);
+    fields
+        .map(|(name, data_type)| Field::new(name, data_type.clone(), true))
+        .collect()
+}
+
+/// How to read the column of `field`, which stands at `position` of each row.
+pub(super) fn plan_column(
+    position: usize,
+    field: &Field,
+    options: &CsvOptions,
+) -> Result<ColumnPlan> {
+    let pattern = find(&options.timestamp_formats, field.name());
+    let pattern = pattern
+        .map(|pattern| TimePattern::new(pattern))
+        .transpose()?;
+    let kind =
+        FieldKind::new(field.data_type(), pattern).map_err(|error| error.column(field.name()))?;
+    let is_value = |null: &&String| kind.has_nan() && null.eq_ignore_ascii_case("nan");
+    let nulls = options.null_strings.iter().filter(|null| !is_value(null));
+    let nulls = NullStrings::new(nulls.cloned().collect());
+    let trim = options.trim.unwrap_or(false) || !matches!(kind, FieldKind::Text);
+    Ok(ColumnPlan {
+        name: field.name().clone(),
+        position,
+        kind,
+        nulls,
+        trim,
+    })
+}

@@ -1,0 +1,282 @@
+//! Records of a CSV file: fields as they mean, bytes as they stand, and the line they start on.
+//!
+//! `csv-core` splits; this file feeds it, keeps the original bytes for the bad-row report, and
+//! guesses the delimiter from the first records.
+
+use std::io::{BufRead, ErrorKind as IoErrorKind};
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use tersecades_columnar::error::{Error, Result};
+
+/// Longest record, in bytes of the file; a lost closing quote would swallow everything after it.
+pub const RECORD_BYTES_LIMIT: usize = 16 << 20;
+
+/// Delimiters that are tried when none is given, in order of preference.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// Records that the guess of the delimiter looks at.
+const SNIFF_RECORDS: usize = 100;
+
+/// One record.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    fields: usize,
+    raw: Vec<u8>,
+    /// Line of the file on which the record starts, from 1.
+    pub line: u64,
+}
+
+impl Record {
+    /// Number of fields.
+    pub fn field_count(&self) -> usize {
+        self.fields
+    }
+
+    /// The unquoted bytes of field `index`.
+    pub fn field(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(..self.fields)?.get(index)?;
+        let start = match index {
+            0 => 0,
+            _ => *self.ends.get(index - 1)?,
+        };
+        self.text.get(start..end)
+    }
+
+    /// Every field.
+    pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.fields).filter_map(|index| self.field(index))
+    }
+
+    /// The bytes of the record as they stand in the file, without line ends around them.
+    pub fn original(&self) -> &[u8] {
+        let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let start = self.raw.iter().take_while(|byte| is_line_end(byte)).count();
+        let rest = self.raw.get(start..).unwrap_or_default();
+        let tail = rest
+            .iter()
+            .rev()
+            .take_while(|byte| is_line_end(byte))
+            .count();
+        rest.get(..rest.len() - tail).unwrap_or_default()
+    }
+
+    /// Bytes that a compact copy of this record takes, roughly.
+    pub fn size_bytes(&self) -> usize {
+        2 * self.raw.len() + self.fields * size_of::<usize>()
+    }
+
+    /// A copy with no spare room.
+    pub fn compact(&self) -> Record {
+        let text_bytes = self
+            .ends
+            .get(..self.fields)
+            .and_then(|ends| ends.last())
+            .copied();
+        Record {
+            text: self
+                .text
+                .get(..text_bytes.unwrap_or(0))
+                .unwrap_or_default()
+                .to_vec(),
+            ends: self.ends.get(..self.fields).unwrap_or_default().to_vec(),
+            fields: self.fields,
+            raw: self.raw.clone(),
+            line: self.line,
+        }
+    }
+}
+
+/// Splits bytes into records.
+pub struct RecordReader {
+    input: Box<dyn BufRead + Send>,
+    splitter: Box<Reader>,
+}
+
+impl RecordReader {
+    /// Reads `input`, which has no byte order mark, by `delimiter`.
+    pub fn new(input: Box<dyn BufRead + Send>, delimiter: u8) -> Self {
+        RecordReader {
+            input,
+            splitter: Box::new(splitter(delimiter)),
+        }
+    }
+
+    /// Reads the next record into `record`; `false` at the end. Blank lines are passed over.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt` for damaged compression, `LimitExceeded` past [`RECORD_BYTES_LIMIT`].
+    pub fn read(&mut self, record: &mut Record) -> Result<bool> {
+        let line = self.splitter.line();
+        let mut text_bytes = 0;
+        record.fields = 0;
+        record.raw.clear();
+        loop {
+            let input = match self.input.fill_buf() {
+                Ok(input) => input,
+                Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
+                Err(error) => return Err(read_error(error).row(line)),
+            };
+            let text = record.text.get_mut(text_bytes..).unwrap_or_default();
+            let ends = record.ends.get_mut(record.fields..).unwrap_or_default();
+            let (result, read, written, ended) = self.splitter.read_record(input, text, ends);
+            record
+                .raw
+                .extend_from_slice(input.get(..read).unwrap_or_default());
+            self.input.consume(read);
+            text_bytes += written;
+            record.fields += ended;
+            match result {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => grow(&mut record.text, 1024),
+                ReadRecordResult::OutputEndsFull => grow(&mut record.ends, 32),
+                ReadRecordResult::End => return Ok(false),
+                ReadRecordResult::Record => break,
+            }
+            if record.raw.len() > RECORD_BYTES_LIMIT {
+                return Err(
+                    Error::limit(format!("a row is over {RECORD_BYTES_LIMIT} bytes long"))
+                        .row(line)
+                        .hint("an opening quote may lack its closing one"),
+                );
+            }
+        }
+        let blank = record
+            .raw
+            .iter()
+            .take_while(|byte| matches!(byte, b'\n' | b'\r'));
+        record.line = line;
+        for _ in blank.filter(|&&byte| byte == b'\n') {
+            record.line += 1;
+        }
+        Ok(true)
+    }
+}
+
+fn splitter(delimiter: u8) -> Reader {
+    ReaderBuilder::new().delimiter(delimiter).build()
+}
+
+fn grow<T: Default + Clone>(buffer: &mut Vec<T>, least: usize) {
+    buffer.resize((buffer.len() * 2).max(least), T::default());
+}
+
+/// An input error; what a damaged or cut gzip or zstd stream reports is `Corrupt`.
+pub fn read_error(error: std::io::Error) -> Error {
+    match error.kind() {
+        IoErrorKind::UnexpectedEof | IoErrorKind::InvalidData | IoErrorKind::InvalidInput => {
+            Error::corrupt(format!("compressed text is damaged or cut short: {error}"))
+        }
+        IoErrorKind::Other => Error::corrupt(format!("text cannot be unpacked: {error}")),
+        _ => Error::from(error),
+    }
+}
+
+/// Guesses the delimiter of a file that starts with `sample`: the one that gives the most records
+/// as many fields as the first, then the one that gives the most fields; `,` if nothing splits.
+pub fn sniff_delimiter(sample: &[u8]) -> u8 {
+    let mut best = (0, 0, b',');
+    for delimiter in DELIMITERS {
+        let counts = field_counts(sample, delimiter);
+        let Some(&fields) = counts.first().filter(|&&fields| fields > 1) else {
+            continue;
+        };
+        let alike = counts.iter().filter(|&&count| count == fields).count();
+        if (alike, fields) > (best.0, best.1) {
+            best = (alike, fields, delimiter);
+        }
+    }
+    best.2
+}
+
+/// Number of fields of each of the first whole records of `sample`.
+fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
+    let mut splitter = splitter(delimiter);
+    let (mut text, mut ends) = (vec![0; sample.len() + 1], vec![0; sample.len() + 1]);
+    let (mut counts, mut rest) = (Vec::new(), sample);
+    while counts.len() < SNIFF_RECORDS {
+        let (result, read, _, fields) = splitter.read_record(rest, &mut text, &mut ends);
+        rest = rest.get(read..).unwrap_or_default();
+        match result {
+            ReadRecordResult::Record => counts.push(fields),
+            _ => break,
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufReader, Cursor};
+
+    fn records(text: &[u8], delimiter: u8) -> Vec<(u64, Vec<String>, String)> {
+        let input = BufReader::with_capacity(3, Cursor::new(text.to_vec()));
+        let mut reader = RecordReader::new(Box::new(input), delimiter);
+        let (mut record, mut all) = (Record::default(), Vec::new());
+        while reader.read(&mut record).unwrap() {
+            let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let fields = record.fields().map(show).collect();
+            all.push((record.line, fields, show(record.original())));
+            assert_eq!(record.compact().fields().count(), record.field_count());
+        }
+        all
+    }
+
+    #[test]
+    fn lines_and_originals_survive_quotes_and_line_ends() {
+        let text = b"a,b\r\n1,\"x,\r\ny\"\r\n\r\n\n2,\"he said \"\"no\"\"\"\n3,";
+        let all = records(text, b',');
+        let row = |line, fields: [&str; 2], original: &str| {
+            (
+                line,
+                fields.map(String::from).to_vec(),
+                original.to_string(),
+            )
+        };
+        assert_eq!(
+            all,
+            vec![
+                row(1, ["a", "b"], "a,b"),
+                row(2, ["1", "x,\r\ny"], "1,\"x,\r\ny\""),
+                row(6, ["2", "he said \"no\""], "2,\"he said \"\"no\"\"\""),
+                row(7, ["3", ""], "3,"),
+            ]
+        );
+    }
+
+    #[test]
+    fn empty_input_has_no_records() {
+        assert!(records(b"", b',').is_empty());
+        assert!(records(b"\n\r\n\n", b',').is_empty());
+    }
+
+    #[test]
+    fn delimiters_are_guessed() {
+        for (text, delimiter) in [
+            ("a,b\n1,2\n", b','),
+            ("a;b;c\n1,5;2,5;3\n", b';'),
+            ("a;\tb;\tc\n1;\t2;\t3\n", b';'),
+            ("a\tb\n1\t2,3\n", b'\t'),
+            ("a|b\n1|2\n", b'|'),
+            ("word\nother\n", b','),
+            ("\"a;b\",c\n\"d;e\",f\n", b','),
+            ("", b','),
+        ] {
+            assert_eq!(sniff_delimiter(text.as_bytes()), delimiter, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lost_quote_hits_the_limit() {
+        let mut text = b"a,b\n1,\"open".to_vec();
+        text.resize(RECORD_BYTES_LIMIT + (1 << 20), b'x');
+        let mut reader = RecordReader::new(Box::new(BufReader::new(Cursor::new(text))), b',');
+        let mut record = Record::default();
+        assert!(reader.read(&mut record).unwrap());
+        let error = reader.read(&mut record).unwrap_err();
+        assert_eq!(error.context().row, Some(2));
+        assert!(error.hint_text().unwrap().contains("quote"));
+    }
+}

@@ -1,0 +1,473 @@
+//! CSV from bytes to batches: types, dirt, policies, options, packed files, hostile bytes.
+
+use std::io::{Cursor, Write};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use proptest::prelude::*;
+use tersecades_columnar::error::{Error, ErrorKind, Result};
+
+use super::{CsvOptions, CsvSource};
+use crate::source::{OnError, SourceOptions, open, text_type};
+
+fn source(text: &[u8], options: &SourceOptions) -> Result<CsvSource> {
+    CsvSource::from_reader(Cursor::new(text.to_vec()), options)
+}
+
+fn read_all(source: &mut dyn crate::source::Source) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    while let Some(batch) = source.next()? {
+        batches.push(batch);
+    }
+    assert!(source.next()?.is_none(), "the end stays the end");
+    Ok(batches)
+}
+
+/// The only batch of `text`.
+fn read(text: &str, csv: CsvOptions) -> RecordBatch {
+    let options = SourceOptions {
+        csv,
+        ..Default::default()
+    };
+    let mut batches = read_all(&mut source(text.as_bytes(), &options).unwrap()).unwrap();
+    assert_eq!(batches.len(), 1, "one batch");
+    batches.remove(0)
+}
+
+fn read_error(text: &str, csv: CsvOptions) -> Error {
+    let options = SourceOptions {
+        csv,
+        ..Default::default()
+    };
+    match source(text.as_bytes(), &options) {
+        Ok(mut source) => read_all(&mut source).unwrap_err(),
+        Err(error) => error,
+    }
+}
+
+fn texts(batch: &RecordBatch, column: usize) -> Vec<Option<String>> {
+    let plain = arrow_cast::cast(batch.column(column), &DataType::Utf8).unwrap();
+    plain
+        .as_string::<i32>()
+        .iter()
+        .map(|text| text.map(String::from))
+        .collect()
+}
+
+fn names(batch: &RecordBatch) -> Vec<String> {
+    batch
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect()
+}
+
+fn csv(change: impl FnOnce(&mut CsvOptions)) -> CsvOptions {
+    let mut options = CsvOptions::default();
+    change(&mut options);
+    options
+}
+
+#[test]
+fn every_inferred_type_comes_out_with_nulls() {
+    let batch = read(
+        "flag,count,ratio,day,at,seen,host\n\
+         true,1,1.5,2013-01-01,2013-01-01 10:00:00,2013-01-01T10:00:00+01:00,a\n\
+         NA,-,null,,N/A,NULL,-\n\
+         false, -2 ,NaN,1969-12-31,1969-12-31T23:59:59.999999,1970-01-01T00:00:00Z,b\n\
+         False,+3,1e300,2000-02-29,2013-01-01,1970-01-01 00:00Z,a\n",
+        CsvOptions::default(),
+    );
+    let flags: Vec<_> = batch.column(0).as_boolean().iter().collect();
+    assert_eq!(flags, [Some(true), None, Some(false), Some(false)]);
+    let counts: Vec<_> = batch.column(1).as_primitive::<Int64Type>().iter().collect();
+    assert_eq!(counts, [Some(1), None, Some(-2), Some(3)]);
+    let ratios = batch.column(2).as_primitive::<Float64Type>();
+    assert!(ratios.is_null(1) && ratios.value(2).is_nan() && ratios.is_valid(2));
+    assert_eq!(ratios.value(3), 1e300);
+    let days: Vec<_> = batch
+        .column(3)
+        .as_primitive::<Date32Type>()
+        .iter()
+        .collect();
+    assert_eq!(days, [Some(15_706), None, Some(-1), Some(11_016)]);
+    let at: Vec<_> = batch
+        .column(4)
+        .as_primitive::<TimestampMicrosecondType>()
+        .iter()
+        .collect();
+    let new_year = 1_356_998_400_000_000;
+    assert_eq!(
+        at,
+        [
+            Some(new_year + 36_000_000_000),
+            None,
+            Some(-1),
+            Some(new_year)
+        ]
+    );
+    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    assert_eq!(batch.column(5).data_type(), &utc);
+    let seen: Vec<_> = batch
+        .column(5)
+        .as_primitive::<TimestampMicrosecondType>()
+        .iter()
+        .collect();
+    assert_eq!(
+        seen,
+        [Some(new_year + 32_400_000_000), None, Some(0), Some(0)]
+    );
+    assert_eq!(batch.column(6).data_type(), &text_type());
+    let hosts = batch.column(6).as_dictionary::<Int32Type>();
+    assert_eq!(hosts.values().len(), 2, "each string once");
+    assert!(
+        batch
+            .schema()
+            .fields()
+            .iter()
+            .all(|field| field.is_nullable())
+    );
+}
+
+#[test]
+fn nan_is_null_outside_float_columns() {
+    let batch = read("n,t\n1,a\nNaN,NaN\n", CsvOptions::default());
+    assert_eq!(batch.column(0).data_type(), &DataType::Int64);
+    assert!(batch.column(0).is_null(1) && batch.column(1).is_null(1));
+}
+
+#[test]
+fn null_strings_can_be_chosen() {
+    let options = csv(|csv| csv.null_strings = vec!["-999".into()]);
+    let batch = read("a,b\n-999,-999\n1,NA\n", options);
+    assert!(batch.column(0).is_null(0) && batch.column(1).is_null(0));
+    assert_eq!(texts(&batch, 1), [None, Some("NA".into())]);
+}
+
+#[test]
+fn mark_quotes_line_ends_and_blanks_are_understood() {
+    let text = "\u{feff}id,note\r\n1,\"a, \"\"b\"\"\r\nc\"\r\n\r\n 2 ,  d\r\n3,\"\"";
+    let batch = read(text, CsvOptions::default());
+    assert_eq!(names(&batch), ["id", "note"]);
+    assert_eq!(batch.column(0).data_type(), &DataType::Int64);
+    let notes = [Some("a, \"b\"\r\nc".to_string()), Some("  d".into()), None];
+    assert_eq!(texts(&batch, 1), notes);
+}
+
+#[test]
+fn semicolon_and_tab_together_are_one_separator() {
+    let batch = read(
+        "at [ms];\thost;\tMHz\n1;\ta;\t2.5\n2;\tb;\t3.5\n",
+        CsvOptions::default(),
+    );
+    assert_eq!(names(&batch), ["at [ms]", "host", "MHz"]);
+    assert_eq!(texts(&batch, 1), [Some("a".into()), Some("b".into())]);
+    assert_eq!(batch.column(2).data_type(), &DataType::Float64);
+}
+
+#[test]
+fn headers_may_be_absent_empty_or_repeated() {
+    let batch = read("1.67\n1.65\n", csv(|csv| csv.header = false));
+    assert_eq!(
+        (names(&batch), batch.num_rows()),
+        (vec!["column_1".to_string()], 2)
+    );
+    let batch = read("a,,a,a_2\n1,2,3,4\n", CsvOptions::default());
+    assert_eq!(names(&batch), ["a", "column_2", "a_2", "a_2_2"]);
+}
+
+#[test]
+fn given_types_win() {
+    let dictionary = DataType::Dictionary(Box::new(DataType::UInt16), Box::new(DataType::Utf8));
+    let types = [
+        ("a", DataType::UInt64),
+        ("b", DataType::Float32),
+        ("c", DataType::Utf8),
+        ("d", dictionary.clone()),
+        ("e", DataType::Int8),
+        ("f", DataType::Timestamp(TimeUnit::Second, None)),
+        ("g", DataType::LargeUtf8),
+    ];
+    let types: Vec<_> = types.map(|(name, ty)| (name.to_string(), ty)).to_vec();
+    let text = "a,b,c,d,e,f,g\n18446744073709551615,1.5,007,x,-128,2013-01-01,y\n,,,,,,\n";
+    let batch = read(text, csv(|csv| csv.types = types.clone()));
+    assert_eq!(
+        batch.column(0).as_primitive::<UInt64Type>().value(0),
+        u64::MAX
+    );
+    assert_eq!(batch.column(1).as_primitive::<Float32Type>().value(0), 1.5);
+    assert_eq!(texts(&batch, 2), [Some("007".into()), None]);
+    for (index, (_, data_type)) in types.iter().enumerate() {
+        assert_eq!(batch.column(index).data_type(), data_type);
+        assert!(batch.column(index).is_null(1));
+    }
+}
+
+#[test]
+fn timestamp_formats_are_followed() {
+    let options = csv(|csv| csv.timestamp_formats = vec![("at".into(), "%d/%m/%Y %H:%M".into())]);
+    let batch = read("at;rtt\n14/10/2016 21:17;178.9\n;3\n", options.clone());
+    let at = batch.column(0).as_primitive::<TimestampMicrosecondType>();
+    assert_eq!(at.value(0), 1_476_479_820_000_000);
+    assert!(at.is_null(1));
+    let error = read_error("at;rtt\n2016-10-14;1\n", options);
+    assert!(error.message().contains("timestamp format"), "{error}");
+    let wrong = csv(|csv| csv.timestamp_formats = vec![("at".into(), "%Q".into())]);
+    assert_eq!(
+        read_error("at\n1\n", wrong).kind(),
+        ErrorKind::InvalidArgument
+    );
+}
+
+#[test]
+fn a_float_after_inference_is_explained() {
+    let error = read_error("id,n\na,1\nb,2\nc,2.5\n", csv(|csv| csv.infer_rows = 2));
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+    assert_eq!(error.context().row, Some(4));
+    assert_eq!(error.context().column.as_deref(), Some("n"));
+    assert!(
+        error
+            .message()
+            .contains("`2.5` is a float in a column of whole numbers"),
+        "{error}"
+    );
+    let hint = error.hint_text().unwrap();
+    assert!(
+        hint.contains("float64") && hint.contains("inference rows"),
+        "{hint}"
+    );
+}
+
+const RAGGED: &[u8] = b"a,b\n1,2\n3\n\"4\",\"x\ny\"\n5,6,7\n8,9\n10,\xff\n";
+
+fn ragged_options(on_error: OnError) -> SourceOptions {
+    let csv = csv(|csv| csv.types = ["a", "b"].map(|n| (n.into(), DataType::Int64)).to_vec());
+    SourceOptions {
+        on_error,
+        csv,
+        ..Default::default()
+    }
+}
+
+#[test]
+fn bad_rows_fail() {
+    let mut source = source(RAGGED, &ragged_options(OnError::Fail)).unwrap();
+    let error = read_all(&mut source).unwrap_err();
+    assert_eq!(error.context().row, Some(3));
+    assert!(error.message().contains("1 fields instead of 2"), "{error}");
+    use crate::source::Source;
+    assert!(source.next().unwrap().is_none(), "an error ends the source");
+}
+
+#[test]
+fn bad_rows_are_skipped_or_kept() {
+    for on_error in [OnError::Skip, OnError::DeadLetter] {
+        use crate::source::Source;
+        let mut source = source(RAGGED, &ragged_options(on_error)).unwrap();
+        let batches = read_all(&mut source).unwrap();
+        let rows: Vec<_> = batches[0]
+            .column(0)
+            .as_primitive::<Int64Type>()
+            .iter()
+            .collect();
+        assert_eq!(rows, [Some(1), Some(8)]);
+        let rejected = source.rejected();
+        assert_eq!(rejected.count_rows, 4);
+        let kept: Vec<_> = rejected
+            .kept
+            .iter()
+            .map(|row| (row.line, row.original.as_slice()))
+            .collect();
+        let expected: [(u64, &[u8]); 4] = [
+            (3, b"3"),
+            (4, b"\"4\",\"x\ny\""),
+            (6, b"5,6,7"),
+            (8, b"10,\xff"),
+        ];
+        assert_eq!(kept, expected);
+        assert_eq!(rejected.kept[1].column.as_deref(), Some("b"));
+        assert!(rejected.kept[3].reason.contains("not UTF-8"));
+    }
+}
+
+#[test]
+fn batches_keep_order_and_size() {
+    let mut text = String::from("n\n");
+    (0..1000).for_each(|row| text.push_str(&format!("{row}\n")));
+    let csv = csv(|csv| csv.infer_rows = 37);
+    let options = SourceOptions {
+        batch_rows: 64,
+        csv,
+        ..Default::default()
+    };
+    let batches = read_all(&mut source(text.as_bytes(), &options).unwrap()).unwrap();
+    assert!(batches[..15].iter().all(|batch| batch.num_rows() == 64));
+    let values = batches
+        .iter()
+        .flat_map(|b| b.column(0).as_primitive::<Int64Type>().values());
+    assert!(values.copied().eq(0..1000));
+}
+
+#[test]
+fn projection_keeps_the_order_of_the_file() {
+    let columns = Some(vec!["c".to_string(), "a".into()]);
+    let options = SourceOptions {
+        columns,
+        ..Default::default()
+    };
+    let batches = read_all(&mut source(b"a,b,c\n1,bad,3\n", &options).unwrap()).unwrap();
+    assert_eq!(names(&batches[0]), ["a", "c"]);
+    let none = SourceOptions {
+        columns: Some(vec![]),
+        ..Default::default()
+    };
+    let batches = read_all(&mut source(b"a\n1\n2\n", &none).unwrap()).unwrap();
+    assert_eq!((batches[0].num_columns(), batches[0].num_rows()), (0, 2));
+}
+
+#[test]
+fn wrong_options_are_named() {
+    let unknown = csv(|csv| csv.types = vec![("z".into(), DataType::Int64)]);
+    assert_eq!(
+        read_error("a\n1\n", unknown).context().column.as_deref(),
+        Some("z")
+    );
+    let list = DataType::Binary;
+    let binary = csv(|csv| csv.types = vec![("a".into(), list)]);
+    assert_eq!(read_error("a\n1\n", binary).kind(), ErrorKind::Unsupported);
+    let quote = csv(|csv| csv.delimiter = Some(b'"'));
+    assert_eq!(
+        read_error("a\n1\n", quote).kind(),
+        ErrorKind::InvalidArgument
+    );
+    let zero = SourceOptions {
+        batch_rows: 0,
+        ..Default::default()
+    };
+    assert_eq!(
+        source(b"a\n1\n", &zero).err().unwrap().kind(),
+        ErrorKind::InvalidArgument
+    );
+    assert_eq!(
+        read_error("", CsvOptions::default()).kind(),
+        ErrorKind::SchemaMismatch
+    );
+}
+
+#[test]
+fn packed_files_are_read_and_cut_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = b"n\tt\n".to_vec();
+    (0..5000).for_each(|row| text.extend(format!("{row}\tx{}\n", row * 7919 % 1013).bytes()));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&text).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd = zstd::encode_all(&text[..], 1).unwrap();
+    for (name, bytes) in [("a.tsv", &text), ("a.tsv.gz", &gzip), ("a.csv.zst", &zstd)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let batches = read_all(&mut *open(&path, &SourceOptions::default()).unwrap()).unwrap();
+        assert_eq!(
+            batches.iter().map(RecordBatch::num_rows).sum::<usize>(),
+            5000,
+            "{name}"
+        );
+        if bytes == &text {
+            continue;
+        }
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        let read = open(&path, &SourceOptions::default()).and_then(|mut s| read_all(&mut *s));
+        let error = read.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(error.context().file, Some(path.display().to_string()));
+    }
+}
+
+#[test]
+fn a_given_delimiter_is_taken_as_it_is() {
+    let batch = read(
+        "\u{feff}a|b;c\n1|2;3\n",
+        csv(|csv| csv.delimiter = Some(b';')),
+    );
+    assert_eq!(names(&batch), ["a|b", "c"]);
+}
+
+/// A pipe that hands out one row and then must not be asked again.
+struct Live(Option<&'static [u8]>);
+
+impl std::io::Read for Live {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let rows = self.0.take().expect("read past the rows that are there");
+        buffer[..rows.len()].copy_from_slice(rows);
+        Ok(rows.len())
+    }
+}
+
+#[test]
+fn a_live_stream_is_not_waited_for() {
+    use crate::source::Source;
+    let types = vec![("a".into(), DataType::Int64), ("b".into(), DataType::Int64)];
+    let csv = CsvOptions {
+        types,
+        delimiter: Some(b','),
+        ..Default::default()
+    };
+    let options = SourceOptions {
+        csv,
+        batch_rows: 2,
+        ..Default::default()
+    };
+    let mut source = CsvSource::from_reader(Live(Some(b"a,b\n1,2\n3,4\n")), &options).unwrap();
+    assert_eq!(source.next().unwrap().unwrap().num_rows(), 2);
+}
+
+#[test]
+fn utf16_is_refused_with_a_hint() {
+    let error = source(b"\xff\xfea\0,\0b\0", &SourceOptions::default())
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.hint_text().unwrap().contains("iconv"));
+}
+
+proptest! {
+    #[test]
+    fn hostile_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        read_hostile(&bytes);
+    }
+
+    #[test]
+    fn hostile_text_never_panics(text in "[-+0-9a-zTZ:.,;\"\t\r\n é]{0,300}") {
+        read_hostile(text.as_bytes());
+    }
+}
+
+fn read_hostile(bytes: &[u8]) {
+    for header in [true, false] {
+        let csv = csv(|csv| {
+            csv.header = header;
+            csv.infer_rows = 2;
+        });
+        let on_error = OnError::DeadLetter;
+        let options = SourceOptions {
+            csv,
+            on_error,
+            batch_rows: 3,
+            ..Default::default()
+        };
+        let Ok(mut source) = source(bytes, &options) else {
+            continue;
+        };
+        let batches = read_all(&mut source);
+        assert!(
+            batches.is_ok(),
+            "dead letters swallow every bad row: {batches:?}"
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! Where rows come from: one trait, one ordered list of file formats, and what to do with bad rows.
+//!
+//! A source hands out Arrow record batches of at most `batch_rows` rows until it is empty. Strings
+//! come out as Arrow dictionary arrays wherever the format allows, so that the codecs behind the
+//! ingest see small integer keys and never a materialised string. Adding a format is one file and
+//! one line in [`SOURCES`].
+
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+pub mod arrow_ipc;
+pub mod csv;
+pub mod generator;
+mod guard;
+mod ipc_bounds;
+pub mod memory;
+pub mod parquet;
+pub mod pingmesh;
+mod parquet_nesting;
+
+pub use csv::CsvOptions;
+
+/// Rows of a batch unless [`SourceOptions::batch_rows`] says otherwise.
+pub const BATCH_ROWS_DEFAULT: usize = 65_536;
+
+/// Bad rows whose original text is kept under [`OnError::Skip`], for the message at the end.
+pub const SKIPPED_ROWS_KEPT: usize = 10;
+
+/// Bad rows that [`OnError::DeadLetter`] keeps before it fails with `LimitExceeded`.
+pub const DEAD_LETTER_ROWS_LIMIT: usize = 100_000;
+
+/// A stream of record batches that share one schema.
+pub trait Source: Send {
+    /// The Arrow schema of every batch.
+    fn schema(&self) -> SchemaRef;
+
+    /// The next batch, of at most `batch_rows` rows, or `None` at the end.
+    ///
+    /// After an error the source is at its end.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` for unreadable files; text sources also report the first bad row here
+    /// when the policy is [`OnError::Fail`].
+    fn next(&mut self) -> Result<Option<RecordBatch>>;
+
+    /// How many rows there are in all, where the format says so up front; for progress bars.
+    fn rows_hint(&self) -> Option<u64> {
+        None
+    }
+
+    /// The rows that were left out so far.
+    fn rejected(&self) -> &Rejected;
+}
+
+/// What a text source does with a row that does not fit the schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// Stop with an error that names file, row, column and text.
+    #[default]
+    Fail,
+    /// Leave the row out and count it; the first [`SKIPPED_ROWS_KEPT`] originals are kept.
+    Skip,
+    /// Leave the row out and keep every original, up to [`DEAD_LETTER_ROWS_LIMIT`].
+    DeadLetter,
+}
+
+/// A row that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedRow {
+    /// Line of the file on which the row starts, from 1.
+    pub line: u64,
+    /// Column that did not parse; `None` when the row as a whole is malformed.
+    pub column: Option<String>,
+    /// What is wrong with it.
+    pub reason: String,
+    /// The bytes of the row as they stand in the file, without the line end.
+    pub original: Vec<u8>,
+}
+
+/// The rows left out: how many, and the originals that were kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rejected {
+    /// Number of rows left out, kept or not.
+    pub count_rows: u64,
+    /// Originals, in file order.
+    pub kept: Vec<RejectedRow>,
+}
+
+impl Rejected {
+    /// Applies `policy` to one bad row.
+    ///
+    /// # Errors
+    /// That of the row under [`OnError::Fail`]; `LimitExceeded` when the dead letters are full.
+    pub fn admit(&mut self, row: RejectedRow, policy: OnError, error: Error) -> Result<()> {
+        let kept_limit = match policy {
+            OnError::Fail => return Err(error),
+            OnError::Skip => SKIPPED_ROWS_KEPT,
+            OnError::DeadLetter => DEAD_LETTER_ROWS_LIMIT,
+        };
+        if policy == OnError::DeadLetter && self.kept.len() >= kept_limit {
+            return Err(
+                Error::limit(format!("more than {kept_limit} dead-letter rows"))
+                    .row(row.line)
+                    .hint("check delimiter, header and types, or skip bad rows instead"),
+            );
+        }
+        self.count_rows += 1;
+        if self.kept.len() < kept_limit {
+            self.kept.push(row);
+        }
+        Ok(())
+    }
+}
+
+/// How to read a source; every format takes what applies to it.
+#[derive(Debug, Clone)]
+pub struct SourceOptions {
+    /// Most rows in a batch; at least 1.
+    pub batch_rows: usize,
+    /// Columns to read, by name; `None` reads all. The order of the file is kept.
+    pub columns: Option<Vec<String>>,
+    /// What only CSV needs.
+    pub csv: CsvOptions,
+    /// What happens to bad rows of text formats.
+    pub on_error: OnError,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        SourceOptions {
+            batch_rows: BATCH_ROWS_DEFAULT,
+            columns: None,
+            csv: CsvOptions::default(),
+            on_error: OnError::default(),
+        }
+    }
+}
+
+impl SourceOptions {
+    /// Refuses options that no source can follow.
+    fn validate(&self) -> Result<()> {
+        match self.batch_rows {
+            0 => Err(Error::invalid("batch_rows is 0").hint("give 1 or more rows")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Positions of the wanted columns in `schema`, ascending; all of them without a projection.
+    fn project(&self, schema: &Schema) -> Result<Vec<usize>> {
+        let Some(wanted) = &self.columns else {
+            return Ok((0..schema.fields().len()).collect());
+        };
+        let mut positions = Vec::with_capacity(wanted.len());
+        for name in wanted {
+            let found = schema
+                .fields()
+                .iter()
+                .position(|field| field.name() == name);
+            positions.push(found.ok_or_else(|| unknown_column(name, schema))?);
+        }
+        positions.sort_unstable();
+        positions.dedup();
+        Ok(positions)
+    }
+}
+
+fn unknown_column(name: &str, schema: &Schema) -> Error {
+    let names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
+    Error::invalid(format!("unknown column `{name}`"))
+        .column(name)
+        .hint(format!("the columns are: {}", names.join(", ")))
+}
+
+/// The type in which text columns leave the sources: `Dictionary(Int32, Utf8)`.
+pub fn text_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// One file format that can be read.
+pub struct SourceKind {
+    /// Name, as front ends spell it.
+    pub name: &'static str,
+    /// File name endings, lower case, with the leading dot.
+    pub suffixes: &'static [&'static str],
+    /// One line for help texts and tables.
+    pub summary: &'static str,
+    /// Opens a file of this format.
+    pub open: fn(&Path, &SourceOptions) -> Result<Box<dyn Source>>,
+}
+
+/// Every file format that can be read; the first whose suffix fits is taken.
+pub const SOURCES: &[SourceKind] = &[parquet::KIND, arrow_ipc::KIND, csv::KIND];
+
+/// Opens `path` with the format its suffix names.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown suffix, zero `batch_rows` or an unknown column; `Io` and
+/// `Corrupt` for files that cannot be read; all of them name the file.
+///
+/// # Examples
+/// ```no_run
+/// use tersecades_engine::source::{SourceOptions, open};
+/// # fn main() -> tersecades_columnar::error::Result<()> {
+/// let mut source = open("probes.parquet".as_ref(), &SourceOptions::default())?;
+/// while let Some(batch) = source.next()? {
+///     println!("{} rows", batch.num_rows());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn open(path: &Path, options: &SourceOptions) -> Result<Box<dyn Source>> {
+    let shown = path.display().to_string();
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase());
+    let name = name.unwrap_or_default();
+    let fits = |kind: &&SourceKind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix));
+    match SOURCES.iter().find(fits) {
+        Some(kind) => (kind.open)(path, options).map_err(|error| error.file(shown)),
+        None => {
+            let known: Vec<&str> = SOURCES
+                .iter()
+                .flat_map(|kind| kind.suffixes)
+                .copied()
+                .collect();
+            Err(
+                Error::invalid("the file name has no suffix of a known format")
+                    .file(shown)
+                    .hint(format!("known suffixes: {}", known.join(" "))),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

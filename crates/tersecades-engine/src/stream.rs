@@ -1,0 +1,207 @@
+//! The builder: a stream, steps chained on it, and a run that hands out results.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{SchemaRef, TimeUnit};
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::Result;
+
+use crate::expression::{Expression, col};
+use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
+use crate::runtime::engine::RunOptions;
+use crate::runtime::ingest::Origin;
+use crate::runtime::{Keep, Retained, Running};
+use crate::source::memory::MemorySource;
+use crate::source::{Source, SourceOptions};
+use crate::window::Window;
+
+/// A stream and what is to be done with it.
+///
+/// # Examples
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray};
+/// use tersecades_engine::{aggregate::{call, count}, expression::col, stream::Stream, window::tumble};
+/// let time: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![0, 400, 1_200]));
+/// let rtt: ArrayRef = Arc::new(Int64Array::from(vec![10, 500, 30]));
+/// let rows = RecordBatch::try_from_iter([("timestamp", time), ("rtt", rtt)]).unwrap();
+/// let windows: Vec<RecordBatch> = Stream::from_batches(rows.schema(), vec![rows])
+///     .event_time(col("timestamp"), Duration::ZERO)
+///     .window(tumble(Duration::from_secs(1)))
+///     .aggregate([count().alias("n"), call("max", col("rtt")).alias("worst")])
+///     .run().unwrap()
+///     .collect::<Result<_, _>>().unwrap();
+/// assert_eq!(windows.len(), 2);
+/// assert_eq!(windows[0].num_columns(), 4);
+/// ```
+pub struct Stream {
+    origin: Origin,
+    query: Query,
+    options: RunOptions,
+}
+
+/// A stream cut into windows, to be grouped.
+pub struct WindowedStream {
+    stream: Stream,
+    window: Window,
+    keys: Vec<String>,
+}
+
+impl Stream {
+    fn new(origin: Origin, event_time: EventTime) -> Self {
+        let query = Query { event_time, steps: Vec::new() };
+        Stream { origin, query, options: RunOptions::default() }
+    }
+
+    /// The rows of a file, its format told by its suffix.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown suffixes, `Io` and `Corrupt` for unreadable files.
+    pub fn open(path: impl AsRef<Path>, options: &SourceOptions) -> Result<Self> {
+        Ok(Self::from_source(crate::source::open(path.as_ref(), options)?))
+    }
+
+    /// The rows of a source.
+    pub fn from_source(source: Box<dyn Source>) -> Self {
+        Self::new(Origin::Source(source), default_time())
+    }
+
+    /// Rows that are in memory.
+    pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Self::from_source(Box::new(MemorySource::new(schema, batches)))
+    }
+
+    /// Batches that are encoded already; nothing is encoded again.
+    pub fn from_encoded(schema: SchemaRef, batches: Vec<Arc<Batch>>) -> Self {
+        Self::new(Origin::Encoded(batches.into_iter(), schema), default_time())
+    }
+
+    /// The retained range of another stream, as it is.
+    pub fn from_retained(retained: &Retained) -> Self {
+        let origin =
+            Origin::Encoded(retained.batches().into_iter(), Arc::clone(retained.schema()));
+        Self::new(origin, retained.event_time().clone())
+    }
+
+    /// Event time is `time`, and rows may come `lateness` after newer ones.
+    ///
+    /// Integers are milliseconds unless [`Stream::event_time_unit`] says otherwise. Without this
+    /// call event time is the column `timestamp`, in order.
+    pub fn event_time(mut self, time: Expression, lateness: Duration) -> Self {
+        self.query.event_time.expression = time;
+        self.query.event_time.lateness = lateness;
+        self
+    }
+
+    /// The unit of an integer event time.
+    pub fn event_time_unit(mut self, unit: TimeUnit) -> Self {
+        self.query.event_time.unit = unit;
+        self
+    }
+
+    /// Keeps rows where `condition` is true.
+    pub fn filter(mut self, condition: Expression) -> Self {
+        self.query.steps.push(Step::Filter(condition));
+        self
+    }
+
+    /// Replaces the columns by the named expressions.
+    pub fn project<N: Into<String>>(
+        mut self,
+        columns: impl IntoIterator<Item = (N, Expression)>,
+    ) -> Self {
+        let columns = columns.into_iter().map(|(name, column)| (name.into(), column)).collect();
+        self.query.steps.push(Step::Project(columns));
+        self
+    }
+
+    /// Adds `columns` (name in the table, new name) of the row of `table` whose `table_key`
+    /// equals `stream_key`; rows without one are dropped.
+    pub fn lookup_join(
+        mut self,
+        table: &Arc<LookupTable>,
+        (stream_key, table_key): (&str, &str),
+        columns: &[(&str, &str)],
+    ) -> Self {
+        let owned = |(name, output): &(&str, &str)| ((*name).to_owned(), (*output).to_owned());
+        self.query.steps.push(Step::LookupJoin {
+            table: Arc::clone(table),
+            stream_key: stream_key.to_owned(),
+            table_key: table_key.to_owned(),
+            columns: columns.iter().map(owned).collect(),
+        });
+        self
+    }
+
+    /// Cuts the stream into windows.
+    pub fn window(self, window: Window) -> WindowedStream {
+        WindowedStream { stream: self, window, keys: Vec::new() }
+    }
+
+    /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.options.keep = Some(keep);
+        self
+    }
+
+    /// Keeps late rows for [`Running::take_late`].
+    pub fn keep_late(mut self) -> Self {
+        self.options.keep_late = true;
+        self
+    }
+
+    /// Runs on `threads` worker threads; answers do not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.threads = threads;
+        self
+    }
+
+    /// Refuses to hold more than `bytes` of window state and retained batches.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.options.memory_bytes_limit = Some(bytes);
+        self
+    }
+
+    /// Takes event time and steps from `query`.
+    pub fn query(mut self, query: Query) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// Binds and starts the query.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query, before a row is read.
+    pub fn run(self) -> Result<Running> {
+        Running::start(self.origin, &self.query, self.options)
+    }
+}
+
+impl WindowedStream {
+    /// Groups by columns as well as by window.
+    pub fn group_by<N: Into<String>>(mut self, keys: impl IntoIterator<Item = N>) -> Self {
+        self.keys = keys.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Computes aggregates for each group.
+    pub fn aggregate(mut self, calls: impl IntoIterator<Item = AggregateCall>) -> Stream {
+        self.stream.query.steps.push(Step::Aggregate {
+            window: self.window,
+            keys: self.keys,
+            aggregates: calls.into_iter().collect(),
+        });
+        self.stream
+    }
+}
+
+fn default_time() -> EventTime {
+    EventTime {
+        expression: col("timestamp"),
+        unit: TimeUnit::Millisecond,
+        lateness: Duration::ZERO,
+    }
+}

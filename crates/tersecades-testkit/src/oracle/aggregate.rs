@@ -1,0 +1,187 @@
+//! Aggregates of one group, by name, from the list of its values.
+//!
+//! Nulls are ignored. Integer and decimal sums are exact. Float sums are compensated; variances
+//! take two passes. With each result comes its *slack*: how far off a correct engine may be that
+//! adds in another order. With `m` the largest magnitude among the inputs it is `1e-9 m` for a
+//! mean or deviation, `1e-9 m` times the square root of the count for a sum, and
+//! `1e-9 m s + 1e-18 m²` for a variance with deviation `s`; slacks of the inputs are added.
+
+use arrow_schema::DataType;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::Value;
+use tersecades_engine::plan::AggregateCall;
+
+use super::Traveller;
+use super::evaluate::{as_float, known, position, type_of, value_of};
+use super::order::order;
+
+/// Relative error a float result may have.
+pub const RELATIVE_ERROR: f64 = 1e-9;
+
+/// The type of the result of `call`.
+///
+/// # Errors
+/// `InvalidArgument` for unknown functions, `SchemaMismatch` for arguments without meaning.
+pub fn result_type(call: &AggregateCall, columns: &[(String, DataType)]) -> Result<DataType> {
+    let argument = match &call.argument {
+        Some(argument) => type_of(argument, columns)?,
+        None if call.function == "count" => return Ok(DataType::Int64),
+        None => {
+            return Err(Error::invalid(format!(
+                "{} needs an argument",
+                call.function
+            )));
+        }
+    };
+    match (call.function.as_str(), argument) {
+        ("count", _) | ("count_if", DataType::Boolean) => Ok(DataType::Int64),
+        ("min" | "max", argument) => Ok(argument),
+        ("sum", argument) if argument.is_unsigned_integer() => Ok(DataType::UInt64),
+        ("sum", argument) if argument.is_integer() => Ok(DataType::Int64),
+        ("sum", argument) if argument.is_floating() => Ok(DataType::Float64),
+        ("sum", DataType::Decimal128(_, scale)) => Ok(DataType::Decimal128(38, scale)),
+        (
+            "mean" | "variance" | "variance_population" | "stddev" | "stddev_population",
+            argument,
+        ) if argument.is_numeric() => Ok(DataType::Float64),
+        (function, argument) => Err(Error::schema(format!(
+            "no aggregate {function}({argument})"
+        ))),
+    }
+}
+
+/// The result of `call` over a group, and its slack.
+///
+/// # Errors
+/// As [`result_type`]; `LimitExceeded` for sums outside their type.
+pub(crate) fn compute(
+    call: &AggregateCall,
+    columns: &[(String, DataType)],
+    rows: &[&Traveller],
+) -> Result<(Value, f64)> {
+    let Some(argument) = &call.argument else {
+        return Ok((Value::from(rows.len() as u64), 0.0));
+    };
+    let mut values = Vec::new();
+    let mut input_slack: f64 = 0.0;
+    for row in rows {
+        values.push(value_of(argument, columns, &row.values)?);
+        for name in argument.columns() {
+            input_slack = input_slack.max(row.slack[position(name, columns)?]);
+        }
+    }
+    values.retain(|value| *value != Value::Null);
+    let count = values.len() as f64;
+    let value = match call.function.as_str() {
+        "count" => Value::from(values.len() as u64),
+        "count_if" => {
+            let hits = values
+                .iter()
+                .filter(|value| known(value) == Some(true))
+                .count();
+            Value::from(hits as u64)
+        }
+        "min" => values
+            .iter()
+            .min_by(|a, b| order(a, b))
+            .cloned()
+            .unwrap_or(Value::Null),
+        "max" => values
+            .iter()
+            .max_by(|a, b| order(a, b))
+            .cloned()
+            .unwrap_or(Value::Null),
+        "sum" => return sum(&values, &result_type(call, columns)?, input_slack),
+        _ => return Ok(moments(&call.function, &values, input_slack)),
+    };
+    let slack = if matches!(value, Value::Float(_)) {
+        input_slack * count
+    } else {
+        0.0
+    };
+    Ok((value, slack))
+}
+
+fn sum(values: &[Value], data_type: &DataType, input_slack: f64) -> Result<(Value, f64)> {
+    if values.is_empty() {
+        return Ok((Value::Null, 0.0));
+    }
+    if data_type.is_floating() {
+        let floats: Vec<f64> = values.iter().map(as_float).collect();
+        let count = floats.len() as f64;
+        let slack = RELATIVE_ERROR * largest(&floats) * count.sqrt() + input_slack * count;
+        return Ok((Value::Float(total(&floats)), slack));
+    }
+    let overflow = || Error::limit(format!("a sum does not fit {data_type}"));
+    let mut exact: i128 = 0;
+    for value in values {
+        let (Value::Integer(part) | Value::Decimal(part, _)) = value else {
+            return Err(Error::schema(format!("cannot add {value:?}")));
+        };
+        exact = exact.checked_add(*part).ok_or_else(overflow)?;
+    }
+    let fits = match data_type {
+        DataType::UInt64 => u64::try_from(exact).is_ok(),
+        DataType::Decimal128(..) => exact.unsigned_abs() < 10u128.pow(38),
+        _ => i64::try_from(exact).is_ok(),
+    };
+    match (fits, data_type) {
+        (false, _) => Err(overflow()),
+        (true, DataType::Decimal128(_, scale)) => Ok((Value::Decimal(exact, *scale), 0.0)),
+        (true, _) => Ok((Value::Integer(exact), 0.0)),
+    }
+}
+
+/// Mean, variances and deviations.
+fn moments(function: &str, values: &[Value], input_slack: f64) -> (Value, f64) {
+    let floats: Vec<f64> = values.iter().map(as_float).collect();
+    let count = floats.len() as f64;
+    let fewest = if matches!(function, "variance" | "stddev") {
+        2
+    } else {
+        1
+    };
+    if floats.len() < fewest {
+        return (Value::Null, 0.0);
+    }
+    let mean = total(&floats) / count;
+    let magnitude = largest(&floats);
+    let off = RELATIVE_ERROR * magnitude + input_slack;
+    if function == "mean" {
+        return (Value::Float(mean), off);
+    }
+    let squares: Vec<f64> = floats
+        .iter()
+        .map(|float| (float - mean) * (float - mean))
+        .collect();
+    let degrees = if fewest == 2 { count - 1.0 } else { count };
+    let variance = total(&squares) / degrees;
+    match function {
+        "variance" | "variance_population" => {
+            (Value::Float(variance), off * variance.sqrt() + off * off)
+        }
+        _ => (Value::Float(variance.sqrt()), off),
+    }
+}
+
+fn largest(floats: &[f64]) -> f64 {
+    let finite = floats.iter().filter(|float| float.is_finite());
+    finite.fold(0.0, |largest: f64, float| largest.max(float.abs()))
+}
+
+/// A sum that keeps what rounding would lose.
+///
+/// # Source
+/// Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", 1974.
+fn total(floats: &[f64]) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0f64);
+    for float in floats {
+        let next = sum + float;
+        lost += match sum.abs() >= float.abs() {
+            true => (sum - next) + float,
+            false => (float - next) + sum,
+        };
+        sum = next;
+    }
+    if sum.is_finite() { sum + lost } else { sum }
+}

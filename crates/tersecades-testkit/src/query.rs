@@ -1,0 +1,221 @@
+//! Seeded queries, valid by construction: filters, projections, look-ups, windows, aggregates.
+//!
+//! What could make an answer depend on the order of additions or on rounding is left out: sums
+//! that leave their type, sums over infinities, filters on and groups of rounded results.
+
+pub mod expression;
+pub mod scope;
+
+mod window;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use tersecades_columnar::types::Value;
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::plan::{EventTime, LookupTable, Query, Step};
+
+use crate::data::column::small;
+use crate::data::stream::TIME;
+use crate::data::{Stream, TIME_SHAPES, TimeShape, TimeStream, random_stream, to_batches};
+use crate::oracle::order::order;
+use crate::oracle::tick_ns;
+use crate::random::Random;
+
+use expression::{computed, condition};
+use scope::Scope;
+
+/// Ticks of the windows of one query, and what follows from them.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Unit of the event time.
+    pub unit: TimeUnit,
+    /// Length of the windows.
+    pub size: i64,
+    /// Distance between their starts.
+    pub slide: i64,
+    /// How late rows may be.
+    pub lateness: i64,
+}
+
+impl Pace {
+    /// A length of time in ticks.
+    pub fn duration(self, ticks: i64) -> Duration {
+        Duration::from_nanos(ticks.unsigned_abs() * tick_ns(self.unit) as u64)
+    }
+}
+
+/// The query and the stream that `seed` names.
+pub fn random_query(seed: u64) -> (Query, Stream) {
+    let mut random = Random::new(seed);
+    let pace = pace(&mut random);
+    let (query_time, stream) = timed_stream(pace, &mut random);
+    let mut scope = Scope::of_stream(&stream);
+    let mut steps = Vec::new();
+    for _ in 0..random.below(3) {
+        steps.push(match random.below(4) {
+            0 => project(&mut scope, &mut random),
+            1 => look_up(&mut scope, &mut random),
+            _ => Step::Filter(condition(&scope, 3, &mut random)),
+        });
+    }
+    steps.push(window::aggregate(&mut scope, pace, &mut random));
+    if random.one_in(3) {
+        if random.one_in(2) {
+            steps.push(Step::Filter(condition(&scope.exact(), 1, &mut random)));
+        }
+        steps.push(window::aggregate_again(&mut scope, pace, &mut random));
+    }
+    (
+        Query {
+            event_time: query_time,
+            steps,
+        },
+        stream,
+    )
+}
+
+fn pace(random: &mut Random) -> Pace {
+    let units = [
+        TimeUnit::Second,
+        TimeUnit::Millisecond,
+        TimeUnit::Microsecond,
+        TimeUnit::Nanosecond,
+    ];
+    let size = *random.pick(&[1, 2, 7, 10, 60, 100, 3_600]);
+    let slide = match random.below(4) {
+        0 | 1 => size,
+        2 => (size / random.between(1, 10)).max(1),
+        _ => size * random.between(1, 4) + random.between(0, 3),
+    };
+    let lateness = if random.one_in(3) {
+        0
+    } else {
+        random.between(0, 3 * size)
+    };
+    Pace {
+        unit: *random.pick(&units),
+        size,
+        slide,
+        lateness,
+    }
+}
+
+fn timed_stream(pace: Pace, random: &mut Random) -> (EventTime, Stream) {
+    let time_type = match random.one_in(3) {
+        true => DataType::Int64,
+        false => DataType::Timestamp(pace.unit, None),
+    };
+    let times = TimeStream {
+        shape: if random.one_in(4) {
+            TimeShape::Late
+        } else {
+            *random.pick(TIME_SHAPES)
+        },
+        step: (pace.size / random.between(1, 30)).max(1),
+        window: pace.slide,
+        lateness: pace.lateness,
+    };
+    let rows = *random.pick(&[0, 1, 40, 300, 300, 300, 1_500, 1_500]);
+    let stream = random_stream(&time_type, times, rows, random);
+    let expression = match (&time_type, random.one_in(2)) {
+        (DataType::Int64, true) => Expression::EpochTime(Box::new(col(TIME)), pace.unit),
+        _ => col(TIME),
+    };
+    let lateness = pace.duration(pace.lateness);
+    (
+        EventTime {
+            expression,
+            unit: pace.unit,
+            lateness,
+        },
+        stream,
+    )
+}
+
+fn project(scope: &mut Scope, random: &mut Random) -> Step {
+    let mut list = Vec::new();
+    let mut next = Vec::new();
+    for column in &scope.columns {
+        if random.one_in(4) {
+            continue;
+        }
+        let mut column = column.clone();
+        let from = col(column.name.clone());
+        if random.one_in(3) {
+            column.name = format!("renamed_{}", column.name);
+        }
+        list.push((column.name.clone(), from));
+        next.push(column);
+    }
+    for index in 0..random.below(3) {
+        let name = format!("computed_{}_{index}", scope.columns.len());
+        let (column, expression) = computed(scope, &name, random);
+        list.push((name, expression));
+        next.push(column);
+    }
+    if list.is_empty() {
+        let column = scope.columns[0].clone();
+        list.push((column.name.clone(), col(column.name.clone())));
+        next.push(column);
+    }
+    scope.columns = next;
+    Step::Project(list)
+}
+
+/// A look-up by a column of the stream; a filter when none is fit to be a key.
+fn look_up(scope: &mut Scope, random: &mut Random) -> Step {
+    let types = [
+        DataType::Int8,
+        DataType::Int32,
+        DataType::Int64,
+        DataType::UInt16,
+        DataType::Utf8,
+        DataType::Date32,
+    ];
+    let data_type = random.pick(&types).clone();
+    let Some(key) = scope
+        .columns
+        .iter()
+        .find(|c| c.data_type == data_type)
+        .cloned()
+    else {
+        return Step::Filter(condition(scope, 2, random));
+    };
+    let mut keys: Vec<Value> = key.samples.iter().take(30).cloned().collect();
+    keys.extend((0..5).map(|number| small(&data_type, 90 + number)));
+    keys.sort_by(order);
+    keys.dedup_by(|a, b| order(a, b).is_eq());
+    let rows = keys.into_iter().map(|key| {
+        let label = if random.one_in(5) {
+            Value::Null
+        } else {
+            small(&DataType::Utf8, 7)
+        };
+        vec![key, label, Value::from(random.between(-5, 5))]
+    });
+    let rows: Vec<Vec<Value>> = rows.collect();
+    let fields = [
+        ("id", data_type),
+        ("label", DataType::Utf8),
+        ("weight", DataType::Int32),
+    ];
+    let fields: Vec<Field> = fields
+        .map(|(name, data_type)| Field::new(name, data_type, true))
+        .to_vec();
+    let batch = to_batches(&Arc::new(Schema::new(fields)), &rows, rows.len()).remove(0);
+    let suffix = scope.columns.len();
+    let (label, weight) = (format!("label_{suffix}"), format!("weight_{suffix}"));
+    scope.add(&label, DataType::Utf8);
+    scope.add(&weight, DataType::Int32);
+    Step::LookupJoin {
+        table: Arc::new(LookupTable {
+            name: "table".to_owned(),
+            rows: batch,
+        }),
+        stream_key: key.name,
+        table_key: "id".to_owned(),
+        columns: vec![("label".to_owned(), label), ("weight".to_owned(), weight)],
+    }
+}

@@ -1,0 +1,173 @@
+//! Seeded windows, keys and aggregates.
+
+use std::time::Duration;
+
+use arrow_schema::DataType;
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::plan::{AggregateCall, Step};
+use tersecades_engine::window::{Window, hop, tumble};
+
+use super::Pace;
+use super::expression::condition;
+use super::scope::{Column, Scope};
+use crate::random::Random;
+
+/// The first window of a query.
+pub(super) fn aggregate(scope: &mut Scope, pace: Pace, random: &mut Random) -> Step {
+    let (size, slide) = (pace.duration(pace.size), pace.duration(pace.slide));
+    let window = if size == slide {
+        tumble(size)
+    } else {
+        hop(size, slide)
+    };
+    let offset = match random.one_in(3) {
+        true => pace.duration(random.between(0, pace.slide - 1)),
+        false => Duration::ZERO,
+    };
+    windowed(scope, window.offset(offset), pace, random)
+}
+
+/// A window over the windows before it.
+pub(super) fn aggregate_again(scope: &mut Scope, pace: Pace, random: &mut Random) -> Step {
+    let slide = pace.slide * random.between(1, 4);
+    let window = match random.one_in(2) {
+        true => tumble(pace.duration(slide)),
+        false => hop(pace.duration(slide * 3), pace.duration(slide)),
+    };
+    windowed(scope, window, pace, random)
+}
+
+fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) -> Step {
+    let time = DataType::Timestamp(pace.unit, None);
+    let mut keys: Vec<Column> = Vec::new();
+    let fit = |c: &Column| c.exact && !c.name.starts_with("window_");
+    let fitting: Vec<Column> = scope.that(fit).into_iter().cloned().collect();
+    for _ in 0..random.below(4).min(fitting.len()) {
+        let key = random.pick(&fitting);
+        if keys.iter().all(|known| known.name != key.name) {
+            keys.push(key.clone());
+        }
+    }
+    let mut next = Scope {
+        columns: Vec::new(),
+    };
+    next.add("window_start", time.clone());
+    next.add("window_end", time);
+    next.columns.extend(keys.iter().cloned());
+    let mut aggregates = Vec::new();
+    for index in 0..1 + random.below(5) {
+        let free = |name: &String| keys.iter().all(|key| key.name != *name);
+        let names = [format!("a{index}"), format!("b{index}")];
+        let output = names.into_iter().find(free).unwrap_or_default();
+        let (call, column) = call(scope, output, random);
+        aggregates.push(call);
+        next.columns.push(column);
+    }
+    *scope = next;
+    let keys = keys.into_iter().map(|key| key.name).collect();
+    Step::Aggregate {
+        window,
+        keys,
+        aggregates,
+    }
+}
+
+/// One aggregate and the column it makes.
+fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, Column) {
+    let summable = scope.that(Column::is_summable);
+    let ordered = scope.that(|column| column.data_type != DataType::Binary);
+    let spread = scope.that(|column| {
+        let float_or_integer = column.data_type.is_integer() || column.data_type.is_floating();
+        float_or_integer && (column.tame || column.data_type.is_integer())
+    });
+    let counted = |function: &str, argument: Option<Expression>| {
+        (function.to_owned(), argument, DataType::Int64, true)
+    };
+    let (function, argument, data_type, exact) = match random.below(8) {
+        0 => counted("count", Some(col(random.pick(&scope.columns).name.clone()))),
+        1 => counted("count_if", Some(condition(&scope.exact(), 1, random))),
+        2 | 3 if !summable.is_empty() => {
+            let column = *random.pick(&summable);
+            let exact = column.exact && !column.data_type.is_floating();
+            (
+                "sum".to_owned(),
+                Some(col(column.name.clone())),
+                sum_type(&column.data_type),
+                exact,
+            )
+        }
+        4 | 5 if !ordered.is_empty() => {
+            let column = *random.pick(&ordered);
+            let function = random.pick(&["min", "max"]).to_string();
+            (
+                function,
+                Some(col(column.name.clone())),
+                column.data_type.clone(),
+                column.exact,
+            )
+        }
+        6 | 7 if !spread.is_empty() => {
+            let functions = [
+                "mean",
+                "variance",
+                "variance_population",
+                "stddev",
+                "stddev_population",
+            ];
+            let argument = col(random.pick(&spread).name.clone());
+            (
+                random.pick(&functions).to_string(),
+                Some(argument),
+                DataType::Float64,
+                false,
+            )
+        }
+        _ => counted("count", None),
+    };
+    let tame = true;
+    let column = Column {
+        name: output.clone(),
+        data_type,
+        exact,
+        tame,
+        samples: Vec::new(),
+    };
+    let column = Column {
+        tame: is_still_tame(&function, &column, scope, &argument),
+        ..column
+    };
+    (
+        AggregateCall {
+            function,
+            argument,
+            output,
+        },
+        column,
+    )
+}
+
+/// The smallest of wild values is as wild as they are.
+fn is_still_tame(
+    function: &str,
+    column: &Column,
+    scope: &Scope,
+    argument: &Option<Expression>,
+) -> bool {
+    if !matches!(function, "min" | "max") {
+        return column.tame;
+    }
+    let name = argument.iter().flat_map(Expression::columns).next();
+    scope
+        .columns
+        .iter()
+        .any(|known| Some(known.name.as_str()) == name && known.tame)
+}
+
+fn sum_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(38, *scale),
+        unsigned if unsigned.is_unsigned_integer() => DataType::UInt64,
+        float if float.is_floating() => DataType::Float64,
+        _ => DataType::Int64,
+    }
+}

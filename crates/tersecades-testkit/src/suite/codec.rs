@@ -1,0 +1,264 @@
+//! The codec conformance suite: every primitive against the same computed from plain values.
+//!
+//! ```text
+//! for each type, shape, length:   encode, then
+//!   validate; values come back bit for bit; slices too
+//!   for each selection:           gather, to_arrow, fold (everything that can be asked)
+//!     for each predicate:         compare
+//! ```
+//! A codec is checked on whatever it accepts; one that accepts nothing fails.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::{Codec, Work};
+use tersecades_columnar::encoder::ColumnEncoder;
+use tersecades_columnar::fold::{Asked, Fold};
+use tersecades_columnar::input::Lanes;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::{Value, logical_type};
+use tersecades_columnar::values::Values;
+
+use super::case::{Case, Within, selections};
+use super::expected::Expected;
+use crate::data::{SHAPES, Shape, column, types};
+use crate::random::Random;
+
+/// Lengths around words, groups and blocks.
+pub const LENGTHS: &[usize] = &[0, 1, 63, 64, 65, 127, 128, 1023, 1024, 1025, 5000];
+
+/// Most failures that are written down.
+const FAILURES_MAX: usize = 12;
+
+type Check = Result<(), String>;
+
+/// Checks `codec` on every type, shape and length.
+///
+/// # Panics
+/// With the first failures, when any primitive of the codec differs from plain values.
+pub fn check_codec(codec: &'static dyn Codec) {
+    let mut failures = Vec::new();
+    let (mut checked, mut failed) = (0, 0);
+    for data_type in types() {
+        for shape in SHAPES {
+            let mut run = || check_column(codec, &data_type, *shape);
+            let caught = catch_unwind(AssertUnwindSafe(&mut run));
+            let outcome = caught.unwrap_or_else(|panic| Err(message(panic.as_ref())));
+            match outcome {
+                Ok(count) => checked += count,
+                Err(failure) => {
+                    failed += 1;
+                    failures.push(format!("{data_type} {shape:?}: {failure}"));
+                }
+            }
+        }
+    }
+    failures.truncate(FAILURES_MAX);
+    let (name, list) = (codec.name(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{name} fails on {failed} columns:\n{list}"
+    );
+    assert!(checked > 0, "{name} accepts no column");
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    format!("panicked: {}", text.unwrap_or_default())
+}
+
+/// Checks one type and shape; returns how many lengths the codec accepted.
+fn check_column(
+    codec: &'static dyn Codec,
+    data_type: &DataType,
+    shape: Shape,
+) -> Result<usize, String> {
+    let mut random = Random::new(7);
+    let mut encoder = ColumnEncoder::new(data_type).map_err(|error| error.to_string())?;
+    encoder.pin(codec);
+    let mut chunk = Chunk::default();
+    let mut accepted = 0;
+    for rows in LENGTHS {
+        let case = Case::new(data_type, column(data_type, shape, *rows, &mut random));
+        encode(codec, &mut encoder, &case, &mut chunk)?;
+        if chunk.codec().id() != codec.id() {
+            continue;
+        }
+        accepted += 1;
+        check_chunk(&chunk, &case, &mut random).map_err(|error| format!("{rows} rows: {error}"))?;
+        check_slice(&mut encoder, &case).map_err(|error| format!("{rows} rows: {error}"))?;
+    }
+    Ok(accepted)
+}
+
+/// Encodes with the pinned codec; texts that no codec took as codes are offered as plain text.
+fn encode(
+    codec: &'static dyn Codec,
+    encoder: &mut ColumnEncoder,
+    case: &Case,
+    chunk: &mut Chunk,
+) -> Check {
+    encoder
+        .encode(&case.array, chunk)
+        .map_err(|error| error.to_string())?;
+    if chunk.codec().id() == codec.id() || case.array.null_count() > 0 {
+        return Ok(());
+    }
+    let text = tersecades_columnar::arrow::lanes(case.array.as_ref());
+    match text {
+        Some(lanes @ Lanes::Text { .. }) => encoder
+            .encode_values(lanes, chunk)
+            .map_err(|error| error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Check {
+    let nulls = case.array.null_count();
+    if (chunk.rows(), chunk.nulls()) != (case.values.len(), nulls) {
+        return Err(format!(
+            "{} rows, {} of {nulls} nulls",
+            chunk.rows(),
+            chunk.nulls()
+        ));
+    }
+    chunk
+        .codec()
+        .validate(chunk)
+        .map_err(|error| format!("validate: {error}"))?;
+    let questions = case.questions(random);
+    let mut work = Work::default();
+    for within in selections(chunk.rows(), random) {
+        let place = |error| format!("within {}: {error}", within.name);
+        check_gather(chunk, case, &within, &mut work).map_err(place)?;
+        check_folds(chunk, case, &within, &mut work).map_err(place)?;
+        let mut found = Selection::default();
+        for question in &questions {
+            chunk.compare(
+                &question.predicate,
+                &within.selection,
+                &mut found,
+                &mut work,
+            );
+            let expected: Vec<usize> = within
+                .rows
+                .iter()
+                .copied()
+                .filter(|row| question.passing[*row])
+                .collect();
+            let mut got = Vec::new();
+            found.for_each(|row| got.push(row));
+            if got != expected || found.count() != expected.len() || found.rows() != chunk.rows() {
+                let first = got.iter().zip(&expected).position(|(a, b)| a != b);
+                let first = first.unwrap_or(got.len().min(expected.len()));
+                let row = got.get(first).min(expected.get(first));
+                return Err(format!(
+                    "within {}: {} gives {} rows instead of {}, first difference at {row:?} {:?}",
+                    within.name,
+                    question.name,
+                    got.len(),
+                    expected.len(),
+                    row.or(expected.get(first)).map(|row| &case.values[*row]),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Values and arrays of the selected rows, bit for bit.
+fn check_gather(chunk: &Chunk, case: &Case, within: &Within, work: &mut Work) -> Check {
+    let mut values = Values::default();
+    chunk.gather(&within.selection, &mut values, work);
+    if values.len() != within.rows.len() {
+        return Err(format!(
+            "gathers {} rows instead of {}",
+            values.len(),
+            within.rows.len()
+        ));
+    }
+    for (index, row) in within.rows.iter().enumerate() {
+        let (expected, got) = (&case.values[*row], values.value(index));
+        if !is_identical(expected, &got) {
+            return Err(format!(
+                "gathers {got:?} at row {row} instead of {expected:?}"
+            ));
+        }
+    }
+    let array = chunk
+        .to_arrow(&within.selection, work)
+        .map_err(|error| error.to_string())?;
+    same_array(&array, &case.array_of(&within.rows))
+}
+
+/// Equal to the bit; gathered decimals do not know their scale.
+fn is_identical(expected: &Value, got: &Value) -> bool {
+    match (expected, got) {
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Decimal(a, _), Value::Decimal(b, _)) => a == b,
+        (Value::Binary(a), Value::Text(b)) => a.as_slice() == b.as_bytes(),
+        _ => expected == got,
+    }
+}
+
+fn same_array(got: &ArrayRef, expected: &ArrayRef) -> Check {
+    let logical = logical_type(got.data_type());
+    let flat = arrow_cast::cast(got, &logical).map_err(|error| error.to_string())?;
+    match flat.to_data() == expected.to_data() {
+        true => Ok(()),
+        false => Err(format!("array {flat:?} instead of {expected:?}")),
+    }
+}
+
+fn check_folds(chunk: &Chunk, case: &Case, within: &Within, work: &mut Work) -> Check {
+    let values: Vec<&Value> = within.rows.iter().map(|row| &case.values[*row]).collect();
+    let expected = Expected::of(&case.data_type, &values);
+    for parts in 0..8u8 {
+        let asked = Asked {
+            sum: parts & 1 > 0,
+            squares: parts & 2 > 0,
+            ends: parts & 4 > 0,
+        };
+        let mut fold = Fold::default();
+        chunk.fold(asked, &within.selection, &mut fold, work);
+        if let Some(difference) = expected.difference(asked, &fold) {
+            return Err(format!("fold {asked:?}: {difference}"));
+        }
+    }
+    Ok(())
+}
+
+/// Arrays that are slices of others and dictionaries come back too, whichever codec is chosen.
+fn check_slice(encoder: &mut ColumnEncoder, case: &Case) -> Check {
+    let Some(rows) = case.values.len().checked_sub(4) else {
+        return Ok(());
+    };
+    let slice = case.array.slice(3, rows);
+    let mut sources = vec![Arc::clone(&slice)];
+    if let DataType::Utf8 | DataType::Binary = case.data_type {
+        sources.push(as_dictionary(&slice)?);
+    }
+    let mut work = Work::default();
+    let mut free = ColumnEncoder::new(&case.data_type).map_err(|error| error.to_string())?;
+    for encoder in [encoder, &mut free] {
+        for source in &sources {
+            let chunk = encoder
+                .encode_new(source)
+                .map_err(|error| error.to_string())?;
+            let back = chunk.to_arrow(&Selection::all(rows), &mut work);
+            let back = back.map_err(|error| error.to_string())?;
+            same_array(&back, &slice).map_err(|error| format!("slice as {chunk:?}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn as_dictionary(array: &ArrayRef) -> Result<ArrayRef, String> {
+    let values = Box::new(array.data_type().clone());
+    let data_type = DataType::Dictionary(Box::new(DataType::Int16), values);
+    arrow_cast::cast(array, &data_type).map_err(|error| error.to_string())
+}
