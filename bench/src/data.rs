@@ -54,7 +54,9 @@ pub(crate) fn slices(values: Vec<i64>, rows: usize) -> Vec<ArrayRef> {
     let whole = Int64Array::from(values);
     let starts = (0..whole.len()).step_by(rows.max(1));
     let slice = |start: usize| whole.slice(start, rows.min(whole.len() - start));
-    starts.map(|start| Arc::new(slice(start)) as ArrayRef).collect()
+    starts
+        .map(|start| Arc::new(slice(start)) as ArrayRef)
+        .collect()
 }
 
 /// The codec called `name`, or the first of the list.

@@ -35,15 +35,17 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
 
 /// Reads the values that are to be encoded.
 fn read_array(array: &ArrayRef) {
-    read(array.as_primitive::<Int64Type>().values().inner().typed_data(), 1);
+    read(
+        array
+            .as_primitive::<Int64Type>()
+            .values()
+            .inner()
+            .typed_data(),
+        1,
+    );
 }
 
-fn measure(
-    options: &Options,
-    report: &mut Report,
-    arrays: &[ArrayRef],
-    label: &str,
-) -> Result<()> {
+fn measure(options: &Options, report: &mut Report, arrays: &[ArrayRef], label: &str) -> Result<()> {
     let rows: usize = arrays.iter().map(|array| array.len()).sum();
     let mut encoder = ColumnEncoder::new(&DataType::Int64)?;
     encoder.pin(codec("base_delta"));
@@ -84,7 +86,11 @@ fn measure(
     report.add("read bandwidth", bandwidth / 1e9, "GB/s");
     for (target, timing) in [("one chunk reused", reused), ("chunks kept", retained)] {
         let rate = timing.rate(bytes);
-        report.add(format!("{label}, {target}: read + written"), rate / 1e9, "GB/s");
+        report.add(
+            format!("{label}, {target}: read + written"),
+            rate / 1e9,
+            "GB/s",
+        );
         let ns = timing.ns_each(rows as f64);
         report.add(format!("{label}, {target}: per row"), ns, "ns");
         let name = format!("{label}, {target}: share of read bandwidth");

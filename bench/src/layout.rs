@@ -75,9 +75,8 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
 
 /// Batches of the engine's default size.
 fn load(path: &Path, rows: Option<usize>) -> Result<Vec<RecordBatch>> {
-    let file = File::open(path).map_err(|error| {
-        Error::new(tersecades_columnar::ErrorKind::Io, error.to_string())
-    })?;
+    let file = File::open(path)
+        .map_err(|error| Error::new(tersecades_columnar::ErrorKind::Io, error.to_string()))?;
     let mut batches = Vec::new();
     let mut left = rows.unwrap_or(usize::MAX);
     for batch in FileReader::try_new(BufReader::new(file), None)? {
@@ -132,17 +131,30 @@ impl Column {
 fn print(report: &mut Report, columns: &[Column], rows: usize, last: &Batch) {
     let mut encode_ns = 0.0;
     for column in columns {
-        let chosen: Vec<String> = column.codecs.iter().map(|(n, c)| format!("{n} x{c}")).collect();
+        let chosen: Vec<String> = column
+            .codecs
+            .iter()
+            .map(|(n, c)| format!("{n} x{c}"))
+            .collect();
         let size = column.bytes_per_row(rows);
-        report.add(format!("{}: {}", column.name, chosen.join(", ")), size, "B/row");
+        report.add(
+            format!("{}: {}", column.name, chosen.join(", ")),
+            size,
+            "B/row",
+        );
         let ns = column.seconds * 1e9 / rows as f64;
         report.add(format!("{}: encode", column.name), ns, "ns/row");
         report.note(&format!("    passed over: {}", column.losers));
         encode_ns += ns;
     }
     let dictionaries: usize = last.columns().iter().filter_map(Chunk::dictionary).count();
-    report.note(&format!("{rows} rows, {dictionaries} dictionaries not counted"));
-    let all: f64 = columns.iter().map(|column| column.bytes_per_row(rows)).sum();
+    report.note(&format!(
+        "{rows} rows, {dictionaries} dictionaries not counted"
+    ));
+    let all: f64 = columns
+        .iter()
+        .map(|column| column.bytes_per_row(rows))
+        .sum();
     let of_paper = columns
         .iter()
         .filter(|column| PAPER_COLUMNS.contains(&column.name.as_str()));
@@ -151,5 +163,10 @@ fn print(report: &mut Report, columns: &[Column], rows: usize, last: &Batch) {
     report.judge("all columns", all, "B/row", Bar::AtMost(15.0));
     report.add("the paper's five columns", paper, "B/row");
     let ratio = PAPER_RAW_BYTES / paper;
-    report.judge("24 B / the paper's five columns", ratio, "x", Bar::AtLeast(3.0));
+    report.judge(
+        "24 B / the paper's five columns",
+        ratio,
+        "x",
+        Bar::AtLeast(3.0),
+    );
 }

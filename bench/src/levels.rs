@@ -42,28 +42,44 @@ fn time(report: &mut Report, level: &Kernels, name: &str, values: usize, mut cal
 
 fn lanes<W: Lane>(level: &Kernels, report: &mut Report, lane: &str) {
     let kernels = W::of(level);
-    let values: Vec<W> = (0..BLOCK_LANES).map(|row| W::from((row % 251) as u8)).collect();
+    let values: Vec<W> = (0..BLOCK_LANES)
+        .map(|row| W::from((row % 251) as u8))
+        .collect();
     let values = black_box(values);
     let (low, span) = ([W::from(7); GROUPS], [W::from(90); GROUPS]);
     let mut words = [0u64; BLOCK_LANES / 64];
-    time(report, level, &format!("{lane} range_mask"), BLOCK_LANES, || {
-        (kernels.range_mask)(black_box(&values), &low, &span, &mut words);
-        black_box(&words);
-    });
+    time(
+        report,
+        level,
+        &format!("{lane} range_mask"),
+        BLOCK_LANES,
+        || {
+            (kernels.range_mask)(black_box(&values), &low, &span, &mut words);
+            black_box(&words);
+        },
+    );
     let mut sums = [0u128; GROUPS];
     time(report, level, &format!("{lane} sum"), BLOCK_LANES, || {
         (kernels.sum)(black_box(&values), None, &mut sums);
         black_box(&sums);
     });
     let (mut min, mut max) = ([W::default(); GROUPS], [W::default(); GROUPS]);
-    time(report, level, &format!("{lane} min_max"), BLOCK_LANES, || {
-        (kernels.min_max)(black_box(&values), W::default(), None, &mut min, &mut max);
-        black_box((&min, &max));
-    });
+    time(
+        report,
+        level,
+        &format!("{lane} min_max"),
+        BLOCK_LANES,
+        || {
+            (kernels.min_max)(black_box(&values), W::default(), None, &mut min, &mut max);
+            black_box((&min, &max));
+        },
+    );
 }
 
 fn pairs(level: &Kernels, report: &mut Report) {
-    let wide: Vec<u64> = (0..BLOCK_LANES as u64).map(|row| 1_000 + row % 251).collect();
+    let wide: Vec<u64> = (0..BLOCK_LANES as u64)
+        .map(|row| 1_000 + row % 251)
+        .collect();
     let bases = [1_000u64; GROUPS];
     let mut bytes = [0u8; BLOCK_LANES];
     time(report, level, "u64 -> u8 narrow", BLOCK_LANES, || {
@@ -85,13 +101,25 @@ fn pairs(level: &Kernels, report: &mut Report) {
 
 fn bitmaps(level: &Kernels, report: &mut Report) {
     let words: Vec<u64> = (0..1024u64).map(|word| 1 << (word % 64)).collect();
-    time(report, level, "bitmap count (rows)", words.len() * 64, || {
-        black_box((level.bitmap.count)(black_box(&words)));
-    });
+    time(
+        report,
+        level,
+        "bitmap count (rows)",
+        words.len() * 64,
+        || {
+            black_box((level.bitmap.count)(black_box(&words)));
+        },
+    );
     let mut rows = Vec::with_capacity(words.len() * 64);
-    time(report, level, "bitmap to_rows, 1 in 64 (rows)", words.len() * 64, || {
-        rows.clear();
-        (level.bitmap.to_rows)(black_box(&words), 0, &mut rows);
-        black_box(&rows);
-    });
+    time(
+        report,
+        level,
+        "bitmap to_rows, 1 in 64 (rows)",
+        words.len() * 64,
+        || {
+            rows.clear();
+            (level.bitmap.to_rows)(black_box(&words), 0, &mut rows);
+            black_box(&rows);
+        },
+    );
 }

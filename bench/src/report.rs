@@ -50,7 +50,13 @@ impl Report {
     }
 
     /// A measured number with a bar.
-    pub(crate) fn judge(&mut self, name: impl Into<String>, value: f64, unit: &'static str, bar: Bar) {
+    pub(crate) fn judge(
+        &mut self,
+        name: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        bar: Bar,
+    ) {
         self.push(name.into(), value, unit, Some(bar));
     }
 
@@ -65,7 +71,11 @@ impl Report {
                 Bar::AtLeast(limit) => (">=", limit),
                 Bar::AtMost(limit) => ("<=", limit),
             };
-            let word = if bar.holds(value) { "reached" } else { "MISSED" };
+            let word = if bar.holds(value) {
+                "reached"
+            } else {
+                "MISSED"
+            };
             format!("   bar {sign} {limit}: {word}")
         });
         println!("  {name:<58} {value:>11.3} {unit:<10}{verdict}");
@@ -96,7 +106,11 @@ impl Report {
                     Bar::AtLeast(limit) => ("at_least", limit),
                     Bar::AtMost(limit) => ("at_most", limit),
                 };
-                write!(out, r#","{key}":{limit},"reached":{}"#, bar.holds(line.value))?;
+                write!(
+                    out,
+                    r#","{key}":{limit},"reached":{}"#,
+                    bar.holds(line.value)
+                )?;
             }
             writeln!(out, "}}")?;
         }

@@ -59,11 +59,29 @@ fn from_memory(options: &Options, report: &mut Report) -> Result<()> {
     report.add("read bandwidth", billions(&limit), "GB/s");
     report.add("byte loop", billions(&plain), "G rows/s");
     report.add("direct, nothing skippable", billions(&full), "G rows/s");
-    report.add("direct, value absent from blocks", billions(&skipping), "G rows/s");
-    report.add("direct, sorted, value in one chunk", billions(&known), "G rows/s");
+    report.add(
+        "direct, value absent from blocks",
+        billions(&skipping),
+        "G rows/s",
+    );
+    report.add(
+        "direct, sorted, value in one chunk",
+        billions(&known),
+        "G rows/s",
+    );
     let ratio = |ours: &crate::measure::Timing| plain.median_s / ours.median_s;
-    report.judge("nothing skippable / byte loop", ratio(&full), "x", Bar::AtLeast(0.8));
-    report.judge("blocks skippable / byte loop", ratio(&skipping), "x", Bar::AtLeast(13.0));
+    report.judge(
+        "nothing skippable / byte loop",
+        ratio(&full),
+        "x",
+        Bar::AtLeast(0.8),
+    );
+    report.judge(
+        "blocks skippable / byte loop",
+        ratio(&skipping),
+        "x",
+        Bar::AtLeast(13.0),
+    );
     report.judge("sorted / byte loop", ratio(&known), "x", Bar::AtLeast(13.0));
     Ok(())
 }
@@ -112,7 +130,9 @@ fn decode_and_scan(chunk: &Chunk, values: &mut Values, value: i64) {
     let mut words = [0u64; BLOCK_ROWS / 64];
     for block in 0..block_count(chunk.rows()) {
         values.reset(chunk.physical());
-        chunk.codec().decode(chunk, block_rows(block, chunk.rows()), values);
+        chunk
+            .codec()
+            .decode(chunk, block_rows(block, chunk.rows()), values);
         (kernels().u64.range_mask_flat)(&values.keys, key, 0, &mut words);
         black_box(&words);
     }
@@ -127,7 +147,10 @@ fn from_cache(report: &mut Report) -> Result<()> {
     let chunk = encode(array, "base_delta")?;
     let predicate = equal(100)?;
     let all = Selection::all(chunk.rows());
-    let plain: Vec<u64> = dense_values()[..BATCH_ROWS].iter().map(|v| v.cast_unsigned()).collect();
+    let plain: Vec<u64> = dense_values()[..BATCH_ROWS]
+        .iter()
+        .map(|v| v.cast_unsigned())
+        .collect();
     let (mut out, mut work) = (Selection::default(), Work::default());
     let (mut default_out, mut default_work) = (Selection::default(), Work::default());
     let mut values = Values::default();
@@ -167,7 +190,12 @@ fn from_cache(report: &mut Report) -> Result<()> {
     report.add("in cache: the waist's default", default_rate, "G rows/s");
     report.add("in cache: compare plain i64", plain_rate, "G rows/s");
     let ratio = direct_rate / decoded_rate;
-    report.judge("direct / decode-then-compare", ratio, "x", Bar::AtLeast(8.0));
+    report.judge(
+        "direct / decode-then-compare",
+        ratio,
+        "x",
+        Bar::AtLeast(8.0),
+    );
     report.add("direct / plain i64", direct_rate / plain_rate, "x");
     Ok(())
 }

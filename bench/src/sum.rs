@@ -53,6 +53,10 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.add("direct, 0.5 % late rows", late_rate, "G rows/s");
     let ratio = direct_rate / plain_rate;
     report.judge("direct / plain u64", ratio, "x", Bar::AtLeast(5.5));
-    report.add("direct with late rows / plain u64", late_rate / plain_rate, "x");
+    report.add(
+        "direct with late rows / plain u64",
+        late_rate / plain_rate,
+        "x",
+    );
     Ok(())
 }

@@ -1,8 +1,11 @@
-//! A fuzzer in 100 lines: seeded, so that a failure is found again, and blind to coverage.
+//! A small fuzzer: seeded, so that a failure is found again, and blind to coverage.
+//!
+//! Every round takes a valid input and makes one to four changes: cut, flip a bit, put in a number
+//! at the edge of a width, overwrite, insert, remove, splice with another input.
 
 use std::time::{Duration, Instant};
 
-use crate::targets::Target;
+use crate::target::Target;
 
 /// Longest input that is made from a seed, in multiples of the seed.
 const GROWTH_LIMIT: usize = 4;

@@ -2,8 +2,10 @@
 //!
 //! `TERSECADES_FUZZ_RUNS` and `TERSECADES_FUZZ_SECONDS` make it longer.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use tersecades_fuzz::mutate::{Limits, Random, mutate, run};
-use tersecades_fuzz::targets::TARGETS;
+use tersecades_fuzz::target::TARGETS;
 
 fn fuzz(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();

@@ -1,6 +1,10 @@
 //! The oracle against answers worked out by hand, and against the queries made for it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may stop at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may stop at the first surprise"
+)]
 
 use std::time::Duration;
 

@@ -1,5 +1,8 @@
-//! `decode_chunk` of `tersecades_fuzz::targets` under libFuzzer.
+//! `decode_chunk` of `tersecades_fuzz::target` under libFuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| tersecades_fuzz::targets::decode_chunk(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    tersecades_fuzz::let_sources_catch();
+    tersecades_fuzz::target::decode_chunk(input);
+});

@@ -1,5 +1,8 @@
-//! `read_csv` of `tersecades_fuzz::targets` under libFuzzer.
+//! `read_csv` of `tersecades_fuzz::target` under libFuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| tersecades_fuzz::targets::read_csv(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    tersecades_fuzz::let_sources_catch();
+    tersecades_fuzz::target::read_csv(input);
+});

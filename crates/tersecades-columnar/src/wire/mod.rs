@@ -6,8 +6,8 @@
 //! batch unit:  header 64 B │ directory │ names │ checksums │ chunk units, each 64-aligned
 //! ```
 //! Everything is little-endian; positions are counted from the start of the unit. The bytes of a
-//! section are the bytes of memory, so writing and reading copy and never re-encode. `docs/format.md`
-//! has every field.
+//! section are the bytes of memory, so writing and reading copy and never re-encode. Every field is
+//! in `docs/format.md`.
 //!
 //! Bytes from outside are trusted in three steps: checksums (damage), structure (lengths, counts
 //! and types, with nothing allocated that the bytes do not back), and [`Codec::validate`]
@@ -70,7 +70,8 @@ pub fn write_chunk(chunk: &Chunk, out: &mut Vec<u8>) -> Result<()> {
 /// chunks of one column need one table.
 ///
 /// # Errors
-/// `Corrupt` for anything [`write_chunk`] could not have written, `Unsupported` for a newer version.
+/// `Corrupt` for anything [`write_chunk`] could not have written, `Unsupported` for another
+/// version.
 ///
 /// # Cost
 /// One checksum pass, one copy, one validation; memory in proportion to `bytes`.

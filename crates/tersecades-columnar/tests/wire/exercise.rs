@@ -43,7 +43,11 @@ pub(crate) fn exercise(chunk: &Chunk) {
     chunk.gather(&Selection::all(chunk.rows()), &mut values, &mut work);
     assert_eq!(values.len(), chunk.rows());
     for (index, row) in sparse.list().iter().enumerate() {
-        assert!(same(&few.value(index), &values.value(*row as usize)));
+        let (alone, among) = (few.value(index), values.value(*row as usize));
+        assert!(
+            same(&alone, &among),
+            "{chunk:?} row {row}: {alone:?}, {among:?}"
+        );
     }
     let mut dense = sparse.clone();
     dense.to_bits();

@@ -106,7 +106,10 @@ fn forged_batches_are_refused_or_safe() {
         }
     }
     // Nullable or not, and how names are cut, cannot be checked against anything.
-    assert!(accepted < 6 * batch.columns().len(), "{accepted} forgeries accepted");
+    assert!(
+        accepted < 6 * batch.columns().len(),
+        "{accepted} forgeries accepted"
+    );
 }
 
 #[test]

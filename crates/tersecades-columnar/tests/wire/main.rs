@@ -1,5 +1,12 @@
 //! The byte format: round trips, golden bytes, and bytes that lie.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
+
 mod exercise;
 mod golden;
 mod hostile;

@@ -53,7 +53,7 @@ pub(crate) fn noise(index: usize) -> u64 {
 }
 
 fn hole(index: usize) -> bool {
-    noise(index) % 9 == 0
+    noise(index).is_multiple_of(9)
 }
 
 /// Near values with outliers at both ends, and holes.

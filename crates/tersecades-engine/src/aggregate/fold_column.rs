@@ -7,6 +7,8 @@ use tersecades_columnar::fold::{Asked, Fold, FloatSum, Spread, SquareSum};
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
+use crate::operator::window_aggregate::keys::SharedDictionary;
+use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// Folds of one argument, by group id.
@@ -14,6 +16,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 pub struct FoldColumn {
     asked: Asked,
     physical: Physical,
+    dictionary: SharedDictionary,
     counts: Vec<u64>,
     sums: Vec<(i128, bool)>,
     squares: Vec<SquareSum>,
@@ -23,11 +26,12 @@ pub struct FoldColumn {
 }
 
 impl FoldColumn {
-    /// No group, for arguments of shape `physical`.
-    pub fn new(asked: Asked, physical: Physical) -> Self {
+    /// No group, for values of `argument`.
+    pub fn new(argument: &Argument) -> Self {
         FoldColumn {
-            asked,
-            physical,
+            asked: argument.asked,
+            physical: argument.physical,
+            dictionary: argument.dictionary.clone(),
             counts: Vec::new(),
             sums: Vec::new(),
             squares: Vec::new(),
@@ -87,11 +91,28 @@ impl FoldColumn {
         } else if asked.squares {
             self.for_valid(ids, values, |to, id, i| to.squares[id].add_square(values.integer(i)));
         }
-        if asked.ends {
+        if asked.ends && self.physical == Physical::Text {
+            self.for_valid(ids, values, |to, id, i| to.add_text_end(id, values.ordered(i)));
+        } else if asked.ends {
             self.for_valid(ids, values, |to, id, i| {
                 let key = values.ordered(i);
                 to.ends[id] = (to.ends[id].0.min(key), to.ends[id].1.max(key));
             });
+        }
+    }
+
+    /// Widens the ends of a group by the text of `code`; ends of texts are codes too.
+    fn add_text_end(&mut self, id: usize, code: i128) {
+        let (Some(ends), Some(dictionary)) = (self.ends.get_mut(id), self.dictionary.get()) else {
+            return;
+        };
+        let reader = dictionary.read();
+        let text = |code: i128| u32::try_from(code).ok().map(|code| reader.get(code));
+        if ends.0 == i128::MAX || text(code) < text(ends.0) {
+            ends.0 = code;
+        }
+        if ends.1 == i128::MIN || text(code) > text(ends.1) {
+            ends.1 = code;
         }
     }
 
@@ -125,7 +146,12 @@ impl FoldColumn {
         if let Some(spread) = self.spreads.get_mut(id) {
             spread.merge(fold.spread);
         }
-        if let Some(ends) = self.ends.get_mut(id) {
+        if self.physical == Physical::Text {
+            if fold.min != i128::MAX {
+                self.add_text_end(id, fold.min);
+                self.add_text_end(id, fold.max);
+            }
+        } else if let Some(ends) = self.ends.get_mut(id) {
             *ends = (ends.0.min(fold.min), ends.1.max(fold.max));
         }
     }

@@ -5,7 +5,7 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::types::Value;
 
-use super::{Aggregate, require_ordered, value_of_ordered};
+use super::{Aggregate, value_of_ordered};
 
 /// The smallest value that is not null; NaN sorts above all numbers.
 #[derive(Debug)]
@@ -25,7 +25,6 @@ impl Aggregate for Min {
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
-        require_ordered(self.name(), argument)?;
         Ok(argument.clone())
     }
 

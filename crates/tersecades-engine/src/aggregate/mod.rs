@@ -124,14 +124,7 @@ fn value_of_ordered(key: i128, data_type: &DataType) -> Result<Value> {
         (Physical::Float { .. }, _) => {
             Value::Float(tersecades_columnar::types::float_of(key as u64))
         }
+        // Text ends are codes of the argument's dictionary.
         (physical, _) => Value::Integer(physical.value_of(key as u64)),
     })
-}
-
-fn require_ordered(name: &str, argument: &DataType) -> Result<()> {
-    match Physical::of(argument)? {
-        Physical::Text => Err(Error::unsupported(format!("{name} of text is not supported"))
-            .hint("group by the column and sort the result")),
-        _ => Ok(()),
-    }
 }

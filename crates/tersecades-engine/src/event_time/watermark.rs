@@ -96,8 +96,10 @@ impl Watermark {
             let at = times.integer(row) as i64;
             let watermark = newest.map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness));
             if watermark > judged_by {
-                let end = i128::from(window.first_start(at)) + i128::from(window.size);
-                if end <= i128::from(watermark) && end > i128::from(judged_by) {
+                // The first window that holds the row and had not closed when last judged.
+                let start = window.first_start(at.max(judged_by));
+                let end = i128::from(start) + i128::from(window.size);
+                if start <= at && end <= i128::from(watermark) {
                     cuts.push(Cut { first_row: row, watermark });
                     judged_by = watermark;
                 }

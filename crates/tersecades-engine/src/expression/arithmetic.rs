@@ -51,7 +51,10 @@ pub(super) fn decimal_type(how: Arithmetic, a: &DataType, b: &DataType) -> Arrow
         scalar: false,
     };
     let number = DataType::Decimal128(38, 0);
-    Ok(compute(how, &empty(a), &empty(b), &number)?.array.data_type().clone())
+    Ok(compute(how, &empty(a), &empty(b), &number)?
+        .array
+        .data_type()
+        .clone())
 }
 
 /// The operand in the domain of `number`; decimals keep their own scales.
@@ -69,7 +72,10 @@ pub(super) fn cast_exactly(array: &ArrayRef, target: &DataType) -> ArrowResult<A
     if array.data_type() == target {
         return Ok(Arc::clone(array));
     }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
     cast_with_options(array.as_ref(), target, &options)
 }
 

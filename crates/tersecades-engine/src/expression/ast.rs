@@ -137,7 +137,10 @@ impl Expression {
 
     /// `self IN (constants)`
     pub fn one_of<T: Into<Value>>(self, constants: impl IntoIterator<Item = T>) -> Expression {
-        Expression::OneOf(Box::new(self), constants.into_iter().map(Into::into).collect())
+        Expression::OneOf(
+            Box::new(self),
+            constants.into_iter().map(Into::into).collect(),
+        )
     }
 
     /// `CAST(self AS data_type)`

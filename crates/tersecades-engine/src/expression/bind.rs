@@ -24,7 +24,10 @@ pub(super) fn bind(expression: &Expression, scope: &Scope) -> Result<Bound> {
     let (node, data_type) = match expression {
         Expression::Column(name) => {
             let (data_type, slot) = scope.find(name)?;
-            return Ok(Bound { node: Node::Column(slot), data_type: logical_type(data_type) });
+            return Ok(Bound {
+                node: Node::Column(slot),
+                data_type: logical_type(data_type),
+            });
         }
         Expression::Literal(value) => return bind_literal(value),
         Expression::Compare(how, a, b) => (bind_compare(*how, a, b, scope)?, DataType::Boolean),
@@ -105,7 +108,10 @@ pub(super) fn operands(expression: &Expression) -> Vec<&Expression> {
 fn bind_literal(value: &Value) -> Result<Bound> {
     let array = literal_array(value)?;
     let data_type = array.data_type().clone();
-    Ok(Bound { node: Node::Constant(array), data_type })
+    Ok(Bound {
+        node: Node::Constant(array),
+        data_type,
+    })
 }
 
 /// Computes an expression without columns; its errors appear here and not at the first row.
@@ -116,7 +122,10 @@ fn fold(bound: Bound) -> Result<Bound> {
         return Ok(bound);
     }
     let array = evaluate(&bound.node, &Inputs::of_constants())?.array;
-    Ok(Bound { node: Node::Constant(array), data_type: bound.data_type })
+    Ok(Bound {
+        node: Node::Constant(array),
+        data_type: bound.data_type,
+    })
 }
 
 /// A side of a comparison: the same for all rows, or not.
@@ -127,7 +136,10 @@ enum Side {
 
 fn bind_side(expression: &Expression, scope: &Scope) -> Result<Side> {
     if let Expression::Literal(value) = expression {
-        return Ok(Side::Constant(Constant { value: value.clone(), data_type: None }));
+        return Ok(Side::Constant(Constant {
+            value: value.clone(),
+            data_type: None,
+        }));
     }
     let bound = bind(expression, scope)?;
     let constant = match &bound.node {
@@ -137,13 +149,13 @@ fn bind_side(expression: &Expression, scope: &Scope) -> Result<Side> {
     Ok(constant.map_or(Side::Computed(bound), Side::Constant))
 }
 
-fn bind_compare(
-    how: Comparison,
-    a: &Expression,
-    b: &Expression,
-    scope: &Scope,
-) -> Result<Node> {
-    let text = || format!("{}", Expression::Compare(how, Box::new(a.clone()), Box::new(b.clone())));
+fn bind_compare(how: Comparison, a: &Expression, b: &Expression, scope: &Scope) -> Result<Node> {
+    let text = || {
+        format!(
+            "{}",
+            Expression::Compare(how, Box::new(a.clone()), Box::new(b.clone()))
+        )
+    };
     match (bind_side(a, scope)?, bind_side(b, scope)?) {
         (Side::Computed(bound), Side::Constant(constant)) => {
             test(how, bound, &constant, (a, b)).map_err(|error| within(error, &text()))
@@ -151,10 +163,18 @@ fn bind_compare(
         (Side::Constant(constant), Side::Computed(bound)) => {
             test(how.mirrored(), bound, &constant, (b, a)).map_err(|error| within(error, &text()))
         }
-        (Side::Constant(Constant { value: Value::Null, .. }), Side::Constant(_))
-        | (Side::Constant(_), Side::Constant(Constant { value: Value::Null, .. })) => {
-            Ok(Node::Truth(None))
-        }
+        (
+            Side::Constant(Constant {
+                value: Value::Null, ..
+            }),
+            Side::Constant(_),
+        )
+        | (
+            Side::Constant(_),
+            Side::Constant(Constant {
+                value: Value::Null, ..
+            }),
+        ) => Ok(Node::Truth(None)),
         (Side::Constant(_), Side::Constant(constant)) => {
             let bound = bind(a, scope)?;
             test(how, bound, &constant, (a, b)).map_err(|error| within(error, &text()))
@@ -165,7 +185,11 @@ fn bind_compare(
                 let error = mismatch((a, &left.data_type), (b, &right.data_type));
                 return Err(within(error, &text()));
             }
-            Ok(Node::Compare(how, Box::new(left.node), Box::new(right.node)))
+            Ok(Node::Compare(
+                how,
+                Box::new(left.node),
+                Box::new(right.node),
+            ))
         }
     }
 }
@@ -183,14 +207,21 @@ fn test(
         return Ok(Node::Truth(None));
     }
     let predicate = Predicate::compare(&bound.data_type, how, &value)?;
-    Ok(Node::Test { input: Box::new(bound.node), data_type: bound.data_type, predicate })
+    Ok(Node::Test {
+        input: Box::new(bound.node),
+        data_type: bound.data_type,
+        predicate,
+    })
 }
 
 fn bind_list(input: &Expression, list: &[Value], scope: &Scope) -> Result<Node> {
     let bound = bind(input, scope)?;
     let mut placed = Vec::with_capacity(list.len());
     for value in list {
-        let constant = Constant { value: value.clone(), data_type: None };
+        let constant = Constant {
+            value: value.clone(),
+            data_type: None,
+        };
         placed.push(constant.place(&bound.data_type).ok_or_else(|| {
             let literal = Expression::Literal(value.clone());
             let error = misplaced(input, &bound.data_type, &literal, value);
@@ -198,8 +229,11 @@ fn bind_list(input: &Expression, list: &[Value], scope: &Scope) -> Result<Node> 
         })?);
     }
     let predicate = Predicate::one_of(&bound.data_type, &placed)?;
-    let test =
-        Node::Test { input: Box::new(bound.node), data_type: bound.data_type, predicate };
+    let test = Node::Test {
+        input: Box::new(bound.node),
+        data_type: bound.data_type,
+        predicate,
+    };
     match placed.contains(&Value::Null) {
         // Not being in a list with a null is unknown.
         true => Ok(Node::Any(vec![test, Node::Truth(None)])),
@@ -241,7 +275,15 @@ fn bind_arithmetic(
         (DataType::Int64, DataType::Int64)
     };
     let sides = Box::new((left.node, right.node));
-    Ok((Node::Arithmetic { how, sides, number, text: whole.to_string() }, result))
+    Ok((
+        Node::Arithmetic {
+            how,
+            sides,
+            number,
+            text: whole.to_string(),
+        },
+        result,
+    ))
 }
 
 fn bind_cast(
@@ -261,10 +303,15 @@ fn bind_cast(
     }
     if !can_cast_types(&bound.data_type, &to) {
         let (from, to) = (type_name(&bound.data_type), type_name(&to));
-        return Err(Error::unsupported(format!("cannot cast {from} to {to} in `{whole}`")));
+        return Err(Error::unsupported(format!(
+            "cannot cast {from} to {to} in `{whole}`"
+        )));
     }
-    let node =
-        Node::Cast { input: Box::new(bound.node), to: to.clone(), text: whole.to_string() };
+    let node = Node::Cast {
+        input: Box::new(bound.node),
+        to: to.clone(),
+        text: whole.to_string(),
+    };
     Ok((node, to))
 }
 
@@ -274,8 +321,11 @@ fn bind_timestamp(
     scope: &Scope,
 ) -> Result<(Node, DataType)> {
     if parts.is_empty() || parts.len() > 6 {
-        return Err(Error::invalid(format!("make_timestamp takes 1 to 6 parts, got {}", parts.len()))
-            .hint("year, month, day, hour, minute, second"));
+        return Err(Error::invalid(format!(
+            "make_timestamp takes 1 to 6 parts, got {}",
+            parts.len()
+        ))
+        .hint("year, month, day, hour, minute, second"));
     }
     let mut nodes = Vec::with_capacity(parts.len());
     for part in parts {
@@ -286,7 +336,10 @@ fn bind_timestamp(
         }
         nodes.push(bound.node);
     }
-    Ok((Node::MakeTimestamp(nodes), DataType::Timestamp(TimeUnit::Second, None)))
+    Ok((
+        Node::MakeTimestamp(nodes),
+        DataType::Timestamp(TimeUnit::Second, None),
+    ))
 }
 
 /// The same error, saying which expression it is about.
@@ -300,11 +353,19 @@ fn within(error: Error, text: &str) -> Error {
 }
 
 fn called(expression: &Expression, data_type: &DataType) -> String {
-    format!("{} `{expression}` ({})", Family::of(data_type).noun(), type_name(data_type))
+    format!(
+        "{} `{expression}` ({})",
+        Family::of(data_type).noun(),
+        type_name(data_type)
+    )
 }
 
 fn mismatch((a, x): (&Expression, &DataType), (b, y): (&Expression, &DataType)) -> Error {
-    let error = Error::schema(format!("cannot compare {} with {}", called(a, x), called(b, y)));
+    let error = Error::schema(format!(
+        "cannot compare {} with {}",
+        called(a, x),
+        called(b, y)
+    ));
     match (Family::of(x), Family::of(y)) {
         (Family::Time, Family::Number) => {
             error.hint(format!("make it a time: epoch_s({b}), epoch_ms({b}), ..."))
@@ -343,14 +404,18 @@ fn misplaced(
 
 fn not_a_condition(expression: &Expression, data_type: &DataType) -> Error {
     let (noun, name) = (Family::of(data_type).noun(), type_name(data_type));
-    Error::schema(format!("`{expression}` is a {noun} ({name}), expected a condition"))
-        .hint(format!("compare it with something: {expression} <> ..."))
+    Error::schema(format!(
+        "`{expression}` is a {noun} ({name}), expected a condition"
+    ))
+    .hint(format!("compare it with something: {expression} <> ..."))
 }
 
 fn expected_number(whole: &Expression, part: &Expression, data_type: &DataType) -> Error {
     let (noun, name) = (Family::of(data_type).noun(), type_name(data_type));
-    Error::schema(format!("`{part}` is {noun} ({name}), expected a number in `{whole}`"))
-        .hint(format!("convert it: CAST({part} AS DOUBLE)"))
+    Error::schema(format!(
+        "`{part}` is {noun} ({name}), expected a number in `{whole}`"
+    ))
+    .hint(format!("convert it: CAST({part} AS DOUBLE)"))
 }
 
 fn no_time_arithmetic(whole: &Expression, other: &DataType) -> Error {

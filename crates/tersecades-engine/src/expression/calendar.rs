@@ -26,8 +26,10 @@ pub(super) fn make_timestamp(parts: &[Operand], rows: usize) -> Result<Operand> 
     for part in parts {
         columns.push((cast(part.array.as_ref(), &DataType::Int64)?, part.scalar));
     }
-    let columns: Vec<(&Int64Array, bool)> =
-        columns.iter().map(|(array, scalar)| (array.as_primitive(), *scalar)).collect();
+    let columns: Vec<(&Int64Array, bool)> = columns
+        .iter()
+        .map(|(array, scalar)| (array.as_primitive(), *scalar))
+        .collect();
     let seconds = |row: usize| {
         let mut fields = LEAST;
         for (field, (array, scalar)) in fields.iter_mut().zip(&columns) {
@@ -39,7 +41,10 @@ pub(super) fn make_timestamp(parts: &[Operand], rows: usize) -> Result<Operand> 
     let scalar = columns.iter().all(|(_, scalar)| *scalar);
     let rows = if scalar { 1 } else { rows };
     let array: TimestampSecondArray = (0..rows).map(seconds).collect();
-    Ok(Operand { array: Arc::new(array), scalar })
+    Ok(Operand {
+        array: Arc::new(array),
+        scalar,
+    })
 }
 
 /// Seconds since 1970-01-01 of a date and time of the proleptic Gregorian calendar.
@@ -96,7 +101,10 @@ fn timestamps<T>(ticks: &Int64Array) -> ArrayRef
 where
     T: arrow_array::ArrowPrimitiveType<Native = i64>,
 {
-    Arc::new(PrimitiveArray::<T>::new(ticks.values().clone(), ticks.nulls().cloned()))
+    Arc::new(PrimitiveArray::<T>::new(
+        ticks.values().clone(),
+        ticks.nulls().cloned(),
+    ))
 }
 
 #[cfg(test)]

@@ -32,7 +32,10 @@ pub(super) fn test(
         DataType::Boolean => {
             let values = array.as_boolean().values();
             let (no, yes) = (predicate.matches_key(0), predicate.matches_key(1));
-            values.iter().map(|value| if value { yes } else { no }).collect()
+            values
+                .iter()
+                .map(|value| if value { yes } else { no })
+                .collect()
         }
         DataType::Dictionary(key, _) if **key == DataType::UInt32 && many_repeats(array) => {
             test_dictionary::<UInt32Type>(array, data_type, predicate)?
@@ -89,18 +92,26 @@ fn test_lanes(
 
 fn lanes_of(array: &dyn Array) -> Result<Lanes<'_>> {
     tersecades_columnar::arrow::lanes(array).ok_or_else(|| {
-        Error::unsupported(format!("values of type {} cannot be compared", array.data_type()))
+        Error::unsupported(format!(
+            "values of type {} cannot be compared",
+            array.data_type()
+        ))
     })
 }
 
 /// `a how b`, row by row; unknown where either is null.
 pub(super) fn compare(how: Comparison, a: &Operand, b: &Operand) -> Result<Operand> {
     let scalar = a.scalar && b.scalar;
-    let (left, right) = (logical_type(a.array.data_type()), logical_type(b.array.data_type()));
+    let (left, right) = (
+        logical_type(a.array.data_type()),
+        logical_type(b.array.data_type()),
+    );
     let array = match (&left, &right) {
-        (DataType::Float32 | DataType::Float64, DataType::Float32 | DataType::Float64) => {
-            kernel(how, &a.with(canonical(&a.array)?), &b.with(canonical(&b.array)?))?
-        }
+        (DataType::Float32 | DataType::Float64, DataType::Float32 | DataType::Float64) => kernel(
+            how,
+            &a.with(canonical(&a.array)?),
+            &b.with(canonical(&b.array)?),
+        )?,
         _ if left == right => kernel(how, a, b)?,
         _ if short_integer(&left) && short_integer(&right) => {
             let widen = |side: &Operand| {
@@ -110,7 +121,10 @@ pub(super) fn compare(how: Comparison, a: &Operand, b: &Operand) -> Result<Opera
         }
         _ => by_rows(how, a, b)?,
     };
-    Ok(Operand { array: Arc::new(array), scalar })
+    Ok(Operand {
+        array: Arc::new(array),
+        scalar,
+    })
 }
 
 fn kernel(how: Comparison, a: &Operand, b: &Operand) -> Result<BooleanArray> {
@@ -128,7 +142,13 @@ fn kernel(how: Comparison, a: &Operand, b: &Operand) -> Result<BooleanArray> {
 fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
     let floats = cast(array.as_ref(), &DataType::Float64)?;
     let floats = floats.as_primitive::<Float64Type>();
-    let canonical = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+    let canonical = |value: f64| {
+        if value.is_nan() {
+            f64::NAN
+        } else {
+            value + 0.0
+        }
+    };
     Ok(Arc::new(floats.unary::<_, Float64Type>(canonical)))
 }
 
@@ -146,7 +166,11 @@ enum Number {
 
 fn by_rows(how: Comparison, a: &Operand, b: &Operand) -> Result<BooleanArray> {
     let (left, right) = (Numbers::of(a)?, Numbers::of(b)?);
-    let rows = if a.scalar { b.array.len() } else { a.array.len() };
+    let rows = if a.scalar {
+        b.array.len()
+    } else {
+        a.array.len()
+    };
     let compared = (0..rows).map(|row| {
         let (i, j) = (a.index(row), b.index(row));
         let valid = a.array.is_valid(i) && b.array.is_valid(j);
@@ -172,7 +196,12 @@ impl<'a> Numbers<'a> {
             _ => (0, 1),
         };
         let lanes = lanes_of(operand.array.as_ref())?;
-        Ok(Numbers { lanes, physical: Physical::of(data_type)?, scale, factor })
+        Ok(Numbers {
+            lanes,
+            physical: Physical::of(data_type)?,
+            scale,
+            factor,
+        })
     }
 
     fn get(&self, row: usize) -> Number {
@@ -183,16 +212,28 @@ impl<'a> Numbers<'a> {
             }
             (lanes, physical) => physical.value_of(lanes.bits(row) ^ physical.flip()),
         };
-        Number::Exact { digits: digits * self.factor, scale: self.scale }
+        Number::Exact {
+            digits: digits * self.factor,
+            scale: self.scale,
+        }
     }
 }
 
 fn order(a: Number, b: Number) -> Ordering {
     match (a, b) {
-        (Number::Exact { digits: a, scale: s }, Number::Exact { digits: b, scale: t }) => {
-            order_exact((a, s), (b, t))
+        (
+            Number::Exact {
+                digits: a,
+                scale: s,
+            },
+            Number::Exact {
+                digits: b,
+                scale: t,
+            },
+        ) => order_exact((a, s), (b, t)),
+        (Number::Exact { digits, scale }, Number::Float(float)) => {
+            order_float(digits, scale, float)
         }
-        (Number::Exact { digits, scale }, Number::Float(float)) => order_float(digits, scale, float),
         (Number::Float(float), Number::Exact { digits, scale }) => {
             order_float(digits, scale, float).reverse()
         }
@@ -264,7 +305,10 @@ mod tests {
     fn integers_compare_with_floats_exactly() {
         let wide = (1i128 << 53) + 1;
         assert_eq!(order_float(wide, 0, (1u64 << 53) as f64), Ordering::Greater);
-        assert_eq!(order_float(i128::from(i64::MAX), 0, 2f64.powi(63)), Ordering::Less);
+        assert_eq!(
+            order_float(i128::from(i64::MAX), 0, 2f64.powi(63)),
+            Ordering::Less
+        );
         assert_eq!(order_float(-3, 0, -2.5), Ordering::Less);
         assert_eq!(order_float(-2, 0, -2.5), Ordering::Greater);
         assert_eq!(order_float(5, 0, f64::INFINITY), Ordering::Less);

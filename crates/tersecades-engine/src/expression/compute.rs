@@ -34,7 +34,10 @@ impl Datum for Operand {
 impl Operand {
     /// Another array for the same rows.
     pub(super) fn with(&self, array: ArrayRef) -> Self {
-        Operand { array, scalar: self.scalar }
+        Operand {
+            array,
+            scalar: self.scalar,
+        }
     }
 
     /// Where in the array the value of `row` is.
@@ -47,7 +50,11 @@ impl Operand {
         if !self.scalar {
             return Ok(self.array);
         }
-        Ok(take(self.array.as_ref(), &UInt64Array::from(vec![0; rows]), None)?)
+        Ok(take(
+            self.array.as_ref(),
+            &UInt64Array::from(vec![0; rows]),
+            None,
+        )?)
     }
 }
 
@@ -73,7 +80,10 @@ impl Inputs {
 
     /// No columns and one row: what constants are computed on.
     pub(super) fn of_constants() -> Self {
-        Inputs { rows: 1, ..Inputs::default() }
+        Inputs {
+            rows: 1,
+            ..Inputs::default()
+        }
     }
 
     /// Decodes the rows of `within`.
@@ -112,7 +122,10 @@ pub(super) struct Computation {
 impl Computation {
     /// The computation of `node`.
     pub(super) fn new(node: Node) -> Self {
-        Computation { inputs: Inputs::of(&node), node }
+        Computation {
+            inputs: Inputs::of(&node),
+            node,
+        }
     }
 
     /// What is computed.
@@ -140,12 +153,23 @@ impl Computation {
 /// The values of `node`.
 pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
     match node {
-        Node::Column(slot) => Ok(Operand { array: inputs.column(*slot)?, scalar: false }),
-        Node::Constant(array) => Ok(Operand { array: Arc::clone(array), scalar: true }),
-        Node::Truth(truth) => {
-            Ok(Operand { array: Arc::new(BooleanArray::from(vec![*truth])), scalar: true })
-        }
-        Node::Test { input, data_type, predicate } => {
+        Node::Column(slot) => Ok(Operand {
+            array: inputs.column(*slot)?,
+            scalar: false,
+        }),
+        Node::Constant(array) => Ok(Operand {
+            array: Arc::clone(array),
+            scalar: true,
+        }),
+        Node::Truth(truth) => Ok(Operand {
+            array: Arc::new(BooleanArray::from(vec![*truth])),
+            scalar: true,
+        }),
+        Node::Test {
+            input,
+            data_type,
+            predicate,
+        } => {
             let input = evaluate(input, inputs)?;
             let passed = compare::test(&input.array, data_type, predicate)?;
             Ok(input.with(Arc::new(passed)))
@@ -153,7 +177,12 @@ pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
         Node::Compare(how, a, b) => {
             compare::compare(*how, &evaluate(a, inputs)?, &evaluate(b, inputs)?)
         }
-        Node::Arithmetic { how, sides, number, text } => {
+        Node::Arithmetic {
+            how,
+            sides,
+            number,
+            text,
+        } => {
             let (a, b) = (evaluate(&sides.0, inputs)?, evaluate(&sides.1, inputs)?);
             arithmetic::compute(*how, &a, &b, number).map_err(|error| overflow(error, text))
         }
@@ -188,14 +217,20 @@ fn join(parts: &[Node], inputs: &Inputs, join: Join) -> Result<Operand> {
         });
     }
     let array = joined.ok_or_else(|| Error::internal("a conjunction has parts"))?;
-    Ok(Operand { array, scalar: false })
+    Ok(Operand {
+        array,
+        scalar: false,
+    })
 }
 
 fn cast(input: &Operand, to: &DataType, text: &str) -> Result<Operand> {
     if logical_type(input.array.data_type()) == *to && input.array.data_type() == to {
         return Ok(input.clone());
     }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
     let array = cast_with_options(input.array.as_ref(), to, &options).map_err(|error| {
         Error::invalid(format!("{text}: {error}"))
             .hint("filter out what does not fit, or cast to a wider type")
@@ -209,7 +244,8 @@ fn overflow(error: ArrowError, text: &str) -> Error {
             Error::limit(format!("`{text}` leaves the range of 64-bit integers"))
                 .hint("cast an operand: CAST(x AS DOUBLE)")
         }
-        other => Error::limit(format!("`{text}`: {other}"))
-            .hint("cast an operand: CAST(x AS DOUBLE)"),
+        other => {
+            Error::limit(format!("`{text}`: {other}")).hint("cast an operand: CAST(x AS DOUBLE)")
+        }
     }
 }

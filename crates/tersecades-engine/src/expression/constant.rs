@@ -80,12 +80,13 @@ pub(super) struct Constant {
 impl Constant {
     /// The value in the terms of a column of `column`; `None` when they cannot be compared.
     pub(super) fn place(&self, column: &DataType) -> Option<Value> {
-        let own = self.data_type.as_ref().filter(|own| Family::of(own) == Family::Time);
+        let own = self
+            .data_type
+            .as_ref()
+            .filter(|own| Family::of(own) == Family::Time);
         match (Family::of(column), &self.value) {
             (_, Value::Null) => Some(Value::Null),
-            (Family::Time, Value::Text(text)) => {
-                in_ticks(parse_nanoseconds(text)?, 9, column)
-            }
+            (Family::Time, Value::Text(text)) => in_ticks(parse_nanoseconds(text)?, 9, column),
             (Family::Time, Value::Integer(ticks)) => match own {
                 None => Some(self.value.clone()),
                 Some(DataType::Timestamp(unit, _)) => in_ticks(*ticks, unit_scale(*unit), column),
@@ -152,7 +153,9 @@ pub(super) fn literal_array(value: &Value) -> Result<ArrayRef> {
 fn decimal_array(digits: i128, scale: i8) -> Result<ArrayRef> {
     let array = Decimal128Array::from(vec![digits]);
     let array = array.with_precision_and_scale(38, scale).map_err(|_| {
-        Error::limit(format!("the constant {digits} (scale {scale}) has more than 38 digits"))
+        Error::limit(format!(
+            "the constant {digits} (scale {scale}) has more than 38 digits"
+        ))
     })?;
     array.validate_decimal_precision(38).map_err(|_| {
         Error::limit(format!("the constant {digits} has more than 38 digits"))

@@ -6,6 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 use tersecades_columnar::types::Value;
 
 use super::ast::{Arithmetic, Expression};
+use super::bind::operands;
 
 /// How tightly an expression binds its parts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,13 +53,17 @@ impl Display for Expression {
             Expression::Column(name) => write_name(f, name),
             Expression::Literal(value) => write_value(f, value),
             Expression::Compare(how, a, b) => write_infix(f, (a, how.symbol(), b), Level::Add),
-            Expression::And(a, b) => write_joined(f, (a, " AND ", b), Level::And),
-            Expression::Or(a, b) => write_joined(f, (a, " OR ", b), Level::Or),
+            Expression::And(..) => write_joined(f, self, " AND "),
+            Expression::Or(..) => write_joined(f, self, " OR "),
             Expression::Arithmetic(how, a, b) => {
                 let own = level(self);
                 write_part(f, a, own)?;
                 write!(f, " {} ", how.symbol())?;
-                let above = if own == Level::Add { Level::Multiply } else { Level::Primary };
+                let above = if own == Level::Add {
+                    Level::Multiply
+                } else {
+                    Level::Primary
+                };
                 write_part(f, b, above)
             }
             Expression::Not(inner) => match &**inner {
@@ -96,15 +101,15 @@ fn write_infix(
     write_part(f, b, least)
 }
 
-/// AND and OR are associative, so neither side needs parentheses around the same operator.
-fn write_joined(
-    f: &mut Formatter<'_>,
-    (a, joiner, b): (&Expression, &str, &Expression),
-    least: Level,
-) -> fmt::Result {
-    write_part(f, a, least)?;
-    f.write_str(joiner)?;
-    write_part(f, b, least)
+/// Writes a chain of AND or of OR: both are associative, so no side needs parentheses.
+fn write_joined(f: &mut Formatter<'_>, chain: &Expression, joiner: &str) -> fmt::Result {
+    for (index, part) in operands(chain).into_iter().enumerate() {
+        if index > 0 {
+            f.write_str(joiner)?;
+        }
+        write_part(f, part, level(chain))?;
+    }
+    Ok(())
 }
 
 fn write_suffixed(f: &mut Formatter<'_>, value: &Expression, suffix: &str) -> fmt::Result {
@@ -130,9 +135,9 @@ fn write_list(
 
 /// Words that cannot stand for a column without quotes.
 const RESERVED: &[&str] = &[
-    "and", "as", "between", "by", "case", "cast", "else", "end", "false", "from", "group", "having",
-    "in", "is", "join", "like", "limit", "not", "null", "on", "or", "order", "select", "then",
-    "true", "when", "where",
+    "and", "as", "between", "by", "case", "cast", "else", "end", "false", "from", "group",
+    "having", "in", "is", "join", "like", "limit", "not", "null", "on", "or", "order", "select",
+    "then", "true", "when", "where",
 ];
 
 fn write_name(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
@@ -165,7 +170,11 @@ pub(super) fn write_value(f: &mut impl Write, value: &Value) -> fmt::Result {
 
 fn write_decimal(f: &mut impl Write, digits: i128, scale: i8) -> fmt::Result {
     let Ok(places) = usize::try_from(scale) else {
-        return write!(f, "{digits}{}", "0".repeat(usize::from(scale.unsigned_abs())));
+        return write!(
+            f,
+            "{digits}{}",
+            "0".repeat(usize::from(scale.unsigned_abs()))
+        );
     };
     if places == 0 {
         return write!(f, "{digits}");

@@ -24,7 +24,11 @@ use crate::frame::{Frame, Slot};
 #[derive(Debug)]
 pub(super) enum Encoded {
     /// Rows of a column that pass a predicate.
-    Passes { slot: Slot, physical: Physical, predicate: Predicate },
+    Passes {
+        slot: Slot,
+        physical: Physical,
+        predicate: Predicate,
+    },
     /// Rows of a column that are not null and fail a predicate.
     Fails { slot: Slot, predicate: Predicate },
     /// Rows of a column that are null, or that are not.
@@ -58,18 +62,32 @@ pub(super) fn lower(node: Node, negated: bool) -> Option<Encoded> {
             let wanted = u64::from(!negated);
             Encoded::Passes {
                 slot,
-                physical: Physical::Integer { bytes: 1, signed: false },
+                physical: Physical::Integer {
+                    bytes: 1,
+                    signed: false,
+                },
                 predicate: Predicate::key_range(wanted, wanted),
             }
         }
         Node::Truth(truth) => Encoded::Always(truth == Some(!negated)),
-        Node::Test { input, data_type, predicate } => {
-            let Node::Column(slot) = *input else { return None };
+        Node::Test {
+            input,
+            data_type,
+            predicate,
+        } => {
+            let Node::Column(slot) = *input else {
+                return None;
+            };
             lower_test(slot, Physical::of(&data_type).ok()?, predicate, negated)
         }
         Node::IsNull(input) => {
-            let Node::Column(slot) = *input else { return None };
-            Encoded::Null { slot, wanted: !negated }
+            let Node::Column(slot) = *input else {
+                return None;
+            };
+            Encoded::Null {
+                slot,
+                wanted: !negated,
+            }
         }
         Node::All(parts) => lower_parts(parts, negated, !negated)?,
         Node::Any(parts) => lower_parts(parts, negated, negated)?,
@@ -81,10 +99,18 @@ pub(super) fn lower(node: Node, negated: bool) -> Option<Encoded> {
 
 fn lower_test(slot: Slot, physical: Physical, predicate: Predicate, negated: bool) -> Encoded {
     if !negated {
-        return Encoded::Passes { slot, physical, predicate };
+        return Encoded::Passes {
+            slot,
+            physical,
+            predicate,
+        };
     }
     match ranges::negate(&predicate, physical) {
-        Some(predicate) => Encoded::Passes { slot, physical, predicate },
+        Some(predicate) => Encoded::Passes {
+            slot,
+            physical,
+            predicate,
+        },
         None => Encoded::Fails { slot, predicate },
     }
 }
@@ -94,7 +120,10 @@ fn lower_parts(parts: Vec<Node>, negated: bool, conjoined: bool) -> Option<Encod
     let mut joined: Vec<Encoded> = Vec::with_capacity(parts.len());
     for part in parts {
         let part = lower(part, negated)?;
-        if !joined.iter_mut().any(|known| known.absorb(&part, conjoined)) {
+        if !joined
+            .iter_mut()
+            .any(|known| known.absorb(&part, conjoined))
+        {
             joined.push(part);
         }
     }
@@ -108,8 +137,20 @@ fn lower_parts(parts: Vec<Node>, negated: bool, conjoined: bool) -> Option<Encod
 impl Encoded {
     /// Becomes `self AND other` (or `self OR other`) if both compare one column; whether it did.
     pub(super) fn absorb(&mut self, other: &Encoded, conjoined: bool) -> bool {
-        let Encoded::Passes { slot, physical, predicate } = self else { return false };
-        let Encoded::Passes { slot: their_slot, predicate: theirs, .. } = other else {
+        let Encoded::Passes {
+            slot,
+            physical,
+            predicate,
+        } = self
+        else {
+            return false;
+        };
+        let Encoded::Passes {
+            slot: their_slot,
+            predicate: theirs,
+            ..
+        } = other
+        else {
             return false;
         };
         if slot != their_slot {
@@ -137,7 +178,9 @@ impl Encoded {
         work: &mut Work,
     ) {
         match self {
-            Encoded::Passes { slot, predicate, .. } => {
+            Encoded::Passes {
+                slot, predicate, ..
+            } => {
                 frame.column(*slot).compare(predicate, within, out, work);
             }
             Encoded::Fails { slot, predicate } => {
@@ -196,10 +239,12 @@ impl Encoded {
     /// The share of rows that is likely to pass, before any row is seen.
     pub(super) fn guess(&self) -> f64 {
         match self {
-            Encoded::Passes { predicate: Predicate::Keys(ranges), .. } => {
-                let single = |range: &tersecades_columnar::predicate::KeyRange| {
-                    range.low == range.high
-                };
+            Encoded::Passes {
+                predicate: Predicate::Keys(ranges),
+                ..
+            } => {
+                let single =
+                    |range: &tersecades_columnar::predicate::KeyRange| range.low == range.high;
                 if ranges.iter().all(single) { 0.1 } else { 0.4 }
             }
             Encoded::Always(keep) => f64::from(u8::from(*keep)),

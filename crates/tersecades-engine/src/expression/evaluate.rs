@@ -36,7 +36,10 @@ impl BoundExpression {
         let Bound { node, data_type } = match expression {
             Expression::And(..) | Expression::Or(..) | Expression::Not(_) => {
                 let node = bind_truth(expression, scope)?;
-                Bound { node, data_type: DataType::Boolean }
+                Bound {
+                    node,
+                    data_type: DataType::Boolean,
+                }
             }
             other => bind(other, scope)?,
         };
@@ -80,14 +83,21 @@ impl BoundExpression {
         let values = self.computation.run(frame, &frame.selection, work)?;
         let column = scatter(values, &frame.selection, &self.data_type)?;
         if column.len() != frame.batch.rows() {
-            return Err(Error::internal(format!("`{}` computed a wrong number of rows", self.text)));
+            return Err(Error::internal(format!(
+                "`{}` computed a wrong number of rows",
+                self.text
+            )));
         }
         self.encoder.encode(&column, out)
     }
 
     /// The expression and the way it runs.
     pub fn describe(&self) -> String {
-        let way = if self.column_slot().is_some() { "encoded" } else { "decoded" };
+        let way = if self.column_slot().is_some() {
+            "encoded"
+        } else {
+            "decoded"
+        };
         format!("{} [{way}]", self.text)
     }
 }

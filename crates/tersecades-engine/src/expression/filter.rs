@@ -82,7 +82,10 @@ impl BoundFilter {
             other => other.to_string(),
         };
         if !is_encodable(&node) {
-            self.computed.push(ComputedTerm { text, computation: Computation::new(node) });
+            self.computed.push(ComputedTerm {
+                text,
+                computation: Computation::new(node),
+            });
             return Ok(());
         }
         let condition =
@@ -127,7 +130,12 @@ impl BoundFilter {
                 break;
             }
             let passed = term.computation.run(frame, &frame.selection, work)?;
-            keep(passed.as_boolean(), &frame.selection, &mut self.passed, &mut self.found);
+            keep(
+                passed.as_boolean(),
+                &frame.selection,
+                &mut self.passed,
+                &mut self.found,
+            );
             self.found.settle();
             std::mem::swap(&mut frame.selection, &mut self.found);
         }
@@ -139,8 +147,14 @@ impl BoundFilter {
 
     /// The terms in the order they run next, each with the way it runs.
     pub fn describe(&self) -> String {
-        let encoded = self.encoded.iter().map(|term| format!("{} [encoded]", term.text));
-        let computed = self.computed.iter().map(|term| format!("{} [decoded]", term.text));
+        let encoded = self
+            .encoded
+            .iter()
+            .map(|term| format!("{} [encoded]", term.text));
+        let computed = self
+            .computed
+            .iter()
+            .map(|term| format!("{} [decoded]", term.text));
         encoded.chain(computed).collect::<Vec<_>>().join(" AND ")
     }
 

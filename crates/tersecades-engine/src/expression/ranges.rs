@@ -68,18 +68,22 @@ fn pairs(ranges: &[KeyRange]) -> Vec<(u64, u64)> {
 }
 
 fn keys(pairs: &[(u64, u64)]) -> Predicate {
-    Predicate::Keys(pairs.iter().map(|(low, high)| KeyRange { low: *low, high: *high }).collect())
+    Predicate::Keys(
+        pairs
+            .iter()
+            .map(|(low, high)| KeyRange {
+                low: *low,
+                high: *high,
+            })
+            .collect(),
+    )
 }
 
 /// The values that fail `predicate`; `None` for text, whose predicates are opaque.
 pub(super) fn negate(predicate: &Predicate, physical: Physical) -> Option<Predicate> {
     match predicate {
-        Predicate::Keys(ranges) => {
-            Some(keys(&complement(&pairs(ranges), 0, physical.key_max())))
-        }
-        Predicate::Wide(ranges) => {
-            Some(Predicate::Wide(complement(ranges, i128::MIN, i128::MAX)))
-        }
+        Predicate::Keys(ranges) => Some(keys(&complement(&pairs(ranges), 0, physical.key_max()))),
+        Predicate::Wide(ranges) => Some(Predicate::Wide(complement(ranges, i128::MIN, i128::MAX))),
         Predicate::Text(_) => None,
     }
 }
@@ -105,7 +109,10 @@ mod tests {
 
     #[test]
     fn algebra_agrees_with_membership_at_every_key() {
-        let physical = Physical::Integer { bytes: 1, signed: false };
+        let physical = Physical::Integer {
+            bytes: 1,
+            signed: false,
+        };
         let sets: Vec<Vec<(u64, u64)>> = vec![
             vec![],
             vec![(0, 255)],

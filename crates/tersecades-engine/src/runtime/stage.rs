@@ -88,6 +88,7 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
 /// What binding says.
 pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
     let mut stages = Vec::new();
+    check_names(&input)?;
     let mut input = input;
     let mut event_time = query.event_time.clone();
     let mut rest = query.steps.as_slice();
@@ -108,6 +109,17 @@ pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
             return Ok(stages);
         }
         debug_assert!(windowed, "only a group-by ends a stage early");
+    }
+}
+
+/// Refuses streams in which a name would mean two columns.
+fn check_names(input: &Schema) -> Result<()> {
+    let names: Vec<&String> = input.fields().iter().map(|field| field.name()).collect();
+    let doubled = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
+    match doubled {
+        Some((_, name)) => Err(Error::schema(format!("two columns are named `{name}`"))
+            .hint("rename one of them in the source")),
+        None => Ok(()),
     }
 }
 

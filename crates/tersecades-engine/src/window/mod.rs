@@ -133,7 +133,7 @@ mod tests {
         for (size, slide, offset) in [(60, 10, 0), (10, 10, 3), (7, 3, 2), (5, 20, 1), (10, 4, 0)] {
             let ticks = WindowTicks { size, slide, offset, pane: gcd(size, slide) };
             for time in -130..130i64 {
-                let starts: Vec<i64> = (-40..40)
+                let starts: Vec<i64> = (-100..100)
                     .map(|k| k * slide + offset)
                     .filter(|start| (*start..start + size).contains(&time))
                     .collect();

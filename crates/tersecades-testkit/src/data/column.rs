@@ -26,8 +26,11 @@ pub enum Shape {
     MostlyOne,
     /// Stretches of one value, some of them null.
     Runs,
-    /// Small values and now and then one anywhere.
+    /// Small values, some nulls, and now and then one anywhere.
     Outliers,
+    /// Values near a centre that moves, within a span of a power of two, with some far above or
+    /// below and some null: deltas of every width. Like repeats for types that are no integers.
+    Drift,
 }
 
 /// Every shape.
@@ -42,6 +45,7 @@ pub const SHAPES: &[Shape] = &[
     Shape::MostlyOne,
     Shape::Runs,
     Shape::Outliers,
+    Shape::Drift,
 ];
 
 impl Shape {
@@ -49,7 +53,7 @@ impl Shape {
     pub fn is_tame(self) -> bool {
         !matches!(
             self,
-            Shape::Random | Shape::Extremes | Shape::Outliers | Shape::MostlyOne
+            Shape::Random | Shape::Extremes | Shape::Outliers | Shape::MostlyOne | Shape::Drift
         )
     }
 }
@@ -91,6 +95,7 @@ pub fn types() -> Vec<DataType> {
 pub fn column(data_type: &DataType, shape: Shape, rows: usize, random: &mut Random) -> Vec<Value> {
     let base = random.between(0, 60);
     let mut run = (Value::Null, 0);
+    let mut drift = Drift::new(random);
     let mut values = Vec::with_capacity(rows);
     for row in 0..rows {
         let few = base + random.between(0, 7);
@@ -118,10 +123,57 @@ pub fn column(data_type: &DataType, shape: Shape, rows: usize, random: &mut Rand
                 run.0.clone()
             }
             Shape::Outliers if random.one_in(200) => extreme(data_type, random),
+            Shape::Outliers | Shape::Drift if random.one_in(29) => Value::Null,
+            Shape::Drift => drift
+                .next(data_type, row, random)
+                .unwrap_or(small(data_type, few)),
             Shape::Outliers => small(data_type, few),
         });
     }
     values
+}
+
+/// The state of [`Shape::Drift`].
+struct Drift {
+    centre: i128,
+    span_bits: u32,
+}
+
+impl Drift {
+    fn new(random: &mut Random) -> Self {
+        let span_bits = *random.pick(&[0, 3, 8, 9, 16, 17, 31, 33]);
+        Drift {
+            centre: i128::from(random.between(-1 << 40, 1 << 40)),
+            span_bits,
+        }
+    }
+
+    /// The next value of an integer type.
+    fn next(&mut self, data_type: &DataType, row: usize, random: &mut Random) -> Option<Value> {
+        let physical = Physical::of(data_type).ok()?;
+        let is_integer = matches!(physical, Physical::Integer { .. });
+        if !is_integer || *data_type == DataType::Boolean {
+            return None;
+        }
+        let (low, high) = integer_ends(data_type);
+        let span = 1i64 << self.span_bits;
+        if row.is_multiple_of(128) {
+            self.centre += i128::from(random.between(-span, span));
+            let inside = (low..=high).contains(&self.centre);
+            self.centre = if inside {
+                self.centre
+            } else {
+                (low + high) / 2
+            };
+        }
+        let far = if random.one_in(60) {
+            (span << 9) * random.between(-2, 2)
+        } else {
+            0
+        };
+        let value = self.centre + i128::from(random.between(0, span - 1) + far);
+        Some(Value::Integer(value.clamp(low, high)))
+    }
 }
 
 /// A value of `data_type` that `number` names; larger numbers name larger values until the type
@@ -213,7 +265,15 @@ fn extreme(data_type: &DataType, random: &mut Random) -> Value {
             Value::Float(f64::from(*random.pick(&all)))
         }
         DataType::Float64 => {
-            let choices = [f64::MIN, f64::MAX, 5e-324, -0.0, 0.0, f64::NAN, 9_007_199_254_740_992.0];
+            let choices = [
+                f64::MIN,
+                f64::MAX,
+                5e-324,
+                -0.0,
+                0.0,
+                f64::NAN,
+                9_007_199_254_740_992.0,
+            ];
             let infinite = [f64::INFINITY, f64::NEG_INFINITY, -f64::NAN];
             let all = [choices.as_slice(), &infinite].concat();
             Value::Float(*random.pick(&all))

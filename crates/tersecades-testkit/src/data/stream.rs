@@ -38,7 +38,7 @@ impl Stream {
 
 /// The name of the column of `data_type` in every stream: `c_` and the type.
 pub fn column_name(data_type: &DataType) -> String {
-    let text = format!("{data_type}").to_lowercase();
+    let text = format!("{data_type}").to_lowercase().replace('µ', "u");
     let plain: String = text.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("c_{plain}")
 }

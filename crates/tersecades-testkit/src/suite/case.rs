@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
+use tersecades_columnar::block::GROUP_ROWS;
 use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Value;
@@ -135,8 +136,9 @@ impl Case {
             present.iter().max_by(|a, b| order(a, b)),
         ];
         constants.extend(ends.into_iter().flatten().map(|end| (*end).clone()));
+        constants.extend(self.group_ends(random));
         let share = if self.values.len() > 1_000 {
-            4
+            5
         } else {
             constants.len()
         };
@@ -145,6 +147,20 @@ impl Case {
         }
         constants.retain(|constant| *constant != Value::Null);
         constants
+    }
+
+    /// Two of the smallest and largest values of one group: where bases and outliers part.
+    fn group_ends(&self, random: &mut Random) -> Vec<Value> {
+        let group = random.below(self.values.len().div_ceil(GROUP_ROWS)) * GROUP_ROWS;
+        let rows = self.values[group..].iter().take(GROUP_ROWS);
+        let mut values: Vec<&Value> = rows.filter(|value| **value != Value::Null).collect();
+        values.sort_by(|a, b| order(a, b));
+        let low = values.get(random.below(5));
+        let high = values.iter().rev().nth(random.below(5));
+        low.into_iter()
+            .chain(high)
+            .map(|value| (*value).clone())
+            .collect()
     }
 }
 

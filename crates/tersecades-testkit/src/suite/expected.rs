@@ -133,9 +133,11 @@ fn floats(values: &[&Value]) -> Floats {
     };
     let floats: Vec<f64> = values.iter().map(float).collect();
     let count = floats.len() as f64;
-    let size = floats
-        .iter()
-        .fold(0.0, |size: f64, float| size.max(float.abs()));
+    let largest = |size: f64, float: &f64| match float.is_nan() {
+        true => f64::INFINITY,
+        false => size.max(float.abs()),
+    };
+    let size = floats.iter().fold(0.0, largest);
     let sum: f64 = floats.iter().sum();
     let mean = sum / count;
     let deviation = floats
@@ -158,7 +160,7 @@ impl Floats {
             sum,
             deviation,
         } = *self;
-        if asked.sum && !near(sum, got.float_sum.total(), 1e-12 * size * count) {
+        if asked.sum && !near(sum, got.float_sum.total(), 1e-12 * size * count, size) {
             return Some(format!("sum {} instead of {sum}", got.float_sum.total()));
         }
         if !asked.squares || count == 0.0 {
@@ -166,16 +168,16 @@ impl Floats {
         }
         let (mean, spread) = (sum / count, got.spread);
         let right = spread.count as f64 == count
-            && near(mean, spread.mean, 1e-12 * size)
-            && near(deviation, spread.deviation, 1e-12 * size * size);
+            && near(mean, spread.mean, 1e-12 * size, size)
+            && near(deviation, spread.deviation, 1e-12 * size * size, size);
         (!right).then(|| format!("spread {spread:?} instead of {count}, {mean}, {deviation}"))
     }
 }
 
-/// Once a sum has overflowed its type, any value that is not finite is as good as another.
-fn near(expected: f64, got: f64, slack: f64) -> bool {
+/// Where sums of finite values overflow depends on the way they are added: then anything goes.
+fn near(expected: f64, got: f64, slack: f64, size: f64) -> bool {
     if !expected.is_finite() || !slack.is_finite() {
-        return expected.is_finite() || !got.is_finite();
+        return size.is_finite() || expected.is_finite() || !got.is_finite();
     }
     (expected - got).abs() <= 1e-9 * expected.abs() + slack
 }

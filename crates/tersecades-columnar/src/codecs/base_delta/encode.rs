@@ -245,7 +245,8 @@ impl<T: KeyLane> Draft<'_, T> {
         limit: u64,
     ) -> [u64; GROUP_WORDS] {
         let mut inside = [0; GROUP_WORDS];
-        let limit = limit.min(T::MAX.key());
+        // Past the largest key the test would wrap round to the smallest.
+        let limit = limit.min(T::MAX.key() - base.key());
         // XOR with the sign bit equals subtracting half the range, so raw lanes can be tested.
         let low = base ^ self.flip;
         (T::of(kernels()).range_mask_flat)(values, low, T::cut(limit), &mut inside);

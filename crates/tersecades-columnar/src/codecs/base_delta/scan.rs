@@ -436,3 +436,62 @@ impl<'a> GroupFold<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::codec::{compare_decoded, fold_decoded};
+    use crate::encoder::ColumnEncoder;
+    use crate::predicate::Comparison;
+    use crate::registry::by_id;
+
+    /// Blocks far apart, outliers at both ends, a short last block, values around zero.
+    #[test]
+    fn whole_chunks_agree_with_decoding() {
+        let rows = [1usize, 127, 1024, 5_000, 5_120];
+        for (rows, wide) in rows.into_iter().flat_map(|rows| [(rows, 1), (rows, 90)]) {
+            let value = |row: i64| match row % 197 {
+                3 => 70_000_000,
+                5 => -70_000_000,
+                _ => row / 1024 * 1_000_000 - 2_000_000 + row * wide % 251,
+            };
+            let array: ArrayRef =
+                Arc::new(Int64Array::from_iter_values((0..rows as i64).map(value)));
+            let mut encoder = ColumnEncoder::new(&DataType::Int64).unwrap();
+            encoder.pin(by_id(2).unwrap());
+            let chunk = encoder.encode_new(&array).unwrap();
+            let (all, mut work) = (Selection::all(rows), Work::default());
+            let asked = Asked {
+                sum: true,
+                ..Asked::default()
+            };
+            let (mut direct, mut decoded) = (Fold::default(), Fold::default());
+            chunk.fold(asked, &all, &mut direct, &mut work);
+            fold_decoded(chunk.codec, &chunk, asked, &all, &mut decoded, &mut work);
+            assert_eq!((direct.count, direct.sum), (decoded.count, decoded.sum));
+            for how in [Comparison::Equal, Comparison::NotEqual, Comparison::Less] {
+                for constant in [
+                    -1_999_990i64,
+                    -1_500_000,
+                    70_000_000,
+                    -70_000_000,
+                    2_000_000,
+                ] {
+                    let data_type = chunk.data_type();
+                    let predicate = Predicate::compare(data_type, how, &constant.into()).unwrap();
+                    let (mut found, mut expected) = (Selection::default(), Selection::default());
+                    chunk.compare(&predicate, &all, &mut found, &mut work);
+                    let codec = chunk.codec;
+                    compare_decoded(codec, &chunk, &predicate, &all, &mut expected, &mut work);
+                    found.to_bits();
+                    assert_eq!(found.words(), expected.words(), "{rows} {how:?} {constant}");
+                }
+            }
+        }
+    }
+}

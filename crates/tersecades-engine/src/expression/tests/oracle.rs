@@ -40,8 +40,9 @@ impl Cell {
                 Cell::Decimal(array.as_primitive::<Decimal128Type>().value(row), *scale)
             }
             _ => {
-                let array = arrow_cast::cast(array, &DataType::Decimal128(20, 0)).unwrap();
-                Cell::Int(array.as_primitive::<Decimal128Type>().value(row))
+                let one = array.slice(row, 1);
+                let one = arrow_cast::cast(&one, &DataType::Decimal128(20, 0)).unwrap();
+                Cell::Int(one.as_primitive::<Decimal128Type>().value(0))
             }
         }
     }
@@ -103,11 +104,26 @@ impl Table {
         }
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let cells = (0..rows)
-            .map(|row| columns.iter().map(|(_, array)| arriving(array, row)).collect())
+            .map(|row| {
+                columns
+                    .iter()
+                    .map(|(_, array)| arriving(array, row))
+                    .collect()
+            })
             .collect();
         let fields = columns.into_iter().map(|(name, array)| (name, array, true));
         let batch = RecordBatch::try_from_iter_with_nullable(fields).unwrap();
-        Table { batch, rows: cells, names, failed: false.into() }
+        Table {
+            batch,
+            rows: cells,
+            names,
+            failed: false.into(),
+        }
+    }
+
+    /// Whether `expression` is true on `row`.
+    pub(super) fn holds(&self, expression: &Expression, row: usize) -> bool {
+        condition(self.evaluate(expression, row)) == Cell::Bool(true)
     }
 
     /// Whether any part of `expression` overflows on `row`.
@@ -151,10 +167,14 @@ impl Table {
                         _ => unknown = true,
                     }
                 }
-                truth(if found { Some(true) } else { (!unknown).then_some(false) })
+                truth(if found {
+                    Some(true)
+                } else {
+                    (!unknown).then_some(false)
+                })
             }
             Expression::Cast(a, DataType::Float64) => match of(a) {
-                Cell::Null => Cell::Null,
+                cell @ (Cell::Null | Cell::Error) => cell,
                 value => Cell::Float(value.float()),
             },
             Expression::Cast(a, _) => of(a),
@@ -173,7 +193,10 @@ impl Table {
 
 fn column(name: &str, values: &[Option<i64>]) -> ArrayRef {
     let cut = |values: &[Option<i64>], low: i64, high: i64| -> Vec<Option<i64>> {
-        values.iter().map(|value| value.map(|value| value.clamp(low, high))).collect()
+        values
+            .iter()
+            .map(|value| value.map(|value| value.clamp(low, high)))
+            .collect()
     };
     match name {
         "i" => Arc::new(Int32Array::from_iter(
@@ -181,11 +204,13 @@ fn column(name: &str, values: &[Option<i64>]) -> ArrayRef {
         )),
         "b" => Arc::new(Int64Array::from(values.to_vec())),
         "c" => Arc::new(UInt8Array::from_iter(
-            cut(values, 0, 255).into_iter().map(|value| value.map(|value| value as u8)),
+            cut(values, 0, 255)
+                .into_iter()
+                .map(|value| value.map(|value| value as u8)),
         )),
-        "u" => Arc::new(UInt64Array::from_iter(
-            values.iter().map(|value| value.map(|value| value.rem_euclid(9) as u64 * (u64::MAX / 8))),
-        )),
+        "u" => Arc::new(UInt64Array::from_iter(values.iter().map(|value| {
+            value.map(|value| value.rem_euclid(9) as u64 * (u64::MAX / 8))
+        }))),
         "d" => Arc::new(Float64Array::from_iter(values.iter().map(|value| {
             value.map(|value| match value {
                 i64::MIN => f64::NAN,
@@ -196,7 +221,8 @@ fn column(name: &str, values: &[Option<i64>]) -> ArrayRef {
             })
         }))),
         "s" => Arc::new(StringArray::from_iter(values.iter().map(|value| {
-            value.map(|value| ["", "a", "b", "bb", "c", "zz", "Ärger"][value.rem_euclid(7) as usize])
+            value
+                .map(|value| ["", "a", "b", "bb", "c", "zz", "Ärger"][value.rem_euclid(7) as usize])
         }))),
         "f" => Arc::new(BooleanArray::from_iter(
             values.iter().map(|value| value.map(|value| value % 2 == 0)),
@@ -204,7 +230,9 @@ fn column(name: &str, values: &[Option<i64>]) -> ArrayRef {
         "t" => Arc::new(TimestampMillisecondArray::from(values.to_vec())),
         _ => {
             let digits = cut(values, -1_000, 1_000);
-            let digits = digits.into_iter().map(|value| value.map(|value| i128::from(value) * 25));
+            let digits = digits
+                .into_iter()
+                .map(|value| value.map(|value| i128::from(value) * 25));
             let array = Decimal128Array::from_iter(digits);
             Arc::new(array.with_precision_and_scale(10, 2).unwrap())
         }
@@ -216,8 +244,8 @@ fn arriving(array: &ArrayRef, row: usize) -> Cell {
         _ if array.is_null(row) => Cell::Null,
         DataType::Utf8 => Cell::Text(array.as_string::<i32>().value(row).to_owned()),
         DataType::Timestamp(..) => {
-            let ticks = arrow_cast::cast(array, &DataType::Int64).unwrap();
-            Cell::Int(i128::from(ticks.as_primitive::<Int64Type>().value(row)))
+            let one = arrow_cast::cast(&array.slice(row, 1), &DataType::Int64).unwrap();
+            Cell::Int(i128::from(one.as_primitive::<Int64Type>().value(0)))
         }
         _ => Cell::of(array, row),
     }
@@ -301,16 +329,17 @@ fn order(a: &Cell, b: &Cell) -> Ordering {
         (Cell::Float(x), _) if x.is_nan() => Ordering::Greater,
         (_, Cell::Float(y)) if y.is_nan() => Ordering::Less,
         (Cell::Float(_), y) => order(y, a).reverse(),
-        (x, Cell::Float(y)) if y.abs() > 1e30 => {
-            let _ = x;
-            0.0.partial_cmp(y).unwrap()
-        }
+        (_, Cell::Float(y)) if y.abs() > 1e25 => 0.0.partial_cmp(y).unwrap(),
         (x, Cell::Float(y)) => {
-            // All drawn floats below 2^64 are multiples of 1/2^k that i128 holds at scale 10^3.
+            // The whole part in integers, then what follows the point.
             let (digits, scale) = exact(x);
-            let whole = y.trunc() as i128 * 10i128.pow(6);
-            let y = whole + (y.fract() * 1e6).round() as i128;
-            (digits * 10i128.pow(6 - scale as u32)).cmp(&y).then(Ordering::Equal)
+            let unit = 10i128.pow(scale as u32);
+            let (whole, rest) = (digits.div_euclid(unit), digits.rem_euclid(unit));
+            whole.cmp(&(y.floor() as i128)).then_with(|| {
+                (rest as f64 / unit as f64)
+                    .partial_cmp(&(y - y.floor()))
+                    .unwrap()
+            })
         }
         (x, y) => {
             let ((x, s), (y, t)) = (exact(x), exact(y));

@@ -36,7 +36,9 @@ pub(super) fn selection(random: &mut Random, rows: usize) -> Selection {
         2 => 2,
         _ => 5,
     };
-    selection.set_rows(rows).extend((0..rows as u32).filter(|_| random.below(share) == 0));
+    selection
+        .set_rows(rows)
+        .extend((0..rows as u32).filter(|_| random.below(share) == 0));
     if random.below(2) == 0 {
         selection.settle();
     }
@@ -86,11 +88,15 @@ fn leaf(random: &mut Random) -> Expression {
     match random.below(10) {
         0 => col(column).is_null(),
         1 => {
-            let list: Vec<Value> = (0..random.below(4)).map(|_| constant(random, column)).collect();
+            let list: Vec<Value> = (0..random.below(4))
+                .map(|_| constant(random, column))
+                .collect();
             col(column).one_of(list)
         }
         2 => col("f"),
-        3 => lit(random.pick(&[Value::Integer(1), Value::Integer(0), Value::Null]).clone()),
+        3 => lit(random
+            .pick(&[Value::Integer(1), Value::Integer(0), Value::Null])
+            .clone()),
         4 => col(column).is_null(),
         5 | 6 => {
             let constant = lit(constant(random, column));

@@ -36,7 +36,7 @@ impl Sorter {
         let ranks: Vec<Option<Ranks>> = keys
             .columns
             .iter()
-            .map(|column| column.dictionary().map(|dictionary| dictionary.ranks()))
+            .map(|column| column.dictionary().get().map(|dictionary| dictionary.ranks()))
             .collect();
         let texts = keys.columns.iter().all(|column| column.is_text());
         if keys.words == 1 && texts && !keys.columns.is_empty() {
@@ -143,6 +143,9 @@ fn reading_column(
 ) -> Result<ArrayRef> {
     let reading = &plan.readings[index];
     let mut column = ResultColumn::new(&reading.data_type)?;
+    let argument = reading.argument.map(|argument| &plan.arguments[argument]);
+    let texts = argument.and_then(|argument| argument.dictionary.get());
+    column.values.dictionary = texts.map(Arc::clone);
     let count_type = DataType::Int64;
     for id in order.iter().map(|id| *id as usize) {
         let value = match reading.argument {

@@ -9,12 +9,13 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::DataType;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::dictionary::Dictionary;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, float_key, float_of};
 use tersecades_columnar::values::Values;
 
 use crate::frame::{Frame, Slot};
+use crate::runtime::state::{StateReader, StateWriter};
 
 /// The code that stands for null text.
 pub const NULL_CODE: u64 = u32::MAX as u64;
@@ -32,7 +33,88 @@ pub struct KeyColumn {
     word: usize,
     shift: u32,
     bits: u32,
-    dictionary: Arc<OnceLock<Arc<Dictionary>>>,
+    dictionary: SharedDictionary,
+}
+
+/// The dictionary that all workers code one text column in: the first one met.
+#[derive(Debug, Clone, Default)]
+pub struct SharedDictionary(Arc<OnceLock<Arc<Dictionary>>>);
+
+impl SharedDictionary {
+    /// The dictionary, once a row has been seen.
+    pub fn get(&self) -> Option<&Arc<Dictionary>> {
+        self.0.get()
+    }
+
+    /// The dictionary, adopting `first` when there is none.
+    pub fn adopt(&self, first: &Arc<Dictionary>) -> &Arc<Dictionary> {
+        self.0.get_or_init(|| Arc::clone(first))
+    }
+
+    /// Turns the codes of `values` into codes of this dictionary.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when the dictionary outgrows its limit.
+    pub fn unify(&self, values: &mut Values, known: &mut Translation) -> Result<()> {
+        let Some(source) = values.dictionary.clone() else { return Ok(()) };
+        let shared = self.adopt(&source);
+        if Arc::ptr_eq(&source, shared) {
+            return Ok(());
+        }
+        known.extend(&source, shared)?;
+        values.keys.iter_mut().for_each(|code| {
+            *code = known.codes.get(*code as usize).copied().map_or(*code, u64::from);
+        });
+        values.dictionary = Some(Arc::clone(shared));
+        Ok(())
+    }
+
+    /// Writes all texts.
+    pub fn snapshot(&self, out: &mut StateWriter) {
+        out.u64(self.get().map_or(0, |dictionary| dictionary.len() as u64));
+        if let Some(dictionary) = self.get() {
+            let reader = dictionary.read();
+            (0..reader.len()).for_each(|code| out.blob(reader.get(code as u32)));
+        }
+    }
+
+    /// Reads what [`SharedDictionary::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes end early, `InvalidArgument` when rows were seen before.
+    pub fn restore(&self, from: &mut StateReader<'_>) -> Result<()> {
+        let texts = from.count()?;
+        if texts == 0 {
+            return Ok(());
+        }
+        let dictionary = Arc::clone(self.adopt(&Dictionary::new()));
+        for code in 0..texts {
+            if dictionary.intern(from.blob()?)? as usize != code {
+                return Err(Error::invalid("a snapshot is restored before any row is pushed"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Codes of the source dictionary met last, in the shared one.
+#[derive(Debug, Default)]
+pub struct Translation {
+    source: u64,
+    codes: Vec<u32>,
+}
+
+impl Translation {
+    fn extend(&mut self, source: &Dictionary, shared: &Dictionary) -> Result<()> {
+        if self.source != source.id() {
+            *self = Translation { source: source.id(), codes: Vec::new() };
+        }
+        let reader = source.read();
+        for code in self.codes.len()..reader.len() {
+            self.codes.push(shared.intern(reader.get(code as u32))?);
+        }
+        Ok(())
+    }
 }
 
 /// How key columns lie in words.
@@ -47,14 +129,9 @@ pub struct KeyLayout {
 }
 
 impl KeyColumn {
-    /// The dictionary that codes of this column mean, once a row has been seen.
-    pub fn dictionary(&self) -> Option<&Arc<Dictionary>> {
-        self.dictionary.get()
-    }
-
-    /// The dictionary, adopting `first` when there is none.
-    pub fn adopt(&self, first: &Arc<Dictionary>) -> &Arc<Dictionary> {
-        self.dictionary.get_or_init(|| Arc::clone(first))
+    /// The dictionary that codes of this column mean.
+    pub fn dictionary(&self) -> &SharedDictionary {
+        &self.dictionary
     }
 
     /// Whether the column is text.
@@ -107,7 +184,7 @@ impl KeyLayout {
                 word,
                 shift,
                 bits,
-                dictionary: Arc::default(),
+                dictionary: SharedDictionary::default(),
             });
         }
         if layout.columns.iter().any(|column| !column.is_text()) {
@@ -133,7 +210,7 @@ impl KeyLayout {
         let column = &self.columns[index];
         let mut values = Values::default();
         values.reset(column.physical);
-        values.dictionary = column.dictionary().map(Arc::clone);
+        values.dictionary = column.dictionary.get().map(Arc::clone);
         let mut nulls = Vec::new();
         for (row, KeyRef(start)) in keys.enumerate() {
             let key = &arena[start..start + self.words];
@@ -183,8 +260,7 @@ pub struct KeyRef(pub usize);
 #[derive(Debug, Default)]
 pub struct KeyPacker {
     values: Values,
-    /// Per column: identity of the source dictionary and its codes in the shared one.
-    translations: Vec<(u64, Vec<u32>)>,
+    translations: Vec<Translation>,
     /// Packed keys, `words` each.
     pub keys: Vec<u64>,
 }
@@ -208,18 +284,16 @@ impl KeyPacker {
         for (index, column) in layout.columns.iter().enumerate() {
             let mut values = std::mem::take(&mut self.values);
             frame.column(column.slot).gather(within, &mut values, work);
-            let packed = match column.physical {
-                Physical::Text => self.pack_text(column, index, words, &values),
-                _ => {
-                    self.pack_numbers(column, words, &values);
-                    Ok(())
-                }
-            };
+            let unified = column.dictionary.unify(&mut values, &mut self.translations[index]);
+            match column.physical {
+                Physical::Text => self.pack_text(column, words, &values),
+                _ => self.pack_numbers(column, words, &values),
+            }
             if let (Some(null_word), false) = (layout.null_word, values.validity.is_empty()) {
                 self.pack_nulls(column, index, (words, null_word), &values);
             }
             self.values = values;
-            packed?;
+            unified?;
         }
         Ok(())
     }
@@ -246,30 +320,12 @@ impl KeyPacker {
         }
     }
 
-    fn pack_text(
-        &mut self,
-        column: &KeyColumn,
-        index: usize,
-        words: usize,
-        values: &Values,
-    ) -> Result<()> {
-        let Some(source) = &values.dictionary else { return Ok(()) };
-        let shared = column.adopt(source);
-        let same = Arc::ptr_eq(source, shared);
-        if !same {
-            translate(source, shared, &mut self.translations[index])?;
-        }
-        let table = &self.translations[index].1;
+    fn pack_text(&mut self, column: &KeyColumn, words: usize, values: &Values) {
         let rows = self.keys.chunks_exact_mut(words).zip(&values.keys).enumerate();
         for (row, (key, code)) in rows {
-            let code = match (values.is_valid(row), same) {
-                (false, _) => NULL_CODE,
-                (true, true) => *code,
-                (true, false) => u64::from(table[*code as usize]),
-            };
+            let code = if values.is_valid(row) { *code } else { NULL_CODE };
             key[column.word] |= code << column.shift;
         }
-        Ok(())
     }
 
     /// Nulls that are not text: their part becomes zero and their bit one.
@@ -295,20 +351,4 @@ impl KeyPacker {
             key[column.word] &= !(mask << column.shift);
         }
     }
-}
-
-/// Brings `table` up to date: the code in `shared` of every code of `source`.
-fn translate(
-    source: &Dictionary,
-    shared: &Dictionary,
-    table: &mut (u64, Vec<u32>),
-) -> Result<()> {
-    if table.0 != source.id() {
-        *table = (source.id(), Vec::new());
-    }
-    let reader = source.read();
-    for code in table.1.len()..reader.len() {
-        table.1.push(shared.intern(reader.get(code as u32))?);
-    }
-    Ok(())
 }

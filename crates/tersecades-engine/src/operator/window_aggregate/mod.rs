@@ -19,8 +19,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::dictionary::Dictionary;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::Result;
 use tersecades_columnar::selection::{Selection, Shape};
 use tersecades_columnar::values::Values;
 
@@ -30,6 +29,7 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use emit::Sorter;
+use keys::SharedDictionary;
 use pane::{Pane, PaneWork};
 use plan::AggregatePlan;
 
@@ -348,19 +348,18 @@ impl WindowAggregate {
         }
     }
 
+    /// The dictionaries that text codes of panes mean.
+    fn dictionaries(&self) -> impl Iterator<Item = &SharedDictionary> {
+        let keys = self.plan.keys.columns.iter().map(|column| column.dictionary());
+        keys.chain(self.plan.arguments.iter().map(|argument| &argument.dictionary))
+    }
+
     /// Writes the whole state.
     pub fn snapshot(&self, out: &mut StateWriter) {
         out.i64(self.closed_to);
         out.u64(self.unplaced.late);
         out.u64(self.unplaced.skipped);
-        for column in &self.plan.keys.columns {
-            let dictionary = column.dictionary();
-            out.u64(dictionary.map_or(0, |dictionary| dictionary.len() as u64));
-            if let Some(dictionary) = dictionary {
-                let reader = dictionary.read();
-                (0..reader.len()).for_each(|code| out.blob(reader.get(code as u32)));
-            }
-        }
+        self.dictionaries().for_each(|dictionary| dictionary.snapshot(out));
         out.u64(self.panes.len() as u64);
         for (start, pane) in &self.panes {
             out.i64(*start);
@@ -375,18 +374,7 @@ impl WindowAggregate {
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.closed_to = from.i64()?;
         self.unplaced = Unplaced { late: from.u64()?, skipped: from.u64()? };
-        for column in &self.plan.keys.columns {
-            let texts = from.count()?;
-            if texts == 0 {
-                continue;
-            }
-            let dictionary = column.adopt(&Dictionary::new()).clone();
-            for code in 0..texts {
-                if dictionary.intern(from.blob()?)? as usize != code {
-                    return Err(Error::invalid("a snapshot is restored before any row is pushed"));
-                }
-            }
-        }
+        self.dictionaries().try_for_each(|dictionary| dictionary.restore(from))?;
         for _ in 0..from.count()? {
             let start = from.i64()?;
             self.panes.insert(start, Pane::restore(&self.plan, from)?);

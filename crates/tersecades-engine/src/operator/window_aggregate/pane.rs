@@ -11,7 +11,7 @@ use crate::aggregate::fold_column::FoldColumn;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use super::keys::KeyPacker;
+use super::keys::{KeyPacker, Translation};
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
 
@@ -32,6 +32,7 @@ pub struct PaneWork {
     packer: KeyPacker,
     ids: Vec<u32>,
     values: Values,
+    translations: Vec<Translation>,
 }
 
 impl Pane {
@@ -41,7 +42,7 @@ impl Pane {
         Pane {
             groups: GroupTable::new(&plan.keys),
             rows: Vec::new(),
-            folds: folds.map(|argument| FoldColumn::new(argument.asked, argument.physical)).collect(),
+            folds: folds.map(FoldColumn::new).collect(),
         }
     }
 
@@ -89,10 +90,9 @@ impl Pane {
             return Ok(());
         }
         match plan.keys.columns.is_empty() {
-            true => self.add_ungrouped(plan, frame, within, work.1),
-            false => return self.add_grouped(plan, frame, within, work),
+            true => self.add_ungrouped(plan, frame, within, work),
+            false => self.add_grouped(plan, frame, within, work),
         }
-        Ok(())
     }
 
     /// One group: arguments are folded encoded.
@@ -101,15 +101,41 @@ impl Pane {
         plan: &AggregatePlan,
         frame: &Frame,
         within: &Selection,
-        work: &mut Work,
-    ) {
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
         self.grow(1);
-        self.rows[0] += within.count() as u64;
-        for (argument, folds) in plan.arguments.iter().zip(&mut self.folds) {
+        let rows = within.count();
+        self.rows[0] += rows as u64;
+        scratch.ids.clear();
+        for index in 0..plan.arguments.len() {
+            let argument = &plan.arguments[index];
+            if argument.physical == Physical::Text && argument.asked.ends {
+                scratch.ids.resize(rows, 0);
+                self.add_argument(plan, index, frame, within, (scratch, work))?;
+                continue;
+            }
             let mut fold = Fold::default();
             frame.column(argument.slot).fold(argument.asked, within, &mut fold, work);
-            folds.merge_fold(0, &fold);
+            self.folds[index].merge_fold(0, &fold);
         }
+        Ok(())
+    }
+
+    /// Fetches an argument's values and adds each to its group.
+    fn add_argument(
+        &mut self,
+        plan: &AggregatePlan,
+        index: usize,
+        frame: &Frame,
+        within: &Selection,
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
+        let argument = &plan.arguments[index];
+        frame.column(argument.slot).gather(within, &mut scratch.values, work);
+        scratch.translations.resize_with(plan.arguments.len(), Translation::default);
+        argument.dictionary.unify(&mut scratch.values, &mut scratch.translations[index])?;
+        self.folds[index].update(&scratch.ids, &scratch.values);
+        Ok(())
     }
 
     fn add_grouped(
@@ -127,11 +153,8 @@ impl Pane {
         for id in &scratch.ids {
             self.rows[*id as usize] += 1;
         }
-        for (argument, folds) in plan.arguments.iter().zip(&mut self.folds) {
-            frame.column(argument.slot).gather(within, &mut scratch.values, work);
-            folds.update(&scratch.ids, &scratch.values);
-        }
-        Ok(())
+        (0..plan.arguments.len())
+            .try_for_each(|index| self.add_argument(plan, index, frame, within, (scratch, work)))
     }
 
     /// Adds all groups of `other`.
@@ -191,9 +214,4 @@ impl Pane {
         }
         Ok(pane)
     }
-}
-
-/// Whether values of `physical` can be folded.
-pub fn is_foldable(physical: Physical) -> bool {
-    physical != Physical::Text
 }

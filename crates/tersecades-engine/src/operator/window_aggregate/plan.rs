@@ -13,7 +13,7 @@ use crate::frame::{Scope, Slot};
 use crate::plan::AggregateCall;
 use crate::window::{Window, WindowTicks};
 
-use super::keys::KeyLayout;
+use super::keys::{KeyLayout, SharedDictionary};
 
 /// One argument, folded once for all aggregates that read it.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Argument {
     pub physical: Physical,
     /// Parts of the fold that some aggregate reads.
     pub asked: Asked,
+    /// The dictionary that codes of a text argument mean.
+    pub dictionary: SharedDictionary,
     /// How users wrote it.
     pub label: String,
 }
@@ -145,7 +147,8 @@ fn bind_call(
             };
             let physical = Physical::of(&data_type)?;
             let asked = Asked::default();
-            arguments.push(Argument { slot, data_type, physical, asked, label });
+            let dictionary = SharedDictionary::default();
+            arguments.push(Argument { slot, data_type, physical, asked, dictionary, label });
             arguments.len() - 1
         }
     };

@@ -68,7 +68,7 @@ impl GroupTable {
         }
         let texts = |index: usize| {
             let column = layout.columns.get(index)?;
-            column.dictionary().map(|dictionary| dictionary.len() as u64)
+            column.dictionary().get().map(|dictionary| dictionary.len() as u64)
         };
         let extent = match layout.columns.len() {
             1 => (texts(0).unwrap_or(0), 1),

@@ -1,4 +1,4 @@
-//! Runs the suites over everything that is registered.
+//! Every registered codec against the conformance suite.
 
 use tersecades_columnar::registry::CODECS;
 use tersecades_testkit::suite::check_codec;

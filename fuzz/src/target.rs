@@ -14,7 +14,7 @@ use tersecades_engine::source::parquet::ParquetSource;
 use tersecades_engine::source::{OnError, Source, SourceOptions};
 
 use crate::exercise::exercise;
-use crate::seeds;
+use crate::seed;
 
 /// Rows of a batch: small, so that short inputs make several.
 const BATCH_ROWS: usize = 64;
@@ -37,22 +37,22 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode_chunk",
         run: decode_chunk,
-        seeds: seeds::units,
+        seeds: seed::units,
     },
     Target {
         name: "read_csv",
         run: read_csv,
-        seeds: seeds::csv,
+        seeds: seed::csv,
     },
     Target {
         name: "read_parquet",
         run: read_parquet,
-        seeds: seeds::parquet,
+        seeds: seed::parquet,
     },
     Target {
         name: "read_ipc",
         run: read_ipc,
-        seeds: seeds::ipc,
+        seeds: seed::ipc,
     },
 ];
 
@@ -136,7 +136,7 @@ fn drain(source: Result<impl Source>) {
             return;
         };
         assert!(batch.num_rows() <= BATCH_ROWS);
-        assert_eq!(batch.schema(), schema);
+        assert_eq!(batch.schema().fields(), schema.fields());
         let Ok(encoder) = &mut encoder else {
             continue;
         };

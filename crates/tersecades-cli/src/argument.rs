@@ -1,0 +1,122 @@
+//! Argument values of several commands: counts, durations, types, `name=value` pairs.
+
+use std::time::Duration;
+
+use tersecades::prelude::{DataType, TimeUnit};
+
+/// A count such as `5000`, `20_000_000`, `20k`, `20M` or `1G`.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '_')
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let factor: u64 = match unit {
+        "" => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => return Err("write a count as 5000, 20k, 20M or 1G".to_owned()),
+    };
+    let number: Result<u64, _> = digits.replace('_', "").parse();
+    let number = number.map_err(|error| error.to_string())?;
+    number
+        .checked_mul(factor)
+        .ok_or_else(|| "the count is too large".to_owned())
+}
+
+/// A duration such as `500ms`, `30s`, `5m` or `1h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let advice = || "write a duration as 500ms, 30s, 5m or 1h".to_owned();
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .ok_or_else(advice)?;
+    let (digits, unit) = text.split_at(digits_end);
+    let factor_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(advice()),
+    };
+    let number: u64 = digits.parse().map_err(|_| advice())?;
+    let millis = number
+        .checked_mul(factor_ms)
+        .ok_or("the duration is too long")?;
+    Ok(Duration::from_millis(millis))
+}
+
+/// `name=value`; the name may hold further `=`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// `name=type`.
+pub(crate) fn typed_column(text: &str) -> Result<(String, DataType), String> {
+    let (name, value) = pair(text)?;
+    data_type(&value).map(|data_type| (name, data_type))
+}
+
+fn data_type(name: &str) -> Result<DataType, String> {
+    let timestamp = |unit| DataType::Timestamp(unit, None);
+    Ok(match name {
+        "bool" => DataType::Boolean,
+        "int8" => DataType::Int8,
+        "int16" => DataType::Int16,
+        "int32" => DataType::Int32,
+        "int64" => DataType::Int64,
+        "uint8" => DataType::UInt8,
+        "uint16" => DataType::UInt16,
+        "uint32" => DataType::UInt32,
+        "uint64" => DataType::UInt64,
+        "float32" => DataType::Float32,
+        "float64" => DataType::Float64,
+        "utf8" => DataType::Utf8,
+        "date32" => DataType::Date32,
+        "timestamp_s" => timestamp(TimeUnit::Second),
+        "timestamp_ms" => timestamp(TimeUnit::Millisecond),
+        "timestamp_us" => timestamp(TimeUnit::Microsecond),
+        "timestamp_ns" => timestamp(TimeUnit::Nanosecond),
+        _ => {
+            let known = "bool, int8 to int64, uint8 to uint64, float32, float64, utf8, date32, \
+                         timestamp_s, timestamp_ms, timestamp_us, timestamp_ns";
+            return Err(format!("the types are {known}"));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_take_units_and_refuse_nonsense() {
+        assert_eq!(count("20_000"), Ok(20_000));
+        assert_eq!(count("3M"), Ok(3_000_000));
+        for bad in ["", "M", "-1", "1.5M", "1x", "99999999999G"] {
+            assert!(count(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for bad in ["", "5", "s", "-1s", "1.5s", "9999999999999999999h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn columns_take_types() {
+        assert_eq!(
+            typed_column("a=b=int64"),
+            Ok(("a=b".to_owned(), DataType::Int64))
+        );
+        for bad in ["a", "=int64", "a=varchar"] {
+            assert!(typed_column(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `lists`: what there is to choose from, printed from the lists that the engine itself uses.
+
+use std::io::Write as _;
+
+use clap::{Args, ValueEnum};
+use tersecades::columnar::kernels;
+use tersecades::columnar::registry::CODECS;
+use tersecades::engine::aggregate::AGGREGATES;
+use tersecades::engine::operator::OPERATORS;
+use tersecades::engine::sink::SINKS;
+use tersecades::engine::source::SOURCES;
+use tersecades::engine::window::WINDOWS;
+
+use crate::generate::GENERATORS;
+use crate::outcome::Outcome;
+use crate::table::Table;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum List {
+    /// Ways to encode a column
+    Codecs,
+    /// What can be computed for each group
+    Aggregates,
+    /// Kinds of windows
+    Windows,
+    /// Steps of a query
+    Operators,
+    /// File formats that can be read
+    Sources,
+    /// Formats that can be written
+    Sinks,
+    /// Streams that can be generated
+    Generators,
+    /// Instruction sets that this machine can run; the best is used
+    Kernels,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Aligned text
+    #[default]
+    Table,
+    /// A Markdown table
+    Markdown,
+}
+
+/// Print codecs, aggregates, windows, formats and the like
+#[derive(Debug, Args)]
+pub(crate) struct ListsArguments {
+    /// The list
+    #[arg(value_enum)]
+    name: List,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Prints a list.
+pub(crate) fn run(arguments: &ListsArguments) -> Outcome {
+    let table = table_of(arguments.name);
+    let text = match arguments.format {
+        Format::Table => table.to_text(""),
+        Format::Markdown => table.to_markdown(),
+    };
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+fn table_of(list: List) -> Table {
+    match list {
+        List::Codecs => codecs(),
+        List::Aggregates => {
+            let rows = AGGREGATES
+                .iter()
+                .map(|it| [quoted(it.name()), it.summary().to_owned()]);
+            fill(&["aggregate", "result"], rows)
+        }
+        List::Windows => {
+            let call = |name, arguments| format!("`{name}({arguments})`");
+            let rows = WINDOWS
+                .iter()
+                .map(|it| [call(it.name, it.arguments), it.summary.to_owned()]);
+            fill(&["window", "meaning"], rows)
+        }
+        List::Operators => {
+            let rows = OPERATORS
+                .iter()
+                .map(|it| [quoted(it.name), it.summary.to_owned()]);
+            fill(&["operator", "meaning"], rows)
+        }
+        List::Sources => {
+            let rows = SOURCES
+                .iter()
+                .map(|it| formats(it.name, it.suffixes, it.summary));
+            fill(&["source", "suffixes", "what is read"], rows)
+        }
+        List::Sinks => {
+            let rows = SINKS
+                .iter()
+                .map(|it| formats(it.name, it.suffixes, it.summary));
+            fill(&["sink", "suffixes", "what is written"], rows)
+        }
+        List::Generators => {
+            let rows = GENERATORS
+                .iter()
+                .map(|(name, what)| [quoted(name), (*what).to_owned()]);
+            fill(&["generator", "stream"], rows)
+        }
+        List::Kernels => fill(
+            &["kernels"],
+            kernels::levels().iter().map(|it| [quoted(it.name)]),
+        ),
+    }
+}
+
+fn codecs() -> Table {
+    let row = |codec: &&dyn tersecades::columnar::codec::Codec| {
+        [
+            codec.id().to_string(),
+            quoted(codec.name()),
+            codec.summary().to_owned(),
+        ]
+    };
+    fill(&[">id", "codec", "layout and use"], CODECS.iter().map(row))
+}
+
+fn fill<const N: usize>(columns: &[&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Table {
+    let mut table = Table::new(columns);
+    rows.into_iter().for_each(|row| table.push(row));
+    table
+}
+
+fn formats(name: &str, suffixes: &[&str], summary: &str) -> [String; 3] {
+    let suffixes: Vec<String> = suffixes.iter().map(|suffix| quoted(suffix)).collect();
+    [quoted(name), suffixes.join(" "), summary.to_owned()]
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{name}`")
+}

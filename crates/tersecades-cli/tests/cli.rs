@@ -1,0 +1,426 @@
+//! The binary as scripts see it: exit codes, what stands on stdout and stderr, files it leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tersecades::arrow_array::cast::AsArray;
+use tersecades::arrow_array::types::{Int32Type, TimestampMillisecondType, UInt32Type};
+use tersecades::prelude::{Pingmesh, PingmeshOptions};
+
+fn tersecades(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn stdout_of(arguments: &[&str]) -> String {
+    let output = tersecades(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs what must fail; gives its exit code and stderr, and checks that stdout is empty.
+fn failure_of(arguments: &[&str]) -> (i32, String) {
+    let output = tersecades(arguments);
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+/// Failed probes by window start and pair of clusters, counted row by row.
+fn counted_naively(rows: u64, rows_per_second: u64) -> BTreeMap<(i64, String, String), u64> {
+    let options = PingmeshOptions {
+        rows,
+        rows_per_second,
+        ..PingmeshOptions::default()
+    };
+    let mut probes = Pingmesh::new(options).unwrap();
+    let mut counts = BTreeMap::new();
+    while let Some(batch) = probes.next_batch(10_000).unwrap() {
+        let column = |name| batch.column_by_name(name).unwrap();
+        let times = column("timestamp").as_primitive::<TimestampMillisecondType>();
+        let codes = column("error_code").as_primitive::<Int32Type>();
+        let rtts = column("rtt_us").as_primitive::<UInt32Type>();
+        let cluster = |name, row| {
+            let keys = column(name).as_dictionary::<Int32Type>();
+            let names = keys.values().as_string::<i32>();
+            names
+                .value(usize::try_from(keys.keys().value(row)).unwrap())
+                .to_owned()
+        };
+        for row in 0..batch.num_rows() {
+            if codes.value(row) == 0 || rtts.value(row) < 100 {
+                continue;
+            }
+            let last = times.value(row).div_euclid(10_000) * 10_000;
+            for start in (0..6).map(|back| last - back * 10_000) {
+                let pair = (
+                    start,
+                    cluster("src_cluster", row),
+                    cluster("dst_cluster", row),
+                );
+                *counts.entry(pair).or_insert(0) += 1;
+            }
+        }
+    }
+    counts
+}
+
+fn number(text: &str) -> u64 {
+    text.replace(',', "").parse().unwrap()
+}
+
+/// One window of a table of the demo: start, probes, pairs, and the pairs shown.
+type Shown = (String, u64, u64, Vec<(String, String, u64)>);
+
+/// The windows in the section of the demo that starts with `title`.
+fn windows_shown(report: &str, title: &str) -> Vec<Shown> {
+    let section = report.lines().skip_while(|line| !line.starts_with(title));
+    let table = section.skip_while(|line| !line.contains("---")).skip(1);
+    let mut windows: Vec<Shown> = Vec::new();
+    for line in table.take_while(|line| !line.is_empty()) {
+        let mut cells: Vec<&str> = line.split_whitespace().collect();
+        if cells.len() == 8 {
+            let head: Vec<&str> = cells.drain(..5).collect();
+            windows.push((
+                head[0].to_owned(),
+                number(head[3]),
+                number(head[4]),
+                Vec::new(),
+            ));
+        }
+        let [source, target, probes] = cells[..] else {
+            panic!("{line}")
+        };
+        let pair = (source.to_owned(), target.to_owned(), number(probes));
+        windows.last_mut().unwrap().3.push(pair);
+    }
+    windows
+}
+
+#[test]
+fn the_demo_counts_what_a_naive_count_counts() {
+    let (rows, rate) = (200_000, 2_000);
+    let arguments = [
+        "demo",
+        "--rows",
+        "200k",
+        "--rate",
+        "2k",
+        "--top",
+        "100000",
+        "--all-windows",
+    ];
+    let expected = counted_naively(rows, rate);
+    for threads in ["1", "3"] {
+        let report = stdout_of(&[&arguments[..], &["--threads", threads]].concat());
+        let mut starts: Vec<i64> = expected.keys().map(|(start, ..)| *start).collect();
+        starts.dedup();
+        let windows = windows_shown(&report, "C2cProbeCount");
+        assert_eq!(windows.len(), starts.len());
+        for (start, (clock, probes, pairs, shown)) in starts.iter().zip(&windows) {
+            let second = start.rem_euclid(86_400_000) / 1000;
+            let hour_minute = (second / 3600, second / 60 % 60, second % 60);
+            let (h, m, s) = hour_minute;
+            assert_eq!(*clock, format!("{h:02}:{m:02}:{s:02}"));
+            let in_window = expected.iter().filter(|((at, ..), _)| at == start);
+            let mut counts: Vec<(String, String, u64)> = in_window
+                .map(|((_, source, target), count)| (source.clone(), target.clone(), *count))
+                .collect();
+            counts.sort_by(|a, b| b.2.cmp(&a.2).then(a.cmp(b)));
+            assert_eq!(*shown, counts);
+            assert_eq!(*pairs, counts.len() as u64);
+            assert_eq!(*probes, counts.iter().map(|(.., count)| count).sum::<u64>());
+        }
+        assert_eq!(report.matches(" 200,000  ").count(), 4, "{report}");
+        assert!(
+            report.contains("Bytes per record, 200,000 retained rows"),
+            "{report}"
+        );
+        assert!(report.contains("late rows: 0\n"), "{report}");
+        assert!(report.contains(&format!("{threads} worker thread")));
+    }
+}
+
+#[test]
+fn racks_see_no_more_probes_than_clusters() {
+    let report = stdout_of(&["demo", "--rows", "200k", "--rate", "2k", "--all-windows"]);
+    let clusters = windows_shown(&report, "C2cProbeCount");
+    let racks = windows_shown(&report, "T2tProbeCount");
+    assert_eq!(clusters.len(), racks.len());
+    for ((at, all, ..), (rack_at, known, ..)) in clusters.iter().zip(&racks) {
+        // The table of racks knows about 99 % of the servers, so 98 % of the pairs.
+        assert_eq!(at, rack_at);
+        assert!(
+            known <= all && *known as f64 >= 0.9 * *all as f64,
+            "{at}: {known} of {all}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_without_rows_is_no_error() {
+    let report = stdout_of(&["demo", "--rows", "0"]);
+    assert!(report.contains("0 windows, 0 shown"), "{report}");
+}
+
+fn inspect_json(path: &Path, more: &[&str]) -> Value {
+    let arguments = [
+        &["inspect", path.to_str().unwrap(), "--format", "json"],
+        more,
+    ]
+    .concat();
+    serde_json::from_str(&stdout_of(&arguments)).unwrap()
+}
+
+fn generate(path: &Path, more: &[&str]) {
+    let path = path.to_str().unwrap();
+    stdout_of(
+        &[
+            &["generate", "pingmesh", "--rows", "100k", "-o", path],
+            more,
+        ]
+        .concat(),
+    );
+}
+
+#[test]
+fn every_format_is_generated_and_inspected_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sizes = Vec::new();
+    for suffix in ["parquet", "arrow", "csv"] {
+        let path = folder.path().join(format!("probes.{suffix}"));
+        generate(&path, &[]);
+        let json = inspect_json(
+            &path,
+            &[
+                "--types",
+                "src_ip=uint32,rtt_us=uint32,dst_ip=uint32,\
+                                          error_code=int32,timestamp=timestamp_ms",
+            ],
+        );
+        assert_eq!(json["rows"], 100_000, "{suffix}");
+        let columns = json["columns"].as_array().unwrap();
+        assert_eq!(columns.len(), 9);
+        assert_eq!(columns[3]["name"], "src_cluster");
+        let (mut raw, mut encoded) = (0, 0);
+        for column in columns {
+            assert_eq!(column["rows"], 100_000);
+            assert_eq!(column["nulls"], 0);
+            assert!(!column["codec"].as_str().unwrap().is_empty());
+            assert!(column["encoded_bytes"].as_u64() > Some(0));
+            raw += column["raw_bytes"].as_u64().unwrap();
+            encoded += column["encoded_bytes"].as_u64().unwrap();
+        }
+        assert_eq!(json["raw_bytes"], raw);
+        assert_eq!(json["encoded_bytes"], encoded);
+        assert!(encoded < raw, "{suffix}: {encoded} of {raw}");
+        sizes.push((columns[0]["type"].clone(), raw));
+        let few = inspect_json(&path, &["--rows", "70k"]);
+        assert_eq!(few["rows"], 70_000);
+    }
+    assert!(sizes.windows(2).all(|pair| pair[0] == pair[1]), "{sizes:?}");
+    let table = stdout_of(&[
+        "inspect",
+        folder.path().join("probes.arrow").to_str().unwrap(),
+    ]);
+    assert!(table.starts_with("100,000 rows"), "{table}");
+}
+
+#[test]
+fn raw_bytes_are_those_of_arrow() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.csv");
+    fs::write(
+        &path,
+        "id;flag;word\n1;true;aa\n2;false;bbbb\n-;true;aa\nx;true;cc\n",
+    )
+    .unwrap();
+    let options = [
+        "--delimiter",
+        ";",
+        "--types",
+        "id=int16,flag=bool",
+        "--on-error",
+        "skip",
+    ];
+    let json = inspect_json(&path, &options);
+    assert_eq!(
+        (&json["rows"], &json["rejected_rows"]),
+        (&3.into(), &1.into())
+    );
+    let raw = |index: usize| json["columns"][index]["raw_bytes"].as_u64().unwrap();
+    assert_eq!(json["columns"][0]["nulls"], 1);
+    assert_eq!(raw(0), 3 * 2 + 1, "two bytes each, and a byte of validity");
+    assert_eq!(raw(1), 1, "booleans are bits");
+    assert_eq!(
+        raw(2),
+        3 * 4 + 8,
+        "offsets and text, smaller than a dictionary array"
+    );
+}
+
+#[test]
+fn generated_files_depend_on_the_seed_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes_of = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        generate(&path, &[&["--rate", "1k"], more].concat());
+        let truth = fs::read_to_string(folder.path().join(format!("{name}.truth.jsonl"))).unwrap();
+        let tor = fs::read(folder.path().join("tor.parquet")).unwrap();
+        (fs::read(&path).unwrap(), truth, tor)
+    };
+    let first = bytes_of("a.csv", &["--seed", "7"]);
+    assert!(first == bytes_of("b.csv", &["--seed", "7"]));
+    assert!(first.0 != bytes_of("c.csv", &["--seed", "8"]).0);
+    let fault: Value = serde_json::from_str(first.1.trim()).unwrap();
+    assert_eq!(fault["kind"], "tor_bad");
+    assert_eq!(bytes_of("d.csv", &["--seed", "7", "--no-fault"]).1, "");
+    let left: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(left.len(), 9, "{left:?}");
+    let tor = inspect_json(&folder.path().join("tor.parquet"), &[]);
+    assert_eq!(tor["columns"][1]["name"], "tor_id");
+}
+
+#[test]
+fn what_is_wrong_with_data_exits_with_1_and_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("bad.csv"), "a\n1\nx\n").unwrap();
+    fs::write(at("bad.parquet"), "no parquet").unwrap();
+    let missing = at("missing.parquet");
+    let failures: [(&[&str], &[&str]); 8] = [
+        (&["inspect", &missing], &["missing.parquet"]),
+        (
+            &["inspect", &at("probes.xlsx")],
+            &["probes.xlsx", "hint: ", ".parquet"],
+        ),
+        (&["inspect", &at("bad.parquet")], &["bad.parquet"]),
+        (
+            &["inspect", &at("bad.csv"), "--types", "a=int64"],
+            &["bad.csv", "row 3", "column a"],
+        ),
+        (
+            &["inspect", &missing, "--tier", "cold"],
+            &["hint: ", "--tier hot"],
+        ),
+        (
+            &["generate", "weather", "-o", &at("w.csv")],
+            &["`weather`", "hint: ", "pingmesh"],
+        ),
+        (
+            &["generate", "pingmesh", "-o", &at("p.doc")],
+            &["p.doc", "hint: "],
+        ),
+        (
+            &[
+                "generate",
+                "pingmesh",
+                "-o",
+                &at("p.csv"),
+                "--tail-share",
+                "2",
+            ],
+            &["hint: use 0 to 1"],
+        ),
+    ];
+    for (arguments, said) in failures {
+        let (code, stderr) = failure_of(arguments);
+        assert_eq!(code, 1, "{arguments:?}: {stderr}");
+        assert!(stderr.starts_with("error: "), "{stderr}");
+        for part in said {
+            assert!(
+                stderr.contains(part),
+                "{arguments:?}: `{part}` is not in: {stderr}"
+            );
+        }
+    }
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "failures leave no files"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_the_command_line_exits_with_2() {
+    let wrong: [&[&str]; 9] = [
+        &[],
+        &["dmeo"],
+        &["demo", "--rows", "many"],
+        &["demo", "--threads", "0"],
+        &["inspect"],
+        &["inspect", "x.csv", "--format", "xml"],
+        &["inspect", "x.csv", "--types", "a=varchar"],
+        &["generate", "pingmesh"],
+        &["lists", "nothing"],
+    ];
+    for arguments in wrong {
+        let (code, stderr) = failure_of(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {stderr}");
+        assert!(
+            stderr.contains("Usage:") || stderr.contains("--help"),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn lists_are_markdown_tables() {
+    let names = [
+        "codecs",
+        "aggregates",
+        "windows",
+        "operators",
+        "sources",
+        "sinks",
+        "generators",
+    ];
+    for name in names {
+        let text = stdout_of(&["lists", "--format", "markdown", name]);
+        let bars = |line: &str| line.matches('|').count() - line.matches("\\|").count();
+        let first = bars(text.lines().next().unwrap());
+        assert!(
+            text.lines().count() > 2 && text.lines().all(|line| bars(line) == first),
+            "{text}"
+        );
+    }
+    assert!(stdout_of(&["lists", "codecs"]).contains("base_delta"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let arguments = ["demo", "--rows", "20k"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn help_completions_and_manual_are_printed() {
+    for command in ["demo", "inspect", "generate", "lists", "completions", "man"] {
+        assert!(
+            stdout_of(&[command, "--help"]).contains("Usage: tersecades"),
+            "{command}"
+        );
+    }
+    assert!(stdout_of(&["completions", "bash"]).contains("tersecades"));
+    assert!(stdout_of(&["man"]).contains(".TH"));
+}

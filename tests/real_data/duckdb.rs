@@ -1,0 +1,68 @@
+//! DuckDB, run through Python on the same files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use tersecades_engine::source::{SourceOptions, open};
+
+use crate::data_set::{DataSet, Loaded};
+use crate::question::Question;
+use crate::row::{Row, rows_of};
+use crate::skip;
+
+/// A Python that has DuckDB: `TERSECADES_PYTHON`, `.venv`, or the one of the system.
+static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let given = std::env::var_os("TERSECADES_PYTHON").map(PathBuf::from);
+    let known = [root.join(".venv/bin/python"), PathBuf::from("python3")];
+    given.into_iter().chain(known).find(|python| {
+        let mut import = Command::new(python);
+        import
+            .args(["-c", "import duckdb"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        import.status().is_ok_and(|status| status.success())
+    })
+});
+
+/// DuckDB's answers to `questions`, in order; `None`, said on the terminal, without DuckDB.
+pub(crate) fn answers(
+    set: &DataSet,
+    loaded: &Loaded,
+    questions: &[Question],
+) -> Option<Vec<Vec<Row>>> {
+    let Some(python) = &*PYTHON else {
+        skip(&format!(
+            "no Python with DuckDB: {} is not compared (make venv)",
+            set.name
+        ));
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = loaded.folder.display().to_string().replace('\'', "''");
+    let table = set.table_sql.replace("$DATA", &data);
+    std::fs::write(folder.path().join("table.sql"), table).unwrap();
+    for question in questions {
+        let file = folder.path().join(format!("{}.sql", question.name));
+        std::fs::write(file, question.sql()).unwrap();
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("duckdb_answers.py");
+    let run = Command::new(python)
+        .arg(script)
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let read = |question: &Question| {
+        let file = folder.path().join(format!("{}.parquet", question.name));
+        let mut source = open(&file, &SourceOptions::default()).unwrap();
+        let batches = std::iter::from_fn(|| source.next().unwrap());
+        rows_of(&batches.collect::<Vec<_>>())
+    };
+    Some(questions.iter().map(read).collect())
+}

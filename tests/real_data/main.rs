@@ -1,0 +1,46 @@
+//! Real data through the whole engine: files in, encoded batches, windows, answers.
+//!
+//! ```text
+//! data folder ─▶ sources ─▶ oddities      missing values, odd times and separators
+//!                   │
+//!                   ├─▶ round_trip        what was encoded comes back bit for bit
+//!                   ├─▶ answers ◀─ DuckDB on the same files (questions, each asked of both)
+//!                   ├─▶ determinism       arrival order and restarts change nothing
+//!                   ├─▶ stages            windows over windows, retained ranges
+//!                   └─▶ late              late rows, counted by the definition
+//! ```
+//! `TERSECADES_DATA` names the folder (default `data/` at the root of the repository). A set that
+//! is not there, or a missing DuckDB, skips its tests with a line on the terminal.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
+
+mod data_set;
+mod question;
+mod questions;
+mod row;
+
+mod duckdb;
+
+mod answers;
+mod determinism;
+mod late;
+mod oddities;
+mod round_trip;
+mod stages;
+
+use std::io::Write;
+
+/// Says on the terminal, whatever the test harness captures, that a test did nothing.
+fn skip(what: &str) {
+    writeln!(std::io::stderr(), "*** SKIPPED: {what}").unwrap();
+}
+
+/// Says something on the terminal that is worth reading when the test passes.
+fn report(line: &str) {
+    writeln!(std::io::stderr(), "{line}").unwrap();
+}
