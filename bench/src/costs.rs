@@ -79,9 +79,9 @@ fn cost(report: &mut Report, codec: &str, array: &ArrayRef, constant: Value) -> 
         ns,
         "ns",
     );
-    let shipped = CostTable::DEFAULT
-        .compare_ns
-        .get(usize::from(chunk.codec().id()));
-    report.add("  shipped", shipped.copied().unwrap_or(f64::NAN), "ns");
+    let costs = CostTable::DEFAULT;
+    let bytes = chunk.byte_size() as f64 / chunk.rows() as f64;
+    let shipped = costs.scan_ns(chunk.codec().id(), bytes) - costs.byte_ns * bytes;
+    report.add("  shipped", shipped, "ns");
     Ok(())
 }

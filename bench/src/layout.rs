@@ -42,11 +42,11 @@ struct Column {
 /// # Errors
 /// What the reader and the encoder say.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    let Some(path) = &options.data else {
+    let Some(path) = options.data_file() else {
         report.note("skipped: needs --data FILE.arrow");
         return Ok(());
     };
-    let batches = load(path, options.rows)?;
+    let batches = load(&path, options.rows)?;
     let Some(first) = batches.first() else {
         return Ok(());
     };

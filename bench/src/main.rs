@@ -1,4 +1,4 @@
-//! Benchmarks: `tersecades-bench [NAME…] [--rows N] [--data FILE] [-o FILE.jsonl]`.
+//! Benchmarks: `tersecades-bench [NAME…] [--rows N] [--data FOLDER] [-o FILE.jsonl]`.
 //!
 //! Without a name every bench of [`BENCHES`] runs; `micro` runs those that need no data file.
 //! Each prints ratios taken in one run, because times alone say more about the machine.
@@ -11,6 +11,7 @@ mod layout;
 mod levels;
 mod limits;
 mod measure;
+mod queries;
 mod report;
 mod search;
 mod sum;
@@ -29,9 +30,13 @@ pub(crate) struct Options {
     names: Vec<String>,
     /// Rows of the large arrays; by default as many as fill a gibibyte.
     rows: Option<usize>,
-    /// An Arrow IPC file of Pingmesh rows.
+    /// An Arrow IPC file of Pingmesh rows, or the folder of the reference input.
     data: Option<PathBuf>,
     output: Option<PathBuf>,
+    /// Queries to run; all when empty.
+    queries: Vec<String>,
+    /// Threads that queries run on, besides one.
+    threads: usize,
     /// Timed repetitions of what reads a gibibyte.
     repetitions: usize,
 }
@@ -40,6 +45,16 @@ impl Options {
     /// The asked number of rows, or `rows`.
     fn scaled(&self, rows: usize) -> usize {
         self.rows.unwrap_or(rows)
+    }
+
+    /// The file of `--data`; in a folder, that of the reference input.
+    fn data_file(&self) -> Option<PathBuf> {
+        let data = self.data.as_ref()?;
+        Some(if data.is_dir() {
+            data.join("pingmesh_10m.arrow")
+        } else {
+            data.clone()
+        })
     }
 }
 
@@ -55,10 +70,11 @@ const BENCHES: &[Bench] = &[
     ("kernels", true, levels::run),
     ("costs", true, costs::run),
     ("layout", false, layout::run),
+    ("queries", false, queries::run),
 ];
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
-                     [--data FILE.arrow] [-o FILE.jsonl]";
+                     [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] [-o FILE.jsonl]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
     let mut options = Options {
@@ -66,6 +82,8 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         rows: None,
         data: None,
         output: None,
+        queries: Vec::new(),
+        threads: 1,
         repetitions: 11,
     };
     while let Some(argument) = arguments.next() {
@@ -80,6 +98,10 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         match argument.as_str() {
             "--rows" => options.rows = Some(number(value()?)?),
             "--repetitions" => options.repetitions = number(value()?)?.max(1),
+            "--threads" => options.threads = number(value()?)?.max(1),
+            "--queries" => options
+                .queries
+                .extend(value()?.split(',').map(str::to_owned)),
             "--data" => options.data = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
             name if name == "micro" || BENCHES.iter().any(|bench| bench.0 == name) => {

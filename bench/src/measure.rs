@@ -41,7 +41,8 @@ pub(crate) fn interleave<const N: usize>(
     seconds.map(summarise)
 }
 
-fn summarise(mut seconds: Vec<f64>) -> Timing {
+/// What the listed repetitions come to.
+pub(crate) fn summarise(mut seconds: Vec<f64>) -> Timing {
     seconds.sort_unstable_by(f64::total_cmp);
     Timing {
         median_s: seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN),

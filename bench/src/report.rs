@@ -2,14 +2,19 @@
 
 use std::io::Write;
 
-/// One number of a bench.
+/// How fast a query went.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
-    bench: &'static str,
-    name: String,
-    value: f64,
-    unit: &'static str,
-    bar: Option<Bar>,
+pub(crate) struct QueryRate<'a> {
+    /// Its name.
+    pub(crate) query: &'a str,
+    /// Worker threads.
+    pub(crate) threads: usize,
+    /// Rows of the stream.
+    pub(crate) rows: usize,
+    /// Rows of the stream per second.
+    pub(crate) rows_per_s: f64,
+    /// What stands for its answer.
+    pub(crate) checksum: &'a str,
 }
 
 /// What a number has to reach.
@@ -30,11 +35,11 @@ impl Bar {
     }
 }
 
-/// Prints each line as it comes and keeps it for the file.
+/// Prints each line as it comes and keeps it, as a JSON object, for the file.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     bench: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<String>,
 }
 
 impl Report {
@@ -60,6 +65,28 @@ impl Report {
         self.push(name.into(), value, unit, Some(bar));
     }
 
+    /// A measured query.
+    pub(crate) fn query(&mut self, rate: &QueryRate<'_>) {
+        let QueryRate {
+            query,
+            threads,
+            rows,
+            rows_per_s,
+            checksum,
+        } = rate;
+        let name = format!("{query}, threads: {threads}");
+        println!(
+            "  {name:<58} {:>11.1} {:<10}   {checksum}",
+            rows_per_s / 1e6,
+            "M rows/s"
+        );
+        let rows_per_s = json_number(*rows_per_s);
+        self.lines.push(format!(
+            r#"{{"bench":"{}","engine":"tersecades","query":"{query}","threads":{threads},"rows":{rows},"rows_per_s":{rows_per_s},"checksum":"{checksum}"}}"#,
+            self.bench
+        ));
+    }
+
     /// A remark on the terminal alone.
     pub(crate) fn note(&self, text: &str) {
         println!("  {text}");
@@ -79,13 +106,18 @@ impl Report {
             format!("   bar {sign} {limit}: {word}")
         });
         println!("  {name:<58} {value:>11.3} {unit:<10}{verdict}");
-        self.lines.push(Line {
-            bench: self.bench,
-            name,
-            value,
-            unit,
-            bar,
+        let verdict = bar.map_or(String::new(), |bar| {
+            let (key, limit) = match bar {
+                Bar::AtLeast(limit) => ("at_least", limit),
+                Bar::AtMost(limit) => ("at_most", limit),
+            };
+            format!(r#","{key}":{limit},"reached":{}"#, bar.holds(value))
         });
+        let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+        let (bench, value) = (self.bench, json_number(value));
+        self.lines.push(format!(
+            r#"{{"bench":"{bench}","name":"{name}","value":{value},"unit":"{unit}"{verdict}}}"#
+        ));
     }
 
     /// Writes every line as a JSON object of its own.
@@ -93,28 +125,9 @@ impl Report {
     /// # Errors
     /// What the writer says.
     pub(crate) fn write_json(&self, out: &mut impl Write) -> std::io::Result<()> {
-        for line in &self.lines {
-            let (bench, unit) = (line.bench, line.unit);
-            let name = line.name.replace('\\', "\\\\").replace('"', "\\\"");
-            let value = json_number(line.value);
-            write!(
-                out,
-                r#"{{"bench":"{bench}","name":"{name}","value":{value},"unit":"{unit}""#
-            )?;
-            if let Some(bar) = line.bar {
-                let (key, limit) = match bar {
-                    Bar::AtLeast(limit) => ("at_least", limit),
-                    Bar::AtMost(limit) => ("at_most", limit),
-                };
-                write!(
-                    out,
-                    r#","{key}":{limit},"reached":{}"#,
-                    bar.holds(line.value)
-                )?;
-            }
-            writeln!(out, "}}")?;
-        }
-        Ok(())
+        self.lines
+            .iter()
+            .try_for_each(|line| writeln!(out, "{line}"))
     }
 }
 

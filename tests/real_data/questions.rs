@@ -148,28 +148,39 @@ pub(crate) fn azure() -> Vec<Question> {
     ]
 }
 
-/// Questions over [`crate::data_set::FLIGHTS`].
-pub(crate) fn flights() -> Vec<Question> {
-    let scheduled = || Time {
+/// The hour that four columns name.
+fn calendar_hour() -> Time {
+    Time {
         expression: Expression::MakeTimestamp(["year", "month", "day", "hour"].map(col).to_vec()),
         unit: TimeUnit::Second,
         sql: "epoch_us(make_timestamp(year, month, day, hour, 0, 0)) // 1000000",
         ticks_per_second: 1,
-    };
-    // Cancelled flights have no departure, and 24:00 is no time: such rows are in no window.
-    let departed = Time {
-        expression: Expression::MakeTimestamp(vec![
-            col("year"),
-            col("month"),
-            col("day"),
-            col("dep_time") / 100,
-            col("dep_time") % lit(100),
-        ]),
+    }
+}
+
+/// Local minute of the departure.
+///
+/// Cancelled flights have none, and 24:00 is no time: such rows are in no window.
+fn departed() -> Time {
+    let dep_time = || col("dep_time");
+    let parts = [
+        col("year"),
+        col("month"),
+        col("day"),
+        dep_time() / 100,
+        dep_time() % lit(100),
+    ];
+    Time {
+        expression: Expression::MakeTimestamp(parts.to_vec()),
         unit: TimeUnit::Second,
         sql: "CASE WHEN dep_time < 2400 THEN epoch_us(make_timestamp(
             year, month, day, dep_time // 100, dep_time % 100, 0)) // 1000000 END",
         ticks_per_second: 1,
-    };
+    }
+}
+
+/// Questions over [`crate::data_set::FLIGHTS`].
+pub(crate) fn flights() -> Vec<Question> {
     let hour = Time {
         expression: col("time_hour"),
         unit: TimeUnit::Second,
@@ -177,7 +188,7 @@ pub(crate) fn flights() -> Vec<Question> {
         ticks_per_second: 1_000_000,
     };
     vec![
-        Question::new("day_by_origin", scheduled(), DAY, DAY)
+        Question::new("day_by_origin", calendar_hour(), DAY, DAY)
             .by(&["origin"])
             .ask(count(), "count(*)")
             .ask(call("count", col("dep_delay")), "count(dep_delay)")
@@ -188,7 +199,7 @@ pub(crate) fn flights() -> Vec<Question> {
             .ask(call("sum", col("dep_delay")), "sum(dep_delay)::BIGINT")
             .ask(call("mean", col("arr_delay")), "avg(arr_delay)")
             .ask(call("max", col("arr_delay")), "max(arr_delay)"),
-        Question::new("delayed_by_carrier", scheduled(), DAY, 6 * HOUR)
+        Question::new("delayed_by_carrier", calendar_hour(), DAY, 6 * HOUR)
             .filter(
                 (!col("dep_delay").is_null()).and(col("dep_delay").gt(15)),
                 "dep_delay IS NOT NULL AND dep_delay > 15",
@@ -198,7 +209,7 @@ pub(crate) fn flights() -> Vec<Question> {
             .ask(call("stddev", col("arr_delay")), "stddev_samp(arr_delay)")
             .ask(call("sum", col("distance")), "sum(distance)::BIGINT")
             .ask(call("variance", col("distance")), "var_samp(distance)"),
-        Question::new("week_by_tail_number", scheduled(), 7 * DAY, 7 * DAY)
+        Question::new("week_by_tail_number", calendar_hour(), 7 * DAY, 7 * DAY)
             .filter(
                 col("dest").one_of(["IAH", "MIA", "BOS"]),
                 "dest IN ('IAH', 'MIA', 'BOS')",
@@ -215,7 +226,7 @@ pub(crate) fn flights() -> Vec<Question> {
             .ask(count(), "count(*)")
             .ask(call("mean", col("air_time")), "avg(air_time)")
             .ask(call("max", col("flight") % lit(100)), "max(flight % 100)"),
-        Question::new("departed", departed, 2 * HOUR, HOUR)
+        Question::new("departed", departed(), 2 * HOUR, HOUR)
             .by(&["origin", "carrier"])
             .ask(count(), "count(*)")
             .ask(call("sum", col("air_time")), "sum(air_time)::BIGINT"),
@@ -224,27 +235,21 @@ pub(crate) fn flights() -> Vec<Question> {
 
 /// Questions over [`crate::data_set::BEIJING`].
 pub(crate) fn beijing() -> Vec<Question> {
-    let hour = || Time {
-        expression: Expression::MakeTimestamp(["year", "month", "day", "hour"].map(col).to_vec()),
-        unit: TimeUnit::Second,
-        sql: "epoch_us(make_timestamp(year, month, day, hour, 0, 0)) // 1000000",
-        ticks_per_second: 1,
-    };
     vec![
-        Question::new("day_by_station", hour(), DAY, DAY)
+        Question::new("day_by_station", calendar_hour(), DAY, DAY)
             .by(&["station"])
             .ask(count(), "count(*)")
             .ask(call("mean", col("PM2.5")), "favg(\"PM2.5\")")
             .ask(call("min", col("TEMP")), "min(\"TEMP\")")
             .ask(call("max", col("TEMP")), "max(\"TEMP\")")
             .ask(call("stddev", col("PRES")), "stddev_samp(\"PRES\")"),
-        Question::new("rain_by_wind", hour(), 3 * DAY, DAY)
+        Question::new("rain_by_wind", calendar_hour(), 3 * DAY, DAY)
             .filter(col("RAIN").gt(0), "\"RAIN\" > 0")
             .by(&["wd"])
             .ask(count(), "count(*)")
             .ask(call("sum", col("RAIN")), "fsum(\"RAIN\")")
             .ask(call("mean", col("WSPM")), "favg(\"WSPM\")"),
-        Question::new("gases", hour(), 30 * DAY, 30 * DAY)
+        Question::new("gases", calendar_hour(), 30 * DAY, 30 * DAY)
             .ask(count(), "count(*)")
             .ask(
                 call("count_if", col("SO2").is_null()),
@@ -253,7 +258,7 @@ pub(crate) fn beijing() -> Vec<Question> {
             .ask(call("count", col("CO")), "count(\"CO\")")
             .ask(call("variance", col("NO2")), "var_samp(\"NO2\")")
             .ask(call("sum", col("O3")), "fsum(\"O3\")"),
-        Question::new("unmeasured", hour(), DAY, 8 * HOUR)
+        Question::new("unmeasured", calendar_hour(), DAY, 8 * HOUR)
             .filter(
                 col("SO2").is_null().and(!(col("TEMP") + col("DEWP")).lt(0)),
                 "\"SO2\" IS NULL AND NOT (\"TEMP\" + \"DEWP\" < 0)",

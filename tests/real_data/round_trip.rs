@@ -109,8 +109,20 @@ fn check_pinned(set: &DataSet, loaded: &Loaded, codec: &'static dyn Codec) -> us
 fn check(set: &DataSet) {
     let Some(loaded) = set.load() else { return };
     check_chosen(set, &loaded);
+    let is_text = |kind: &DataType| logical_type(kind) == DataType::Utf8;
+    let has_text = loaded
+        .schema
+        .fields()
+        .iter()
+        .any(|field| is_text(field.data_type()));
     for codec in CODECS {
         let columns = check_pinned(set, &loaded, *codec);
+        assert!(
+            columns > 0 || !has_text,
+            "{}: no column takes {}",
+            set.name,
+            codec.name()
+        );
         report(&format!(
             "{} under {}: {columns} columns",
             set.name,

@@ -17,7 +17,7 @@ use tersecades::{Error, Result};
 
 use crate::argument;
 use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::progress_bar::Progress;
 
 /// Rows that are generated and written at a time.
 const BATCH_ROWS: usize = 65_536;

@@ -17,7 +17,7 @@ use crate::encoding::{ColumnEncoding, Price};
 use crate::figure::{self, grouped};
 use crate::json::Object;
 use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::progress_bar::Progress;
 use crate::reading::ReadingArguments;
 use crate::table::Table;
 

@@ -18,7 +18,7 @@ mod reading;
 mod figure;
 mod json;
 mod outcome;
-mod progress;
+mod progress_bar;
 mod table;
 
 use std::process::ExitCode;

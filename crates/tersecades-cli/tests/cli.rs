@@ -1,5 +1,11 @@
 //! The binary as scripts see it: exit codes, what stands on stdout and stderr, files it leaves.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may stop at the first surprise"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

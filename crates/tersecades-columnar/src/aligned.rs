@@ -44,7 +44,8 @@ impl AlignedBytes {
 
     /// Becomes `bytes` long, rounded up to a cache line, keeping what was stored before.
     pub fn resize_stale(&mut self, bytes: usize) {
-        self.lines.resize(bytes.div_ceil(CACHE_LINE_BYTES), CacheLine([0; 8]));
+        self.lines
+            .resize(bytes.div_ceil(CACHE_LINE_BYTES), CacheLine([0; 8]));
     }
 
     /// Makes room for `bytes` more without moving later.

@@ -34,12 +34,19 @@ impl Chunk {
         values: &Values,
     ) -> Result<()> {
         let physical = Physical::of(data_type)?;
-        let lanes = if physical == Physical::Text { &DataType::UInt32 } else { data_type };
+        let lanes = if physical == Physical::Text {
+            &DataType::UInt32
+        } else {
+            data_type
+        };
         let mut inner = match physical {
             Physical::Text => Some(self.body.inner.take().unwrap_or_default()),
             _ => None,
         };
-        inner.as_deref_mut().unwrap_or(self).scatter_lanes(lanes, rows, within, values)?;
+        inner
+            .as_deref_mut()
+            .unwrap_or(self)
+            .scatter_lanes(lanes, rows, within, values)?;
         if let Some(inner) = inner {
             self.body.inner = Some(inner);
             self.body.array = None;
@@ -134,7 +141,12 @@ mod tests {
         let mut within = Selection::default();
         within.set_rows(3_000).extend([1, 64, 2_999]);
         let mut values = Values::default();
-        for data_type in [DataType::Int8, DataType::UInt32, DataType::Int64, DataType::Float64] {
+        for data_type in [
+            DataType::Int8,
+            DataType::UInt32,
+            DataType::Int64,
+            DataType::Float64,
+        ] {
             values.reset(Physical::of(&data_type).unwrap());
             values.keys.extend([5, 0, 200]);
             values.validity.fill(3, true);

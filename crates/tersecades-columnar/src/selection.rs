@@ -160,6 +160,32 @@ impl Selection {
         }
     }
 
+    /// The first selected row.
+    pub fn first(&self) -> Option<usize> {
+        match self.shape {
+            Shape::None => None,
+            Shape::All => Some(0),
+            Shape::Rows => self.list.first().map(|row| *row as usize),
+            Shape::Bits => {
+                let index = self.words.iter().position(|word| *word != 0)?;
+                Some(index * WORD_ROWS + self.words[index].trailing_zeros() as usize)
+            }
+        }
+    }
+
+    /// The last selected row.
+    pub fn last(&self) -> Option<usize> {
+        match self.shape {
+            Shape::None => None,
+            Shape::All => self.rows.checked_sub(1),
+            Shape::Rows => self.list.last().map(|row| *row as usize),
+            Shape::Bits => {
+                let index = self.words.iter().rposition(|word| *word != 0)?;
+                Some((index + 1) * WORD_ROWS - 1 - self.words[index].leading_zeros() as usize)
+            }
+        }
+    }
+
     /// Calls `visit` with every selected row, ascending.
     pub fn for_each(&self, mut visit: impl FnMut(usize)) {
         match self.shape {

@@ -31,7 +31,12 @@ impl Frame {
     /// A frame with all rows of `batch`.
     pub fn new(batch: Arc<Batch>) -> Self {
         let selection = Selection::all(batch.rows());
-        Frame { batch, selection, derived: Vec::new(), derived_len: 0 }
+        Frame {
+            batch,
+            selection,
+            derived: Vec::new(),
+            derived_len: 0,
+        }
     }
 
     /// Takes another batch, keeping the memory.
@@ -108,8 +113,9 @@ impl Scope {
     /// Keeps only the listed names visible, in that order, renamed; slots stay.
     pub fn select(&mut self, kept: &[(String, Slot, DataType)]) {
         let columns = kept.iter();
-        self.columns =
-            columns.map(|(name, slot, kind)| (name.clone(), kind.clone(), *slot)).collect();
+        self.columns = columns
+            .map(|(name, slot, kind)| (name.clone(), kind.clone(), *slot))
+            .collect();
     }
 
     /// Visible columns: name, type, slot.
@@ -128,21 +134,32 @@ impl Scope {
     /// `InvalidArgument`, naming the nearest known column.
     pub fn find(&self, name: &str) -> Result<(&DataType, Slot)> {
         let found = self.columns.iter().find(|(known, ..)| known == name);
-        found.map(|(_, data_type, slot)| (data_type, *slot)).ok_or_else(|| {
-            let known: Vec<&str> = self.columns.iter().map(|(known, ..)| known.as_str()).collect();
-            let error = Error::invalid(format!("unknown column `{name}`")).column(name);
-            match nearest(name, &known) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("known columns: {}", known.join(", "))),
-            }
-        })
+        found
+            .map(|(_, data_type, slot)| (data_type, *slot))
+            .ok_or_else(|| {
+                let known: Vec<&str> = self
+                    .columns
+                    .iter()
+                    .map(|(known, ..)| known.as_str())
+                    .collect();
+                let error = Error::invalid(format!("unknown column `{name}`")).column(name);
+                match nearest(name, &known) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint(format!("known columns: {}", known.join(", "))),
+                }
+            })
     }
 }
 
 /// The known name that differs least from `name`, if it differs little.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let scored = known.iter().map(|known| (edit_distance(name, known), *known));
-    scored.min().filter(|(distance, _)| *distance <= 1 + name.len() / 3).map(|(_, known)| known)
+    let scored = known
+        .iter()
+        .map(|known| (edit_distance(name, known), *known));
+    scored
+        .min()
+        .filter(|(distance, _)| *distance <= 1 + name.len() / 3)
+        .map(|(_, known)| known)
 }
 
 /// Levenshtein distance over bytes.
@@ -172,7 +189,13 @@ mod tests {
         scope.add("error_code", DataType::Int32);
         let error = scope.find("rt_us").unwrap_err();
         assert_eq!(error.hint_text(), Some("did you mean `rtt_us`?"));
-        assert!(scope.find("zzz").unwrap_err().to_string().contains("error_code"));
+        assert!(
+            scope
+                .find("zzz")
+                .unwrap_err()
+                .to_string()
+                .contains("error_code")
+        );
         assert_eq!(scope.find("error_code").unwrap().1, 1);
     }
 }

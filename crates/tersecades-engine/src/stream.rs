@@ -52,8 +52,15 @@ pub struct WindowedStream {
 
 impl Stream {
     fn new(origin: Origin, event_time: EventTime) -> Self {
-        let query = Query { event_time, steps: Vec::new() };
-        Stream { origin, query, options: RunOptions::default() }
+        let query = Query {
+            event_time,
+            steps: Vec::new(),
+        };
+        Stream {
+            origin,
+            query,
+            options: RunOptions::default(),
+        }
     }
 
     /// The rows of a file, its format told by its suffix.
@@ -61,7 +68,10 @@ impl Stream {
     /// # Errors
     /// `InvalidArgument` for unknown suffixes, `Io` and `Corrupt` for unreadable files.
     pub fn open(path: impl AsRef<Path>, options: &SourceOptions) -> Result<Self> {
-        Ok(Self::from_source(crate::source::open(path.as_ref(), options)?))
+        Ok(Self::from_source(crate::source::open(
+            path.as_ref(),
+            options,
+        )?))
     }
 
     /// The rows of a source.
@@ -81,8 +91,10 @@ impl Stream {
 
     /// The retained range of another stream, as it is.
     pub fn from_retained(retained: &Retained) -> Self {
-        let origin =
-            Origin::Encoded(retained.batches().into_iter(), Arc::clone(retained.schema()));
+        let origin = Origin::Encoded(
+            retained.batches().into_iter(),
+            Arc::clone(retained.schema()),
+        );
         Self::new(origin, retained.event_time().clone())
     }
 
@@ -113,7 +125,10 @@ impl Stream {
         mut self,
         columns: impl IntoIterator<Item = (N, Expression)>,
     ) -> Self {
-        let columns = columns.into_iter().map(|(name, column)| (name.into(), column)).collect();
+        let columns = columns
+            .into_iter()
+            .map(|(name, column)| (name.into(), column))
+            .collect();
         self.query.steps.push(Step::Project(columns));
         self
     }
@@ -138,7 +153,11 @@ impl Stream {
 
     /// Cuts the stream into windows.
     pub fn window(self, window: Window) -> WindowedStream {
-        WindowedStream { stream: self, window, keys: Vec::new() }
+        WindowedStream {
+            stream: self,
+            window,
+            keys: Vec::new(),
+        }
     }
 
     /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].

@@ -69,13 +69,33 @@ fn check(seed: u64) {
     let (query, stream) = random_query(seed);
     let expected = answer(&query, &stream.schema, &stream.rows);
     let mut random = Random::new(seed ^ 0x5EED);
-    let whole = Way { batch_rows: 65_536, threads: 1, kept: true, restart: None };
+    let whole = Way {
+        batch_rows: 65_536,
+        threads: 1,
+        kept: true,
+        restart: None,
+    };
     let ways = [
         whole,
-        Way { batch_rows: 7, kept: false, ..whole },
-        Way { batch_rows: *random.pick(&[1, 3, 64, 100]), threads: 3, ..whole },
-        Way { batch_rows: 20, ..whole },
-        Way { batch_rows: 20, restart: Some(random.below(10)), ..whole },
+        Way {
+            batch_rows: 7,
+            kept: false,
+            ..whole
+        },
+        Way {
+            batch_rows: *random.pick(&[1, 3, 64, 100]),
+            threads: 3,
+            ..whole
+        },
+        Way {
+            batch_rows: 20,
+            ..whole
+        },
+        Way {
+            batch_rows: 20,
+            restart: Some(random.below(10)),
+            ..whole
+        },
     ];
     for way in ways {
         let context = || format!("seed {seed}, {way:?}, {query:#?}");
@@ -84,9 +104,24 @@ fn check(seed: u64) {
                 if let Some(difference) = difference(expected, &got) {
                     panic!("{difference}\n{}", context());
                 }
-                assert_eq!(late_rows, expected.late.len() as u64, "late rows, {}", context());
-                assert_eq!(got.skipped_rows, expected.skipped_rows, "skipped, {}", context());
-                assert_eq!(got.untimed_rows, expected.untimed_rows, "untimed, {}", context());
+                assert_eq!(
+                    late_rows,
+                    expected.late.len() as u64,
+                    "late rows, {}",
+                    context()
+                );
+                assert_eq!(
+                    got.skipped_rows,
+                    expected.skipped_rows,
+                    "skipped, {}",
+                    context()
+                );
+                assert_eq!(
+                    got.untimed_rows,
+                    expected.untimed_rows,
+                    "untimed, {}",
+                    context()
+                );
             }
             (Err(_), Err(_)) => {}
             (Ok(_), Err(error)) => panic!("{error}\n{}", context()),
@@ -97,8 +132,12 @@ fn check(seed: u64) {
 
 #[test]
 fn random_queries_agree_with_the_oracle() {
-    let seeds = std::env::var("TERSECADES_ORACLE_SEEDS").ok().and_then(|n| n.parse().ok());
-    let first = std::env::var("TERSECADES_ORACLE_FIRST").ok().and_then(|n| n.parse().ok());
+    let seeds = std::env::var("TERSECADES_ORACLE_SEEDS")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    let first = std::env::var("TERSECADES_ORACLE_FIRST")
+        .ok()
+        .and_then(|n| n.parse().ok());
     let first = first.unwrap_or(0);
     for seed in first..first + seeds.unwrap_or(SEEDS) {
         check(seed);

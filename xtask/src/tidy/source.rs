@@ -21,9 +21,9 @@ const SKIPPED_FOLDERS: &[&str] = &[
     "target",
     "data",
     "out",
-    "fuzz/target",
-    "fuzz/corpus",
-    "fuzz/artifacts",
+    "fuzz/libfuzzer/target",
+    "fuzz/libfuzzer/corpus",
+    "fuzz/libfuzzer/artifacts",
 ];
 /// Hidden folders that do.
 const HIDDEN_FOLDERS: &[&str] = &[".cargo", ".ci", ".config", ".github"];

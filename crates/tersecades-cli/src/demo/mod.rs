@@ -27,7 +27,7 @@ use tersecades::{Error, Result};
 
 use crate::argument;
 use crate::outcome::Outcome;
-use crate::progress::Progress;
+use crate::progress_bar::Progress;
 use ranking::{Ranking, rank};
 
 /// Run the two queries of the paper on a generated stream; nothing else is needed

@@ -21,14 +21,19 @@ impl Aggregate for CountIf {
     }
 
     fn asked(&self) -> Asked {
-        Asked { sum: true, ..Asked::default() }
+        Asked {
+            sum: true,
+            ..Asked::default()
+        }
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
         match argument {
             DataType::Boolean => Ok(DataType::Int64),
-            other => Err(Error::schema(format!("count_if needs a condition, got {other}"))
-                .hint("write a comparison, such as x > 0")),
+            other => Err(
+                Error::schema(format!("count_if needs a condition, got {other}"))
+                    .hint("write a comparison, such as x > 0"),
+            ),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Only asked parts take memory: a count is 8 bytes a group, a sum 16 more.
 
 use tersecades_columnar::error::Result;
-use tersecades_columnar::fold::{Asked, Fold, FloatSum, Spread, SquareSum};
+use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum};
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
@@ -79,7 +79,9 @@ impl FoldColumn {
         self.for_valid(ids, values, |counts, id, _| counts.counts[id] += 1);
         let (asked, float) = (self.asked, self.is_float());
         if asked.sum && float {
-            self.for_valid(ids, values, |to, id, i| to.float_sums[id].add(values.float(i)));
+            self.for_valid(ids, values, |to, id, i| {
+                to.float_sums[id].add(values.float(i))
+            });
         } else if asked.sum {
             self.for_valid(ids, values, |to, id, i| {
                 let (sum, overflowed) = to.sums[id].0.overflowing_add(values.integer(i));
@@ -89,10 +91,14 @@ impl FoldColumn {
         if asked.squares && float {
             self.for_valid(ids, values, |to, id, i| to.spreads[id].add(values.float(i)));
         } else if asked.squares {
-            self.for_valid(ids, values, |to, id, i| to.squares[id].add_square(values.integer(i)));
+            self.for_valid(ids, values, |to, id, i| {
+                to.squares[id].add_square(values.integer(i))
+            });
         }
         if asked.ends && self.physical == Physical::Text {
-            self.for_valid(ids, values, |to, id, i| to.add_text_end(id, values.ordered(i)));
+            self.for_valid(ids, values, |to, id, i| {
+                to.add_text_end(id, values.ordered(i))
+            });
         } else if asked.ends {
             self.for_valid(ids, values, |to, id, i| {
                 let key = values.ordered(i);
@@ -194,8 +200,14 @@ impl FoldColumn {
             out.u64(fold.count);
             out.i128(fold.sum);
             out.u64(u64::from(fold.overflowed));
-            fold.squares.words().into_iter().for_each(|word| out.u64(word));
-            fold.float_sum.parts().into_iter().for_each(|part| out.f64(part));
+            fold.squares
+                .words()
+                .into_iter()
+                .for_each(|word| out.u64(word));
+            fold.float_sum
+                .parts()
+                .into_iter()
+                .for_each(|part| out.f64(part));
             out.u64(fold.spread.count);
             out.f64(fold.spread.mean);
             out.f64(fold.spread.deviation);
@@ -218,7 +230,11 @@ impl FoldColumn {
                 overflowed: from.u64()? != 0,
                 squares: SquareSum::from_words([from.u64()?, from.u64()?, from.u64()?]),
                 float_sum: FloatSum::from_parts([from.f64()?, from.f64()?]),
-                spread: Spread { count: from.u64()?, mean: from.f64()?, deviation: from.f64()? },
+                spread: Spread {
+                    count: from.u64()?,
+                    mean: from.f64()?,
+                    deviation: from.f64()?,
+                },
                 min: from.i128()?,
                 max: from.i128()?,
             };

@@ -21,7 +21,10 @@ impl Aggregate for Mean {
     }
 
     fn asked(&self) -> Asked {
-        Asked { sum: true, ..Asked::default() }
+        Asked {
+            sum: true,
+            ..Asked::default()
+        }
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
@@ -35,9 +38,7 @@ impl Aggregate for Mean {
         }
         let sum = match (Physical::of(argument)?, argument) {
             (Physical::Float { .. }, _) => fold.float_sum.total(),
-            (_, DataType::Decimal128(_, scale)) => {
-                fold.sum as f64 / 10f64.powi(i32::from(*scale))
-            }
+            (_, DataType::Decimal128(_, scale)) => fold.sum as f64 / 10f64.powi(i32::from(*scale)),
             _ => fold.sum as f64,
         };
         Ok(Value::Float(sum / fold.count as f64))

@@ -21,7 +21,10 @@ impl Aggregate for Min {
     }
 
     fn asked(&self) -> Asked {
-        Asked { ends: true, ..Asked::default() }
+        Asked {
+            ends: true,
+            ..Asked::default()
+        }
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {

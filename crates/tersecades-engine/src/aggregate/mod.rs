@@ -76,7 +76,10 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
 pub fn find(name: &str) -> Result<&'static dyn Aggregate> {
     let found = AGGREGATES.iter().find(|aggregate| aggregate.name() == name);
     found.copied().ok_or_else(|| {
-        let names: Vec<&str> = AGGREGATES.iter().map(|aggregate| aggregate.name()).collect();
+        let names: Vec<&str> = AGGREGATES
+            .iter()
+            .map(|aggregate| aggregate.name())
+            .collect();
         let error = Error::invalid(format!("unknown aggregate `{name}`"));
         match nearest(name, &names) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -88,12 +91,20 @@ pub fn find(name: &str) -> Result<&'static dyn Aggregate> {
 /// `function(argument)`, named so.
 pub fn call(function: &str, argument: Expression) -> AggregateCall {
     let output = format!("{function}({argument})");
-    AggregateCall { function: function.to_owned(), argument: Some(argument), output }
+    AggregateCall {
+        function: function.to_owned(),
+        argument: Some(argument),
+        output,
+    }
 }
 
 /// The number of rows.
 pub fn count() -> AggregateCall {
-    AggregateCall { function: "count".to_owned(), argument: None, output: "count".to_owned() }
+    AggregateCall {
+        function: "count".to_owned(),
+        argument: None,
+        output: "count".to_owned(),
+    }
 }
 
 impl AggregateCall {
@@ -112,8 +123,10 @@ fn is_numeric(data_type: &DataType) -> bool {
 fn require_numeric(name: &str, argument: &DataType) -> Result<()> {
     match is_numeric(argument) {
         true => Ok(()),
-        false => Err(Error::schema(format!("{name} needs numbers, got {argument}"))
-            .hint("cast the argument, or use count, min or max")),
+        false => Err(
+            Error::schema(format!("{name} needs numbers, got {argument}"))
+                .hint("cast the argument, or use count, min or max"),
+        ),
     }
 }
 

@@ -17,8 +17,11 @@ pub struct Stddev {
 }
 
 /// Divides by one less than the number of values.
-pub const STDDEV: Stddev =
-    Stddev { name: "stddev", summary: "standard deviation of a sample (n - 1)", sample: true };
+pub const STDDEV: Stddev = Stddev {
+    name: "stddev",
+    summary: "standard deviation of a sample (n - 1)",
+    sample: true,
+};
 
 /// Divides by the number of values.
 pub const STDDEV_POPULATION: Stddev = Stddev {
@@ -46,6 +49,8 @@ impl Aggregate for Stddev {
 
     fn finish(&self, fold: &Fold, argument: &DataType) -> Result<Value> {
         let variance = variance(fold, argument, self.sample)?;
-        Ok(variance.map_or(Value::Null, |variance| Value::Float(variance.max(0.0).sqrt())))
+        Ok(variance.map_or(Value::Null, |variance| {
+            Value::Float(variance.max(0.0).sqrt())
+        }))
     }
 }

@@ -21,7 +21,10 @@ impl Aggregate for Sum {
     }
 
     fn asked(&self) -> Asked {
-        Asked { sum: true, ..Asked::default() }
+        Asked {
+            sum: true,
+            ..Asked::default()
+        }
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
@@ -47,13 +50,16 @@ impl Aggregate for Sum {
         match (Physical::of(argument)?, argument) {
             (Physical::Wide, DataType::Decimal128(_, scale)) => {
                 let fits = !fold.overflowed && fold.sum.unsigned_abs() < 10u128.pow(38);
-                fits.then_some(Value::Decimal(fold.sum, *scale)).ok_or_else(overflow)
+                fits.then_some(Value::Decimal(fold.sum, *scale))
+                    .ok_or_else(overflow)
             }
             (Physical::Float { .. }, _) => Ok(Value::Float(fold.float_sum.total())),
-            (Physical::Integer { signed: false, .. }, _) => {
-                u64::try_from(fold.sum).map(Value::from).map_err(|_| overflow())
-            }
-            _ => i64::try_from(fold.sum).map(Value::from).map_err(|_| overflow()),
+            (Physical::Integer { signed: false, .. }, _) => u64::try_from(fold.sum)
+                .map(Value::from)
+                .map_err(|_| overflow()),
+            _ => i64::try_from(fold.sum)
+                .map(Value::from)
+                .map_err(|_| overflow()),
         }
     }
 }

@@ -19,8 +19,11 @@ pub struct Variance {
 }
 
 /// Divides by one less than the number of values.
-pub const VARIANCE: Variance =
-    Variance { name: "variance", summary: "variance of a sample (n - 1)", sample: true };
+pub const VARIANCE: Variance = Variance {
+    name: "variance",
+    summary: "variance of a sample (n - 1)",
+    sample: true,
+};
 
 /// Divides by the number of values.
 pub const VARIANCE_POPULATION: Variance = Variance {
@@ -31,7 +34,11 @@ pub const VARIANCE_POPULATION: Variance = Variance {
 
 /// The variance of what `fold` saw; `None` when it saw too few values.
 pub(super) fn variance(fold: &Fold, argument: &DataType, sample: bool) -> Result<Option<f64>> {
-    let divisor = if sample { fold.count.saturating_sub(1) } else { fold.count };
+    let divisor = if sample {
+        fold.count.saturating_sub(1)
+    } else {
+        fold.count
+    };
     if divisor == 0 {
         return Ok(None);
     }
@@ -63,7 +70,11 @@ impl Aggregate for Variance {
     }
 
     fn asked(&self) -> Asked {
-        Asked { sum: true, squares: true, ..Asked::default() }
+        Asked {
+            sum: true,
+            squares: true,
+            ..Asked::default()
+        }
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {

@@ -46,13 +46,18 @@ impl Wide {
     }
 
     fn to_float(self) -> f64 {
-        self.0.iter().rev().fold(0.0, |high, word| high * 2f64.powi(64) + *word as f64)
+        self.0
+            .iter()
+            .rev()
+            .fold(0.0, |high, word| high * 2f64.powi(64) + *word as f64)
     }
 }
 
 /// `(n·Σx² − (Σx)²)`, computed exactly and rounded once.
 pub(super) fn scaled_deviation(count: u64, sum: i128, squares: SquareSum) -> f64 {
-    Wide::times(squares.words(), count).minus(Wide::square(sum.unsigned_abs())).to_float()
+    Wide::times(squares.words(), count)
+        .minus(Wide::square(sum.unsigned_abs()))
+        .to_float()
 }
 
 #[cfg(test)]

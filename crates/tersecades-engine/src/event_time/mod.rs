@@ -24,18 +24,16 @@ pub struct Arrival {
     pub time_range: (i64, i64),
 }
 
-impl Arrival {
-    /// The predicate for times in `first..=last`, over the keys of a time column.
-    pub fn key_range(&self, physical: Physical, first: i64, last: i64) -> Predicate {
-        let least = physical.value_of(0);
-        let most = physical.value_of(physical.key_max());
-        if i128::from(last) < least || i128::from(first) > most || first > last {
-            return Predicate::Keys(Vec::new());
-        }
-        let key = |time: i64| {
-            let clamped = i128::from(time).clamp(least, most);
-            physical.key_of(clamped).unwrap_or_default()
-        };
-        Predicate::key_range(key(first), key(last))
+/// The predicate for times in `first..=last`, over the keys of a time column.
+pub fn key_range(physical: Physical, first: i64, last: i64) -> Predicate {
+    let least = physical.value_of(0);
+    let most = physical.value_of(physical.key_max());
+    if i128::from(last) < least || i128::from(first) > most || first > last {
+        return Predicate::Keys(Vec::new());
     }
+    let key = |time: i64| {
+        let clamped = i128::from(time).clamp(least, most);
+        physical.key_of(clamped).unwrap_or_default()
+    };
+    Predicate::key_range(key(first), key(last))
 }

@@ -7,6 +7,8 @@ use tersecades_columnar::values::Values;
 
 use crate::window::WindowTicks;
 
+use super::key_range;
+
 /// Rows `first_row..` of a batch are judged by `watermark` (until the next cut).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
@@ -23,17 +25,24 @@ pub struct Watermark {
     /// Largest event time seen.
     newest: Option<i64>,
     times: Values,
+    found: Selection,
 }
 
 impl Watermark {
     /// Nothing seen yet; rows may be `lateness` ticks behind the newest.
     pub fn new(lateness: i64) -> Self {
-        Watermark { lateness, newest: None, times: Values::default() }
+        Watermark {
+            lateness,
+            newest: None,
+            times: Values::default(),
+            found: Selection::default(),
+        }
     }
 
     /// The watermark before the next row; the smallest time when no row was seen.
     pub fn current(&self) -> i64 {
-        self.newest.map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness))
+        self.newest
+            .map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness))
     }
 
     /// The largest event time seen.
@@ -61,23 +70,57 @@ impl Watermark {
         work: &mut Work,
     ) {
         cuts.clear();
-        cuts.push(Cut { first_row: 0, watermark: self.current() });
+        cuts.push(Cut {
+            first_row: 0,
+            watermark: self.current(),
+        });
         let stats = time.stats();
         if !stats.known {
             return;
         }
         let batch_newest = time.physical().value_of(stats.max) as i64;
         let before = self.current();
-        let newest = self.newest.map_or(batch_newest, |newest| newest.max(batch_newest));
+        let newest = self
+            .newest
+            .map_or(batch_newest, |newest| newest.max(batch_newest));
         let after = newest.saturating_sub(self.lateness);
         let oldest = time.physical().value_of(stats.min) as i64;
         if let Some(window) = window {
             let first_end = next_end(window, before.max(oldest.saturating_sub(window.size)));
-            if first_end <= i128::from(after) {
+            if first_end <= after && self.may_cut(time, window, (first_end, after), work) {
                 self.cut_batch(time, window, cuts, work);
             }
         }
         self.newest = Some(newest);
+    }
+
+    /// Whether a row that a closing window could hold stands behind the row that closes the first.
+    ///
+    /// Two comparisons of the time column, which skip most blocks.
+    fn may_cut(
+        &mut self,
+        time: &Chunk,
+        window: &WindowTicks,
+        (first_end, after): (i64, i64),
+        work: &mut Work,
+    ) -> bool {
+        let last_end = window
+            .first_start(after)
+            .saturating_add(window.size - window.slide);
+        let closing = first_end.saturating_add(self.lateness);
+        if self.newest.is_some_and(|newest| newest >= closing) {
+            return true;
+        }
+        let physical = time.physical();
+        let everything = Selection::all(time.rows());
+        let closers = key_range(physical, closing, i64::MAX);
+        time.compare(&closers, &everything, &mut self.found, work);
+        let Some(closer) = self.found.first() else {
+            return false;
+        };
+        let held = key_range(physical, i64::MIN, last_end.saturating_sub(1));
+        time.compare(&held, &everything, &mut self.found, work);
+        self.found.last().is_some_and(|row| row > closer)
     }
 
     /// Walks the rows of a batch that closes a window.
@@ -100,7 +143,10 @@ impl Watermark {
                 let start = window.first_start(at.max(judged_by));
                 let end = i128::from(start) + i128::from(window.size);
                 if start <= at && end <= i128::from(watermark) {
-                    cuts.push(Cut { first_row: row, watermark });
+                    cuts.push(Cut {
+                        first_row: row,
+                        watermark,
+                    });
                     judged_by = watermark;
                 }
             }
@@ -111,6 +157,39 @@ impl Watermark {
 }
 
 /// The first window end after `time`.
-fn next_end(window: &WindowTicks, time: i64) -> i128 {
-    i128::from(window.first_start(time)) + i128::from(window.size)
+fn next_end(window: &WindowTicks, time: i64) -> i64 {
+    window.first_start(time).saturating_add(window.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+    use tersecades_columnar::encoder::ColumnEncoder;
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_cut_off_when_only_a_later_one_of_its_windows_has_closed_since() {
+        let times: ArrayRef = Arc::new(Int64Array::from(vec![100, 35, 115, 55]));
+        let chunk = ColumnEncoder::new(times.data_type())
+            .unwrap()
+            .encode_new(&times)
+            .unwrap();
+        let window = WindowTicks {
+            size: 60,
+            slide: 10,
+            offset: 0,
+            pane: 10,
+        };
+        let (mut cuts, mut work) = (Vec::new(), Work::default());
+        Watermark::new(0).pass(&chunk, Some(&window), &mut cuts, &mut work);
+        let cuts: Vec<_> = cuts
+            .iter()
+            .map(|cut| (cut.first_row, cut.watermark))
+            .collect();
+        // The last window of row 3 ends at 110: after the watermark of row 1, before its own.
+        assert_eq!(cuts, [(0, i64::MIN), (1, 100), (3, 115)]);
+    }
 }

@@ -35,10 +35,16 @@ const ABSENT: u32 = u32::MAX;
 /// From key to row of the table.
 #[derive(Debug)]
 enum Index {
-    Direct { first: u64, rows: Vec<u32> },
+    Direct {
+        first: u64,
+        rows: Vec<u32>,
+    },
     Hashed(HashMap<i128, u32, foldhash::fast::FixedState>),
     /// Rows by code of `dictionary`, which holds the table's keys.
-    Text { dictionary: Arc<Dictionary>, rows: Vec<u32> },
+    Text {
+        dictionary: Arc<Dictionary>,
+        rows: Vec<u32>,
+    },
 }
 
 /// The table, ready to be looked up in; shared by workers.
@@ -70,13 +76,20 @@ impl PreparedTable {
             prepared.push((output.clone(), data_type.clone(), all_values(&batch, slot)));
         }
         let key_type = key_type.clone();
-        Ok(PreparedTable { name: table.name.clone(), key_type, index, columns: prepared })
+        Ok(PreparedTable {
+            name: table.name.clone(),
+            key_type,
+            index,
+            columns: prepared,
+        })
     }
 }
 
 fn all_values(batch: &Batch, slot: Slot) -> Values {
     let (mut values, mut work) = (Values::default(), Work::default());
-    batch.column(slot).gather(&Selection::all(batch.rows()), &mut values, &mut work);
+    batch
+        .column(slot)
+        .gather(&Selection::all(batch.rows()), &mut values, &mut work);
     values
 }
 
@@ -95,7 +108,10 @@ fn index_keys(keys: &Values) -> Result<Index> {
                 return Err(doubled());
             }
         }
-        return Ok(Index::Text { dictionary: Arc::clone(dictionary), rows });
+        return Ok(Index::Text {
+            dictionary: Arc::clone(dictionary),
+            rows,
+        });
     }
     let ends = valid().map(|row| keys.ordered(row));
     let (first, last) = (ends.clone().min().unwrap_or(0), ends.max().unwrap_or(-1));
@@ -110,7 +126,10 @@ fn index_keys(keys: &Values) -> Result<Index> {
                 return Err(doubled());
             }
         }
-        return Ok(Index::Direct { first: first as u64, rows });
+        return Ok(Index::Direct {
+            first: first as u64,
+            rows,
+        });
     }
     let mut rows = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
     for row in valid() {
@@ -185,15 +204,19 @@ impl LookupJoin {
                 found.extend((0..keys.len()).map(|index| {
                     let key = table_key(keys, index, &self.table.key_type);
                     let cell = key.and_then(|key| usize::try_from(key - i128::from(*first)).ok());
-                    cell.and_then(|cell| rows.get(cell).copied()).unwrap_or(ABSENT)
+                    cell.and_then(|cell| rows.get(cell).copied())
+                        .unwrap_or(ABSENT)
                 }));
             }
             Index::Hashed(rows) => found.extend((0..keys.len()).map(|index| {
                 let key = table_key(keys, index, &self.table.key_type);
-                key.and_then(|key| rows.get(&key).copied()).unwrap_or(ABSENT)
+                key.and_then(|key| rows.get(&key).copied())
+                    .unwrap_or(ABSENT)
             })),
             Index::Text { dictionary, rows } => {
-                let Some(source) = &keys.dictionary else { return };
+                let Some(source) = &keys.dictionary else {
+                    return;
+                };
                 translate(source, dictionary, rows, &mut self.translated);
                 let table = &self.translated.1;
                 found.extend((0..keys.len()).map(|index| match keys.is_valid(index) {
@@ -230,7 +253,11 @@ fn translate(
     let reader = source.read();
     for code in translated.1.len()..reader.len() {
         let found = known.find(reader.get(code as u32));
-        translated.1.push(found.and_then(|code| rows.get(code as usize).copied()).unwrap_or(ABSENT));
+        translated.1.push(
+            found
+                .and_then(|code| rows.get(code as usize).copied())
+                .unwrap_or(ABSENT),
+        );
     }
 }
 
@@ -239,8 +266,12 @@ fn pick(values: &Values, rows: &[u32], out: &mut Values) {
     out.reset(values.physical);
     out.dictionary = values.dictionary.as_ref().map(Arc::clone);
     match values.physical {
-        Physical::Wide => out.wide.extend(rows.iter().map(|row| values.wide[*row as usize])),
-        _ => out.keys.extend(rows.iter().map(|row| values.keys[*row as usize])),
+        Physical::Wide => out
+            .wide
+            .extend(rows.iter().map(|row| values.wide[*row as usize])),
+        _ => out
+            .keys
+            .extend(rows.iter().map(|row| values.keys[*row as usize])),
     }
     if !values.validity.is_empty() {
         out.validity.fill(rows.len(), true);
@@ -263,14 +294,26 @@ impl Operator for LookupJoin {
         self.look_up(physical);
         std::mem::swap(&mut self.before, &mut frame.selection);
         let found = self.found.iter();
-        let rows = self.before.list().iter().zip(found).filter(|(_, found)| **found != ABSENT);
-        frame.selection.set_rows(frame.batch.rows()).extend(rows.map(|(row, _)| *row));
+        let rows = self
+            .before
+            .list()
+            .iter()
+            .zip(found)
+            .filter(|(_, found)| **found != ABSENT);
+        frame
+            .selection
+            .set_rows(frame.batch.rows())
+            .extend(rows.map(|(row, _)| *row));
         self.found.retain(|row| *row != ABSENT);
         for (_, data_type, values) in &self.table.columns {
             pick(values, &self.found, &mut self.output);
             let mut column: Chunk = frame.take_derived();
-            let scattered =
-                column.scatter(data_type, frame.batch.rows(), &frame.selection, &self.output);
+            let scattered = column.scatter(
+                data_type,
+                frame.batch.rows(),
+                &frame.selection,
+                &self.output,
+            );
             frame.put_derived(column);
             scattered?;
         }

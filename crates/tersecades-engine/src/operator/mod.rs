@@ -36,8 +36,12 @@ pub struct OperatorKind {
 }
 
 /// Every kind of operator.
-pub const OPERATORS: &[&OperatorKind] =
-    &[&filter::KIND, &project::KIND, &lookup_join::KIND, &WINDOW_AGGREGATE];
+pub const OPERATORS: &[&OperatorKind] = &[
+    &filter::KIND,
+    &project::KIND,
+    &lookup_join::KIND,
+    &WINDOW_AGGREGATE,
+];
 
 const WINDOW_AGGREGATE: OperatorKind = OperatorKind {
     name: "aggregate",

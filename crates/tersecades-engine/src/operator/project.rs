@@ -48,7 +48,11 @@ impl Project {
 
 impl Operator for Project {
     fn describe(&self) -> String {
-        let computed: Vec<String> = self.computed.iter().map(BoundExpression::describe).collect();
+        let computed: Vec<String> = self
+            .computed
+            .iter()
+            .map(BoundExpression::describe)
+            .collect();
         format!("project, computing [{}]", computed.join(", "))
     }
 

@@ -39,7 +39,12 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        RunOptions { threads: 1, keep: None, keep_late: false, memory_bytes_limit: None }
+        RunOptions {
+            threads: 1,
+            keep: None,
+            keep_late: false,
+            memory_bytes_limit: None,
+        }
     }
 }
 
@@ -73,13 +78,21 @@ impl Running {
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
         let mut plans = plan_stages(query, logical_schema(&origin)?)?.into_iter();
-        let first = plans.next().ok_or_else(|| Error::internal("a query has a stage"))?;
-        let columns = if options.keep.is_some() { None } else { first.columns_read() };
+        let first = plans
+            .next()
+            .ok_or_else(|| Error::internal("a query has a stage"))?;
+        let columns = if options.keep.is_some() {
+            None
+        } else {
+            first.columns_read()
+        };
         let ingest = Ingest::new(origin, columns.as_deref(), options.keep.is_some())?;
         let plan = first.over(Arc::clone(ingest.schema()))?;
         let mut scope = Scope::of_schema(&plan.input);
         let needs_time = plan.aggregate().is_some() || options.keep.is_some();
-        let time = needs_time.then(|| bind_time(&plan.event_time, &mut scope)).transpose()?;
+        let time = needs_time
+            .then(|| bind_time(&plan.event_time, &mut scope))
+            .transpose()?;
         let tick = tick_ns(time.as_ref().map_or(plan.unit, |time| time.unit));
         let lateness = lateness_ticks(&plan, tick)?;
         let keep = |keep| {
@@ -148,7 +161,9 @@ impl Running {
             metrics.late_rows += aggregate.unplaced().late;
             metrics.skipped_rows += aggregate.unplaced().skipped;
         }
-        self.tails.iter().for_each(|tail| metrics.tally.merge(tail.tally()));
+        self.tails
+            .iter()
+            .for_each(|tail| metrics.tally.merge(tail.tally()));
         if let Some(batch) = &self.last_batch {
             metrics.count_dictionaries(batch);
         }
@@ -156,13 +171,19 @@ impl Running {
     }
 
     fn aggregates(&self) -> impl Iterator<Item = &WindowAggregate> {
-        let tails = self.tails.iter().filter_map(|tail| tail.stage.aggregate.as_ref());
+        let tails = self
+            .tails
+            .iter()
+            .filter_map(|tail| tail.stage.aggregate.as_ref());
         self.stage.aggregate.iter().chain(tails)
     }
 
     /// Takes the late rows kept so far; needs [`RunOptions::keep_late`].
     pub fn take_late(&mut self) -> Vec<RecordBatch> {
-        self.stage.aggregate.as_mut().map_or_else(Vec::new, WindowAggregate::take_late)
+        self.stage
+            .aggregate
+            .as_mut()
+            .map_or_else(Vec::new, WindowAggregate::take_late)
     }
 
     /// Bytes of window state and retained batches.
@@ -222,15 +243,24 @@ impl Running {
     /// Evaluates event time, moves the watermark and keeps the batch; `None` when no row has one.
     fn prepare_time(&mut self, frame: &mut Frame) -> Result<Option<(i64, i64)>> {
         self.cuts.clear();
-        self.cuts.push(Cut { first_row: 0, watermark: i64::MIN });
-        let Some(time) = &mut self.time else { return Ok(Some((0, 0))) };
+        self.cuts.push(Cut {
+            first_row: 0,
+            watermark: i64::MIN,
+        });
+        let Some(time) = &mut self.time else {
+            return Ok(Some((0, 0)));
+        };
         evaluate_time(time, frame, &mut self.work)?;
         let column = frame.column(time.slot);
         self.metrics.untimed_rows += column.nulls() as u64;
         let window = self.plan.aggregate().map(|plan| plan.window);
-        self.watermark.pass(column, window.as_ref(), &mut self.cuts, &mut self.work);
+        self.watermark
+            .pass(column, window.as_ref(), &mut self.cuts, &mut self.work);
         let (stats, physical) = (column.stats(), column.physical());
-        let range = (physical.value_of(stats.min) as i64, physical.value_of(stats.max) as i64);
+        let range = (
+            physical.value_of(stats.min) as i64,
+            physical.value_of(stats.max) as i64,
+        );
         if let Some(retained) = &self.retained {
             retained.push(&frame.batch, if stats.known { range.1 } else { i64::MIN });
         }
@@ -256,10 +286,16 @@ impl Running {
                 None => self.timed_frame(batch)?,
             };
             if cuts.len() > 1 {
-                let end = cuts.get(index + 1).map_or(batch.rows(), |next| next.first_row);
+                let end = cuts
+                    .get(index + 1)
+                    .map_or(batch.rows(), |next| next.first_row);
                 select_rows(&mut frame.selection, cut.first_row, end);
             }
-            let arrival = Arrival { time_slot, watermark: cut.watermark, time_range };
+            let arrival = Arrival {
+                time_slot,
+                watermark: cut.watermark,
+                time_range,
+            };
             self.dispatch(frame, arrival)?;
         }
         self.cuts = cuts;
@@ -394,7 +430,9 @@ impl Running {
     /// `Corrupt` when the bytes are damaged or belong to another query.
     pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
         if self.metrics.batches > 0 {
-            return Err(Error::invalid("a snapshot is restored before the first batch"));
+            return Err(Error::invalid(
+                "a snapshot is restored before the first batch",
+            ));
         }
         let mut from = StateReader::open(snapshot)?;
         let known = from.u64()? != 0;
@@ -404,7 +442,9 @@ impl Running {
         if let Some(aggregate) = &mut self.stage.aggregate {
             aggregate.restore(&mut from)?;
         }
-        self.tails.iter_mut().try_for_each(|tail| tail.restore(&mut from))
+        self.tails
+            .iter_mut()
+            .try_for_each(|tail| tail.restore(&mut from))
     }
 }
 
@@ -429,7 +469,9 @@ impl Iterator for Running {
 }
 
 fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Result<()> {
-    let Some(computed) = &mut time.computed else { return Ok(()) };
+    let Some(computed) = &mut time.computed else {
+        return Ok(());
+    };
     let mut column = frame.take_derived();
     computed.evaluate(frame, &mut column, work)?;
     frame.put_derived(column);

@@ -59,19 +59,31 @@ impl Ingest {
         let positions: Vec<usize> = (0..arriving.fields().len())
             .filter(|index| whole || wanted(arriving.field(*index).name()))
             .collect();
-        let fields: Vec<_> =
-            positions.iter().map(|index| Arc::clone(&arriving.fields()[*index])).collect();
+        let fields: Vec<_> = positions
+            .iter()
+            .map(|index| Arc::clone(&arriving.fields()[*index]))
+            .collect();
         let mut schema: SchemaRef = Arc::new(Schema::new(fields));
         let mut encoder = None;
         if !whole {
             let mut columns = BatchEncoder::new(&schema)?;
             if !encode {
-                columns.columns_mut().iter_mut().for_each(|c| c.pin(registry::fallback()));
+                columns
+                    .columns_mut()
+                    .iter_mut()
+                    .for_each(|c| c.pin(registry::fallback()));
             }
             schema = Arc::clone(columns.schema());
             encoder = Some(columns);
         }
-        Ok(Ingest { origin, encoder, positions, schema, pool: Vec::new(), encode_ns: 0 })
+        Ok(Ingest {
+            origin,
+            encoder,
+            positions,
+            schema,
+            pool: Vec::new(),
+            encode_ns: 0,
+        })
     }
 
     /// Columns of the batches that come out.
@@ -91,9 +103,13 @@ impl Ingest {
     pub fn rows_hint(&self) -> Option<u64> {
         match &self.origin {
             Origin::Source(source) => source.rows_hint(),
-            Origin::Encoded(batches, _) => {
-                Some(batches.as_slice().iter().map(|batch| batch.rows() as u64).sum())
-            }
+            Origin::Encoded(batches, _) => Some(
+                batches
+                    .as_slice()
+                    .iter()
+                    .map(|batch| batch.rows() as u64)
+                    .sum(),
+            ),
         }
     }
 
@@ -134,7 +150,10 @@ impl Ingest {
 
     /// A batch nobody else holds, from the pool if there is one.
     fn take_batch(&mut self) -> Arc<Batch> {
-        let free = self.pool.iter().position(|batch| Arc::strong_count(batch) == 1);
+        let free = self
+            .pool
+            .iter()
+            .position(|batch| Arc::strong_count(batch) == 1);
         match free {
             Some(index) => self.pool.swap_remove(index),
             None => Arc::new(Batch::empty(Arc::clone(&self.schema))),

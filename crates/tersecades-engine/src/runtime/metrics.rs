@@ -49,10 +49,15 @@ pub struct Metrics {
 impl Metrics {
     /// Counts the bytes of an encoded batch.
     pub fn count_batch(&mut self, batch: &Batch) {
-        self.columns.resize_with(batch.columns().len(), ColumnMetrics::default);
+        self.columns
+            .resize_with(batch.columns().len(), ColumnMetrics::default);
         let fields = batch.schema().fields();
         for ((column, chunk), field) in self.columns.iter_mut().zip(batch.columns()).zip(fields) {
-            let validity = if chunk.nulls() > 0 { chunk.rows().div_ceil(8) } else { 0 };
+            let validity = if chunk.nulls() > 0 {
+                chunk.rows().div_ceil(8)
+            } else {
+                0
+            };
             let lane = match chunk.codes() {
                 Some(_) => size_of::<i32>(),
                 None => chunk.physical().lane_bytes(),
@@ -74,7 +79,9 @@ impl Metrics {
     pub fn count_dictionaries(&mut self, batch: &Batch) {
         for (column, chunk) in self.columns.iter_mut().zip(batch.columns()) {
             column.codec = chunk.codec_label();
-            let bytes = chunk.dictionary().map_or(0, |dictionary| dictionary.byte_size() as u64);
+            let bytes = chunk
+                .dictionary()
+                .map_or(0, |dictionary| dictionary.byte_size() as u64);
             column.raw_bytes += bytes;
             column.encoded_bytes += bytes;
         }

@@ -38,18 +38,25 @@ pub struct Retained {
 }
 
 impl Retained {
-    pub(crate) fn new(
-        schema: SchemaRef,
-        event_time: EventTime,
-        keep: Keep,
-        tick_ns: i64,
-    ) -> Self {
-        let kept = Kept { batches: VecDeque::new(), bytes: 0, newest: i64::MIN };
-        Retained { schema, event_time, keep, tick_ns, kept: Arc::new(Mutex::new(kept)) }
+    pub(crate) fn new(schema: SchemaRef, event_time: EventTime, keep: Keep, tick_ns: i64) -> Self {
+        let kept = Kept {
+            batches: VecDeque::new(),
+            bytes: 0,
+            newest: i64::MIN,
+        };
+        Retained {
+            schema,
+            event_time,
+            keep,
+            tick_ns,
+            kept: Arc::new(Mutex::new(kept)),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.kept
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Adds a batch whose newest row is at `newest` and drops what is beyond the limit.
@@ -88,12 +95,20 @@ impl Retained {
 
     /// The retained batches, oldest first.
     pub fn batches(&self) -> Vec<Arc<Batch>> {
-        self.lock().batches.iter().map(|(batch, _)| Arc::clone(batch)).collect()
+        self.lock()
+            .batches
+            .iter()
+            .map(|(batch, _)| Arc::clone(batch))
+            .collect()
     }
 
     /// Rows retained.
     pub fn rows(&self) -> usize {
-        self.lock().batches.iter().map(|(batch, _)| batch.rows()).sum()
+        self.lock()
+            .batches
+            .iter()
+            .map(|(batch, _)| batch.rows())
+            .sum()
     }
 
     /// Encoded bytes retained, shared dictionaries not counted.

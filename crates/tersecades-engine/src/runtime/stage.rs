@@ -74,10 +74,18 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
         }
     };
     match bound.column_slot() {
-        Some(slot) => Ok(BoundTime { computed: None, slot, unit }),
+        Some(slot) => Ok(BoundTime {
+            computed: None,
+            slot,
+            unit,
+        }),
         None => {
             let slot = scope.add("\u{0}event_time", bound.data_type().clone());
-            Ok(BoundTime { computed: Some(bound), slot, unit })
+            Ok(BoundTime {
+                computed: Some(bound),
+                slot,
+                unit,
+            })
         }
     }
 }
@@ -93,7 +101,9 @@ pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
     let mut event_time = query.event_time.clone();
     let mut rest = query.steps.as_slice();
     loop {
-        let end = rest.iter().position(|step| matches!(step, Step::Aggregate { .. }));
+        let end = rest
+            .iter()
+            .position(|step| matches!(step, Step::Aggregate { .. }));
         let (steps, following) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
         let plan = StagePlan::bind(steps, input, event_time)?;
         let windowed = plan.aggregate.is_some();
@@ -115,7 +125,10 @@ pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
 /// Refuses streams in which a name would mean two columns.
 fn check_names(input: &Schema) -> Result<()> {
     let names: Vec<&String> = input.fields().iter().map(|field| field.name()).collect();
-    let doubled = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
+    let doubled = names
+        .iter()
+        .enumerate()
+        .find(|(index, name)| names[..*index].contains(name));
     match doubled {
         Some((_, name)) => Err(Error::schema(format!("two columns are named `{name}`"))
             .hint("rename one of them in the source")),
@@ -135,11 +148,20 @@ impl StagePlan {
             unit: TimeUnit::Millisecond,
         };
         for step in steps {
-            if let Step::LookupJoin { table, table_key, columns, .. } = step {
-                plan.tables.push(Arc::new(PreparedTable::new(table, table_key, columns)?));
+            if let Step::LookupJoin {
+                table,
+                table_key,
+                columns,
+                ..
+            } = step
+            {
+                plan.tables
+                    .push(Arc::new(PreparedTable::new(table, table_key, columns)?));
             }
         }
-        let needs_time = steps.iter().any(|step| matches!(step, Step::Aggregate { .. }));
+        let needs_time = steps
+            .iter()
+            .any(|step| matches!(step, Step::Aggregate { .. }));
         if needs_time {
             plan.unit = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?.unit;
         }
@@ -148,7 +170,9 @@ impl StagePlan {
             Some(aggregate) => Arc::clone(&aggregate.plan().schema),
             None => visible_schema(&stage.visible),
         };
-        plan.aggregate = stage.aggregate.map(|aggregate| Arc::clone(aggregate.plan()));
+        plan.aggregate = stage
+            .aggregate
+            .map(|aggregate| Arc::clone(aggregate.plan()));
         Ok(plan)
     }
 
@@ -163,11 +187,18 @@ impl StagePlan {
     /// What binding says; a plan that was bound once binds again.
     pub fn instantiate(&self, keep_late: bool) -> Result<Stage> {
         let mut scope = Scope::of_schema(&self.input);
-        let windowed = self.steps.iter().any(|step| matches!(step, Step::Aggregate { .. }));
+        let windowed = self
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Aggregate { .. }));
         if windowed {
             bind_time(&self.event_time, &mut scope)?;
         }
-        let mut stage = Stage { operators: Vec::new(), aggregate: None, visible: Vec::new() };
+        let mut stage = Stage {
+            operators: Vec::new(),
+            aggregate: None,
+            visible: Vec::new(),
+        };
         let mut tables = self.tables.iter();
         for step in &self.steps {
             match step {
@@ -176,7 +207,9 @@ impl StagePlan {
                     stage.operators.push(Box::new(Filter(filter)));
                 }
                 Step::Project(columns) => {
-                    stage.operators.push(Box::new(Project::bind(columns, &mut scope)?));
+                    stage
+                        .operators
+                        .push(Box::new(Project::bind(columns, &mut scope)?));
                 }
                 Step::LookupJoin { stream_key, .. } => {
                     let Some(table) = tables.next() else {
@@ -185,7 +218,11 @@ impl StagePlan {
                     let join = LookupJoin::bind(Arc::clone(table), stream_key, &mut scope)?;
                     stage.operators.push(Box::new(join));
                 }
-                Step::Aggregate { window, keys, aggregates } => {
+                Step::Aggregate {
+                    window,
+                    keys,
+                    aggregates,
+                } => {
                     let mut computed = Vec::new();
                     let window = (window, self.unit);
                     let bound =
@@ -195,7 +232,10 @@ impl StagePlan {
                 }
             }
         }
-        let shown = scope.columns().iter().filter(|(name, ..)| !name.starts_with('\u{0}'));
+        let shown = scope
+            .columns()
+            .iter()
+            .filter(|(name, ..)| !name.starts_with('\u{0}'));
         stage.visible = shown.cloned().collect();
         Ok(stage)
     }
@@ -206,10 +246,15 @@ impl StagePlan {
         let mut narrowed = false;
         let needs_time = self.aggregate.is_some();
         let time = needs_time.then_some(&self.event_time.expression);
-        time.into_iter().for_each(|expression| names.extend(expression.columns()));
+        time.into_iter()
+            .for_each(|expression| names.extend(expression.columns()));
         for step in &self.steps {
             let read = |expression: &Expression| {
-                expression.columns().into_iter().map(str::to_owned).collect::<Vec<_>>()
+                expression
+                    .columns()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
             };
             match step {
                 Step::Filter(expression) => names.extend(expression.columns()),
@@ -221,7 +266,9 @@ impl StagePlan {
                         names.extend(expression.columns());
                     });
                 }
-                Step::Aggregate { keys, aggregates, .. } => {
+                Step::Aggregate {
+                    keys, aggregates, ..
+                } => {
                     narrowed = true;
                     names.extend(keys.iter().map(String::as_str));
                     let arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
@@ -244,7 +291,9 @@ impl StagePlan {
 }
 
 fn visible_schema(visible: &[(String, DataType, Slot)]) -> SchemaRef {
-    let fields = visible.iter().map(|(name, kind, _)| Field::new(name, kind.clone(), true));
+    let fields = visible
+        .iter()
+        .map(|(name, kind, _)| Field::new(name, kind.clone(), true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
@@ -252,7 +301,11 @@ impl Stage {
     /// One line for each operator.
     pub fn describe(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.operators.iter().map(|o| o.describe()).collect();
-        lines.extend(self.aggregate.as_ref().map(|a| format!("aggregate {}", a.plan().label)));
+        lines.extend(
+            self.aggregate
+                .as_ref()
+                .map(|a| format!("aggregate {}", a.plan().label)),
+        );
         lines
     }
 

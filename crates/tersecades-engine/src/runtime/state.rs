@@ -61,19 +61,27 @@ impl<'a> StateReader<'a> {
     /// # Errors
     /// `Corrupt` for bytes that are no snapshot, or a damaged one.
     pub fn open(sealed: &'a [u8]) -> Result<Self> {
-        let body = sealed.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk::<4>());
+        let body = sealed
+            .strip_prefix(MAGIC)
+            .and_then(|rest| rest.split_first_chunk::<4>());
         let Some((checksum, rest)) = body else {
-            return Err(Error::corrupt("these bytes are no snapshot of this version"));
+            return Err(Error::corrupt(
+                "these bytes are no snapshot of this version",
+            ));
         };
         if crc32c::crc32c(rest) != u32::from_le_bytes(*checksum) {
-            return Err(Error::corrupt("the snapshot is damaged: its checksum differs"));
+            return Err(Error::corrupt(
+                "the snapshot is damaged: its checksum differs",
+            ));
         }
         Ok(StateReader { rest })
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (head, rest) =
-            self.rest.split_first_chunk::<N>().ok_or_else(|| Error::corrupt("snapshot too short"))?;
+        let (head, rest) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or_else(|| Error::corrupt("snapshot too short"))?;
         self.rest = rest;
         Ok(*head)
     }
@@ -145,7 +153,10 @@ mod tests {
         writer.blob(b"text");
         let sealed = writer.seal();
         let mut reader = StateReader::open(&sealed).unwrap();
-        assert_eq!((reader.i128().unwrap(), reader.blob().unwrap()), (-7, &b"text"[..]));
+        assert_eq!(
+            (reader.i128().unwrap(), reader.blob().unwrap()),
+            (-7, &b"text"[..])
+        );
         assert!(reader.u64().is_err());
         for index in 0..sealed.len() {
             let mut damaged = sealed.clone();

@@ -35,7 +35,9 @@ impl Tail {
     pub fn new(plan: StagePlan) -> Result<Self> {
         let mut scope = Scope::of_schema(&plan.input);
         let windowed = plan.aggregate().is_some();
-        let time = windowed.then(|| bind_time(&plan.event_time, &mut scope)).transpose()?;
+        let time = windowed
+            .then(|| bind_time(&plan.event_time, &mut scope))
+            .transpose()?;
         Ok(Tail {
             stage: plan.instantiate(false)?,
             encoder: BatchEncoder::new(&plan.input)?,
@@ -58,7 +60,11 @@ impl Tail {
     pub fn push(&mut self, rows: &RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
         let batch = Arc::new(self.encoder.encode_new(rows)?);
         let mut frame = Frame::new(batch);
-        let mut arrival = Arrival { time_slot: 0, watermark: i64::MIN, time_range: (0, 0) };
+        let mut arrival = Arrival {
+            time_slot: 0,
+            watermark: i64::MIN,
+            time_range: (0, 0),
+        };
         if let Some(time) = &self.time {
             let column = frame.column(time.slot);
             let stats = column.stats();

@@ -56,7 +56,12 @@ impl Worker {
         let name = format!("tersecades-worker-{index}");
         let run = move || work_off(stage, &todo, &done, &answer);
         let thread = std::thread::Builder::new().name(name).spawn(run)?;
-        Ok(Worker { jobs: Some(jobs), frames, flushed, thread: Some(thread) })
+        Ok(Worker {
+            jobs: Some(jobs),
+            frames,
+            flushed,
+            thread: Some(thread),
+        })
     }
 
     fn send(&self, job: Job) -> Result<()> {
@@ -130,10 +135,20 @@ fn work_off(
                 let _ = done.try_send(frame);
             }
             Job::Flush => {
-                let partial = stage.aggregate.as_mut().map(|aggregate| aggregate.take_panes());
+                let partial = stage
+                    .aggregate
+                    .as_mut()
+                    .map(|aggregate| aggregate.take_panes());
                 let tally = std::mem::take(&mut work.tally);
-                let flushed = Flushed { partial, rows: std::mem::take(&mut rows), tally };
-                if answer.send(failure.take().map_or(Ok(flushed), Err)).is_err() {
+                let flushed = Flushed {
+                    partial,
+                    rows: std::mem::take(&mut rows),
+                    tally,
+                };
+                if answer
+                    .send(failure.take().map_or(Ok(flushed), Err))
+                    .is_err()
+                {
                     return;
                 }
             }

@@ -19,7 +19,12 @@ impl MemorySource {
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         let rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
         let rejected = Rejected::default();
-        MemorySource { schema, batches: batches.into_iter(), rows, rejected }
+        MemorySource {
+            schema,
+            batches: batches.into_iter(),
+            rows,
+            rejected,
+        }
     }
 }
 
@@ -29,11 +34,20 @@ impl Source for MemorySource {
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(batch) = self.batches.next() else { return Ok(None) };
+        let Some(batch) = self.batches.next() else {
+            return Ok(None);
+        };
         let expected = self.schema.fields().iter().map(|field| field.data_type());
-        match batch.columns().iter().map(|column| column.data_type()).eq(expected) {
+        match batch
+            .columns()
+            .iter()
+            .map(|column| column.data_type())
+            .eq(expected)
+        {
             true => Ok(Some(batch)),
-            false => Err(Error::schema("a batch in memory differs from its stream's schema")),
+            false => Err(Error::schema(
+                "a batch in memory differs from its stream's schema",
+            )),
         }
     }
 

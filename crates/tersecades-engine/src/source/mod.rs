@@ -18,8 +18,8 @@ mod guard;
 mod ipc_bounds;
 pub mod memory;
 pub mod parquet;
-pub mod pingmesh;
 mod parquet_nesting;
+pub mod pingmesh;
 
 pub use csv::CsvOptions;
 

@@ -17,7 +17,11 @@ pub struct PingmeshSource {
 impl PingmeshSource {
     /// Hands out what `generator` makes, `batch_rows` at a time.
     pub fn new(generator: Pingmesh, batch_rows: usize) -> Self {
-        PingmeshSource { generator, batch_rows: batch_rows.max(1), rejected: Rejected::default() }
+        PingmeshSource {
+            generator,
+            batch_rows: batch_rows.max(1),
+            rejected: Rejected::default(),
+        }
     }
 }
 

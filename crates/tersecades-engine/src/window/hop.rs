@@ -13,5 +13,10 @@ pub const KIND: WindowKind = WindowKind {
 
 /// Windows of `size`, one starting every `slide`, aligned to the epoch.
 pub fn hop(size: Duration, slide: Duration) -> Window {
-    Window { kind: KIND.name, size, slide, offset: Duration::ZERO }
+    Window {
+        kind: KIND.name,
+        size,
+        slide,
+        offset: Duration::ZERO,
+    }
 }

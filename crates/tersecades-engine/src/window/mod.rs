@@ -67,10 +67,17 @@ impl Window {
         };
         let (size, slide) = (ticks("size", self.size)?, ticks("slide", self.slide)?);
         if size == 0 || slide == 0 {
-            return Err(Error::invalid("window size and slide must be longer than zero"));
+            return Err(Error::invalid(
+                "window size and slide must be longer than zero",
+            ));
         }
         let offset = ticks("offset", self.offset)? % slide;
-        Ok(WindowTicks { size, slide, offset, pane: gcd(size, slide) })
+        Ok(WindowTicks {
+            size,
+            slide,
+            offset,
+            pane: gcd(size, slide),
+        })
     }
 }
 
@@ -90,30 +97,45 @@ pub struct WindowTicks {
 impl WindowTicks {
     /// Start of the pane that holds `time`; exact for negative times too.
     pub fn pane_start(&self, time: i64) -> i64 {
-        let shifted = i128::from(time) - i128::from(self.offset);
-        let start = shifted.div_euclid(self.pane.into()) * i128::from(self.pane);
-        clamp(start + i128::from(self.offset))
+        floor(time, self.pane, self.offset)
     }
 
     /// Start of the last window that begins at or before `time`.
     pub fn last_start(&self, time: i64) -> i64 {
-        let shifted = i128::from(time) - i128::from(self.offset);
-        let start = shifted.div_euclid(self.slide.into()) * i128::from(self.slide);
-        clamp(start + i128::from(self.offset))
+        floor(time, self.slide, self.offset)
     }
 
     /// Start of the first window that ends after `time`.
     pub fn first_start(&self, time: i64) -> i64 {
-        let shifted =
-            i128::from(time) - i128::from(self.offset) - i128::from(self.size);
-        let start = (shifted.div_euclid(self.slide.into()) + 1) * i128::from(self.slide);
-        clamp(start + i128::from(self.offset))
+        let in_range = || {
+            let ended = time.checked_sub(self.size)?;
+            floor(ended, self.slide, self.offset).checked_add(self.slide)
+        };
+        in_range().unwrap_or_else(|| {
+            let (slide, offset) = (i128::from(self.slide), i128::from(self.offset));
+            let shifted = i128::from(time) - offset - i128::from(self.size);
+            clamp((shifted.div_euclid(slide) + 1) * slide + offset)
+        })
     }
 
     /// Whether some window holds `time`; only false when windows leave gaps (slide above size).
     pub fn covers(&self, time: i64) -> bool {
         time.saturating_sub(self.last_start(time)) < self.size
     }
+}
+
+/// The largest multiple of `step`, shifted by `offset`, that is not above `time`.
+fn floor(time: i64, step: i64, offset: i64) -> i64 {
+    let in_range = || {
+        let shifted = time.checked_sub(offset)?;
+        shifted
+            .checked_sub(shifted.rem_euclid(step))?
+            .checked_add(offset)
+    };
+    in_range().unwrap_or_else(|| {
+        let (time, step, offset) = (i128::from(time), i128::from(step), i128::from(offset));
+        clamp((time - offset).div_euclid(step) * step + offset)
+    })
 }
 
 fn clamp(time: i128) -> i64 {
@@ -131,7 +153,12 @@ mod tests {
     #[test]
     fn pane_arithmetic_equals_a_search_over_all_windows() {
         for (size, slide, offset) in [(60, 10, 0), (10, 10, 3), (7, 3, 2), (5, 20, 1), (10, 4, 0)] {
-            let ticks = WindowTicks { size, slide, offset, pane: gcd(size, slide) };
+            let ticks = WindowTicks {
+                size,
+                slide,
+                offset,
+                pane: gcd(size, slide),
+            };
             for time in -130..130i64 {
                 let starts: Vec<i64> = (-100..100)
                     .map(|k| k * slide + offset)
@@ -139,7 +166,10 @@ mod tests {
                     .collect();
                 assert_eq!(ticks.covers(time), !starts.is_empty());
                 if let (Some(first), Some(last)) = (starts.first(), starts.last()) {
-                    assert_eq!((ticks.first_start(time), ticks.last_start(time)), (*first, *last));
+                    assert_eq!(
+                        (ticks.first_start(time), ticks.last_start(time)),
+                        (*first, *last)
+                    );
                 }
                 let pane = ticks.pane_start(time);
                 assert!(pane <= time && time < pane + ticks.pane);
@@ -153,8 +183,18 @@ mod tests {
     #[test]
     fn sizes_must_be_whole_ticks() {
         let millisecond = 1_000_000;
-        assert!(tumble(Duration::from_micros(1500)).in_ticks(millisecond).is_err());
+        assert!(
+            tumble(Duration::from_micros(1500))
+                .in_ticks(millisecond)
+                .is_err()
+        );
         assert!(tumble(Duration::ZERO).in_ticks(millisecond).is_err());
-        assert_eq!(tumble(Duration::from_secs(2)).in_ticks(millisecond).unwrap().size, 2_000);
+        assert_eq!(
+            tumble(Duration::from_secs(2))
+                .in_ticks(millisecond)
+                .unwrap()
+                .size,
+            2_000
+        );
     }
 }

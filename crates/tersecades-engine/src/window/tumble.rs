@@ -13,5 +13,10 @@ pub const KIND: WindowKind = WindowKind {
 
 /// Windows of `size`, side by side, aligned to the epoch.
 pub fn tumble(size: Duration) -> Window {
-    Window { kind: KIND.name, size, slide: size, offset: Duration::ZERO }
+    Window {
+        kind: KIND.name,
+        size,
+        slide: size,
+        offset: Duration::ZERO,
+    }
 }

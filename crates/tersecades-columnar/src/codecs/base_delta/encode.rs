@@ -12,8 +12,6 @@
 //! cheapest of width x rows + patches x patch cost wins
 //! ```
 
-use std::ops::Range;
-
 use crate::aligned::CACHE_LINE_BYTES;
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
@@ -70,7 +68,7 @@ struct Plan<T> {
 }
 
 /// The largest delta of `width` bytes.
-fn widest(width: usize) -> u64 {
+pub(super) fn widest(width: usize) -> u64 {
     if width == 0 {
         0
     } else {
@@ -79,7 +77,7 @@ fn widest(width: usize) -> u64 {
 }
 
 /// The fewest bytes that hold `range`.
-fn width_of(range: u64) -> usize {
+pub(super) fn width_of(range: u64) -> usize {
     [0, 1, 2, 4]
         .into_iter()
         .find(|width| range <= widest(*width))
@@ -447,44 +445,4 @@ fn collect_patches<T: KeyLane>(draft: &Draft<'_, T>, plan: &Plan<T>, work: &mut 
             rest &= rest - 1;
         }
     }
-}
-
-/// Expected bytes per row: groups of the windows are priced as blocks of their own.
-pub(super) fn estimate(input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
-    let (mut bytes, mut rows) = (0.0, 0);
-    let mut keys = [0u64; GROUP_ROWS];
-    for window in windows {
-        for start in window.clone().step_by(GROUP_ROWS) {
-            let group = start..(start + GROUP_ROWS).min(window.end);
-            let mut count = 0;
-            for row in group.clone().filter(|row| input.is_valid(*row)) {
-                keys[count] = input.key(row);
-                count += 1;
-            }
-            bytes += estimate_group(&mut keys[..count], input.physical.lane_bytes(), group.len());
-            rows += group.len();
-        }
-    }
-    let statistics = (2 * GROUPS * 8 + 9) as f64 / BLOCK_ROWS as f64;
-    bytes / (rows as f64).max(1.0) + statistics
-}
-
-fn estimate_group(keys: &mut [u64], lane_bytes: usize, rows: usize) -> f64 {
-    keys.sort_unstable();
-    let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
-        return 0.0;
-    };
-    let exact = width_of(last - first).min(lane_bytes);
-    let mut best = exact * rows;
-    for width in [4, 2, 1] {
-        if width >= exact {
-            continue;
-        }
-        let limit = widest(width);
-        let from_low = keys.partition_point(|key| key - first <= limit);
-        let from_high = keys.len() - keys.partition_point(|key| last - key > limit);
-        let outside = keys.len() - from_low.max(from_high);
-        best = best.min(width * rows + outside * (2 + lane_bytes));
-    }
-    best as f64
 }

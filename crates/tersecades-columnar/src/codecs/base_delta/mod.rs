@@ -20,6 +20,7 @@
 
 mod check;
 mod encode;
+mod estimate;
 mod scan;
 
 use std::ops::Range;
@@ -196,7 +197,7 @@ impl Codec for BaseDelta {
     }
 
     fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
-        encode::estimate(input, windows)
+        estimate::estimate(input, windows)
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {

@@ -36,7 +36,12 @@ impl Sorter {
         let ranks: Vec<Option<Ranks>> = keys
             .columns
             .iter()
-            .map(|column| column.dictionary().get().map(|dictionary| dictionary.ranks()))
+            .map(|column| {
+                column
+                    .dictionary()
+                    .get()
+                    .map(|dictionary| dictionary.ranks())
+            })
             .collect();
         let texts = keys.columns.iter().all(|column| column.is_text());
         if keys.words == 1 && texts && !keys.columns.is_empty() {
@@ -56,15 +61,22 @@ impl Sorter {
     /// One or two text columns: ranks make one number.
     fn sort_texts(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
         let rank = |index: usize, key: &[u64]| {
-            let Some(column) = keys.columns.get(index) else { return 0 };
+            let Some(column) = keys.columns.get(index) else {
+                return 0;
+            };
             let table = ranks[index].as_ref().map(|ranks| &*ranks.rank_of);
             let code = column.part(key) as usize;
             // Null, whose code is in no table, sorts behind every text.
             let count = table.map_or(0, <[u32]>::len);
-            table.and_then(|table| table.get(code)).map_or(count, |rank| *rank as usize)
+            table
+                .and_then(|table| table.get(code))
+                .map_or(count, |rank| *rank as usize)
         };
         let extent = |index: usize| {
-            ranks.get(index).and_then(Option::as_ref).map_or(1, |ranks| ranks.rank_of.len() + 1)
+            ranks
+                .get(index)
+                .and_then(Option::as_ref)
+                .map_or(1, |ranks| ranks.rank_of.len() + 1)
         };
         let (width, positions) = (extent(1), extent(0).saturating_mul(extent(1)));
         self.numbers.clear();
@@ -81,9 +93,12 @@ impl Sorter {
         }
         self.positions.clear();
         self.positions.resize(positions, u32::MAX);
-        self.numbers.iter().for_each(|(at, id)| self.positions[*at as usize] = *id);
+        self.numbers
+            .iter()
+            .for_each(|(at, id)| self.positions[*at as usize] = *id);
         self.order.clear();
-        self.order.extend(self.positions.iter().copied().filter(|id| *id != u32::MAX));
+        self.order
+            .extend(self.positions.iter().copied().filter(|id| *id != u32::MAX));
     }
 }
 
@@ -105,7 +120,9 @@ pub fn emit(
     columns.push(constant_time(start, rows, fields[0].data_type())?);
     columns.push(constant_time(end, rows, fields[1].data_type())?);
     for (index, column) in plan.keys.columns.iter().enumerate() {
-        let keys = order.iter().map(|id| KeyRef(*id as usize * plan.keys.words));
+        let keys = order
+            .iter()
+            .map(|id| KeyRef(*id as usize * plan.keys.words));
         let values = plan.keys.values(index, keys, pane.groups.keys());
         columns.push(values.to_array(&column.data_type)?);
     }
@@ -119,19 +136,29 @@ pub fn emit(
             .iter()
             .zip(&columns)
             .map(|(field, column)| {
-                Field::new(field.name(), column.data_type().clone(), field.is_nullable())
+                Field::new(
+                    field.name(),
+                    column.data_type().clone(),
+                    field.is_nullable(),
+                )
             })
             .collect::<Vec<_>>(),
     );
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(
+        Arc::new(schema),
+        columns,
+        &options,
+    )?)
 }
 
 fn constant_time(time: i64, rows: usize, data_type: &DataType) -> Result<ArrayRef> {
     let mut values = Values::default();
     let physical = Physical::of(data_type)?;
     values.reset(physical);
-    values.keys.resize(rows, physical.key_of(i128::from(time)).unwrap_or_default());
+    values
+        .keys
+        .resize(rows, physical.key_of(i128::from(time)).unwrap_or_default());
     values.to_array(data_type)
 }
 
@@ -150,12 +177,17 @@ fn reading_column(
     for id in order.iter().map(|id| *id as usize) {
         let value = match reading.argument {
             None => {
-                let fold = Fold { count: pane.rows[id], ..Fold::default() };
+                let fold = Fold {
+                    count: pane.rows[id],
+                    ..Fold::default()
+                };
                 reading.aggregate.finish(&fold, &count_type)?
             }
             Some(argument) => {
                 let fold = pane.folds[argument].get(id);
-                reading.aggregate.finish(&fold, &plan.arguments[argument].data_type)?
+                reading
+                    .aggregate
+                    .finish(&fold, &plan.arguments[argument].data_type)?
             }
         };
         column.push(value);
@@ -173,7 +205,10 @@ impl ResultColumn {
     fn new(data_type: &DataType) -> Result<Self> {
         let mut values = Values::default();
         values.reset(Physical::of(data_type)?);
-        Ok(ResultColumn { values, nulls: Vec::new() })
+        Ok(ResultColumn {
+            values,
+            nulls: Vec::new(),
+        })
     }
 
     fn push(&mut self, value: Value) {
@@ -189,7 +224,9 @@ impl ResultColumn {
             }
             (Physical::Float { .. }, Value::Float(float)) => self.values.keys.push(float.to_bits()),
             (_, Value::Integer(integer)) if physical.key_of(integer).is_some() => {
-                self.values.keys.push(physical.key_of(integer).unwrap_or_default());
+                self.values
+                    .keys
+                    .push(physical.key_of(integer).unwrap_or_default());
             }
             _ => {
                 self.nulls.push(self.values.keys.len());
@@ -201,7 +238,9 @@ impl ResultColumn {
     fn finish(mut self, data_type: &DataType) -> Result<ArrayRef> {
         if !self.nulls.is_empty() {
             self.values.validity.fill(self.values.len(), true);
-            self.nulls.iter().for_each(|row| self.values.validity.set(*row, false));
+            self.nulls
+                .iter()
+                .for_each(|row| self.values.validity.set(*row, false));
         }
         self.values.to_array(data_type)
     }

@@ -56,14 +56,20 @@ impl SharedDictionary {
     /// # Errors
     /// `LimitExceeded` when the dictionary outgrows its limit.
     pub fn unify(&self, values: &mut Values, known: &mut Translation) -> Result<()> {
-        let Some(source) = values.dictionary.clone() else { return Ok(()) };
+        let Some(source) = values.dictionary.clone() else {
+            return Ok(());
+        };
         let shared = self.adopt(&source);
         if Arc::ptr_eq(&source, shared) {
             return Ok(());
         }
         known.extend(&source, shared)?;
         values.keys.iter_mut().for_each(|code| {
-            *code = known.codes.get(*code as usize).copied().map_or(*code, u64::from);
+            *code = known
+                .codes
+                .get(*code as usize)
+                .copied()
+                .map_or(*code, u64::from);
         });
         values.dictionary = Some(Arc::clone(shared));
         Ok(())
@@ -90,7 +96,9 @@ impl SharedDictionary {
         let dictionary = Arc::clone(self.adopt(&Dictionary::new()));
         for code in 0..texts {
             if dictionary.intern(from.blob()?)? as usize != code {
-                return Err(Error::invalid("a snapshot is restored before any row is pushed"));
+                return Err(Error::invalid(
+                    "a snapshot is restored before any row is pushed",
+                ));
             }
         }
         Ok(())
@@ -107,7 +115,10 @@ pub struct Translation {
 impl Translation {
     fn extend(&mut self, source: &Dictionary, shared: &Dictionary) -> Result<()> {
         if self.source != source.id() {
-            *self = Translation { source: source.id(), codes: Vec::new() };
+            *self = Translation {
+                source: source.id(),
+                codes: Vec::new(),
+            };
         }
         let reader = source.read();
         for code in self.codes.len()..reader.len() {
@@ -143,7 +154,11 @@ impl KeyColumn {
     #[inline]
     pub fn part(&self, key: &[u64]) -> u64 {
         let word = key[self.word] >> self.shift;
-        if self.bits >= 64 { word } else { word & ((1 << self.bits) - 1) }
+        if self.bits >= 64 {
+            word
+        } else {
+            word & ((1 << self.bits) - 1)
+        }
     }
 
     fn wide_part(&self, key: &[u64]) -> i128 {
@@ -158,7 +173,11 @@ impl KeyLayout {
     /// # Errors
     /// `Unsupported` for types without a physical shape.
     pub fn new(columns: &[(String, DataType, Slot)]) -> Result<Self> {
-        let mut layout = KeyLayout { columns: Vec::new(), words: 0, null_word: None };
+        let mut layout = KeyLayout {
+            columns: Vec::new(),
+            words: 0,
+            null_word: None,
+        };
         let mut half = None;
         for (name, data_type, slot) in columns {
             let physical = Physical::of(data_type)?;
@@ -206,7 +225,12 @@ impl KeyLayout {
     }
 
     /// Column `index` of all `keys` as decoded values, for the result.
-    pub fn values(&self, index: usize, keys: impl Iterator<Item = KeyRef>, arena: &[u64]) -> Values {
+    pub fn values(
+        &self,
+        index: usize,
+        keys: impl Iterator<Item = KeyRef>,
+        arena: &[u64],
+    ) -> Values {
         let column = &self.columns[index];
         let mut values = Values::default();
         values.reset(column.physical);
@@ -223,14 +247,18 @@ impl KeyLayout {
                 Physical::Float { bytes } => {
                     let float = float_of(column.part(key));
                     let narrow = u64::from((float as f32).to_bits());
-                    values.keys.push(if bytes == 4 { narrow } else { float.to_bits() });
+                    values
+                        .keys
+                        .push(if bytes == 4 { narrow } else { float.to_bits() });
                 }
                 _ => values.keys.push(if null { 0 } else { column.part(key) }),
             }
         }
         if !nulls.is_empty() {
             values.validity.fill(values.len(), true);
-            nulls.into_iter().for_each(|row| values.validity.set(row, false));
+            nulls
+                .into_iter()
+                .for_each(|row| values.validity.set(row, false));
         }
         values
     }
@@ -280,11 +308,14 @@ impl KeyPacker {
         let (rows, words) = (within.count(), layout.words);
         self.keys.clear();
         self.keys.resize(rows * words, 0);
-        self.translations.resize_with(layout.columns.len(), Default::default);
+        self.translations
+            .resize_with(layout.columns.len(), Default::default);
         for (index, column) in layout.columns.iter().enumerate() {
             let mut values = std::mem::take(&mut self.values);
             frame.column(column.slot).gather(within, &mut values, work);
-            let unified = column.dictionary.unify(&mut values, &mut self.translations[index]);
+            let unified = column
+                .dictionary
+                .unify(&mut values, &mut self.translations[index]);
             match column.physical {
                 Physical::Text => self.pack_text(column, words, &values),
                 _ => self.pack_numbers(column, words, &values),
@@ -321,9 +352,17 @@ impl KeyPacker {
     }
 
     fn pack_text(&mut self, column: &KeyColumn, words: usize, values: &Values) {
-        let rows = self.keys.chunks_exact_mut(words).zip(&values.keys).enumerate();
+        let rows = self
+            .keys
+            .chunks_exact_mut(words)
+            .zip(&values.keys)
+            .enumerate();
         for (row, (key, code)) in rows {
-            let code = if values.is_valid(row) { *code } else { NULL_CODE };
+            let code = if values.is_valid(row) {
+                *code
+            } else {
+                NULL_CODE
+            };
             key[column.word] |= code << column.shift;
         }
     }
@@ -347,7 +386,11 @@ impl KeyPacker {
             if column.bits > 64 {
                 key[column.word + 1] = 0;
             }
-            let mask = if column.bits >= 64 { u64::MAX } else { (1 << column.bits) - 1 };
+            let mask = if column.bits >= 64 {
+                u64::MAX
+            } else {
+                (1 << column.bits) - 1
+            };
             key[column.word] &= !(mask << column.shift);
         }
     }

@@ -23,7 +23,7 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::selection::{Selection, Shape};
 use tersecades_columnar::values::Values;
 
-use crate::event_time::Arrival;
+use crate::event_time::{Arrival, key_range};
 use crate::expression::evaluate::BoundExpression;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -120,7 +120,10 @@ impl WindowAggregate {
             evaluated?;
         }
         let (first, last) = arrival.time_range;
-        let (first, last) = (self.plan.window.pane_start(first), self.plan.window.pane_start(last));
+        let (first, last) = (
+            self.plan.window.pane_start(first),
+            self.plan.window.pane_start(last),
+        );
         let panes = last.saturating_sub(first) / self.plan.window.pane + 1;
         let gaps = self.plan.window.slide > self.plan.window.size;
         match panes {
@@ -147,7 +150,7 @@ impl WindowAggregate {
             return Ok(());
         }
         let time = frame.column(arrival.time_slot);
-        let before = arrival.key_range(time.physical(), i64::MIN, open_from.saturating_sub(1));
+        let before = key_range(time.physical(), i64::MIN, open_from.saturating_sub(1));
         time.compare(&before, &frame.selection, &mut self.part, work);
         if self.plan.window.slide > self.plan.window.size {
             self.drop_uncovered(frame, arrival, work);
@@ -171,9 +174,10 @@ impl WindowAggregate {
         let time = frame.column(arrival.time_slot);
         time.gather(&self.part, &mut self.times, work);
         let rows: Vec<u32> = self.part.list().to_vec();
-        let covered = rows.iter().enumerate().filter(|(index, _)| {
-            self.plan.window.covers(self.times.integer(*index) as i64)
-        });
+        let covered = rows
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| self.plan.window.covers(self.times.integer(*index) as i64));
         let kept: Vec<u32> = covered.map(|(_, row)| *row).collect();
         self.part.set_rows(time.rows()).extend(kept);
     }
@@ -189,7 +193,7 @@ impl WindowAggregate {
         let mut start = first;
         while start <= last {
             let end = start.saturating_add(self.plan.window.pane - 1);
-            let inside = arrival.key_range(time.physical(), start, end);
+            let inside = key_range(time.physical(), start, end);
             let mut part = std::mem::take(&mut self.part);
             time.compare(&inside, &frame.selection, &mut part, work);
             part.settle();
@@ -208,23 +212,37 @@ impl WindowAggregate {
         work: &mut Work,
     ) -> Result<()> {
         frame.selection.to_rows();
-        frame.column(arrival.time_slot).gather(&frame.selection, &mut self.times, work);
+        frame
+            .column(arrival.time_slot)
+            .gather(&frame.selection, &mut self.times, work);
         let batch_rows = frame.batch.rows();
         let mut placed = std::mem::take(&mut self.placed);
         placed.clear();
         let window = self.plan.window;
+        let gaps = window.slide > window.size;
+        let mut pane = (i64::MAX, 0);
+        let mut ascending = true;
         for (index, row) in frame.selection.list().iter().enumerate() {
             let at = self.times.integer(index) as i64;
-            match window.covers(at) {
-                true => placed.push((window.pane_start(at), *row)),
-                false => self.unplaced.skipped += 1,
+            if gaps && !window.covers(at) {
+                self.unplaced.skipped += 1;
+                continue;
             }
+            if at < pane.0 || at - pane.0 >= window.pane {
+                let start = window.pane_start(at);
+                ascending &= pane.1 == 0 || start >= pane.0;
+                pane = (start, 1);
+            }
+            placed.push((pane.0, *row));
         }
-        placed.sort_unstable();
+        if !ascending {
+            placed.sort_unstable();
+        }
         let mut part = std::mem::take(&mut self.part);
         let mut added = Ok(());
         for rows in placed.chunk_by(|a, b| a.0 == b.0) {
-            part.set_rows(batch_rows).extend(rows.iter().map(|(_, row)| *row));
+            part.set_rows(batch_rows)
+                .extend(rows.iter().map(|(_, row)| *row));
             added = self.add_to_pane(rows[0].0, frame, Some(&part), work);
             if added.is_err() {
                 break;
@@ -258,7 +276,11 @@ impl WindowAggregate {
     /// Takes all panes, for another state to [`WindowAggregate::absorb`].
     pub fn take_panes(&mut self) -> Partial {
         let unplaced = std::mem::take(&mut self.unplaced);
-        Partial { panes: std::mem::take(&mut self.panes), unplaced, late: self.take_late() }
+        Partial {
+            panes: std::mem::take(&mut self.panes),
+            unplaced,
+            late: self.take_late(),
+        }
     }
 
     /// Adds what another worker has seen.
@@ -299,7 +321,11 @@ impl WindowAggregate {
         let window = self.plan.window;
         let from = self.closed_to;
         self.closed_to = self.closed_to.max(watermark);
-        let mut next = if from == i64::MIN { i64::MIN } else { window.first_start(from) };
+        let mut next = if from == i64::MIN {
+            i64::MIN
+        } else {
+            window.first_start(from)
+        };
         while let Some((first, _)) = self.panes.first_key_value() {
             let start = next.max(window.first_start(*first));
             let end = i128::from(start) + i128::from(window.size);
@@ -320,7 +346,9 @@ impl WindowAggregate {
     fn emit_window(&mut self, start: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
         let end = start.saturating_add(self.plan.window.size);
         let mut inside = self.panes.range(start..end).map(|(_, pane)| pane);
-        let (Some(first), second) = (inside.next(), inside.next()) else { return Ok(()) };
+        let (Some(first), second) = (inside.next(), inside.next()) else {
+            return Ok(());
+        };
         let Some(second) = second else {
             out.push(emit::emit(&self.plan, start, first, &mut self.sorter)?);
             return Ok(());
@@ -350,8 +378,18 @@ impl WindowAggregate {
 
     /// The dictionaries that text codes of panes mean.
     fn dictionaries(&self) -> impl Iterator<Item = &SharedDictionary> {
-        let keys = self.plan.keys.columns.iter().map(|column| column.dictionary());
-        keys.chain(self.plan.arguments.iter().map(|argument| &argument.dictionary))
+        let keys = self
+            .plan
+            .keys
+            .columns
+            .iter()
+            .map(|column| column.dictionary());
+        keys.chain(
+            self.plan
+                .arguments
+                .iter()
+                .map(|argument| &argument.dictionary),
+        )
     }
 
     /// Writes the whole state.
@@ -359,7 +397,8 @@ impl WindowAggregate {
         out.i64(self.closed_to);
         out.u64(self.unplaced.late);
         out.u64(self.unplaced.skipped);
-        self.dictionaries().for_each(|dictionary| dictionary.snapshot(out));
+        self.dictionaries()
+            .for_each(|dictionary| dictionary.snapshot(out));
         out.u64(self.panes.len() as u64);
         for (start, pane) in &self.panes {
             out.i64(*start);
@@ -373,8 +412,12 @@ impl WindowAggregate {
     /// `Corrupt` when the bytes do not fit the query, `InvalidArgument` when rows were seen.
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.closed_to = from.i64()?;
-        self.unplaced = Unplaced { late: from.u64()?, skipped: from.u64()? };
-        self.dictionaries().try_for_each(|dictionary| dictionary.restore(from))?;
+        self.unplaced = Unplaced {
+            late: from.u64()?,
+            skipped: from.u64()?,
+        };
+        self.dictionaries()
+            .try_for_each(|dictionary| dictionary.restore(from))?;
         for _ in 0..from.count()? {
             let start = from.i64()?;
             self.panes.insert(start, Pane::restore(&self.plan, from)?);

@@ -115,7 +115,9 @@ impl Pane {
                 continue;
             }
             let mut fold = Fold::default();
-            frame.column(argument.slot).fold(argument.asked, within, &mut fold, work);
+            frame
+                .column(argument.slot)
+                .fold(argument.asked, within, &mut fold, work);
             self.folds[index].merge_fold(0, &fold);
         }
         Ok(())
@@ -131,9 +133,15 @@ impl Pane {
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
         let argument = &plan.arguments[index];
-        frame.column(argument.slot).gather(within, &mut scratch.values, work);
-        scratch.translations.resize_with(plan.arguments.len(), Translation::default);
-        argument.dictionary.unify(&mut scratch.values, &mut scratch.translations[index])?;
+        frame
+            .column(argument.slot)
+            .gather(within, &mut scratch.values, work);
+        scratch
+            .translations
+            .resize_with(plan.arguments.len(), Translation::default);
+        argument
+            .dictionary
+            .unify(&mut scratch.values, &mut scratch.translations[index])?;
         self.folds[index].update(&scratch.ids, &scratch.values);
         Ok(())
     }
@@ -201,7 +209,9 @@ impl Pane {
         let words: Result<Vec<u64>> = (0..from.count()?).map(|_| from.u64()).collect();
         let words = words?;
         if words.len() != groups * plan.keys.words {
-            return Err(tersecades_columnar::Error::corrupt("group keys do not fit the query"));
+            return Err(tersecades_columnar::Error::corrupt(
+                "group keys do not fit the query",
+            ));
         }
         if plan.keys.words > 0 {
             words.chunks_exact(plan.keys.words).for_each(|key| {

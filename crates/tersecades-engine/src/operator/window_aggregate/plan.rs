@@ -94,24 +94,36 @@ impl AggregatePlan {
             Field::new("window_start", time_type.clone(), false),
             Field::new("window_end", time_type, false),
         ];
-        fields.extend(key_columns.iter().map(|(name, kind, _)| {
-            Field::new(name.as_str(), kind.clone(), true)
-        }));
+        fields.extend(
+            key_columns
+                .iter()
+                .map(|(name, kind, _)| Field::new(name.as_str(), kind.clone(), true)),
+        );
         let mut arguments: Vec<Argument> = Vec::new();
         let mut readings = Vec::new();
         let plain_scope = scope.clone();
         for call in calls {
-            let reading =
-                bind_call(call, &plain_scope, scope, &mut arguments, computed)
-                    .map_err(|error| error.column(call.output.as_str()))?;
-            fields.push(Field::new(call.output.as_str(), reading.data_type.clone(), true));
+            let reading = bind_call(call, &plain_scope, scope, &mut arguments, computed)
+                .map_err(|error| error.column(call.output.as_str()))?;
+            fields.push(Field::new(
+                call.output.as_str(),
+                reading.data_type.clone(),
+                true,
+            ));
             readings.push(reading);
         }
         check_unique(&fields)?;
         let label = label(window, keys, calls);
         let schema = Arc::new(Schema::new(fields));
         let keys = KeyLayout::new(&key_columns)?;
-        Ok(AggregatePlan { window: ticks, keys, arguments, readings, schema, label })
+        Ok(AggregatePlan {
+            window: ticks,
+            keys,
+            arguments,
+            readings,
+            schema,
+            label,
+        })
     }
 }
 
@@ -125,15 +137,24 @@ fn bind_call(
     let function = aggregate::find(&call.function)?;
     let Some(expression) = &call.argument else {
         if function.needs_argument() {
-            return Err(Error::invalid(format!("{} needs an argument", function.name())));
+            return Err(Error::invalid(format!(
+                "{} needs an argument",
+                function.name()
+            )));
         }
         let data_type = function.result_type(&DataType::Int64)?;
-        return Ok(Reading { aggregate: function, argument: None, data_type });
+        return Ok(Reading {
+            aggregate: function,
+            argument: None,
+            data_type,
+        });
     };
     let bound = BoundExpression::bind(expression, plain_scope)?;
     let result_type = function.result_type(bound.data_type())?;
     let label = expression.to_string();
-    let known = arguments.iter().position(|argument| argument.label == label);
+    let known = arguments
+        .iter()
+        .position(|argument| argument.label == label);
     let index = match known {
         Some(index) => index,
         None => {
@@ -148,19 +169,35 @@ fn bind_call(
             let physical = Physical::of(&data_type)?;
             let asked = Asked::default();
             let dictionary = SharedDictionary::default();
-            arguments.push(Argument { slot, data_type, physical, asked, dictionary, label });
+            arguments.push(Argument {
+                slot,
+                data_type,
+                physical,
+                asked,
+                dictionary,
+                label,
+            });
             arguments.len() - 1
         }
     };
     arguments[index].asked = arguments[index].asked.or(function.asked());
-    Ok(Reading { aggregate: function, argument: Some(index), data_type: result_type })
+    Ok(Reading {
+        aggregate: function,
+        argument: Some(index),
+        data_type: result_type,
+    })
 }
 
 fn check_unique(fields: &[Field]) -> Result<()> {
     for (index, field) in fields.iter().enumerate() {
-        if fields[..index].iter().any(|earlier| earlier.name() == field.name()) {
-            return Err(Error::invalid(format!("two result columns are named `{}`", field.name()))
-                .hint("give one of them another name with .alias(…)"));
+        if fields[..index]
+            .iter()
+            .any(|earlier| earlier.name() == field.name())
+        {
+            return Err(
+                Error::invalid(format!("two result columns are named `{}`", field.name()))
+                    .hint("give one of them another name with .alias(…)"),
+            );
         }
     }
     Ok(())

@@ -25,7 +25,10 @@ pub struct GroupTable {
 impl GroupTable {
     /// An empty table for keys of `layout`.
     pub fn new(layout: &KeyLayout) -> Self {
-        GroupTable { words: layout.words, ..GroupTable::default() }
+        GroupTable {
+            words: layout.words,
+            ..GroupTable::default()
+        }
     }
 
     /// Number of groups.
@@ -68,7 +71,10 @@ impl GroupTable {
         }
         let texts = |index: usize| {
             let column = layout.columns.get(index)?;
-            column.dictionary().get().map(|dictionary| dictionary.len() as u64)
+            column
+                .dictionary()
+                .get()
+                .map(|dictionary| dictionary.len() as u64)
         };
         let extent = match layout.columns.len() {
             1 => (texts(0).unwrap_or(0), 1),
@@ -111,7 +117,9 @@ impl GroupTable {
 
     #[inline]
     fn assign_word(&mut self, key: u64) -> u32 {
-        let Some(cell) = self.direct_cell(key) else { return self.assign_hashed(&[key]) };
+        let Some(cell) = self.direct_cell(key) else {
+            return self.assign_hashed(&[key]);
+        };
         match self.direct[cell] {
             EMPTY => {
                 let id = self.add(&[key]);
@@ -188,7 +196,10 @@ mod tests {
     #[test]
     fn ids_equal_a_linear_search() {
         for words in 1..4 {
-            let mut table = GroupTable { words, ..GroupTable::default() };
+            let mut table = GroupTable {
+                words,
+                ..GroupTable::default()
+            };
             let mut known: Vec<Vec<u64>> = Vec::new();
             let mut seed = 7u64;
             for round in 0..3 {
