@@ -47,19 +47,19 @@ pub(crate) const QUERIES: &[Query] = &[
         name: "q1_tumble60",
         plan: |stream, _| pairs(stream, tumble(seconds(60))),
         reduction: Reduction::Rows,
-        checksum: "",
+        checksum: "29370:da1eee285edff495",
     },
     Query {
         name: "q1_hop_1000",
         plan: |stream, _| sources(stream, hop(seconds(60), seconds(10))),
         reduction: Reduction::Rows,
-        checksum: "",
+        checksum: "3199:ef26fe61081bf4e9",
     },
     Query {
         name: "q1_tumble60_1000",
         plan: |stream, _| sources(stream, tumble(seconds(60))),
         reduction: Reduction::Rows,
-        checksum: "",
+        checksum: "599:ea962375c8382851",
     },
     Query {
         name: "q2",

@@ -27,6 +27,9 @@ use crate::values::Values;
 /// Most sections of any codec.
 pub const SECTIONS_MAX: usize = 8;
 
+/// The section in which a codec that keeps the values as they are has them.
+pub(crate) const LANES: usize = 0;
+
 /// Most rows of one chunk.
 pub const CHUNK_ROWS_MAX: usize = 1 << 24;
 
@@ -76,12 +79,16 @@ impl Body {
 /// ```
 /// use std::sync::Arc;
 /// use arrow_array::{ArrayRef, Int64Array};
-/// use tersecades_columnar::{codec::Work, encoder::ColumnEncoder, predicate::*, selection::Selection};
+/// use tersecades_columnar::codec::Work;
+/// use tersecades_columnar::encoder::ColumnEncoder;
+/// use tersecades_columnar::predicate::{Comparison, Predicate};
+/// use tersecades_columnar::selection::Selection;
 /// let array: ArrayRef = Arc::new(Int64Array::from_iter_values(1_000_000..1_005_000));
 /// let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
 /// let chunk = encoder.encode_new(&array).unwrap();
 /// assert!(chunk.byte_size() < 5_000 * 2);
-/// let late = Predicate::compare(chunk.data_type(), Comparison::GreaterOrEqual, &1_004_000.into()).unwrap();
+/// let (late, time) = (Comparison::GreaterOrEqual, chunk.data_type());
+/// let late = Predicate::compare(time, late, &1_004_000.into()).unwrap();
 /// let (mut found, mut work) = (Selection::default(), Work::default());
 /// chunk.compare(&late, &Selection::all(5_000), &mut found, &mut work);
 /// assert_eq!(found.count(), 1_000);

@@ -232,9 +232,9 @@ impl ColumnEncoder {
 }
 
 /// Null keys hold anything, so a key outside the table counts as the first entry.
-fn map_keys<K: ArrowDictionaryKeyType>(array: &ArrayRef, table: &[u32], codes: &mut Vec<u32>)
+fn map_keys<K>(array: &ArrayRef, table: &[u32], codes: &mut Vec<u32>)
 where
-    K: ArrowPrimitiveType,
+    K: ArrowDictionaryKeyType + ArrowPrimitiveType,
 {
     let keys = array.as_dictionary::<K>().keys().values();
     let first = table.first().copied().unwrap_or(0);

@@ -52,7 +52,7 @@ struct Details {
 /// # Examples
 /// ```
 /// use tersecades_columnar::error::{Error, ErrorKind};
-/// let error = Error::invalid("unknown column `rt_us`").column("rt_us").hint("did you mean `rtt_us`?");
+/// let error = Error::invalid("unknown column `rt_us`").hint("did you mean `rtt_us`?");
 /// assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 /// assert!(error.to_string().contains("did you mean"));
 /// ```

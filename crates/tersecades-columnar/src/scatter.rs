@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use crate::chunk::Chunk;
-use crate::codecs::plain::LANES;
+use crate::chunk::{Chunk, LANES};
 use crate::error::Result;
 use crate::lane::KeyLane;
 use crate::registry;

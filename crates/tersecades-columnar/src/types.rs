@@ -50,8 +50,12 @@ impl Physical {
             DataType::Float64 => Ok(Physical::Float { bytes: 8 }),
             DataType::Decimal128(..) => Ok(Physical::Wide),
             DataType::Utf8 | DataType::Binary => Ok(Physical::Text),
-            other => Err(Error::unsupported(format!("columns of type {other} are not supported"))
-                .hint("cast to bool, an integer, float, decimal128, timestamp, date32, utf8 or binary")),
+            other => {
+                let message = format!("columns of type {other} are not supported");
+                let hint = "cast to bool, an integer, a float, decimal128, timestamp, date32, \
+                            utf8 or binary";
+                Err(Error::unsupported(message).hint(hint))
+            }
         }
     }
 

@@ -24,7 +24,8 @@ use crate::window::Window;
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray};
-/// use tersecades_engine::{aggregate::{call, count}, expression::col, stream::Stream, window::tumble};
+/// use tersecades_engine::aggregate::{call, count};
+/// use tersecades_engine::{expression::col, stream::Stream, window::tumble};
 /// let time: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![0, 400, 1_200]));
 /// let rtt: ArrayRef = Arc::new(Int64Array::from(vec![10, 500, 30]));
 /// let rows = RecordBatch::try_from_iter([("timestamp", time), ("rtt", rtt)]).unwrap();

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use std::ops::{BitAnd, BitXor};
 
 mod sealed {
+    /// Implemented by the lane types of this file alone.
     pub trait Sealed {}
 }
 

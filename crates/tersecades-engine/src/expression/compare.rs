@@ -19,7 +19,7 @@ use tersecades_columnar::values::float_of_bits;
 
 use super::arithmetic::cast_exactly;
 use super::compute::Operand;
-use super::constant::{DAY_SECONDS, unit_scale};
+use super::literal::{DAY_SECONDS, unit_scale};
 
 /// Which values of `array` pass `predicate`, made for `data_type`; unknown where null.
 pub(super) fn test(

@@ -11,7 +11,7 @@ pub mod ast;
 mod display;
 
 mod bind;
-mod constant;
+mod literal;
 mod node;
 mod ranges;
 

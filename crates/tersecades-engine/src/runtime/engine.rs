@@ -200,7 +200,7 @@ impl Running {
         if self.finished {
             return Ok(false);
         }
-        match self.ingest.next()? {
+        match self.ingest.next_batch()? {
             Some(batch) => self.take_in(batch)?,
             None => {
                 self.finished = true;

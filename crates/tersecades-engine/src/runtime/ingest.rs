@@ -117,7 +117,7 @@ impl Ingest {
     ///
     /// # Errors
     /// What reading and encoding say.
-    pub fn next(&mut self) -> Result<Option<Arc<Batch>>> {
+    pub fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
         match &mut self.origin {
             Origin::Encoded(batches, _) => Ok(batches.next()),
             Origin::Source(source) => match source.next()? {

@@ -56,7 +56,7 @@ impl Window {
         let ticks = |what: &str, duration: Duration| {
             let nanos = duration.as_nanos();
             let tick = u128::from(tick_ns.unsigned_abs());
-            if nanos % tick != 0 {
+            if !nanos.is_multiple_of(tick) {
                 return Err(Error::invalid(format!(
                     "window {what} {duration:?} is no whole number of ticks of the event time"
                 ))

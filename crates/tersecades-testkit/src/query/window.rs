@@ -74,6 +74,31 @@ fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) 
 
 /// One aggregate and the column it makes.
 fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, Column) {
+    let (function, argument, data_type, exact) = choose(scope, random);
+    let tame = true;
+    let column = Column {
+        name: output.clone(),
+        data_type,
+        exact,
+        tame,
+        samples: Vec::new(),
+    };
+    let column = Column {
+        tame: is_still_tame(&function, &column, scope, &argument),
+        ..column
+    };
+    (
+        AggregateCall {
+            function,
+            argument,
+            output,
+        },
+        column,
+    )
+}
+
+/// A function, its argument, the type of its result and whether that is exact.
+fn choose(scope: &Scope, random: &mut Random) -> (String, Option<Expression>, DataType, bool) {
     let summable = scope.that(Column::is_summable);
     let ordered = scope.that(|column| column.data_type != DataType::Binary);
     let spread = scope.that(|column| {
@@ -83,7 +108,7 @@ fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, C
     let counted = |function: &str, argument: Option<Expression>| {
         (function.to_owned(), argument, DataType::Int64, true)
     };
-    let (function, argument, data_type, exact) = match random.below(8) {
+    match random.below(8) {
         0 => counted("count", Some(col(random.pick(&scope.columns).name.clone()))),
         1 => counted("count_if", Some(condition(&scope.exact(), 1, random))),
         2 | 3 if !summable.is_empty() => {
@@ -123,27 +148,7 @@ fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, C
             )
         }
         _ => counted("count", None),
-    };
-    let tame = true;
-    let column = Column {
-        name: output.clone(),
-        data_type,
-        exact,
-        tame,
-        samples: Vec::new(),
-    };
-    let column = Column {
-        tame: is_still_tame(&function, &column, scope, &argument),
-        ..column
-    };
-    (
-        AggregateCall {
-            function,
-            argument,
-            output,
-        },
-        column,
-    )
+    }
 }
 
 /// The smallest of wild values is as wild as they are.

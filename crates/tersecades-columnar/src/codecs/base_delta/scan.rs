@@ -367,9 +367,9 @@ impl<'a> GroupFold<'a> {
             (table.sum)(deltas, self.mask, &mut sums);
         }
         if asked.sum {
-            for group in 0..GROUPS {
+            for (group, deltas_sum) in sums.iter().enumerate() {
                 let base_part = self.bases[group] * i128::from(self.counts[group]);
-                out.add_sum(base_part + sums[group] as i128);
+                out.add_sum(base_part + *deltas_sum as i128);
             }
         }
         if asked.squares {

@@ -1,106 +1,17 @@
 //! A closed window as a record batch, sorted by key.
-//!
-//! Sorting uses the cheapest form of the key that sorts right: positions in a bitmap when the keys
-//! are few texts, one number when the key fits 64 bits, else column by column.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
-use tersecades_columnar::dictionary::Ranks;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::fold::Fold;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
 
-use super::keys::{KeyLayout, KeyRef};
+use super::keys::KeyRef;
 use super::pane::Pane;
 use super::plan::AggregatePlan;
-
-/// Most positions of the bitmap that sorts few texts.
-const BITMAP_POSITIONS_MAX: usize = 1 << 18;
-
-/// Scratch memory for sorting groups.
-#[derive(Debug, Default)]
-pub struct Sorter {
-    order: Vec<u32>,
-    numbers: Vec<(u64, u32)>,
-    positions: Vec<u32>,
-}
-
-impl Sorter {
-    /// Group ids of `pane` in key order.
-    pub fn sort(&mut self, keys: &KeyLayout, pane: &Pane) -> &[u32] {
-        self.order.clear();
-        self.order.extend(0..pane.len() as u32);
-        let ranks: Vec<Option<Ranks>> = keys
-            .columns
-            .iter()
-            .map(|column| {
-                column
-                    .dictionary()
-                    .get()
-                    .map(|dictionary| dictionary.ranks())
-            })
-            .collect();
-        let texts = keys.columns.iter().all(|column| column.is_text());
-        if keys.words == 1 && texts && !keys.columns.is_empty() {
-            self.sort_texts(keys, pane, &ranks);
-        } else if !keys.columns.is_empty() {
-            self.order.sort_by_cached_key(|id| {
-                let key = pane.groups.key(*id as usize);
-                let parts = ranks.iter().enumerate().map(|(index, ranks)| {
-                    keys.ordered(key, index, ranks.as_ref().map(|ranks| &*ranks.rank_of))
-                });
-                parts.collect::<Vec<i128>>()
-            });
-        }
-        &self.order
-    }
-
-    /// One or two text columns: ranks make one number.
-    fn sort_texts(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
-        let rank = |index: usize, key: &[u64]| {
-            let Some(column) = keys.columns.get(index) else {
-                return 0;
-            };
-            let table = ranks[index].as_ref().map(|ranks| &*ranks.rank_of);
-            let code = column.part(key) as usize;
-            // Null, whose code is in no table, sorts behind every text.
-            let count = table.map_or(0, <[u32]>::len);
-            table
-                .and_then(|table| table.get(code))
-                .map_or(count, |rank| *rank as usize)
-        };
-        let extent = |index: usize| {
-            ranks
-                .get(index)
-                .and_then(Option::as_ref)
-                .map_or(1, |ranks| ranks.rank_of.len() + 1)
-        };
-        let (width, positions) = (extent(1), extent(0).saturating_mul(extent(1)));
-        self.numbers.clear();
-        for id in 0..pane.len() {
-            let key = pane.groups.key(id);
-            let position = rank(0, key) * width + rank(1, key);
-            self.numbers.push((position as u64, id as u32));
-        }
-        if positions > BITMAP_POSITIONS_MAX || pane.len() * 64 < positions {
-            self.numbers.sort_unstable();
-            self.order.clear();
-            self.order.extend(self.numbers.iter().map(|(_, id)| *id));
-            return;
-        }
-        self.positions.clear();
-        self.positions.resize(positions, u32::MAX);
-        self.numbers
-            .iter()
-            .for_each(|(at, id)| self.positions[*at as usize] = *id);
-        self.order.clear();
-        self.order
-            .extend(self.positions.iter().copied().filter(|id| *id != u32::MAX));
-    }
-}
+use super::sort::Sorter;
 
 /// The result of the window `[start, start + size)`.
 ///
@@ -173,24 +84,19 @@ fn reading_column(
     let argument = reading.argument.map(|argument| &plan.arguments[argument]);
     let texts = argument.and_then(|argument| argument.dictionary.get());
     column.values.dictionary = texts.map(Arc::clone);
-    let count_type = DataType::Int64;
-    for id in order.iter().map(|id| *id as usize) {
-        let value = match reading.argument {
-            None => {
-                let fold = Fold {
-                    count: pane.rows[id],
-                    ..Fold::default()
-                };
-                reading.aggregate.finish(&fold, &count_type)?
+    let ids = order.iter().map(|id| *id as usize);
+    match (reading.argument, argument) {
+        (Some(index), Some(argument)) => {
+            for id in ids {
+                let fold = pane.folds[index].get(id);
+                column.push(reading.aggregate.finish(&fold, &argument.data_type)?);
             }
-            Some(argument) => {
-                let fold = pane.folds[argument].get(id);
-                reading
-                    .aggregate
-                    .finish(&fold, &plan.arguments[argument].data_type)?
-            }
-        };
-        column.push(value);
+        }
+        // Without an argument an aggregate counts rows, and the count is the result.
+        _ => {
+            let flip = column.values.physical.flip();
+            column.values.keys.extend(ids.map(|id| pane.rows[id] ^ flip));
+        }
     }
     column.finish(&reading.data_type)
 }

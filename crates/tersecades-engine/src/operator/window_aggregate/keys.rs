@@ -145,6 +145,11 @@ impl KeyColumn {
         &self.dictionary
     }
 
+    /// Bits of the column's part of a key.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
     /// Whether the column is text.
     pub fn is_text(&self) -> bool {
         self.physical == Physical::Text

@@ -1,7 +1,7 @@
 //! Group-by over windows: rows go to panes as they come, windows come out as the watermark passes.
 //!
 //! ```text
-//! frame ──late rows apart──▶ panes of its time range ──▶ Pane::add      (one pane: all rows at once)
+//! frame ──late rows apart──▶ panes of its time range ──▶ Pane::add    (one pane: all rows at once)
 //! watermark ──▶ each window it passed: merge its panes, sort, emit; drop panes no window needs
 //! ```
 //! A batch whose time range lies in one pane is assigned without touching its timestamps; else the
@@ -12,6 +12,7 @@ pub mod emit;
 pub mod keys;
 pub mod pane;
 pub mod plan;
+pub mod sort;
 pub mod table;
 
 use std::collections::BTreeMap;
@@ -28,10 +29,10 @@ use crate::expression::evaluate::BoundExpression;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use emit::Sorter;
 use keys::SharedDictionary;
 use pane::{Pane, PaneWork};
 use plan::AggregatePlan;
+use sort::Sorter;
 
 /// Above this many panes in a batch, rows are assigned one by one.
 const COMPARED_PANES_MAX: i64 = 16;

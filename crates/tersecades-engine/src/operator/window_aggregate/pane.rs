@@ -157,7 +157,7 @@ impl Pane {
         self.groups.prepare(&plan.keys);
         scratch.ids.clear();
         self.groups.assign(&scratch.packer.keys, &mut scratch.ids);
-        self.grow(self.groups.len());
+        self.grow(self.groups.group_count());
         for id in &scratch.ids {
             self.rows[*id as usize] += 1;
         }

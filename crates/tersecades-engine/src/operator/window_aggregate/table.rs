@@ -32,7 +32,7 @@ impl GroupTable {
     }
 
     /// Number of groups.
-    pub fn len(&self) -> usize {
+    pub fn group_count(&self) -> usize {
         self.len
     }
 

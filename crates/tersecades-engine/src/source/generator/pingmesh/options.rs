@@ -183,9 +183,12 @@ mod tests {
         PingmeshOptions::default().validate().unwrap();
     }
 
+    /// Makes valid options senseless.
+    type Spoil = fn(&mut PingmeshOptions);
+
     #[test]
     fn senseless_options_are_refused_by_name() {
-        let refused: [(&str, fn(&mut PingmeshOptions)); 15] = [
+        let refused: [(&str, Spoil); 15] = [
             ("error_share", |it| it.error_share = 1.5),
             ("tail_share", |it| it.tail_share = f64::NAN),
             ("late_share", |it| it.late_share = -0.1),

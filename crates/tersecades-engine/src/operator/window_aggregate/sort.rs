@@ -1,0 +1,128 @@
+//! Putting the groups of a window in key order, by the cheapest form of the key that sorts right.
+//!
+//! Few texts: each group's rank is its position in an array, read out in order. Keys that fit 64
+//! bits and hold no null: one number each. Everything else: column by column.
+
+use tersecades_columnar::dictionary::Ranks;
+
+use super::keys::KeyLayout;
+use super::pane::Pane;
+
+/// Most positions of the array that sorts few texts.
+const POSITIONS_MAX: usize = 1 << 18;
+
+/// Below one group in this many positions, sorting numbers is cheaper than reading all positions.
+const POSITIONS_PER_GROUP_MAX: usize = 64;
+
+const EMPTY: u32 = u32::MAX;
+
+/// Scratch memory for sorting groups.
+#[derive(Debug, Default)]
+pub struct Sorter {
+    order: Vec<u32>,
+    numbers: Vec<(u64, u32)>,
+    positions: Vec<u32>,
+    columns: Vec<Vec<i128>>,
+}
+
+impl Sorter {
+    /// Group ids of `pane` in key order, nulls last.
+    pub fn sort(&mut self, keys: &KeyLayout, pane: &Pane) -> &[u32] {
+        self.order.clear();
+        if keys.columns.is_empty() {
+            self.order.extend(0..pane.len() as u32);
+            return &self.order;
+        }
+        let ranks: Vec<Option<Ranks>> = keys
+            .columns
+            .iter()
+            .map(|column| column.dictionary().get().map(|dictionary| dictionary.ranks()))
+            .collect();
+        if !self.sort_positions(keys, pane, &ranks) && !self.sort_numbers(keys, pane, &ranks) {
+            self.sort_columns(keys, pane, &ranks);
+        }
+        &self.order
+    }
+
+    /// One or two text columns with few texts.
+    fn sort_positions(
+        &mut self,
+        keys: &KeyLayout,
+        pane: &Pane,
+        ranks: &[Option<Ranks>],
+    ) -> bool {
+        let texts = keys.columns.iter().all(|column| column.is_text());
+        if keys.words != 1 || !texts {
+            return false;
+        }
+        // Null, whose code is in no table, gets the position behind every text.
+        let extent = |index: usize| match ranks.get(index) {
+            Some(ranks) => ranks.as_ref().map_or(1, |ranks| ranks.rank_of.len() + 1),
+            None => 1,
+        };
+        let (width, positions) = (extent(1), extent(0).saturating_mul(extent(1)));
+        if positions > POSITIONS_MAX || pane.len() * POSITIONS_PER_GROUP_MAX < positions {
+            return false;
+        }
+        let rank = |index: usize, key: &[u64]| {
+            let (Some(column), Some(ranks)) = (keys.columns.get(index), ranks.get(index)) else {
+                return 0;
+            };
+            let table = ranks.as_ref().map_or(&[][..], |ranks| &*ranks.rank_of);
+            table.get(column.part(key) as usize).map_or(table.len(), |rank| *rank as usize)
+        };
+        self.positions.clear();
+        self.positions.resize(positions, EMPTY);
+        for id in 0..pane.len() {
+            let key = pane.groups.key(id);
+            self.positions[rank(0, key) * width + rank(1, key)] = id as u32;
+        }
+        self.order.extend(self.positions.iter().copied().filter(|id| *id != EMPTY));
+        true
+    }
+
+    /// Keys of at most 64 bits without nulls.
+    fn sort_numbers(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
+        let bits: u32 = keys.columns.iter().map(|column| column.bits()).sum();
+        if bits > u64::BITS {
+            return false;
+        }
+        self.numbers.clear();
+        for id in 0..pane.len() {
+            let key = pane.groups.key(id);
+            let mut number = 0u64;
+            for (index, column) in keys.columns.iter().enumerate() {
+                if keys.is_null(key, index) {
+                    return false;
+                }
+                let part = column.part(key);
+                let part = match &ranks[index] {
+                    Some(ranks) => ranks.rank_of.get(part as usize).map_or(part, |r| (*r).into()),
+                    None => part,
+                };
+                number = number.checked_shl(column.bits()).unwrap_or(0) | part;
+            }
+            self.numbers.push((number, id as u32));
+        }
+        self.numbers.sort_unstable();
+        self.order.extend(self.numbers.iter().map(|(_, id)| *id));
+        true
+    }
+
+    /// Any keys: each column as numbers that sort as it does, then compared in turn.
+    fn sort_columns(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
+        self.columns.resize_with(keys.columns.len(), Vec::new);
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            let ranks = ranks[index].as_ref().map(|ranks| &*ranks.rank_of);
+            column.clear();
+            let ids = 0..pane.len();
+            column.extend(ids.map(|id| keys.ordered(pane.groups.key(id), index, ranks)));
+        }
+        self.order.extend(0..pane.len() as u32);
+        let columns = &self.columns;
+        self.order.sort_unstable_by(|a, b| {
+            let parts = columns.iter().map(|column| column[*a as usize].cmp(&column[*b as usize]));
+            parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+        });
+    }
+}
