@@ -13,18 +13,23 @@ ARGS ?=
 # Seconds that `make fuzz` spends on each target.
 FUZZ_SECONDS ?= 60
 
+# Where `make bench-headline` writes its JSON lines.
+OUT ?= target/rivals/headline.jsonl
+
 VENV_PYTHON := .venv/bin/python
+RIVALS_PYTHON := target/rivals/venv/bin/python
+RIVALS_DATA := target/rivals/data
 
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run test bench fuzz fuzz-short fmt clean venv
+.PHONY: help run test bench bench-headline rivals fuzz fuzz-short fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-portable
 
 help: ## print this list
 	@awk -F '## ' '/^[a-z-]+:/ { split($$1, name, ":") } \
-	  /^[a-z -]+[:a-z -]*## / { printf "  make %-12s %s\n", name[1], $$2 }' Makefile
+	  /^[a-z -]+[:a-z -]*## / { printf "  make %-14s %s\n", name[1], $$2 }' Makefile
 
 run: ## build and run the demo: a generated stream through the paper's two queries
 	cargo run --release $(LOCKED) -p tersecades-cli -- demo $(ARGS)
@@ -91,6 +96,26 @@ venv: ## Python with the independent engine that answers are compared with, in .
 
 bench: ## run the benchmarks (ARGS=...)
 	cargo run --release $(LOCKED) --manifest-path bench/Cargo.toml -- $(ARGS)
+
+bench-headline: rivals ## measure the queries against their rivals (OUT=FILE)
+	cargo build --release $(LOCKED) -p tersecades-bench
+	@mkdir -p '$(dir $(OUT))'
+	$(RIVALS_PYTHON) -B bench/rivals/headline.py --data $(RIVALS_DATA) --out '$(OUT)' \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
+rivals: $(RIVALS_DATA)/pingmesh_10m.json
+
+# The generator writes this file last.
+$(RIVALS_DATA)/pingmesh_10m.json: bench/rivals/gen_pingmesh.py target/rivals/installed
+	$(RIVALS_PYTHON) -B bench/rivals/gen_pingmesh.py --rows 10000000 --out $(RIVALS_DATA)
+	rm -f $(RIVALS_DATA)/pingmesh_10m.vortex
+
+target/rivals/installed: bench/rivals/requirements.txt
+	rm -rf target/rivals/venv
+	$(PYTHON) -m venv target/rivals/venv
+	$(RIVALS_PYTHON) -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+	  -r bench/rivals/requirements.txt
+	touch target/rivals/installed
 
 fuzz: ## fuzz each target for FUZZ_SECONDS, without cargo-fuzz by the small fuzzer of the tests
 	$(call step,fuzz targets: $(FUZZ_SECONDS) s each)

@@ -11,6 +11,8 @@
     reason = "test code may stop"
 )]
 
+pub mod counting_allocator;
+
 pub mod random;
 
 pub mod data;

@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::event_time::Arrival;
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::filter::BoundFilter;
-use crate::expression::{Expression, col};
+use crate::expression::col;
 use crate::frame::{Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;
@@ -105,7 +105,8 @@ pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
             .iter()
             .position(|step| matches!(step, Step::Aggregate { .. }));
         let (steps, following) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-        let plan = StagePlan::bind(steps, input, event_time)?;
+        let tables = prepare_tables(steps)?;
+        let plan = StagePlan::bind(steps, input, event_time, tables)?;
         let windowed = plan.aggregate.is_some();
         input = Arc::clone(&plan.output);
         event_time = EventTime {
@@ -120,6 +121,24 @@ pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
         }
         debug_assert!(windowed, "only a group-by ends a stage early");
     }
+}
+
+/// Indexes the tables of all lookups, in order.
+fn prepare_tables(steps: &[Step]) -> Result<Vec<Arc<PreparedTable>>> {
+    let mut tables = Vec::new();
+    for step in steps {
+        if let Step::LookupJoin {
+            table,
+            table_key,
+            columns,
+            ..
+        } = step
+        {
+            let prepared = PreparedTable::new(table, table_key, columns)?;
+            tables.push(Arc::new(prepared));
+        }
+    }
+    Ok(tables)
 }
 
 /// Refuses streams in which a name would mean two columns.
@@ -137,28 +156,21 @@ fn check_names(input: &Schema) -> Result<()> {
 }
 
 impl StagePlan {
-    fn bind(steps: &[Step], input: SchemaRef, event_time: EventTime) -> Result<Self> {
+    fn bind(
+        steps: &[Step],
+        input: SchemaRef,
+        event_time: EventTime,
+        tables: Vec<Arc<PreparedTable>>,
+    ) -> Result<Self> {
         let mut plan = StagePlan {
             output: Arc::clone(&input),
             input,
             event_time,
             steps: steps.to_vec(),
-            tables: Vec::new(),
+            tables,
             aggregate: None,
             unit: TimeUnit::Millisecond,
         };
-        for step in steps {
-            if let Step::LookupJoin {
-                table,
-                table_key,
-                columns,
-                ..
-            } = step
-            {
-                plan.tables
-                    .push(Arc::new(PreparedTable::new(table, table_key, columns)?));
-            }
-        }
         let needs_time = steps
             .iter()
             .any(|step| matches!(step, Step::Aggregate { .. }));
@@ -249,22 +261,13 @@ impl StagePlan {
         time.into_iter()
             .for_each(|expression| names.extend(expression.columns()));
         for step in &self.steps {
-            let read = |expression: &Expression| {
-                expression
-                    .columns()
-                    .into_iter()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            };
             match step {
                 Step::Filter(expression) => names.extend(expression.columns()),
                 Step::LookupJoin { stream_key, .. } => names.push(stream_key),
                 Step::Project(columns) => {
                     narrowed = true;
-                    columns.iter().for_each(|(_, expression)| {
-                        debug_assert_eq!(read(expression).len(), expression.columns().len());
-                        names.extend(expression.columns());
-                    });
+                    let expressions = columns.iter().map(|(_, expression)| expression);
+                    expressions.for_each(|expression| names.extend(expression.columns()));
                 }
                 Step::Aggregate {
                     keys, aggregates, ..
@@ -286,7 +289,8 @@ impl StagePlan {
     /// # Errors
     /// What binding says.
     pub fn over(&self, input: SchemaRef) -> Result<Self> {
-        StagePlan::bind(&self.steps, input, self.event_time.clone())
+        let tables = self.tables.clone();
+        StagePlan::bind(&self.steps, input, self.event_time.clone(), tables)
     }
 }
 

@@ -1,0 +1,105 @@
+"""Our queries and those of the rivals in one run: engines take turns, answers must be equal.
+
+Rows per second is the median over the rounds of the medians within. A ratio compares our engine
+with the fastest rival that runs the query; both met the same weather, so ratios hold where rates
+do not.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+OURS = "tersecades"
+RIVALS = ["polars", "vortex"]
+# What our engine has to reach, times the fastest rival.
+BARS = {"q1": 4.0}
+
+
+def command(engine, options):
+    if engine == OURS:
+        return [*shlex.split(options.bench), "queries"]
+    return [sys.executable, "-B", str(FOLDER / f"{engine}_queries.py")]
+
+
+def run(engine, options):
+    """One process of one engine; the lines of its queries."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder) / "lines.jsonl"
+        given = ["--data", options.data, "--repetitions", str(options.repetitions)]
+        subprocess.run([*command(engine, options), *given, "-o", str(output)], check=True)
+        lines = [json.loads(line) for line in output.read_text().splitlines()]
+    return [line for line in lines if "query" in line]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bench", required=True, help="command that runs our bench")
+    parser.add_argument("--data", required=True, help="folder of gen_pingmesh.py")
+    parser.add_argument("--out", required=True, help="file of JSON lines")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=7)
+    return parser.parse_args()
+
+
+def unequal(lines):
+    """Queries on whose answer the engines differ."""
+    answers = {}
+    for line in lines:
+        answers.setdefault(line["query"], set()).add(line["checksum"])
+    return [query for query, checksums in answers.items() if len(checksums) > 1]
+
+
+def compare(lines):
+    """A line for each query: rates of all engines, our rate over that of the fastest rival."""
+    rates = {}
+    for line in lines:
+        engines = rates.setdefault(line["query"], {})
+        engines.setdefault(line["engine"], []).append(line["rows_per_s"])
+    for query, engines in rates.items():
+        medians = {engine: statistics.median(rates) for engine, rates in engines.items()}
+        fastest = max((engine for engine in RIVALS if engine in medians), key=medians.get)
+        ratio = medians[OURS] / medians[fastest]
+        line = {"query": query, "rows_per_s": medians, "fastest_rival": fastest, "ratio": ratio}
+        if query in BARS:
+            line |= {"at_least": BARS[query], "reached": ratio >= BARS[query]}
+        yield line
+
+
+def print_table(comparison):
+    engines = [OURS, *RIVALS]
+    heads = "".join(f"{engine:>12}" for engine in engines)
+    print(f"\n{'M rows/s':<18}{heads}   {OURS} / fastest rival")
+    for line in comparison:
+        rates = [line["rows_per_s"].get(engine) for engine in engines]
+        cells = "".join(f"{rate / 1e6:>12.1f}" if rate else f"{'-':>12}" for rate in rates)
+        verdict = ""
+        if "reached" in line:
+            word = "reached" if line["reached"] else "MISSED"
+            verdict = f"   bar >= {line['at_least']}: {word}"
+        against = f"{line['ratio']:>8.2f} x {line['fastest_rival']}"
+        print(f"{line['query']:<18}{cells}{against}{verdict}")
+
+
+def main():
+    options = arguments()
+    lines = []
+    for round_ in range(1, options.rounds + 1):
+        for engine in [OURS, *RIVALS]:
+            print(f"\nround {round_} of {options.rounds}: {engine}", flush=True)
+            lines += [line | {"round": round_} for line in run(engine, options)]
+    if differing := unequal(lines):
+        sys.exit(f"engines differ in their answers to {', '.join(differing)}")
+    comparison = list(compare(lines))
+    print_table(comparison)
+    text = "".join(json.dumps(line) + "\n" for line in lines + comparison)
+    pathlib.Path(options.out).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
