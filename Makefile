@@ -73,7 +73,7 @@ test-workspace:
 # What CPUs without AVX2 run; every other CPU would never execute it otherwise.
 test-portable:
 	$(call step,tests on the portable kernels)
-	TERSECADES_KERNELS=portable cargo test -p tersecades-columnar --tests $(LOCKED)
+	TERSECADES_KERNELS=portable cargo test --workspace $(LOCKED) --lib --test conformance --test wire
 
 # After the tests, which build what the generator needs.
 check-tables:

@@ -51,7 +51,7 @@ def row_hash(columns):
 
 
 def checksum(table, clusters):
-    """The same as bench/src/queries/answer.rs; a table of one row has two totals."""
+    """The same as bench/src/query/answer.rs; a table of one row has two totals."""
     scales = iter((100, 10))
     columns = []
     for column in table.columns:

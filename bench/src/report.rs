@@ -80,10 +80,10 @@ impl Report {
             rows_per_s / 1e6,
             "M rows/s"
         );
-        let rows_per_s = json_number(*rows_per_s);
+        let engine = format!(r#""bench":"{}","engine":"tersecades""#, self.bench);
+        let rate = format!(r#""rows":{rows},"rows_per_s":{}"#, json_number(*rows_per_s));
         self.lines.push(format!(
-            r#"{{"bench":"{}","engine":"tersecades","query":"{query}","threads":{threads},"rows":{rows},"rows_per_s":{rows_per_s},"checksum":"{checksum}"}}"#,
-            self.bench
+            r#"{{{engine},"query":"{query}","threads":{threads},{rate},"checksum":"{checksum}"}}"#
         ));
     }
 

@@ -16,7 +16,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
 use crate::Options;
-use crate::chunks::{GAP, dense_values, encode, encoded, gapped_values};
+use crate::chunk::{GAP, dense_values, encode, encoded, gapped_values};
 use crate::data::{slices, timestamps};
 use crate::limits::read;
 use crate::measure::interleave;

@@ -9,7 +9,7 @@ use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::selection::Selection;
 
 use crate::Options;
-use crate::chunks::encoded;
+use crate::chunk::encoded;
 use crate::data::timestamps;
 use crate::limits::read;
 use crate::measure::interleave;

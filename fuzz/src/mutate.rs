@@ -34,7 +34,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// From `TERSECADES_FUZZ_RUNS` (20,000 without it) and `TERSECADES_FUZZ_SECONDS` (20).
+    /// From `TERSECADES_FUZZ_RUNS` (20,000 without it) and `TERSECADES_FUZZ_SECONDS` (10).
     pub fn from_environment() -> Self {
         let number = |name: &str, usual: u64| {
             let given = std::env::var(name).ok();
@@ -42,7 +42,7 @@ impl Limits {
         };
         Limits {
             runs: number("TERSECADES_FUZZ_RUNS", 20_000),
-            time: Duration::from_secs(number("TERSECADES_FUZZ_SECONDS", 20)),
+            time: Duration::from_secs(number("TERSECADES_FUZZ_SECONDS", 10)),
         }
     }
 }

@@ -15,12 +15,15 @@ use std::path::Path;
 use std::process::Command;
 
 /// Prints one list as Markdown; the list's name is added as the last argument.
+///
+/// Named by binary and not by package: a package alone would be built with other features of its
+/// dependencies than the tests are, which builds them twice.
 const GENERATOR: &[&str] = &[
     "cargo",
     "run",
     "-q",
-    "-p",
-    "tersecades-cli",
+    "--bin",
+    "tersecades",
     "--",
     "lists",
     "--format",

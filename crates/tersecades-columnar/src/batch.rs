@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::chunk::{CHUNK_ROWS_MAX, Chunk};
@@ -162,15 +162,39 @@ impl BatchEncoder {
                 "a record batch has other columns than the stream",
             ));
         }
-        if source.num_rows() > CHUNK_ROWS_MAX {
+        self.encode_arrays(source.columns().iter(), source.num_rows(), out)
+    }
+
+    /// Encodes the columns of `source` at `positions`, one for each column of the stream.
+    ///
+    /// # Errors
+    /// As [`BatchEncoder::encode`].
+    pub fn encode_projected(
+        &mut self,
+        source: &RecordBatch,
+        positions: &[usize],
+        out: &mut Batch,
+    ) -> Result<()> {
+        let columns = source.columns();
+        let present = positions.iter().all(|position| *position < columns.len());
+        if positions.len() != self.columns.len() || !present {
+            return Err(Error::schema("a record batch lacks columns of the stream"));
+        }
+        let arrays = positions.iter().map(|position| &columns[*position]);
+        self.encode_arrays(arrays, source.num_rows(), out)
+    }
+
+    fn encode_arrays<'a>(
+        &mut self,
+        arrays: impl Iterator<Item = &'a ArrayRef>,
+        rows: usize,
+        out: &mut Batch,
+    ) -> Result<()> {
+        if rows > CHUNK_ROWS_MAX {
             return Err(Error::limit("a batch holds at most 16 Mi rows").hint("slice it"));
         }
-        out.rows = source.num_rows();
-        let columns = self
-            .columns
-            .iter_mut()
-            .zip(source.columns())
-            .zip(&mut out.columns);
+        out.rows = rows;
+        let columns = self.columns.iter_mut().zip(arrays).zip(&mut out.columns);
         for (index, ((encoder, array), chunk)) in columns.enumerate() {
             encoder
                 .encode(array, chunk)

@@ -121,6 +121,7 @@ impl Codec for DictionaryCodes {
         let encoded = inner.encode(choice.codec(), &code_input, work);
         (work.bytes, work.shorts) = (bytes, shorts);
         encoded?;
+        inner.candidates = choice;
         inner.validity.clear();
         inner.nulls = 0;
         out.body.inner = Some(inner);

@@ -10,8 +10,8 @@ use tersecades_columnar::types::{Physical, Value, logical_type};
 use super::arithmetic::decimal_type;
 use super::ast::{Arithmetic, Expression};
 use super::compute::{Inputs, evaluate};
-use super::literal::{Constant, Family, constant_of, literal_array};
 use super::display::type_name;
+use super::literal::{Constant, Family, constant_of, literal_array};
 use super::node::{Bound, Node};
 use crate::frame::Scope;
 

@@ -134,12 +134,8 @@ impl Ingest {
     pub fn encode(&mut self, rows: &RecordBatch) -> Result<Arc<Batch>> {
         let started = Instant::now();
         let mut batch = self.take_batch();
-        let whole = self.positions.len() == rows.num_columns();
         if let (Some(encoder), Some(target)) = (&mut self.encoder, Arc::get_mut(&mut batch)) {
-            match whole {
-                true => encoder.encode(rows, target)?,
-                false => encoder.encode(&rows.project(&self.positions)?, target)?,
-            }
+            encoder.encode_projected(rows, &self.positions, target)?;
         }
         self.encode_ns += started.elapsed().as_nanos() as u64;
         if self.pool.len() < POOL_BATCHES {

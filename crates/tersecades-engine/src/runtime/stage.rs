@@ -11,9 +11,9 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::Arrival;
+use crate::expression::col;
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::filter::BoundFilter;
-use crate::expression::col;
 use crate::frame::{Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;

@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::kernels::{Narrow, kernels, prefetch};
-use crate::lane::with_lanes;
+use crate::lane::{KeyLane, with_lanes};
 use crate::patch::Patches;
 use crate::predicate::Predicate;
 use crate::selection::{Selection, Shape};
@@ -310,13 +310,43 @@ impl Codec for BaseDelta {
 }
 
 /// Visits the keys of listed rows, asking for cache lines ahead of their use.
+///
+/// Where all blocks have one width, which most chunks do, the deltas are one array.
 #[inline]
 fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
+    let first = view.widths.first().copied().unwrap_or(0);
+    let uniform = view.widths.iter().all(|width| *width == first);
+    match if uniform { first } else { 0 } {
+        1 => for_each_uniform::<u8>(view, rows, visit),
+        2 => for_each_uniform::<u16>(view, rows, visit),
+        4 => for_each_uniform::<u32>(view, rows, visit),
+        8 => for_each_uniform::<u64>(view, rows, visit),
+        _ => rows
+            .iter()
+            .for_each(|row| visit(*row, view.key(*row as usize))),
+    }
+}
+
+/// [`for_each_key`] where every delta is a `D`.
+#[inline]
+fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
+    let deltas: &[D] = bytemuck::cast_slice(view.deltas);
     for (index, row) in rows.iter().enumerate() {
         if let Some(ahead) = rows.get(index + PREFETCH_ROWS) {
-            prefetch(view.deltas, view.delta_position(*ahead as usize).0);
+            prefetch(deltas, *ahead as usize);
         }
-        visit(*row, view.key(*row as usize));
+        let at = *row as usize;
+        let delta = deltas[at].key();
+        let saturated = delta == 0 || delta == D::MAX.key();
+        let patch = if saturated {
+            view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS)
+        } else {
+            None
+        };
+        visit(
+            *row,
+            patch.unwrap_or_else(|| view.bases[at / GROUP_ROWS].wrapping_add(delta)),
+        );
     }
 }
 

@@ -8,7 +8,6 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
 
-use super::keys::KeyRef;
 use super::pane::Pane;
 use super::plan::AggregatePlan;
 use super::sort::Sorter;
@@ -31,10 +30,7 @@ pub fn emit(
     columns.push(constant_time(start, rows, fields[0].data_type())?);
     columns.push(constant_time(end, rows, fields[1].data_type())?);
     for (index, column) in plan.keys.columns.iter().enumerate() {
-        let keys = order
-            .iter()
-            .map(|id| KeyRef(*id as usize * plan.keys.words));
-        let values = plan.keys.values(index, keys, pane.groups.keys());
+        let values = plan.keys.values(index, order, pane.groups.keys());
         columns.push(values.to_array(&column.data_type)?);
     }
     let first = 2 + plan.keys.columns.len();
@@ -95,7 +91,10 @@ fn reading_column(
         // Without an argument an aggregate counts rows, and the count is the result.
         _ => {
             let flip = column.values.physical.flip();
-            column.values.keys.extend(ids.map(|id| pane.rows[id] ^ flip));
+            column
+                .values
+                .keys
+                .extend(ids.map(|id| pane.rows[id] ^ flip));
         }
     }
     column.finish(&reading.data_type)

@@ -229,41 +229,41 @@ impl KeyLayout {
         }
     }
 
-    /// Column `index` of all `keys` as decoded values, for the result.
-    pub fn values(
-        &self,
-        index: usize,
-        keys: impl Iterator<Item = KeyRef>,
-        arena: &[u64],
-    ) -> Values {
+    /// Column `index` of the groups `ids`, whose keys lie in `arena`, as decoded values.
+    pub fn values(&self, index: usize, ids: &[u32], arena: &[u64]) -> Values {
         let column = &self.columns[index];
         let mut values = Values::default();
         values.reset(column.physical);
         values.dictionary = column.dictionary.get().map(Arc::clone);
-        let mut nulls = Vec::new();
-        for (row, KeyRef(start)) in keys.enumerate() {
-            let key = &arena[start..start + self.words];
-            let null = self.is_null(key, index);
-            if null {
-                nulls.push(row);
+        let key = |id: &u32| &arena[*id as usize * self.words..][..self.words];
+        let parts = ids.iter().map(|id| column.part(key(id)));
+        match column.physical {
+            Physical::Wide => values
+                .wide
+                .extend(ids.iter().map(|id| column.wide_part(key(id)))),
+            Physical::Float { bytes: 4 } => {
+                let narrow = |part| u64::from((float_of(part) as f32).to_bits());
+                values.keys.extend(parts.map(narrow));
             }
-            match column.physical {
-                Physical::Wide => values.wide.push(column.wide_part(key)),
-                Physical::Float { bytes } => {
-                    let float = float_of(column.part(key));
-                    let narrow = u64::from((float as f32).to_bits());
+            Physical::Float { .. } => {
+                values
+                    .keys
+                    .extend(parts.map(|part| float_of(part).to_bits()));
+            }
+            _ => values.keys.extend(parts),
+        }
+        if ids.iter().any(|id| self.is_null(key(id), index)) {
+            values.validity.fill(ids.len(), true);
+            for (row, id) in ids.iter().enumerate() {
+                if self.is_null(key(id), index) {
+                    values.validity.set(row, false);
                     values
                         .keys
-                        .push(if bytes == 4 { narrow } else { float.to_bits() });
+                        .get_mut(row)
+                        .into_iter()
+                        .for_each(|key| *key = 0);
                 }
-                _ => values.keys.push(if null { 0 } else { column.part(key) }),
             }
-        }
-        if !nulls.is_empty() {
-            values.validity.fill(values.len(), true);
-            nulls
-                .into_iter()
-                .for_each(|row| values.validity.set(row, false));
         }
         values
     }
@@ -284,10 +284,6 @@ impl KeyLayout {
         }
     }
 }
-
-/// Where a key starts in an arena of keys.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyRef(pub usize);
 
 /// Packs the keys of rows; one per worker, its memory reused.
 #[derive(Debug, Default)]

@@ -36,7 +36,12 @@ impl Sorter {
         let ranks: Vec<Option<Ranks>> = keys
             .columns
             .iter()
-            .map(|column| column.dictionary().get().map(|dictionary| dictionary.ranks()))
+            .map(|column| {
+                column
+                    .dictionary()
+                    .get()
+                    .map(|dictionary| dictionary.ranks())
+            })
             .collect();
         if !self.sort_positions(keys, pane, &ranks) && !self.sort_numbers(keys, pane, &ranks) {
             self.sort_columns(keys, pane, &ranks);
@@ -45,12 +50,7 @@ impl Sorter {
     }
 
     /// One or two text columns with few texts.
-    fn sort_positions(
-        &mut self,
-        keys: &KeyLayout,
-        pane: &Pane,
-        ranks: &[Option<Ranks>],
-    ) -> bool {
+    fn sort_positions(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
         let texts = keys.columns.iter().all(|column| column.is_text());
         if keys.words != 1 || !texts {
             return false;
@@ -69,7 +69,9 @@ impl Sorter {
                 return 0;
             };
             let table = ranks.as_ref().map_or(&[][..], |ranks| &*ranks.rank_of);
-            table.get(column.part(key) as usize).map_or(table.len(), |rank| *rank as usize)
+            table
+                .get(column.part(key) as usize)
+                .map_or(table.len(), |rank| *rank as usize)
         };
         self.positions.clear();
         self.positions.resize(positions, EMPTY);
@@ -77,7 +79,8 @@ impl Sorter {
             let key = pane.groups.key(id);
             self.positions[rank(0, key) * width + rank(1, key)] = id as u32;
         }
-        self.order.extend(self.positions.iter().copied().filter(|id| *id != EMPTY));
+        self.order
+            .extend(self.positions.iter().copied().filter(|id| *id != EMPTY));
         true
     }
 
@@ -97,7 +100,10 @@ impl Sorter {
                 }
                 let part = column.part(key);
                 let part = match &ranks[index] {
-                    Some(ranks) => ranks.rank_of.get(part as usize).map_or(part, |r| (*r).into()),
+                    Some(ranks) => ranks
+                        .rank_of
+                        .get(part as usize)
+                        .map_or(part, |r| (*r).into()),
                     None => part,
                 };
                 number = number.checked_shl(column.bits()).unwrap_or(0) | part;
@@ -121,7 +127,9 @@ impl Sorter {
         self.order.extend(0..pane.len() as u32);
         let columns = &self.columns;
         self.order.sort_unstable_by(|a, b| {
-            let parts = columns.iter().map(|column| column[*a as usize].cmp(&column[*b as usize]));
+            let parts = columns
+                .iter()
+                .map(|column| column[*a as usize].cmp(&column[*b as usize]));
             parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
         });
     }

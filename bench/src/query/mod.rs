@@ -5,7 +5,7 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 mod answer;
-mod plans;
+mod plan;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tersecades_engine::stream::Stream;
 use crate::Options;
 use crate::measure::summarise;
 use crate::report::{Bar, QueryRate, Report};
-use plans::{QUERIES, Query};
+use plan::{QUERIES, Query};
 
 /// How late rows of the reference input may come.
 const LATENESS: Duration = Duration::from_secs(3);
@@ -124,7 +124,7 @@ impl Case {
         let seconds = start.elapsed().as_secs_f64();
         self.checksum = answer::checksum(self.query.reduction, &result, &input.clusters)?;
         let expected = self.query.checksum;
-        if input.stream.rows() == plans::REFERENCE_ROWS && self.checksum != expected {
+        if input.stream.rows() == plan::REFERENCE_ROWS && self.checksum != expected {
             let (name, checksum) = (self.query.name, &self.checksum);
             let message = format!("the answer of {name} is {checksum}, not {expected}");
             return Err(Error::internal(message)

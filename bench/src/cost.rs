@@ -15,7 +15,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Value;
 
 use crate::Options;
-use crate::chunks::{dense_values, encode};
+use crate::chunk::{dense_values, encode};
 use crate::data::Random;
 use crate::limits::read;
 use crate::measure::interleave;

@@ -1,0 +1,145 @@
+//! What a user meets: limits, retained ranges, errors that say where, and workers that fail.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::DataType;
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::Keep;
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::tumble;
+use tersecades_engine::{ErrorKind, Result};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// `rows` rows, ten a second, whose `name` has `names` values; one batch per 100 rows.
+fn batches(rows: i64, names: i64) -> Vec<RecordBatch> {
+    let batch = |first: i64| {
+        let range = first..(first + 100).min(rows);
+        let time: ArrayRef = Arc::new(Int64Array::from_iter_values(range.clone().map(|i| i * 100)));
+        let names = range.clone().map(|i| format!("name-{}", i % names));
+        let name: ArrayRef = Arc::new(StringArray::from_iter_values(names));
+        let value: ArrayRef = Arc::new(Int64Array::from_iter_values(range));
+        RecordBatch::try_from_iter([("timestamp", time), ("name", name), ("value", value)]).unwrap()
+    };
+    (0..rows).step_by(100).map(batch).collect()
+}
+
+fn stream(rows: i64, names: i64) -> Stream {
+    let batches = batches(rows, names);
+    Stream::from_batches(batches[0].schema(), batches)
+}
+
+fn counts(stream: Stream) -> Vec<i64> {
+    let run = stream
+        .window(tumble(SECOND))
+        .aggregate([count()])
+        .run()
+        .unwrap();
+    run.flat_map(|batch| {
+        let column = Arc::clone(batch.unwrap().column(2));
+        column.as_primitive::<Int64Type>().values().to_vec()
+    })
+    .collect()
+}
+
+#[test]
+fn state_beyond_the_memory_limit_is_refused_with_advice() {
+    let grouped = |limit| {
+        stream(10_000, 5_000)
+            .memory_limit(limit)
+            .window(tumble(Duration::from_secs(100_000)))
+            .group_by(["name"])
+            .aggregate([count()])
+            .run()
+            .unwrap()
+            .collect::<Result<Vec<_>>>()
+    };
+    let error = grouped(10_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(error.hint_text().unwrap().contains("raise the limit"));
+    let rows: usize = grouped(10_000_000)
+        .unwrap()
+        .iter()
+        .map(|batch| batch.num_rows())
+        .sum();
+    assert_eq!(rows, 5_000);
+}
+
+#[test]
+fn a_retained_range_holds_the_newest_batches_and_answers_queries() {
+    let keep = |keep| {
+        let mut run = stream(1_000, 3)
+            .keep(keep)
+            .filter(col("value").lt(0))
+            .run()
+            .unwrap();
+        while run.step().unwrap() {}
+        run.retained().unwrap().clone()
+    };
+    let last = keep(Keep::Duration(Duration::from_secs(25)));
+    assert_eq!(
+        last.rows(),
+        300,
+        "batches that reach into the last 25 s are kept whole"
+    );
+    assert_eq!(counts(Stream::from_retained(&last)), vec![10; 30]);
+    let batch_bytes = keep(Keep::Bytes(usize::MAX)).byte_size() / 10;
+    assert_eq!(keep(Keep::Bytes(batch_bytes * 4)).rows() / 100, 4);
+}
+
+#[test]
+fn mistakes_are_found_before_a_row_is_read() {
+    let error = |stream: Stream| stream.run().map(|_| ()).unwrap_err().to_string();
+    let unknown = error(stream(100, 3).filter(col("valeu").gt(1)));
+    assert!(unknown.contains("did you mean `value`"), "{unknown}");
+    let calls = [call("summ", col("value"))];
+    let unknown = error(stream(100, 3).window(tumble(SECOND)).aggregate(calls));
+    assert!(unknown.contains("did you mean `sum`"), "{unknown}");
+    let calls = [call("sum", col("name"))];
+    let wrong = error(stream(100, 3).window(tumble(SECOND)).aggregate(calls));
+    assert!(wrong.contains("sum needs numbers"), "{wrong}");
+    let uneven = stream(100, 3)
+        .window(tumble(Duration::from_micros(1_500)))
+        .aggregate([count()]);
+    assert!(error(uneven).contains("no whole number of ticks"));
+}
+
+#[test]
+fn an_error_in_a_worker_reaches_the_caller() {
+    for threads in [1, 2] {
+        let run = stream(1_000, 3)
+            .threads(threads)
+            .filter(col("value").cast(DataType::Int8).gt(5))
+            .window(tumble(SECOND))
+            .aggregate([count()])
+            .run()
+            .unwrap();
+        let error = run.collect::<Result<Vec<_>>>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+}
+
+#[test]
+fn late_rows_are_counted_and_can_be_had() {
+    let time: ArrayRef = Arc::new(Int64Array::from(vec![100, 5_000, 200, 5_100, 900]));
+    let rows = RecordBatch::try_from_iter([("timestamp", time)]).unwrap();
+    let mut run = Stream::from_batches(rows.schema(), vec![rows])
+        .event_time(col("timestamp"), SECOND)
+        .keep_late()
+        .window(tumble(SECOND))
+        .aggregate([count()])
+        .run()
+        .unwrap();
+    let windows: Vec<RecordBatch> = run.by_ref().collect::<Result<_>>().unwrap();
+    assert_eq!(windows.len(), 2);
+    assert_eq!(run.metrics().late_rows, 2);
+    let late: usize = run.take_late().iter().map(|batch| batch.num_rows()).sum();
+    assert_eq!(late, 2);
+}
