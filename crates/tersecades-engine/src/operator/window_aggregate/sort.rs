@@ -1,6 +1,6 @@
 //! Putting the groups of a window in key order, by the cheapest form of the key that sorts right.
 //!
-//! Few texts: each group's rank is its position in an array, read out in order. Keys that fit 64
+//! Few texts: each group's rank is its position in an array, marked and read out in order. Keys that fit 64
 //! bits and hold no null: one number each. Everything else: column by column.
 
 use tersecades_columnar::dictionary::Ranks;
@@ -14,14 +14,13 @@ const POSITIONS_MAX: usize = 1 << 18;
 /// Below one group in this many positions, sorting numbers is cheaper than reading all positions.
 const POSITIONS_PER_GROUP_MAX: usize = 64;
 
-const EMPTY: u32 = u32::MAX;
-
 /// Scratch memory for sorting groups.
 #[derive(Debug, Default)]
 pub struct Sorter {
     order: Vec<u32>,
     numbers: Vec<(u64, u32)>,
     positions: Vec<u32>,
+    marks: Vec<u64>,
     columns: Vec<Vec<i128>>,
 }
 
@@ -73,14 +72,25 @@ impl Sorter {
                 .get(column.part(key) as usize)
                 .map_or(table.len(), |rank| *rank as usize)
         };
-        self.positions.clear();
-        self.positions.resize(positions, EMPTY);
+        self.marks.clear();
+        self.marks.resize(positions.div_ceil(64), 0);
+        // What lies at a position without a mark is left over and never read.
+        self.positions
+            .resize(self.positions.len().max(positions), 0);
         for id in 0..pane.len() {
             let key = pane.groups.key(id);
-            self.positions[rank(0, key) * width + rank(1, key)] = id as u32;
+            let at = rank(0, key) * width + rank(1, key);
+            self.marks[at / 64] |= 1 << (at % 64);
+            self.positions[at] = id as u32;
         }
-        self.order
-            .extend(self.positions.iter().copied().filter(|id| *id != EMPTY));
+        for (index, word) in self.marks.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let at = index * 64 + rest.trailing_zeros() as usize;
+                self.order.push(self.positions[at]);
+                rest &= rest - 1;
+            }
+        }
         true
     }
 
