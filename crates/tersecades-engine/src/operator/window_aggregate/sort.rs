@@ -1,7 +1,7 @@
 //! Putting the groups of a window in key order, by the cheapest form of the key that sorts right.
 //!
-//! Few texts: each group's rank is its position in an array, marked and read out in order. Keys that fit 64
-//! bits and hold no null: one number each. Everything else: column by column.
+//! Few texts: each group's rank is its position in an array, marked and read out in order. Keys
+//! that fit 64 bits and hold no null: one number each. Everything else: column by column.
 
 use tersecades_columnar::dictionary::Ranks;
 
