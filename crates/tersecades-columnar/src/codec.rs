@@ -144,6 +144,9 @@ pub trait Codec: Debug + Send + Sync {
         gather_decoded(self.decoder(), chunk, rows, out, work);
     }
 
+    /// Asks for what the listed rows need, ahead of fetching them.
+    fn prefetch(&self, _chunk: &Chunk, _rows: &[u32]) {}
+
     /// The chunk as codes and table, if that is how it lies.
     fn codes<'a>(&self, _chunk: &'a Chunk) -> Option<Codes<'a>> {
         None

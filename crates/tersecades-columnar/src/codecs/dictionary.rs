@@ -200,6 +200,12 @@ impl Codec for DictionaryCodes {
         }
     }
 
+    fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
+        if let Some(inner) = inner(chunk) {
+            inner.codec.prefetch(inner, rows);
+        }
+    }
+
     fn codes<'a>(&self, chunk: &'a Chunk) -> Option<Codes<'a>> {
         Some(Codes {
             codes: inner(chunk)?,

@@ -19,7 +19,7 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::kernels::{kernels, prefetch};
+use crate::kernels::{kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
 use crate::predicate::Predicate;
 use crate::selection::{Selection, Shape};
@@ -28,9 +28,6 @@ use crate::values::{Values, float_of_bits};
 
 /// Section of the offsets of text.
 const OFFSETS: usize = 1;
-
-/// Rows ahead of the one being gathered whose cache line is asked for.
-const PREFETCH_ROWS: usize = 24;
 
 /// Values as they came.
 #[derive(Debug)]
@@ -222,9 +219,13 @@ impl Codec for Plain {
             }
             Lanes::Codes { .. } => gather_decoded(self, chunk, rows, out, work),
             lanes => with_lanes!(lanes, lanes => {
-                gather_lanes(lanes, flip, rows, &mut out.keys);
+                out.keys.extend(rows.iter().map(|row| lanes[*row as usize].key() ^ flip));
             }, else {}),
         }
+    }
+
+    fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
+        with_lanes!(lanes(chunk), lanes => prefetch_rows(lanes, rows), else {});
     }
 
     fn decoder(&self) -> &dyn Codec {
@@ -250,16 +251,6 @@ fn passes(physical: Physical, lanes: Lanes<'_>, predicate: &Predicate, row: usiz
         }
         (physical, lanes) => predicate.matches_key(lanes.bits(row) ^ physical.flip()),
     }
-}
-
-/// Appends the keys of listed rows, asking for cache lines ahead of their use.
-fn gather_lanes<T: KeyLane>(lanes: &[T], flip: u64, rows: &[u32], keys: &mut Vec<u64>) {
-    keys.extend(rows.iter().enumerate().map(|(index, row)| {
-        if let Some(ahead) = rows.get(index + PREFETCH_ROWS) {
-            prefetch(lanes, *ahead as usize);
-        }
-        lanes[*row as usize].key() ^ flip
-    }));
 }
 
 /// One wrapping range test per lane: XOR with the sign bit and subtracting half the range are the

@@ -181,6 +181,7 @@ impl Encoded {
             Encoded::Passes {
                 slot, predicate, ..
             } => {
+                frame.column(*slot).prefetch(within);
                 frame.column(*slot).compare(predicate, within, out, work);
             }
             Encoded::Fails { slot, predicate } => {

@@ -33,11 +33,12 @@ use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::kernels::{Narrow, kernels, prefetch};
+use crate::kernels::{Narrow, kernels, prefetch_rows};
 use crate::lane::{KeyLane, with_lanes};
 use crate::patch::Patches;
-use crate::predicate::Predicate;
+use crate::predicate::{KeyRange, Predicate};
 use crate::selection::{Selection, Shape};
+use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
 
@@ -47,9 +48,6 @@ const WIDTHS: usize = 2;
 const OFFSETS: usize = 3;
 const DELTAS: usize = 4;
 const PATCHES: usize = 5;
-
-/// Rows ahead of the one being gathered whose cache line is asked for.
-const PREFETCH_ROWS: usize = 24;
 
 /// A base for each 128 values and narrow deltas.
 #[derive(Debug)]
@@ -276,6 +274,20 @@ impl Codec for BaseDelta {
         let view = View::of(chunk);
         let list = out.set_rows(chunk.rows);
         work.tally.direct += within.count() as u64;
+        if let Predicate::Keys(ranges) = predicate
+            && let [range] = ranges.as_slice()
+        {
+            let test = RowTest {
+                range: *range,
+                stats: chunk.stats,
+            };
+            match uniform_width(&view) {
+                1 => return test.select::<u8>(&view, within.list(), list),
+                2 => return test.select::<u16>(&view, within.list(), list),
+                4 => return test.select::<u32>(&view, within.list(), list),
+                _ => {}
+            }
+        }
         for_each_key(&view, within.list(), |row, key| {
             if predicate.matches_key(key) {
                 list.push(row);
@@ -304,19 +316,78 @@ impl Codec for BaseDelta {
         for_each_key(&view, rows, |_, key| out.keys.push(key));
     }
 
+    fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
+        let view = View::of(chunk);
+        match uniform_width(&view) {
+            1 => prefetch_rows(view.deltas, rows),
+            2 => prefetch_rows::<u16>(bytemuck::cast_slice(view.deltas), rows),
+            4 => prefetch_rows::<u32>(bytemuck::cast_slice(view.deltas), rows),
+            8 => prefetch_rows::<u64>(bytemuck::cast_slice(view.deltas), rows),
+            _ => {}
+        }
+    }
+
     fn decoder(&self) -> &dyn Codec {
         self
     }
 }
 
-/// Visits the keys of listed rows, asking for cache lines ahead of their use.
+/// A test of single rows against one range.
+struct RowTest {
+    range: KeyRange,
+    stats: Stats,
+}
+
+impl RowTest {
+    /// Appends the rows whose key is in the range to `list`.
+    ///
+    /// A saturated delta stands for a patch or for the end itself; where the range treats all keys
+    /// beyond that end alike, the patches need not be searched.
+    fn select<D: KeyLane>(&self, view: &View<'_>, rows: &[u32], list: &mut Vec<u32>) {
+        let deltas: &[D] = bytemuck::cast_slice(view.deltas);
+        let RowTest { range, stats } = *self;
+        let (to_top, from_bottom) = (range.high >= stats.max, range.low <= stats.min);
+        for row in rows {
+            let at = *row as usize;
+            let delta = deltas[at].key();
+            let key = view.bases[at / GROUP_ROWS].wrapping_add(delta);
+            let above = delta == D::MAX.key();
+            let below = delta == 0;
+            let alike = match (above, below) {
+                (true, _) => key > range.high || (to_top && key >= range.low),
+                (_, true) => key < range.low || (from_bottom && key <= range.high),
+                _ => true,
+            };
+            let key = match alike {
+                true => key,
+                false => view
+                    .patches
+                    .find(at / BLOCK_ROWS, at % BLOCK_ROWS)
+                    .unwrap_or(key),
+            };
+            if range.contains(key) {
+                list.push(*row);
+            }
+        }
+    }
+}
+
+/// The width of all blocks, where they share one that is not zero.
+fn uniform_width(view: &View<'_>) -> u8 {
+    let first = view.widths.first().copied().unwrap_or(0);
+    if view.widths.iter().all(|width| *width == first) {
+        first
+    } else {
+        0
+    }
+}
+
+/// Visits the keys of listed rows.
 ///
 /// Where all blocks have one width, which most chunks do, the deltas are one array.
 #[inline]
 fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    let first = view.widths.first().copied().unwrap_or(0);
-    let uniform = view.widths.iter().all(|width| *width == first);
-    match if uniform { first } else { 0 } {
+    match uniform_width(view) {
         1 => for_each_uniform::<u8>(view, rows, visit),
         2 => for_each_uniform::<u16>(view, rows, visit),
         4 => for_each_uniform::<u32>(view, rows, visit),
@@ -331,17 +402,13 @@ fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) 
 #[inline]
 fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
     let deltas: &[D] = bytemuck::cast_slice(view.deltas);
-    for (index, row) in rows.iter().enumerate() {
-        if let Some(ahead) = rows.get(index + PREFETCH_ROWS) {
-            prefetch(deltas, *ahead as usize);
-        }
+    for row in rows {
         let at = *row as usize;
         let delta = deltas[at].key();
         let saturated = delta == 0 || delta == D::MAX.key();
-        let patch = if saturated {
-            view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS)
-        } else {
-            None
+        let patch = match saturated {
+            true => view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS),
+            false => None,
         };
         visit(
             *row,

@@ -9,7 +9,7 @@ mod avx2;
 mod avx512;
 
 use super::Kernels;
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
 /// The levels this processor runs, the fastest last.
 pub(super) fn detect() -> Vec<&'static Kernels> {
@@ -30,6 +30,13 @@ pub(super) fn detect() -> Vec<&'static Kernels> {
         }
     }
     levels
+}
+
+/// Asks for the cache line of `value` in the second-level cache.
+#[inline(always)]
+pub(super) fn prefetch_far<T>(value: &T) {
+    // SAFETY: a prefetch reads nothing the program can see, and SSE is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
 }
 
 /// Asks for the cache line of `value`.

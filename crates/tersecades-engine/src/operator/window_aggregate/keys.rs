@@ -311,6 +311,9 @@ impl KeyPacker {
         self.keys.resize(rows * words, 0);
         self.translations
             .resize_with(layout.columns.len(), Default::default);
+        for column in &layout.columns {
+            frame.column(column.slot).prefetch(within);
+        }
         for (index, column) in layout.columns.iter().enumerate() {
             let mut values = std::mem::take(&mut self.values);
             frame.column(column.slot).gather(within, &mut values, work);
