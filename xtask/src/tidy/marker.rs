@@ -134,7 +134,10 @@ mod tests {
         ] {
             assert_eq!(messages("crates/a/src/lib.rs", text).len(), 1, "{text}");
         }
-        assert_eq!(messages("Makefile", concat!("x:\n\tcd /", "root/x\n")).len(), 1);
+        assert_eq!(
+            messages("Makefile", concat!("x:\n\tcd /", "root/x\n")).len(),
+            1
+        );
         assert_eq!(messages("docs/a.md", "Text. \n").len(), 1);
     }
 
