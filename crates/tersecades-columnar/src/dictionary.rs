@@ -17,7 +17,9 @@ use hashbrown::HashTable;
 use crate::error::{Error, Result};
 
 /// Most bytes of text one dictionary keeps.
-pub const TEXT_BYTES_LIMIT: usize = 1 << 30;
+///
+/// As many as Arrow's 32-bit offsets reach, so the text of any one array always fits.
+pub const TEXT_BYTES_LIMIT: usize = i32::MAX as usize;
 
 #[derive(Debug, Default)]
 struct Entries {
@@ -159,7 +161,7 @@ impl Dictionary {
             return Ok(*code);
         }
         if entries.bytes.len() + text.len() > TEXT_BYTES_LIMIT {
-            return Err(Error::limit("a text dictionary grew past 1 GiB")
+            return Err(Error::limit("a text dictionary grew past 2 GiB")
                 .hint("raise selectivity or keep the column out of the window"));
         }
         let code = entries.offsets.len() as u32;

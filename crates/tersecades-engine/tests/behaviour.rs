@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::DataType;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
@@ -124,6 +124,39 @@ fn an_error_in_a_worker_reaches_the_caller() {
         let error = run.collect::<Result<Vec<_>>>().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
+}
+
+#[test]
+fn a_snapshot_of_another_query_is_refused() {
+    let sum_by = |key: &str, seconds| {
+        stream(1_000, 3)
+            .window(tumble(SECOND * seconds))
+            .group_by([key])
+            .aggregate([call("sum", col("value")).alias("total")])
+            .run()
+            .unwrap()
+    };
+    let mut run = sum_by("name", 1_000);
+    run.step().unwrap();
+    let snapshot = run.snapshot().unwrap();
+    sum_by("name", 1_000).restore(&snapshot).unwrap();
+    for mut other in [sum_by("name", 500), sum_by("value", 1_000)] {
+        let error = other.restore(&snapshot).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+}
+
+#[test]
+fn event_times_beyond_63_bits_are_refused() {
+    let time: ArrayRef = Arc::new(UInt64Array::from(vec![1, u64::MAX]));
+    let rows = RecordBatch::try_from_iter([("timestamp", time)]).unwrap();
+    let run = Stream::from_batches(rows.schema(), vec![rows])
+        .window(tumble(SECOND))
+        .aggregate([count()])
+        .run()
+        .unwrap();
+    let error = run.collect::<Result<Vec<_>>>().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
 }
 
 #[test]

@@ -178,7 +178,8 @@ impl Running {
         self.stage.aggregate.iter().chain(tails)
     }
 
-    /// Takes the late rows kept so far; needs [`RunOptions::keep_late`].
+    /// Takes the late rows kept so far, with the columns the query reads; needs
+    /// [`RunOptions::keep_late`]. A snapshot does not hold them.
     pub fn take_late(&mut self) -> Vec<RecordBatch> {
         self.stage
             .aggregate
@@ -253,10 +254,17 @@ impl Running {
         evaluate_time(time, frame, &mut self.work)?;
         let column = frame.column(time.slot);
         self.metrics.untimed_rows += column.nulls() as u64;
+        let (stats, physical) = (column.stats(), column.physical());
+        if stats.known && physical.value_of(stats.max) > i128::from(i64::MAX) {
+            let time = &self.plan.event_time.expression;
+            return Err(
+                Error::limit(format!("event time `{time}` is beyond 2^63 ticks"))
+                    .hint("check the column's unit; event times are signed 64-bit numbers"),
+            );
+        }
         let window = self.plan.aggregate().map(|plan| plan.window);
         self.watermark
             .pass(column, window.as_ref(), &mut self.cuts, &mut self.work);
-        let (stats, physical) = (column.stats(), column.physical());
         let range = (
             physical.value_of(stats.min) as i64,
             physical.value_of(stats.max) as i64,

@@ -1,5 +1,6 @@
 //! What a run counted: rows, bytes, and which work was done on encoded values.
 
+use arrow_schema::DataType;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::choose::Candidates;
 use tersecades_columnar::codec::Tally;
@@ -64,6 +65,7 @@ impl Metrics {
             };
             let raw = match lane {
                 0 => chunk.byte_size(),
+                _ if *chunk.data_type() == DataType::Boolean => chunk.rows().div_ceil(8) + validity,
                 lane => chunk.rows() * lane + validity,
             };
             column.raw_bytes += raw as u64;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::{Selection, Shape};
 use tersecades_columnar::values::Values;
 
@@ -393,8 +393,22 @@ impl WindowAggregate {
         )
     }
 
+    /// What a state must share with another to be taken over: windows, keys, aggregates, types.
+    fn identity(&self) -> String {
+        let AggregatePlan {
+            window,
+            label,
+            schema,
+            arguments,
+            ..
+        } = &*self.plan;
+        let arguments: Vec<&str> = arguments.iter().map(|a| a.label.as_str()).collect();
+        format!("{window:?} {label} of {arguments:?} as {schema}")
+    }
+
     /// Writes the whole state.
     pub fn snapshot(&self, out: &mut StateWriter) {
+        out.blob(self.identity().as_bytes());
         out.i64(self.closed_to);
         out.u64(self.unplaced.late);
         out.u64(self.unplaced.skipped);
@@ -412,6 +426,10 @@ impl WindowAggregate {
     /// # Errors
     /// `Corrupt` when the bytes do not fit the query, `InvalidArgument` when rows were seen.
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        if from.blob()? != self.identity().as_bytes() {
+            return Err(Error::corrupt("the snapshot belongs to another query")
+                .hint("restore with the windows, keys and aggregates it was taken with"));
+        }
         self.closed_to = from.i64()?;
         self.unplaced = Unplaced {
             late: from.u64()?,
