@@ -22,7 +22,8 @@ pub struct CostTable {
 pub const CODEC_IDS: usize = 8;
 
 impl CostTable {
-    /// The table that ships: rounded from `make bench ARGS=costs` on a two-core server with AVX-512.
+    /// The table that ships, rounded from `make bench ARGS=costs` on a two-core server with
+    /// AVX-512.
     pub const DEFAULT: CostTable = CostTable {
         byte_ns: 0.06,
         value_ns: [0.02, 0.005, 0.025, 0.005, 0.02, 0.02, 0.02, 0.02],

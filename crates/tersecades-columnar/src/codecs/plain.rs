@@ -233,8 +233,8 @@ impl Codec for Plain {
     }
 }
 
-/// The table is a fresh one for this chunk, and a chunk never holds more text than a table takes, so
-/// there always is a code.
+/// The table is a fresh one for this chunk, and a chunk never holds more text than a table takes,
+/// so there always is a code.
 fn intern(dictionary: &Dictionary, text: &[u8]) -> u64 {
     dictionary.intern(text).map_or(0, u64::from)
 }

@@ -6,6 +6,8 @@
 
 pub mod watermark;
 
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::Physical;
 
@@ -22,6 +24,23 @@ pub struct Arrival {
     pub watermark: i64,
     /// Smallest and largest event time of the batch.
     pub time_range: (i64, i64),
+}
+
+/// The smallest and largest time of a column; `None` when no row has one.
+///
+/// # Errors
+/// `LimitExceeded` for times that 63 bits do not hold.
+pub fn time_range(column: &Chunk) -> Result<Option<(i64, i64)>> {
+    let (stats, physical) = (column.stats(), column.physical());
+    if !stats.known {
+        return Ok(None);
+    }
+    let time = |key| i64::try_from(physical.value_of(key));
+    match (time(stats.min), time(stats.max)) {
+        (Ok(first), Ok(last)) => Ok(Some((first, last))),
+        _ => Err(Error::limit("an event time is beyond 2^63 ticks")
+            .hint("check the column's unit; event times are signed 64-bit numbers")),
+    }
 }
 
 /// The predicate for times in `first..=last`, over the keys of a time column.

@@ -10,7 +10,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
-use crate::event_time::{Arrival, Cut, Watermark};
+use crate::event_time::{Arrival, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
@@ -254,26 +254,15 @@ impl Running {
         evaluate_time(time, frame, &mut self.work)?;
         let column = frame.column(time.slot);
         self.metrics.untimed_rows += column.nulls() as u64;
-        let (stats, physical) = (column.stats(), column.physical());
-        if stats.known && physical.value_of(stats.max) > i128::from(i64::MAX) {
-            let time = &self.plan.event_time.expression;
-            return Err(
-                Error::limit(format!("event time `{time}` is beyond 2^63 ticks"))
-                    .hint("check the column's unit; event times are signed 64-bit numbers"),
-            );
-        }
+        let range = time_range(column)?;
         let window = self.plan.aggregate().map(|plan| plan.window);
         self.watermark
             .pass(column, window.as_ref(), &mut self.cuts, &mut self.work);
-        let range = (
-            physical.value_of(stats.min) as i64,
-            physical.value_of(stats.max) as i64,
-        );
         if let Some(retained) = &self.retained {
-            retained.push(&frame.batch, if stats.known { range.1 } else { i64::MIN });
+            retained.push(&frame.batch, range.map_or(i64::MIN, |range| range.1));
         }
         let windowed = self.plan.aggregate().is_some();
-        Ok((stats.known || !windowed).then_some(range))
+        Ok(range.or_else(|| (!windowed).then_some((0, 0))))
     }
 
     fn push_cuts(
