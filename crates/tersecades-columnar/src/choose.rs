@@ -4,18 +4,24 @@
 
 use std::ops::Range;
 
+use arrow_schema::DataType;
+
 use crate::block::GROUP_ROWS;
 use crate::codec::Codec;
-use crate::cost_table::CostTable;
-use crate::input::Input;
+use crate::goal::Goal;
+use crate::input::{Input, Lanes};
 use crate::registry::{CODECS, fallback};
+use crate::types::Physical;
 
 /// Most candidates kept with a chunk.
-pub const CANDIDATES_MAX: usize = 8;
+pub const CANDIDATES_MAX: usize = 24;
 
 /// Windows sampled from a chunk, spread evenly, of [`WINDOW_ROWS`] each.
 const WINDOWS: usize = 4;
 const WINDOW_ROWS: usize = 2 * GROUP_ROWS;
+
+/// Most codecs around another; those that compose count one more.
+const NESTED_MAX: usize = 2;
 
 /// What one codec would have cost.
 #[derive(Debug, Clone, Copy)]
@@ -63,28 +69,114 @@ impl Candidates {
     }
 }
 
-/// Prices every codec that accepts `input` with the table that ships.
-///
-/// # Cost
-/// About a thousand rows are looked at by each codec; no allocation.
-pub fn choose(input: &Input<'_>) -> Candidates {
-    choose_with(input, &CostTable::DEFAULT)
+/// The rows of a column that codecs are priced on.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// The column.
+    pub input: &'a Input<'a>,
+    /// The sampled rows.
+    pub windows: &'a [Range<usize>],
+    /// What the column is encoded for.
+    pub goal: &'a Goal,
+    /// Codecs around the one that is priced.
+    depth: usize,
 }
 
-/// Prices every codec that accepts `input` with `costs`.
-pub fn choose_with(input: &Input<'_>, costs: &CostTable) -> Candidates {
-    let (windows, count) = sample(input.rows());
-    let mut candidates = Candidates::default();
-    for codec in CODECS.iter().filter(|codec| codec.accepts(input)) {
-        let bytes_per_row = codec.estimate(input, &windows[..count]);
-        let scan_ns = costs.scan_ns(codec.id(), bytes_per_row);
-        candidates.insert(Candidate {
-            codec: *codec,
-            bytes_per_row,
-            scan_ns,
-        });
+impl Sample<'_> {
+    /// Number of sampled rows, at least one.
+    pub fn rows(&self) -> usize {
+        let rows: usize = self.windows.iter().map(|window| window.len()).sum();
+        rows.max(1)
     }
-    candidates
+
+    /// What the best codec makes of `lanes`, which a codec made of the sampled rows.
+    ///
+    /// Infinitely large when the cascade is deep enough.
+    pub fn inner(&self, data_type: &DataType, lanes: Lanes<'_>) -> Estimate {
+        let none = Estimate::from(f64::INFINITY);
+        let Ok(physical) = Physical::of(data_type) else {
+            return none;
+        };
+        let input = Input {
+            data_type,
+            physical,
+            lanes,
+            validity: None,
+            array: None,
+        };
+        let window = 0..input.rows();
+        let sample = Sample {
+            input: &input,
+            windows: std::slice::from_ref(&window),
+            goal: self.goal,
+            depth: self.depth + 1,
+        };
+        let candidates = sample.price();
+        candidates.iter().next().map_or(none, |winner| Estimate {
+            bytes_per_row: winner.bytes_per_row,
+            inner_ns: winner.scan_ns - self.goal.costs.byte_ns * winner.bytes_per_row,
+        })
+    }
+
+    /// Prices every codec that may encode the column.
+    fn price(&self) -> Candidates {
+        let mut candidates = Candidates::default();
+        for codec in CODECS.iter().copied() {
+            let deep = self.depth + usize::from(codec.inner_max() > 0) > NESTED_MAX;
+            if deep || codec.tier() > self.goal.tier || codec.is_lossy() {
+                continue;
+            }
+            if !codec.accepts(self.input) {
+                continue;
+            }
+            let estimate = codec.estimate(self);
+            let own_ns = self.goal.costs.scan_ns(codec.id(), estimate.bytes_per_row);
+            candidates.insert(Candidate {
+                codec,
+                bytes_per_row: estimate.bytes_per_row,
+                scan_ns: own_ns + estimate.inner_ns,
+            });
+        }
+        candidates
+    }
+}
+
+/// What a codec expects of a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Estimate {
+    /// Bytes per row of the column, those of inner codecs included.
+    pub bytes_per_row: f64,
+    /// Nanoseconds per row that inner codecs compute, reading their bytes not counted.
+    pub inner_ns: f64,
+}
+
+impl From<f64> for Estimate {
+    fn from(bytes_per_row: f64) -> Self {
+        Estimate {
+            bytes_per_row,
+            inner_ns: 0.0,
+        }
+    }
+}
+
+/// Prices every codec that accepts `input`.
+///
+/// # Cost
+/// About a thousand rows are looked at by each codec, and by each codec inside it.
+pub fn choose(input: &Input<'_>, goal: &Goal) -> Candidates {
+    choose_inside(input, goal, 0)
+}
+
+/// Prices every codec that accepts `input` inside `depth` others.
+pub(crate) fn choose_inside(input: &Input<'_>, goal: &Goal, depth: usize) -> Candidates {
+    let (windows, count) = sample(input.rows());
+    let sample = Sample {
+        input,
+        windows: &windows[..count],
+        goal,
+        depth,
+    };
+    sample.price()
 }
 
 /// Up to [`WINDOWS`] windows, or the whole chunk when it is small.

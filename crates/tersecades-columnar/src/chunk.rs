@@ -19,6 +19,7 @@ use crate::fold::{Asked, Fold};
 use crate::input::Input;
 use crate::predicate::{Coverage, Predicate};
 use crate::registry;
+use crate::scheme::Scheme;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -26,6 +27,9 @@ use crate::values::Values;
 
 /// Most sections of any codec.
 pub const SECTIONS_MAX: usize = 8;
+
+/// Most chunks inside a chunk.
+pub const INNER_MAX: usize = 2;
 
 /// The section in which a codec that keeps the values as they are has them.
 pub(crate) const LANES: usize = 0;
@@ -42,8 +46,10 @@ pub struct Body {
     pub(crate) sections: [(usize, usize); SECTIONS_MAX],
     /// An Arrow array kept as it came.
     pub(crate) array: Option<ArrayRef>,
-    /// Encoded codes, for codecs that compose.
-    pub(crate) inner: Option<Box<Chunk>>,
+    /// Chunks inside, for codecs that compose.
+    pub(crate) inner: [Option<Box<Chunk>>; INNER_MAX],
+    /// Chunks whose memory waits to be reused.
+    spare: [Option<Box<Chunk>>; INNER_MAX],
     /// The table behind the codes.
     pub(crate) dictionary: Option<Arc<Dictionary>>,
 }
@@ -52,9 +58,41 @@ impl Body {
     /// Forgets the content, keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
+        self.retire();
+    }
+
+    /// Forgets the content, keeps the memory and the stale bytes in it.
+    pub(crate) fn retire(&mut self) {
         self.sections = Default::default();
         self.array = None;
         self.dictionary = None;
+        for (inner, spare) in self.inner.iter_mut().zip(&mut self.spare) {
+            if inner.is_some() {
+                *spare = inner.take();
+            }
+        }
+    }
+
+    /// The chunk that lies or lay at `index` inside, for its memory.
+    pub(crate) fn take_inner(&mut self, index: usize) -> Option<Box<Chunk>> {
+        self.inner[index]
+            .take()
+            .or_else(|| self.spare[index].take())
+    }
+
+    /// Encodes `input` as the chunk at `index` inside.
+    ///
+    /// # Errors
+    /// What [`Codec::encode`] says.
+    pub(crate) fn encode_inner(
+        &mut self,
+        index: usize,
+        input: &Input<'_>,
+        work: &mut EncodeWork,
+    ) -> Result<()> {
+        let spare = self.take_inner(index);
+        self.inner[index] = Some(work.encode_inner(input, spare)?);
+        Ok(())
     }
 
     /// Adds section `index` of `count` zeroed items and hands it out.
@@ -126,17 +164,21 @@ impl Default for Chunk {
 }
 
 impl Chunk {
-    /// Becomes `input` under `codec`, which must accept it; memory is reused.
+    /// Becomes `input` under the first codec of `scheme`, which must accept it; memory is reused.
     ///
     /// # Errors
     /// What [`Codec::encode`] says.
     pub fn encode(
         &mut self,
-        codec: &'static dyn Codec,
+        scheme: &Scheme,
         input: &Input<'_>,
         work: &mut EncodeWork,
     ) -> Result<()> {
+        let stage = scheme.first();
+        let codec = stage.map_or_else(registry::fallback, |stage| stage.codec);
         debug_assert!(codec.accepts(input));
+        work.parameter = stage.and_then(|stage| stage.parameter);
+        work.rest = scheme.rest();
         self.data_type.clone_from(input.data_type);
         self.physical = input.physical;
         self.rows = input.rows();
@@ -201,12 +243,18 @@ impl Chunk {
         &self.candidates
     }
 
-    /// The codec's name, with the codec of its codes where it composes (`dictionary(plain)`).
+    /// The codec's name, with the codecs inside where it composes (`dictionary(plain)`).
     pub fn codec_label(&self) -> String {
-        match (&self.body.inner, self.codec.codes(self)) {
-            (Some(inner), Some(_)) => format!("{}({})", self.codec.name(), inner.codec_label()),
-            _ => self.codec.name().to_owned(),
+        let inner: Vec<String> = self.inner().map(Chunk::codec_label).collect();
+        match inner.is_empty() {
+            true => self.codec.name().to_owned(),
+            false => format!("{}({})", self.codec.name(), inner.join(", ")),
         }
+    }
+
+    /// The chunks inside, for codecs that compose.
+    pub fn inner(&self) -> impl Iterator<Item = &Chunk> {
+        self.body.inner.iter().flatten().map(Box::as_ref)
     }
 
     /// Bytes needed to get the values back, validity included, the shared dictionary not.
@@ -214,10 +262,7 @@ impl Chunk {
         let sections: usize = self.body.sections.iter().map(|(_, length)| length).sum();
         let array = self.body.array.as_ref();
         let array = array.map_or(0, |array| crate::arrow::array_bytes(array.as_ref()));
-        let inner = match self.codec.codes(self) {
-            Some(codes) => codes.codes.byte_size(),
-            None => 0,
-        };
+        let inner: usize = self.inner().map(Chunk::byte_size).sum();
         sections + array + inner + size_of_val(self.validity.words())
     }
 

@@ -9,14 +9,17 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::{BLOCK_ROWS, block_count, block_rows};
+use crate::block::BLOCK_ROWS;
+use crate::choose::{Estimate, Sample, choose_inside};
 use crate::chunk::Chunk;
 use crate::dictionary::Dictionary;
 use crate::error::Result;
 use crate::fold::{Asked, Fold};
+use crate::goal::{Goal, Tier};
 use crate::input::Input;
 use crate::kernels::kernels;
 use crate::predicate::Predicate;
+use crate::scheme::Scheme;
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
@@ -59,9 +62,19 @@ pub struct Work {
     pub(crate) marks: Vec<u8>,
 }
 
-/// Reused memory of encoders.
+/// What encoders are told, and their reused memory.
 #[derive(Debug, Default)]
 pub struct EncodeWork {
+    /// What the column is encoded for.
+    pub goal: Goal,
+    /// The number that the scheme sets the codec by.
+    pub(crate) parameter: Option<f64>,
+    /// What the scheme says of the codecs inside.
+    pub(crate) rest: Scheme,
+    /// Codecs around this one.
+    depth: usize,
+    /// Memory of the codec inside.
+    nested: Option<Box<EncodeWork>>,
     pub(crate) patch_starts: Vec<u32>,
     pub(crate) patch_rows: Vec<u16>,
     pub(crate) patch_keys: Vec<u64>,
@@ -69,6 +82,37 @@ pub struct EncodeWork {
     pub(crate) ends: Vec<u32>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) shorts: Vec<u16>,
+}
+
+impl EncodeWork {
+    /// Encodes `input` as the chunk inside another: by the scheme where it says how, else by
+    /// choice. The memory of `spare` is reused.
+    ///
+    /// The chunk keeps no validity: its holes belong to the chunk around it.
+    ///
+    /// # Errors
+    /// What [`Codec::encode`] says.
+    pub(crate) fn encode_inner(
+        &mut self,
+        input: &Input<'_>,
+        spare: Option<Box<Chunk>>,
+    ) -> Result<Box<Chunk>> {
+        let mut chunk = spare.unwrap_or_default();
+        let nested = self.nested.get_or_insert_default();
+        nested.goal.clone_from(&self.goal);
+        nested.depth = self.depth + 1;
+        match self.rest.first() {
+            Some(stage) if stage.codec.accepts(input) => chunk.encode(&self.rest, input, nested)?,
+            _ => {
+                let candidates = choose_inside(input, &self.goal, nested.depth);
+                chunk.encode(&candidates.codec().into(), input, nested)?;
+                chunk.candidates = candidates;
+            }
+        }
+        chunk.validity.clear();
+        chunk.nulls = 0;
+        Ok(chunk)
+    }
 }
 
 /// Codes of a chunk's values and the table behind them.
@@ -97,8 +141,28 @@ pub trait Codec: Debug + Send + Sync {
     /// Whether the codec can encode `input` at all.
     fn accepts(&self, input: &Input<'_>) -> bool;
 
-    /// Expected bytes per row, judged from the rows of `windows`.
-    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64;
+    /// The warmest tier the codec is meant for.
+    fn tier(&self) -> Tier {
+        Tier::Hot
+    }
+
+    /// Whether values may come back changed; such a codec is used only where it is asked for.
+    fn is_lossy(&self) -> bool {
+        false
+    }
+
+    /// Most chunks that one of this codec holds inside.
+    fn inner_max(&self) -> usize {
+        0
+    }
+
+    /// Rows that are best decoded together, a multiple of [`BLOCK_ROWS`].
+    fn unit_rows(&self) -> usize {
+        BLOCK_ROWS
+    }
+
+    /// What encoding a column would give, judged from a sample of it.
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate;
 
     /// Encodes `input` into `out`, whose memory is reused.
     ///
@@ -156,7 +220,7 @@ pub trait Codec: Debug + Send + Sync {
     fn decoder(&self) -> &dyn Codec;
 }
 
-/// The default of [`Codec::compare`]: decode block by block, then test.
+/// The default of [`Codec::compare`]: decode unit by unit, then test.
 pub fn compare_decoded(
     codec: &dyn Codec,
     chunk: &Chunk,
@@ -180,11 +244,11 @@ pub fn compare_decoded(
         return;
     }
     let words = out.set_bits(rows);
-    for block in 0..block_count(rows) {
+    for range in units(codec, rows) {
+        let first = range.start / WORD_ROWS;
         values.reset(chunk.physical());
-        codec.decode(chunk, block_rows(block, rows), &mut values);
+        codec.decode(chunk, range, &mut values);
         work.tally.decoded += values.len() as u64;
-        let first = block * BLOCK_ROWS / WORD_ROWS;
         for index in 0..values.len() {
             let bit = u64::from(matches(predicate, &values, index));
             words[first + index / WORD_ROWS] |= bit << (index % WORD_ROWS);
@@ -192,6 +256,19 @@ pub fn compare_decoded(
     }
     out.intersect(within);
     work.values = values;
+}
+
+/// The rows of each unit of a chunk.
+fn units(codec: &dyn Codec, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let unit = codec.unit_rows();
+    (0..rows.div_ceil(unit)).map(move |index| index * unit..rows.min((index + 1) * unit))
+}
+
+/// The rows of the unit that holds `row`.
+fn unit_of(codec: &dyn Codec, row: usize, rows: usize) -> Range<usize> {
+    let unit = codec.unit_rows();
+    let start = row / unit * unit;
+    start..rows.min(start + unit)
 }
 
 /// Whether decoded row `index` passes, null or not.
@@ -208,7 +285,7 @@ fn matches(predicate: &Predicate, values: &Values, index: usize) -> bool {
     }
 }
 
-/// The default of [`Codec::fold`]: decode block by block, then fold.
+/// The default of [`Codec::fold`]: decode unit by unit, then fold.
 pub fn fold_decoded(
     codec: &dyn Codec,
     chunk: &Chunk,
@@ -223,9 +300,7 @@ pub fn fold_decoded(
         codec.gather(chunk, within.list(), &mut values, work);
         fold_values(&values, 0..values.len(), asked, out);
     } else {
-        let rows = chunk.rows();
-        for block in 0..block_count(rows) {
-            let range = block_rows(block, rows);
+        for range in units(codec, chunk.rows()) {
             let start = range.start;
             values.reset(chunk.physical());
             codec.decode(chunk, range, &mut values);
@@ -270,7 +345,7 @@ pub fn fold_values(
     }
 }
 
-/// The default of [`Codec::gather`]: decode every touched block, keep the listed rows.
+/// The default of [`Codec::gather`]: decode every touched unit, keep the listed rows.
 pub fn gather_decoded(
     codec: &dyn Codec,
     chunk: &Chunk,
@@ -281,8 +356,7 @@ pub fn gather_decoded(
     let mut block_values = Values::default();
     let mut rest = rows;
     while let Some(first) = rest.first() {
-        let block = *first as usize / BLOCK_ROWS;
-        let range = block_rows(block, chunk.rows());
+        let range = unit_of(codec, *first as usize, chunk.rows());
         let inside = rest.partition_point(|row| (*row as usize) < range.end);
         block_values.reset(chunk.physical());
         codec.decode(chunk, range.clone(), &mut block_values);

@@ -15,10 +15,12 @@ use arrow_schema::DataType;
 use crate::bitmap::Bitmap;
 use crate::choose::choose;
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork};
+use crate::codec::EncodeWork;
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
+use crate::goal::Goal;
 use crate::input::{Input, Lanes};
+use crate::scheme::Scheme;
 use crate::types::{Physical, logical_type};
 
 /// Distinct texts above which a column stops being dictionary-encoded.
@@ -35,7 +37,7 @@ struct Translation {
 pub struct ColumnEncoder {
     data_type: DataType,
     physical: Physical,
-    pinned: Option<&'static dyn Codec>,
+    pinned: Scheme,
     dictionary: Option<Arc<Dictionary>>,
     translation: Translation,
     codes: Vec<u32>,
@@ -56,7 +58,7 @@ impl ColumnEncoder {
             dictionary: (physical == Physical::Text).then(Dictionary::new),
             data_type,
             physical,
-            pinned: None,
+            pinned: Scheme::default(),
             translation: Translation::default(),
             codes: Vec::new(),
             booleans: Vec::new(),
@@ -65,9 +67,14 @@ impl ColumnEncoder {
         })
     }
 
-    /// Uses `codec` wherever it accepts the column, instead of choosing.
-    pub fn pin(&mut self, codec: &'static dyn Codec) {
-        self.pinned = Some(codec);
+    /// Uses `scheme` wherever its first codec accepts the column, instead of choosing.
+    pub fn pin(&mut self, scheme: impl Into<Scheme>) {
+        self.pinned = scheme.into();
+    }
+
+    /// Chooses for `goal`.
+    pub fn aim(&mut self, goal: Goal) {
+        self.work.goal = goal;
     }
 
     /// The column's logical type.
@@ -151,11 +158,12 @@ impl ColumnEncoder {
             validity: (!self.validity.is_empty()).then_some(&self.validity),
             array,
         };
-        if let Some(codec) = self.pinned.filter(|codec| codec.accepts(&input)) {
-            return out.encode(codec, &input, &mut self.work);
+        let pinned = self.pinned.first().map(|stage| stage.codec);
+        if pinned.is_some_and(|codec| codec.accepts(&input)) {
+            return out.encode(&self.pinned, &input, &mut self.work);
         }
-        let candidates = choose(&input);
-        out.encode(candidates.codec(), &input, &mut self.work)?;
+        let candidates = choose(&input, &self.work.goal);
+        out.encode(&candidates.codec().into(), &input, &mut self.work)?;
         out.candidates = candidates;
         Ok(())
     }

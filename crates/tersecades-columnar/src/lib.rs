@@ -38,6 +38,8 @@ pub mod registry;
 
 pub mod choose;
 pub mod cost_table;
+pub mod goal;
+pub mod scheme;
 
 pub mod arrow;
 pub mod batch;

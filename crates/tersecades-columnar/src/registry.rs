@@ -2,6 +2,10 @@
 //!
 //! Order breaks ties in the chooser (earlier wins), so simpler layouts stand first. Ids are the
 //! wire ids; they never change and are never reused.
+//!
+//! Ids in order: plain, constant, base_delta, run_length, dictionary (0 to 4), frame_of_reference,
+//! patched, sequence, number_dictionary (5 to 8), bit_pack, delta, varint, pco (9 to 12), decimal,
+//! xor, fixed_point, zfp (13 to 16), symbols (17), lz4, snappy, zstd (18 to 20), row (21).
 
 use crate::codec::Codec;
 use crate::codecs::{

@@ -39,17 +39,16 @@ impl Chunk {
             data_type
         };
         let mut inner = match physical {
-            Physical::Text => Some(self.body.inner.take().unwrap_or_default()),
+            Physical::Text => Some(self.body.take_inner(0).unwrap_or_default()),
             _ => None,
         };
+        self.body.retire();
         inner
             .as_deref_mut()
             .unwrap_or(self)
             .scatter_lanes(lanes, rows, within, values)?;
         if let Some(inner) = inner {
-            self.body.inner = Some(inner);
-            self.body.array = None;
-            self.body.sections = Default::default();
+            self.body.inner[0] = Some(inner);
             self.body.dictionary = values.dictionary.as_ref().map(Arc::clone);
             self.codec = registry::text_codes();
         }
@@ -75,9 +74,7 @@ impl Chunk {
         self.validity.clear();
         self.stats = Stats::default();
         self.codec = registry::fallback();
-        self.body.array = None;
-        self.body.dictionary = None;
-        self.body.sections = Default::default();
+        self.body.retire();
         let length = rows * self.physical.lane_bytes();
         self.body.bytes.resize_stale(length);
         self.body.sections[LANES] = (0, length);

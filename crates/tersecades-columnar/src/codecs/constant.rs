@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use crate::bitmap::{Bitmap, WORD_ROWS};
 use crate::block::{BLOCK_ROWS, block_count};
+use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
@@ -106,14 +107,16 @@ impl Codec for Constant {
         ) && !matches!(input.lanes, Lanes::Codes { .. })
     }
 
-    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
-        let rows = || windows.iter().cloned().flatten();
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate {
+        let input = sample.input;
+        let rows = || sample.windows.iter().cloned().flatten();
         let winner = majority(input, rows());
         let odd = rows()
             .filter(|row| input.is_valid(*row) && input.key(*row) != winner)
             .count();
-        let share = odd as f64 / rows().count().max(1) as f64;
-        share * (2.0 + input.physical.lane_bytes() as f64) + 4.0 / BLOCK_ROWS as f64
+        let share = odd as f64 / sample.rows() as f64;
+        let bytes = share * (2.0 + input.physical.lane_bytes() as f64) + 4.0 / BLOCK_ROWS as f64;
+        bytes.into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {

@@ -17,6 +17,7 @@ use arrow_schema::DataType;
 
 use crate::bitmap::Bitmap;
 use crate::block::{block_count, block_rows};
+use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, Codes, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
@@ -41,7 +42,7 @@ fn code_type(count: usize) -> DataType {
 }
 
 fn inner(chunk: &Chunk) -> Option<&Chunk> {
-    chunk.body.inner.as_deref()
+    chunk.body.inner[0].as_deref()
 }
 
 /// Whether every code has one of `texts` texts; where there are none, nulls have code 0.
@@ -76,22 +77,26 @@ impl Codec for DictionaryCodes {
         matches!(input.lanes, Lanes::Codes { .. })
     }
 
-    fn estimate(&self, input: &Input<'_>, _windows: &[Range<usize>]) -> f64 {
-        match input.lanes {
+    fn inner_max(&self) -> usize {
+        1
+    }
+
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate {
+        let bytes = match sample.input.lanes {
             Lanes::Codes { dictionary, .. } => match code_type(dictionary.len()) {
                 DataType::UInt8 => 1.0,
                 DataType::UInt16 => 2.0,
                 _ => 4.0,
             },
             _ => f64::INFINITY,
-        }
+        };
+        bytes.into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
         let Lanes::Codes { codes, dictionary } = input.lanes else {
             return Err(Error::internal("dictionary takes codes"));
         };
-        let mut inner = out.body.inner.take().unwrap_or_default();
         let data_type = code_type(dictionary.len());
         let (mut bytes, mut shorts) = (
             std::mem::take(&mut work.bytes),
@@ -117,14 +122,9 @@ impl Codec for DictionaryCodes {
             validity: input.validity,
             array: None,
         };
-        let choice = crate::choose::choose(&code_input);
-        let encoded = inner.encode(choice.codec(), &code_input, work);
+        let encoded = out.body.encode_inner(0, &code_input, work);
         (work.bytes, work.shorts) = (bytes, shorts);
         encoded?;
-        inner.candidates = choice;
-        inner.validity.clear();
-        inner.nulls = 0;
-        out.body.inner = Some(inner);
         out.body.dictionary = Some(Arc::clone(dictionary));
         Ok(())
     }

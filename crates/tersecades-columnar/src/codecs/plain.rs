@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
+use crate::choose::{Estimate, Sample};
 use crate::chunk::{Chunk, LANES};
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
 use crate::dictionary::Dictionary;
@@ -71,14 +72,16 @@ impl Codec for Plain {
         !matches!(input.lanes, Lanes::Codes { .. })
     }
 
-    fn estimate(&self, input: &Input<'_>, _windows: &[Range<usize>]) -> f64 {
-        match input.lanes {
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate {
+        let input = sample.input;
+        let bytes = match input.lanes {
             Lanes::Text { offsets, .. } => {
                 let text = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
                 f64::from(text) / input.rows().max(1) as f64 + 4.0
             }
             _ => input.physical.lane_bytes() as f64,
-        }
+        };
+        bytes.into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, _work: &mut EncodeWork) -> Result<()> {

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use crate::block::{BLOCK_ROWS, block_count};
+use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
@@ -115,16 +116,17 @@ impl Codec for RunLength {
         ) && !matches!(input.lanes, Lanes::Codes { .. })
     }
 
-    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
-        let (mut runs, mut rows) = (0, 0);
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate {
+        let (input, windows) = (sample.input, sample.windows);
+        let mut runs = 0;
         for window in windows {
-            rows += window.len();
             for_each_start(input, window.clone(), |_, _| runs += 1);
         }
         // The first run of each window is most likely the last of the one before.
         let runs = runs.max(windows.len()) - windows.len().saturating_sub(1);
         let run_bytes = 4 + input.physical.lane_bytes();
-        (runs * run_bytes) as f64 / rows.max(1) as f64 + 4.0 / BLOCK_ROWS as f64
+        let bytes = (runs * run_bytes) as f64 / sample.rows() as f64 + 4.0 / BLOCK_ROWS as f64;
+        bytes.into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {

@@ -8,19 +8,21 @@ use arrow_schema::DataType;
 
 use crate::bitmap::{Bitmap, WORD_ROWS};
 use crate::block::{block_count, block_rows};
-use crate::chunk::{Body, Chunk, SECTIONS_MAX};
+use crate::chunk::{Body, Chunk, INNER_MAX, SECTIONS_MAX};
 use crate::codec::{Codes, Work};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::Lanes;
+use crate::registry;
+use crate::scheme::STAGES_MAX;
 use crate::selection::Selection;
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
 
 use super::header::{
-    CODES, HEADER_BYTES, Header, PARTS, SECTIONS, TEXT_ENDS, TEXTS, VALIDITY, ZONE,
+    HEADER_BYTES, Header, INNER, PARTS, SECTIONS, TEXT_ENDS, TEXTS, VALIDITY, ZONE,
 };
 use super::{header, padded, types};
 
@@ -66,8 +68,12 @@ pub(super) fn write(chunk: &Chunk, out: &mut Vec<u8>) -> Result<()> {
     parts.add_bytes(ZONE, zone.as_bytes())?;
     parts.add_bytes(VALIDITY, bytemuck::cast_slice(chunk.validity.words()))?;
     write_sections(chunk, &mut parts)?;
+    for (index, inner) in chunk.body.inner.iter().enumerate() {
+        if let Some(inner) = inner {
+            parts.add(INNER + index, |out| write(inner, out))?;
+        }
+    }
     if let Some(Codes { codes, dictionary }) = chunk.codec.codes(chunk) {
-        parts.add(CODES, |out| write(codes, out))?;
         write_texts(codes, dictionary, &mut parts)?;
     }
     let lengths = parts.lengths;
@@ -147,38 +153,74 @@ fn for_each_block_of_keys(chunk: &Chunk, mut visit: impl FnMut(usize, &[u64])) {
 /// # Errors
 /// `Corrupt` for anything that [`write`] could not have written.
 pub(super) fn read(content: &[u8]) -> Result<Chunk> {
+    let mut chunk = read_nested(content, 0)?;
+    let header = Header::read(content)?;
+    let (ends, texts) = (
+        header.part(content, TEXT_ENDS)?,
+        header.part(content, TEXTS)?,
+    );
+    if chunk.physical == Physical::Text && chunk.inner().next().is_some() {
+        chunk.body.dictionary = Some(read_texts(&chunk.data_type, ends, texts)?);
+    } else if !ends.is_empty() || !texts.is_empty() {
+        return Err(Error::corrupt("texts without codes"));
+    }
+    check(&chunk, None)?;
+    Ok(chunk)
+}
+
+/// Header, parts and the chunks inside, of which none is safe to use yet.
+fn read_nested(content: &[u8], depth: usize) -> Result<Chunk> {
     let header = Header::read(content)?;
     let mut chunk = read_parts(&header, content)?;
-    check_stats(&chunk, header.rows - header.nulls)?;
-    let codes = header.part(content, CODES)?;
-    if !codes.is_empty() {
-        let inner_header = Header::read(codes)?;
-        if !inner_header.part(codes, CODES)?.is_empty() {
-            return Err(Error::corrupt("codes of codes"));
+    for index in 0..INNER_MAX {
+        let inner = header.part(content, INNER + index)?;
+        if inner.is_empty() {
+            continue;
         }
-        let inner = read_parts(&inner_header, codes)?;
-        if inner.nulls != 0 || !matches!(inner.physical, Physical::Integer { .. }) {
-            return Err(Error::corrupt("codes are not plain numbers"));
+        if depth + 1 >= STAGES_MAX || index >= chunk.codec.inner_max() {
+            return Err(Error::corrupt("a chunk inside one that holds none"));
         }
-        check_stats(&inner, header.rows - header.nulls)?;
-        chunk.body.inner = Some(Box::new(inner));
-        let (ends, texts) = (
-            header.part(content, TEXT_ENDS)?,
-            header.part(content, TEXTS)?,
-        );
-        chunk.body.dictionary = Some(read_texts(&chunk.data_type, ends, texts)?);
+        chunk.body.inner[index] = Some(Box::new(read_nested(inner, depth + 1)?));
     }
-    if chunk.codec.codes(&chunk).is_some() == codes.is_empty() {
-        return Err(Error::corrupt("a chunk's codec and its parts do not match"));
+    Ok(chunk)
+}
+
+/// Checks everything that primitives rely on, from the inside out.
+fn check(chunk: &Chunk, around: Option<&Chunk>) -> Result<()> {
+    for inner in chunk.inner() {
+        let number = matches!(inner.physical, Physical::Integer { .. });
+        if inner.nulls != 0 || !number {
+            return Err(Error::corrupt(
+                "a chunk inside another holds plain integers",
+            ));
+        }
+        check(inner, Some(chunk))?;
     }
-    chunk.codec.validate(&chunk)?;
-    match ends_are_right(&chunk) {
-        true => Ok(chunk),
+    chunk.codec.validate(chunk)?;
+    check_stats(chunk)?;
+    let all = Selection::all(chunk.rows);
+    let right = match around {
+        // The holes of the chunk around may or may not count.
+        Some(around) if around.nulls > 0 && around.rows == chunk.rows => {
+            let mut valid = all.clone();
+            valid.retain_words(around.validity.words());
+            ends_are_right(chunk, &valid) || ends_are_right(chunk, &all)
+        }
+        _ => {
+            let mut valid = all;
+            if chunk.nulls > 0 {
+                valid.retain_words(chunk.validity.words());
+            }
+            ends_are_right(chunk, &valid)
+        }
+    };
+    match right {
+        true => Ok(()),
         false => Err(Error::corrupt("statistics differ from the values")),
     }
 }
 
-/// Everything but codes and texts.
+/// Everything of a chunk but what lies inside it.
 fn read_parts(header: &Header, content: &[u8]) -> Result<Chunk> {
     let data_type = types::read(header.type_bytes, header.part(content, ZONE)?)?;
     let mut chunk = Chunk {
@@ -191,7 +233,7 @@ fn read_parts(header: &Header, content: &[u8]) -> Result<Chunk> {
         ..Chunk::default()
     };
     chunk.validity = read_validity(header, header.part(content, VALIDITY)?)?;
-    if chunk.physical == Physical::Text && header.part(content, CODES)?.is_empty() {
+    if chunk.physical == Physical::Text && chunk.codec.id() == registry::fallback().id() {
         let [text, offsets] = TEXT_SECTIONS;
         let (text, offsets) = (header.part(content, text)?, header.part(content, offsets)?);
         chunk.body.array = Some(read_text_array(&chunk, offsets, text)?);
@@ -256,41 +298,40 @@ fn read_text_array(chunk: &Chunk, offsets: &[u8], text: &[u8]) -> Result<ArrayRe
     })
 }
 
-/// Ends are known for numbers of which one is not null, and for nothing else.
-fn check_stats(chunk: &Chunk, valid_rows: usize) -> Result<()> {
+/// Ends are known for numbers only, and are in order and range.
+fn check_stats(chunk: &Chunk) -> Result<()> {
     let Stats { min, max, known } = chunk.stats;
     let ordered = matches!(
         chunk.physical,
         Physical::Integer { .. } | Physical::Float { .. }
     );
     let sane = match known {
-        true => min <= max && max <= chunk.physical.key_max(),
+        true => ordered && min <= max && max <= chunk.physical.key_max(),
         false => min == 0 && max == 0,
     };
-    match sane && known == (ordered && valid_rows > 0) {
+    match sane {
         true => Ok(()),
         false => Err(Error::corrupt("the statistics of a chunk cannot be right")),
     }
 }
 
-/// Whether the ends of the chunk, or of its codes, are those of its values.
-fn ends_are_right(chunk: &Chunk) -> bool {
-    let ordered = chunk.body.inner.as_deref().unwrap_or(chunk);
-    let mut valid = Selection::all(chunk.rows);
-    if chunk.nulls > 0 {
-        valid.retain_words(chunk.validity.words());
-    }
-    if !ordered.stats.known {
-        return true;
+/// Whether the ends are those of the values of `rows`, and known exactly where there are some.
+fn ends_are_right(chunk: &Chunk, rows: &Selection) -> bool {
+    let Stats { min, max, known } = chunk.stats;
+    let ordered = matches!(
+        chunk.physical,
+        Physical::Integer { .. } | Physical::Float { .. }
+    );
+    if !known || !ordered {
+        return known == (ordered && !rows.is_empty());
     }
     let ends = Asked {
         ends: true,
         ..Asked::default()
     };
     let mut fold = Fold::default();
-    let codec = ordered.codec;
-    codec.fold(ordered, ends, &valid, &mut fold, &mut Work::default());
-    let Stats { min, max, .. } = ordered.stats;
+    let codec = chunk.codec;
+    codec.fold(chunk, ends, rows, &mut fold, &mut Work::default());
     (fold.min, fold.max) == (i128::from(min), i128::from(max))
 }
 

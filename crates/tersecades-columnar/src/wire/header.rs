@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::chunk::{CHUNK_ROWS_MAX, Chunk, SECTIONS_MAX};
+use crate::chunk::{CHUNK_ROWS_MAX, Chunk, INNER_MAX, SECTIONS_MAX};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::registry;
@@ -47,10 +47,10 @@ pub(super) const ZONE: usize = 0;
 pub(super) const VALIDITY: usize = 1;
 /// First of the codec's own sections.
 pub(super) const SECTIONS: usize = 2;
-/// A chunk of codes: header and parts without checksums.
-pub(super) const CODES: usize = SECTIONS + SECTIONS_MAX;
+/// First of the chunks inside: header and parts without checksums.
+pub(super) const INNER: usize = SECTIONS + SECTIONS_MAX;
 /// End of each text, u32.
-pub(super) const TEXT_ENDS: usize = CODES + 1;
+pub(super) const TEXT_ENDS: usize = INNER + INNER_MAX;
 /// All texts.
 pub(super) const TEXTS: usize = TEXT_ENDS + 1;
 /// Parts of a chunk.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! chunk unit:  header 192 B │ parts, each 64-aligned │ checksums, one u32 per 4 KiB
-//!              zone, validity, sections 0-7, codes (a nested header and parts), texts
+//!              zone, validity, sections 0-7, chunks inside (nested headers and parts), texts
 //! batch unit:  header 64 B │ directory │ names │ checksums │ chunk units, each 64-aligned
 //! ```
 //! Everything is little-endian; positions are counted from the start of the unit. The bytes of a

@@ -40,7 +40,7 @@ pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
     let mut chunk = Chunk::default();
     let plain = registry::by_name("plain").unwrap();
     chunk
-        .encode(plain, &input, &mut EncodeWork::default())
+        .encode(&plain.into(), &input, &mut EncodeWork::default())
         .unwrap();
     chunk
 }

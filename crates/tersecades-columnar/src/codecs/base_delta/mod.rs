@@ -28,6 +28,7 @@ use std::ops::Range;
 use crate::aligned::CACHE_LINE_BYTES;
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
+use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
@@ -194,8 +195,8 @@ impl Codec for BaseDelta {
             && !matches!(input.lanes, Lanes::Codes { .. })
     }
 
-    fn estimate(&self, input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
-        estimate::estimate(input, windows)
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate {
+        estimate::estimate(sample.input, sample.windows).into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
