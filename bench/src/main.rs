@@ -7,6 +7,8 @@ mod chunk;
 mod cost;
 mod data;
 mod encode;
+mod execution;
+mod integers;
 mod layout;
 mod level;
 mod limits;
@@ -38,7 +40,9 @@ pub(crate) struct Options {
     /// An Arrow IPC file of Pingmesh rows, or the folder of the reference input.
     data: Option<PathBuf>,
     output: Option<PathBuf>,
-    /// Queries to run; all when empty.
+    /// Where tables go as Markdown.
+    markdown: Option<PathBuf>,
+    /// Queries or schemes to run; all when empty.
     queries: Vec<String>,
     /// Threads that queries run on, besides one.
     threads: usize,
@@ -74,12 +78,14 @@ const BENCHES: &[Bench] = &[
     ("encode", true, encode::run),
     ("kernels", true, level::run),
     ("costs", true, cost::run),
+    ("execution", false, execution::run),
     ("layout", false, layout::run),
     ("queries", false, query::run),
 ];
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
-                     [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] [-o FILE.jsonl]";
+                     [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] [-o FILE.jsonl] \
+                     [--markdown FILE.md]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
     let mut options = Options {
@@ -87,6 +93,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         rows: None,
         data: None,
         output: None,
+        markdown: None,
         queries: Vec::new(),
         threads: 1,
         repetitions: 11,
@@ -108,6 +115,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
                 .queries
                 .extend(value()?.split(',').map(str::to_owned)),
             "--data" => options.data = Some(value()?.into()),
+            "--markdown" => options.markdown = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
             name if name == "micro" || BENCHES.iter().any(|bench| bench.0 == name) => {
                 options.names.push(argument);
@@ -122,6 +130,9 @@ fn wanted(options: &Options, bench: &Bench) -> bool {
     let named = |name: &String| name == bench.0 || (name == "micro" && bench.1);
     options.names.is_empty() || options.names.iter().any(named)
 }
+
+/// One way to write a report.
+type Writer = fn(&Report, &mut BufWriter<File>) -> std::io::Result<()>;
 
 fn main() -> ExitCode {
     let options = match parse(std::env::args().skip(1)) {
@@ -139,15 +150,15 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let Some(path) = &options.output else {
-        return ExitCode::SUCCESS;
-    };
-    let written = File::create(path).and_then(|file| report.write_json(&mut BufWriter::new(file)));
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    let json = (options.output.as_ref(), Report::write_json as Writer);
+    let markdown = (options.markdown.as_ref(), Report::write_markdown as Writer);
+    for (path, write) in [json, markdown] {
+        let Some(path) = path else { continue };
+        let written = File::create(path).and_then(|file| write(&report, &mut BufWriter::new(file)));
+        if let Err(error) = written {
             eprintln!("{}: {error}", path.display());
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
     }
+    ExitCode::SUCCESS
 }

@@ -1,6 +1,7 @@
 //! What a bench found, as an aligned table on the terminal and as JSON lines in a file.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 
 /// How fast a query went.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ impl Bar {
 pub(crate) struct Report {
     bench: &'static str,
     lines: Vec<String>,
+    markdown: Vec<String>,
+    columns: usize,
 }
 
 impl Report {
@@ -87,6 +90,29 @@ impl Report {
         ));
     }
 
+    /// Starts a table with these columns.
+    pub(crate) fn head(&mut self, columns: &[&str]) {
+        self.columns = columns.len();
+        self.table_line(columns.join(" | "));
+        self.table_line(vec!["---"; columns.len()].join(" | "));
+    }
+
+    /// A row of the table; `value` is what the row is about.
+    pub(crate) fn row(&mut self, cells: &[String], value: f64, unit: &'static str) {
+        debug_assert_eq!(cells.len(), self.columns);
+        self.table_line(cells.join(" | "));
+        let name = cells.join(" ").replace('\\', "").replace('"', "");
+        let (bench, value) = (self.bench, json_number(value));
+        self.lines.push(format!(
+            r#"{{"bench":"{bench}","name":"{name}","value":{value},"unit":"{unit}"}}"#
+        ));
+    }
+
+    fn table_line(&mut self, cells: String) {
+        println!("  | {cells} |");
+        self.markdown.push(format!("| {cells} |"));
+    }
+
     /// A remark on the terminal alone.
     pub(crate) fn note(&self, text: &str) {
         println!("  {text}");
@@ -120,11 +146,20 @@ impl Report {
         ));
     }
 
+    /// Writes every table as Markdown.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub(crate) fn write_markdown(&self, out: &mut BufWriter<File>) -> std::io::Result<()> {
+        let mut lines = self.markdown.iter();
+        lines.try_for_each(|line| writeln!(out, "{line}"))
+    }
+
     /// Writes every line as a JSON object of its own.
     ///
     /// # Errors
     /// What the writer says.
-    pub(crate) fn write_json(&self, out: &mut impl Write) -> std::io::Result<()> {
+    pub(crate) fn write_json(&self, out: &mut BufWriter<File>) -> std::io::Result<()> {
         self.lines
             .iter()
             .try_for_each(|line| writeln!(out, "{line}"))
