@@ -23,7 +23,7 @@ RIVALS_DATA := target/rivals/data
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run test bench bench-headline rivals fuzz fuzz-short fmt clean venv
+.PHONY: help run test bench bench-headline bench-scans rivals fuzz fuzz-short fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-portable
 
@@ -103,7 +103,17 @@ bench-headline: rivals ## measure the queries against their rivals (OUT=FILE)
 	$(RIVALS_PYTHON) -B bench/rivals/headline.py --data $(RIVALS_DATA) --out '$(OUT)' \
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
-rivals: $(RIVALS_DATA)/pingmesh_10m.json
+bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FILE)
+	cargo build --release $(LOCKED) -p tersecades-bench
+	@mkdir -p '$(dir $(OUT))'
+	$(RIVALS_PYTHON) -B bench/rivals/headline.py --suite scans --data $(RIVALS_DATA) --out '$(OUT)' \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
+rivals: $(RIVALS_DATA)/pingmesh_10m.json $(RIVALS_DATA)/integers.arrow
+
+$(RIVALS_DATA)/integers.arrow: bench/rivals/gen_integers.py target/rivals/installed
+	$(RIVALS_PYTHON) -B bench/rivals/gen_integers.py --out $(RIVALS_DATA)
+	rm -f $(RIVALS_DATA)/scan_D*.vortex
 
 # The generator writes this file last.
 $(RIVALS_DATA)/pingmesh_10m.json: bench/rivals/gen_pingmesh.py target/rivals/installed

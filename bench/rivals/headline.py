@@ -16,15 +16,19 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 OURS = "tersecades"
-RIVALS = ["polars", "vortex"]
-# What our engine has to reach, times the fastest rival.
-BARS = {"q1": 4.0}
+# The rivals of each suite.
+SUITES = {"queries": ["polars", "vortex"], "scans": ["vortex"]}
+
+
+def bar(query, suite):
+    """What our engine has to reach, times the fastest rival."""
+    return 1.3 if suite == "scans" else {"q1": 4.0}.get(query)
 
 
 def command(engine, options):
     if engine == OURS:
-        return [*shlex.split(options.bench), "queries"]
-    return [sys.executable, "-B", str(FOLDER / f"{engine}_queries.py")]
+        return [*shlex.split(options.bench), options.suite]
+    return [sys.executable, "-B", str(FOLDER / f"{engine}_{options.suite}.py")]
 
 
 def run(engine, options):
@@ -41,6 +45,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bench", required=True, help="command that runs our bench")
     parser.add_argument("--data", required=True, help="folder of gen_pingmesh.py")
+    parser.add_argument("--suite", choices=SUITES, default="queries")
     parser.add_argument("--out", required=True, help="file of JSON lines")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=7)
@@ -55,7 +60,7 @@ def unequal(lines):
     return [query for query, checksums in answers.items() if len(checksums) > 1]
 
 
-def compare(lines):
+def compare(lines, suite):
     """A line for each query: rates of all engines, our rate over that of the fastest rival."""
     rates = {}
     for line in lines:
@@ -63,16 +68,16 @@ def compare(lines):
         engines.setdefault(line["engine"], []).append(line["rows_per_s"])
     for query, engines in rates.items():
         medians = {engine: statistics.median(rates) for engine, rates in engines.items()}
-        fastest = max((engine for engine in RIVALS if engine in medians), key=medians.get)
+        fastest = max((engine for engine in SUITES[suite] if engine in medians), key=medians.get)
         ratio = medians[OURS] / medians[fastest]
         line = {"query": query, "rows_per_s": medians, "fastest_rival": fastest, "ratio": ratio}
-        if query in BARS:
-            line |= {"at_least": BARS[query], "reached": ratio >= BARS[query]}
+        if least := bar(query, suite):
+            line |= {"at_least": least, "reached": ratio >= least}
         yield line
 
 
-def print_table(comparison):
-    engines = [OURS, *RIVALS]
+def print_table(comparison, suite):
+    engines = [OURS, *SUITES[suite]]
     heads = "".join(f"{engine:>12}" for engine in engines)
     print(f"\n{'M rows/s':<18}{heads}   {OURS} / fastest rival")
     for line in comparison:
@@ -90,13 +95,13 @@ def main():
     options = arguments()
     lines = []
     for round_ in range(1, options.rounds + 1):
-        for engine in [OURS, *RIVALS]:
+        for engine in [OURS, *SUITES[options.suite]]:
             print(f"\nround {round_} of {options.rounds}: {engine}", flush=True)
             lines += [line | {"round": round_} for line in run(engine, options)]
     if differing := unequal(lines):
         sys.exit(f"engines differ in their answers to {', '.join(differing)}")
-    comparison = list(compare(lines))
-    print_table(comparison)
+    comparison = list(compare(lines, options.suite))
+    print_table(comparison, options.suite)
     text = "".join(json.dumps(line) + "\n" for line in lines + comparison)
     pathlib.Path(options.out).write_text(text)
 

@@ -26,7 +26,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
 use crate::Options;
-use crate::integers::{SETS, Set};
+use crate::integer::{SETS, Set};
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
 use crate::report::Report;

@@ -8,13 +8,14 @@ mod cost;
 mod data;
 mod encode;
 mod execution;
-mod integers;
+mod integer;
 mod layout;
 mod level;
 mod limits;
 mod measure;
 mod query;
 mod report;
+mod scan;
 mod search;
 mod sum;
 
@@ -80,6 +81,7 @@ const BENCHES: &[Bench] = &[
     ("costs", true, cost::run),
     ("execution", false, execution::run),
     ("layout", false, layout::run),
+    ("scans", false, scan::run),
     ("queries", false, query::run),
 ];
 

@@ -101,7 +101,7 @@ impl Report {
     pub(crate) fn row(&mut self, cells: &[String], value: f64, unit: &'static str) {
         debug_assert_eq!(cells.len(), self.columns);
         self.table_line(cells.join(" | "));
-        let name = cells.join(" ").replace('\\', "").replace('"', "");
+        let name = cells.join(" ").replace(['\\', '"'], "");
         let (bench, value) = (self.bench, json_number(value));
         self.lines.push(format!(
             r#"{{"bench":"{bench}","name":"{name}","value":{value},"unit":"{unit}"}}"#
