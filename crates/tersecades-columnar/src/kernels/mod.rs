@@ -20,6 +20,7 @@ mod bitmap;
 mod block;
 mod lane;
 mod level;
+mod pack;
 mod portable;
 mod scalar;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 pub use lane::{Lane, Narrow};
+pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get, packed_lanes};
 
 /// Groups of a block, each with its own base.
 pub const GROUPS: usize = 8;
@@ -72,6 +74,10 @@ pub struct LaneKernels<W: Lane> {
     ///
     /// A group without a lane answers `min = MAX` and `max = 0`.
     pub min_max: MinMax<W>,
+    /// `(values, start)`: each value becomes itself plus all before it and `start`, wrapping.
+    ///
+    /// Any number of lanes.
+    pub prefix_sum: fn(&mut [W], W),
 }
 
 /// The shape of [`LaneKernels::range_mask`].
@@ -131,6 +137,14 @@ pub struct Kernels {
     pub u32: LaneKernels<u32>,
     /// Kernels over 64-bit lanes.
     pub u64: LaneKernels<u64>,
+    /// Kernels over packed blocks of bytes.
+    pub packed_u8: PackKernels<u8>,
+    /// Kernels over packed blocks of 16-bit lanes.
+    pub packed_u16: PackKernels<u16>,
+    /// Kernels over packed blocks of 32-bit lanes.
+    pub packed_u32: PackKernels<u32>,
+    /// Kernels over packed blocks of 64-bit lanes.
+    pub packed_u64: PackKernels<u64>,
     /// 8-bit values as bytes.
     pub u8_u8: PairKernels<u8, u8>,
     /// 16-bit values as bytes.
