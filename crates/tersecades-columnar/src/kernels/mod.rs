@@ -10,6 +10,8 @@
 //! (table.range_mask)(values, &low, &span, &mut bits)
 //! let pair = <u64 as Narrow<u8>>::pair(kernels());   // or kernels().u64_u8
 //! (pair.narrow)(values, flip, &bases, &mut bytes)
+//! let packs = u8::packs(kernels());                  // or kernels().packed_u8
+//! (packs.range_mask)(packed, width, low, span, &mut bits)
 //! ```
 //!
 //! `scalar` is the definition. The other levels share the loops of `block` and `bitmap`, which
@@ -33,6 +35,7 @@ use std::sync::OnceLock;
 
 pub use lane::{Lane, Narrow};
 pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get, packed_lanes};
+pub use pack::{PackedMinMax, PackedRangeMask, PackedSum};
 
 /// Groups of a block, each with its own base.
 pub const GROUPS: usize = 8;

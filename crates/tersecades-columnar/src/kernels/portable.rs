@@ -50,45 +50,23 @@ impl<W: Lane> Steps<W> for Portable {
         for (flag, value) in flags.iter_mut().zip(values) {
             *flag = u8::from(value.wrapping_sub(low) <= span);
         }
-        *out = flags_to_bits(&flags);
+        let (bytes, _) = flags.as_chunks::<8>();
+        let packed: [u8; 8] = std::array::from_fn(|byte| pack(bytes[byte]));
+        *out = u64::from_le_bytes(packed);
     }
 
     #[inline(always)]
     unsafe fn select(values: &Word<W>, keep: u64, fill: W, out: &mut Word<W>) {
-        *out = self::select(*values, keep, [fill; WORD_LANES]);
+        let mut flags = [0; WORD_LANES];
+        let (bytes, _) = flags.as_chunks_mut::<8>();
+        for (byte, bits) in bytes.iter_mut().zip(keep.to_le_bytes()) {
+            *byte = unpack(bits);
+        }
+        for ((slot, &value), flag) in out.iter_mut().zip(values).zip(flags) {
+            let ones = W::default().wrapping_sub(W::from(flag));
+            *slot = ((value ^ fill) & ones) ^ fill;
+        }
     }
-}
-
-/// Flags of 0 or 1 as bits, the first lowest; there are at most 64, and whole bytes of them.
-#[inline(always)]
-pub(super) fn flags_to_bits(flags: &[u8]) -> u64 {
-    let (bytes, _) = flags.as_chunks::<8>();
-    let mut word = [0; 8];
-    for (byte, &flags) in word.iter_mut().zip(bytes) {
-        *byte = pack(flags);
-    }
-    u64::from_le_bytes(word)
-}
-
-/// `values[i]` where bit `i` of `keep` is set, else `other[i]`; there are at most 64 lanes.
-#[inline(always)]
-pub(super) fn select<W: Lane, const LANES: usize>(
-    values: [W; LANES],
-    keep: u64,
-    other: [W; LANES],
-) -> [W; LANES] {
-    let mut flags = [0; WORD_LANES];
-    let (bytes, _) = flags.as_chunks_mut::<8>();
-    for (byte, bits) in bytes.iter_mut().zip(keep.to_le_bytes()) {
-        *byte = unpack(bits);
-    }
-    std::array::from_fn(
-        #[inline(always)]
-        |lane| {
-            let ones = W::default().wrapping_sub(W::from(flags[lane]));
-            ((values[lane] ^ other[lane]) & ones) ^ other[lane]
-        },
-    )
 }
 
 /// Writes `first_row + position` of each set bit of `word`, lowest first.

@@ -1,23 +1,30 @@
 //! The steps over packed blocks that an instruction set adds.
 
-use super::Lane;
+use super::{Lane, PackedMinMax, PackedRangeMask, PackedSum};
 use crate::kernels::level::Level;
 
 /// Bytes of a line: one register of AVX-512, two of AVX2, and two lines make a row.
 pub(in crate::kernels) const LINE_BYTES: usize = 64;
 
-/// A line of lanes in registers, and what is done to it.
+/// The kernels that a level may run on lines, or on an unpacked block.
+pub(in crate::kernels) struct Folds<W: Lane> {
+    pub(super) range_mask: PackedRangeMask<W>,
+    pub(super) sum: PackedSum<W>,
+    pub(super) min_max: PackedMinMax<W>,
+}
+
+/// A line of lanes, and what unpacking does to it.
 ///
 /// # Safety
 /// Of every function: the processor has every feature of the level.
 pub(in crate::kernels) trait Lines<W: Lane>: Level {
     /// [`LINE_BYTES`] of lanes.
     type Line: Copy;
-    /// Running sums of lines, wide enough for a block.
-    type Sums: Copy;
 
-    /// `W::BITS` where the rows of its own widths are worth writing out, else 0.
-    const WRITTEN_OUT: u32;
+    /// Whether the rows of narrow widths are worth writing out.
+    const WRITTEN_OUT: bool;
+    /// Folded line by line where lines stay in registers.
+    const FOLDS: Folds<W>;
 
     /// `value` in every lane.
     unsafe fn splat(value: W) -> Self::Line;
@@ -42,6 +49,24 @@ pub(in crate::kernels) trait Lines<W: Lane>: Level {
     /// `a | b`.
     unsafe fn or(a: Self::Line, b: Self::Line) -> Self::Line;
 
+    /// Each value plus all before it and `start`, wrapping.
+    #[inline(always)]
+    unsafe fn prefix_sum(values: &mut [W], start: W) {
+        values.iter_mut().fold(start, |sum, value| {
+            *value = value.wrapping_add(sum);
+            *value
+        });
+    }
+}
+
+/// What folding does to a line that is in registers.
+///
+/// # Safety
+/// Of every function: the processor has every feature of the level.
+pub(in crate::kernels) trait FoldLines<W: Lane>: Lines<W> {
+    /// Running sums of lines, wide enough for a block.
+    type Sums: Copy;
+
     /// The smaller of two lanes.
     unsafe fn min(a: Self::Line, b: Self::Line) -> Self::Line;
 
@@ -62,13 +87,4 @@ pub(in crate::kernels) trait Lines<W: Lane>: Level {
 
     /// What the sums of one block come to.
     unsafe fn total(sums: Self::Sums) -> u128;
-
-    /// Each value plus all before it and `start`, wrapping.
-    #[inline(always)]
-    unsafe fn prefix_sum(values: &mut [W], start: W) {
-        values.iter_mut().fold(start, |sum, value| {
-            *value = value.wrapping_add(sum);
-            *value
-        });
-    }
 }

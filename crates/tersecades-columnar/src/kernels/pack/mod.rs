@@ -15,7 +15,7 @@
 //!
 //! Every row is read by the same shift in all columns, so no bit ever crosses columns, rows come
 //! out in the order of the lanes, and a packed block takes `128 * width` bytes for every `W`.
-//! A width is cheapest in the narrowest lane that can hold it; those widths up to 32 bits have
+//! A width is cheapest in the narrowest lane that can hold it; those widths up to 16 bits have
 //! code of their own, the others share a loop.
 //!
 //! Source: Afroozeh and Boncz, "The FastLanes Compression Layout", PVLDB 16(9), 2023, for the
@@ -29,8 +29,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(super) use line::{LINE_BYTES, Lines};
-pub(super) use table::packs;
+pub(super) use line::{FoldLines, Folds, LINE_BYTES, Lines};
+pub(super) use table::{folds_of_lines, packs};
 
 use super::{BLOCK_LANES, Lane, WORD_LANES};
 
@@ -60,16 +60,23 @@ pub struct PackKernels<W: Lane> {
     /// `(packed, width, base, out)`: `base` plus every lane, as 64 bits, wrapping.
     pub unpack_keys: fn(&[W], u32, u64, &mut [u64; BLOCK_LANES]),
     /// `(packed, width, low, span, out)`: bit `i` is `lane[i] - low <= span`, wrapping.
-    pub range_mask: fn(&[W], u32, W, W, &mut BlockMask),
+    pub range_mask: PackedRangeMask<W>,
     /// `(packed, width, mask)`: the sum of the lanes of `mask`, of all when there is none.
-    pub sum: fn(&[W], u32, Option<&BlockMask>) -> u128,
+    pub sum: PackedSum<W>,
     /// `(packed, width, mask)`: the sum of squares of the lanes of `mask`, modulo 2^128.
-    pub squares: fn(&[W], u32, Option<&BlockMask>) -> u128,
+    pub squares: PackedSum<W>,
     /// `(packed, width, mask)`: the smallest and the largest lane of `mask`.
     ///
     /// Without a lane the answer is `(MAX, 0)`.
-    pub min_max: fn(&[W], u32, Option<&BlockMask>) -> (W, W),
+    pub min_max: PackedMinMax<W>,
 }
+
+/// The shape of [`PackKernels::range_mask`].
+pub type PackedRangeMask<W> = fn(&[W], u32, W, W, &mut BlockMask);
+/// The shape of [`PackKernels::sum`] and [`PackKernels::squares`].
+pub type PackedSum<W> = fn(&[W], u32, Option<&BlockMask>) -> u128;
+/// The shape of [`PackKernels::min_max`].
+pub type PackedMinMax<W> = fn(&[W], u32, Option<&BlockMask>) -> (W, W);
 
 /// Lanes that a block takes when packed at `width`.
 #[must_use]

@@ -1,11 +1,12 @@
 //! The loops over the rows of a packed block that all levels but `scalar` share.
 //!
 //! Everything here is inlined into a level's `run`. `FIXED` is the width where it is known at
-//! compile time, so that rows are written out with constant shifts, and 0 where it is not.
+//! compile time, so that rows, at most 16 then, are written
+//! out with constant shifts, and 0 where it is not.
 
 use super::{
-    BLOCK_LANES, BlockMask, LINE_BYTES, Lane, Lines, ROW_BYTES, WORD_LANES, ones, packed_lanes,
-    row_lanes,
+    BLOCK_LANES, BlockMask, FoldLines, LINE_BYTES, Lane, Lines, ROW_BYTES, WORD_LANES, ones,
+    packed_lanes, row_lanes,
 };
 
 /// Lanes of a line.
@@ -80,8 +81,7 @@ unsafe fn each_line<L: Lines<W>, W: Lane, const FIXED: u32>(
                 fixed_rows!(number => {
                     let line = row::<L, W>(words, width, number, ones);
                     step(number as usize * row_lanes::<W>() + column, line)
-                }; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28
-                   29 30 31);
+                }; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             }
         }
     }
@@ -109,7 +109,7 @@ pub(super) unsafe fn unpack<L: Lines<W>, W: Lane, const FIXED: u32>(
 /// # Safety
 /// As for [`each_line`].
 #[inline(always)]
-pub(super) unsafe fn range_mask<L: Lines<W>, W: Lane, const FIXED: u32>(
+pub(super) unsafe fn range_mask<L: FoldLines<W>, W: Lane, const FIXED: u32>(
     packed: &[W],
     width: u32,
     low: W,
@@ -146,7 +146,7 @@ fn line_bits(mask: &BlockMask, lane: usize) -> u64 {
 /// # Safety
 /// As for [`each_line`].
 #[inline(always)]
-pub(super) unsafe fn sum<L: Lines<W>, W: Lane, const FIXED: u32>(
+pub(super) unsafe fn sum<L: FoldLines<W>, W: Lane, const FIXED: u32>(
     packed: &[W],
     width: u32,
     mask: Option<&BlockMask>,
@@ -177,7 +177,7 @@ pub(super) unsafe fn sum<L: Lines<W>, W: Lane, const FIXED: u32>(
 /// # Safety
 /// As for [`each_line`].
 #[inline(always)]
-pub(super) unsafe fn min_max<L: Lines<W>, W: Lane, const FIXED: u32>(
+pub(super) unsafe fn min_max<L: FoldLines<W>, W: Lane, const FIXED: u32>(
     packed: &[W],
     width: u32,
     mask: Option<&BlockMask>,

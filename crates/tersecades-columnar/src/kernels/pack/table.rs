@@ -1,7 +1,8 @@
 //! The entries of a level over packed blocks: they check, choose a width, and run.
 
 use super::{
-    BLOCK_LANES, BlockMask, Lane, Lines, PackKernels, assert_packed, packed_lanes, row_lanes, rows,
+    BLOCK_LANES, BlockMask, FoldLines, Folds, Lane, Lines, PackKernels, assert_packed,
+    packed_lanes, row_lanes, rows,
 };
 use crate::kernels::level::Steps;
 use crate::kernels::{GROUPS, assert_block, block};
@@ -13,21 +14,37 @@ pub(in crate::kernels) const fn packs<L: Steps<W> + Lines<W>, W: Lane>() -> Pack
         pack: pack::<L, W>,
         unpack: unpack::<L, W>,
         unpack_keys: unpack_keys::<L, W>,
+        range_mask: L::FOLDS.range_mask,
+        sum: L::FOLDS.sum,
+        squares: squares::<L, W>,
+        min_max: L::FOLDS.min_max,
+    }
+}
+
+/// Folds of lines that never leave their registers.
+pub(in crate::kernels) const fn folds_of_lines<L: FoldLines<W>, W: Lane>() -> Folds<W> {
+    Folds {
         range_mask: range_mask::<L, W>,
         sum: sum::<L, W>,
-        squares: squares::<L, W>,
         min_max: min_max::<L, W>,
+    }
+}
+
+/// Folds of a block that is unpacked in cache first.
+pub(in crate::kernels) const fn folds_of_blocks<L: Steps<W> + Lines<W>, W: Lane>() -> Folds<W> {
+    Folds {
+        range_mask: block_range_mask::<L, W>,
+        sum: block_sum::<L, W>,
+        min_max: block_min_max::<L, W>,
     }
 }
 
 /// Runs a kernel of `rows` compiled for `width`, or the one for any width.
 macro_rules! run {
     ($kernel:ident, $width:ident, $arguments:tt) => {
-        match L::WRITTEN_OUT {
+        match W::BITS * L::WRITTEN_OUT as u32 {
             8 => run!($kernel, $width, $arguments, 1 2 3 4 5 6 7 8),
             16 => run!($kernel, $width, $arguments, 9 10 11 12 13 14 15 16),
-            32 => run!($kernel, $width, $arguments,
-                       17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32),
             _ => run!($kernel, $width, $arguments,),
         }
     };
@@ -146,7 +163,7 @@ fn squares<L: Steps<W> + Lines<W>, W: Lane>(
         .fold(0, |total, &group| total.wrapping_add(group))
 }
 
-fn range_mask<L: Lines<W>, W: Lane>(
+fn range_mask<L: FoldLines<W>, W: Lane>(
     packed: &[W],
     width: u32,
     low: W,
@@ -157,12 +174,67 @@ fn range_mask<L: Lines<W>, W: Lane>(
     run!(range_mask, width, (packed, width, low, span, out))
 }
 
-fn sum<L: Lines<W>, W: Lane>(packed: &[W], width: u32, mask: Option<&BlockMask>) -> u128 {
+fn sum<L: FoldLines<W>, W: Lane>(packed: &[W], width: u32, mask: Option<&BlockMask>) -> u128 {
     let (packed, width) = checked(packed, width);
     run!(sum, width, (packed, width, mask))
 }
 
-fn min_max<L: Lines<W>, W: Lane>(packed: &[W], width: u32, mask: Option<&BlockMask>) -> (W, W) {
+fn min_max<L: FoldLines<W>, W: Lane>(packed: &[W], width: u32, mask: Option<&BlockMask>) -> (W, W) {
     let (packed, width) = checked(packed, width);
     run!(min_max, width, (packed, width, mask))
+}
+
+fn block_range_mask<L: Steps<W> + Lines<W>, W: Lane>(
+    packed: &[W],
+    width: u32,
+    low: W,
+    span: W,
+    out: &mut BlockMask,
+) {
+    unpacked::<L, W, _>(
+        packed,
+        width,
+        #[inline(always)]
+        // SAFETY: the caller of `table` promised the features of `L`.
+        |block| unsafe { block::range_mask_flat::<L, W>(block, low, span, out) },
+    );
+}
+
+fn block_sum<L: Steps<W> + Lines<W>, W: Lane>(
+    packed: &[W],
+    width: u32,
+    mask: Option<&BlockMask>,
+) -> u128 {
+    let mut groups = [0; GROUPS];
+    let mask = mask.map(|mask| &mask[..]);
+    unpacked::<L, W, _>(
+        packed,
+        width,
+        #[inline(always)]
+        // SAFETY: the caller of `table` promised the features of `L`.
+        |block| unsafe { block::sum::<L, W>(block, mask, &mut groups) },
+    );
+    groups.iter().sum()
+}
+
+fn block_min_max<L: Steps<W> + Lines<W>, W: Lane>(
+    packed: &[W],
+    width: u32,
+    mask: Option<&BlockMask>,
+) -> (W, W) {
+    let (mut min, mut max) = ([W::MAX; GROUPS], [W::default(); GROUPS]);
+    let mask = mask.map(|mask| &mask[..]);
+    unpacked::<L, W, _>(
+        packed,
+        width,
+        #[inline(always)]
+        // SAFETY: the caller of `table` promised the features of `L`.
+        |block| unsafe {
+            block::min_max::<L, W>(block, W::default(), mask, &mut min, &mut max);
+        },
+    );
+    (
+        min.into_iter().fold(W::MAX, W::min),
+        max.into_iter().fold(W::default(), W::max),
+    )
 }

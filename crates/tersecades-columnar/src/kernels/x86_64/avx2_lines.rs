@@ -1,7 +1,7 @@
 //! Lines of packed blocks in two registers of AVX2.
 
 use super::avx2::{self, Avx2};
-use crate::kernels::pack::Lines;
+use crate::kernels::pack::{FoldLines, Folds, Lines, folds_of_lines};
 use std::arch::x86_64::*;
 
 /// A line.
@@ -129,9 +129,9 @@ macro_rules! lines {
     ) => {
         impl Lines<$lane> for Avx2 {
             type Line = Pair;
-            type Sums = Pair;
 
-            const WRITTEN_OUT: u32 = $lane::BITS;
+            const WRITTEN_OUT: bool = $lane::BITS <= 16;
+            const FOLDS: Folds<$lane> = folds_of_lines::<Self, $lane>();
 
             #[inline]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -184,6 +184,12 @@ macro_rules! lines {
                 [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])]
             }
 
+            $($prefix_sum)?
+        }
+
+        impl FoldLines<$lane> for Avx2 {
+            type Sums = Pair;
+
             #[inline]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
             unsafe fn min(a: Self::Line, b: Self::Line) -> Self::Line {
@@ -231,8 +237,6 @@ macro_rules! lines {
             unsafe fn total(sums: Self::Sums) -> u128 {
                 $total(sums)
             }
-
-            $($prefix_sum)?
         }
     };
 }

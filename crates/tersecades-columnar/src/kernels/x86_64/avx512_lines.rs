@@ -1,7 +1,7 @@
 //! Lines of packed blocks in one register of AVX-512.
 
 use super::avx512::Avx512;
-use crate::kernels::pack::Lines;
+use crate::kernels::pack::{FoldLines, Folds, Lines, folds_of_lines};
 use std::arch::x86_64::*;
 
 #[inline]
@@ -102,9 +102,9 @@ macro_rules! lines {
     ) => {
         impl Lines<$lane> for Avx512 {
             type Line = __m512i;
-            type Sums = [__m512i; 2];
 
-            const WRITTEN_OUT: u32 = $lane::BITS;
+            const WRITTEN_OUT: bool = $lane::BITS <= 16;
+            const FOLDS: Folds<$lane> = folds_of_lines::<Self, $lane>();
 
             #[inline]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -150,6 +150,12 @@ macro_rules! lines {
                 _mm512_or_si512(a, b)
             }
 
+            $($prefix_sum)?
+        }
+
+        impl FoldLines<$lane> for Avx512 {
+            type Sums = [__m512i; 2];
+
             #[inline]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
             unsafe fn min(a: Self::Line, b: Self::Line) -> Self::Line {
@@ -191,8 +197,6 @@ macro_rules! lines {
             unsafe fn total(sums: Self::Sums) -> u128 {
                 $total(sums)
             }
-
-            $($prefix_sum)?
         }
     };
 }
