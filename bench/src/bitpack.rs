@@ -11,7 +11,7 @@ use std::hint::black_box;
 use fastlanes::BitPacking;
 use tersecades_columnar::Result;
 use tersecades_columnar::kernels::{
-    BLOCK_LANES, BLOCK_WORDS, BlockMask, Kernels, Lane, get, levels,
+    BLOCK_LANES, BLOCK_WORDS, BlockMask, Kernels, Lane, get_packed, levels,
 };
 
 use crate::Options;
@@ -223,7 +223,7 @@ fn weaving<W: Lane, const WIDTH: usize, const LANES: usize>(
     packed: &[[W; LANES]],
 ) -> (Timing, Timing) {
     let width = WIDTH as u32;
-    let code = |row: usize| get(&packed[row / BLOCK_LANES], width, row % BLOCK_LANES).into();
+    let code = |row: usize| get_packed(&packed[row / BLOCK_LANES], width, row % BLOCK_LANES).into();
     let woven = Woven::<WIDTH>::new((0..packed.len() * BLOCK_LANES).map(code));
     let constant = constant(width);
     let mut larger = vec![[0; SEGMENTS]; woven.words.len() / Woven::<WIDTH>::FIELD];

@@ -34,7 +34,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 pub use lane::{Lane, Narrow};
-pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get, packed_lanes};
+pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get_packed, packed_lanes};
 pub use pack::{PackedMinMax, PackedRangeMask, PackedSum};
 
 /// Groups of a block, each with its own base.

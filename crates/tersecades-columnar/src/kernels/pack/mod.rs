@@ -93,7 +93,7 @@ pub const fn packed_lanes<W: Lane>(width: u32) -> usize {
 /// One or two loads.
 #[must_use]
 #[inline]
-pub fn get<W: Lane>(packed: &[W], width: u32, index: usize) -> W {
+pub fn get_packed<W: Lane>(packed: &[W], width: u32, index: usize) -> W {
     assert!(
         index < BLOCK_LANES && width <= W::BITS,
         "a lane of the block"

@@ -116,22 +116,20 @@ pub(super) unsafe fn range_mask<L: FoldLines<W>, W: Lane, const FIXED: u32>(
     span: W,
     out: &mut BlockMask,
 ) {
-    // SAFETY: the caller promised what `each_line` asks for.
+    // SAFETY: the caller promised what `each_line` asks for; `out` has a bit for every lane.
     unsafe {
         let (low, span) = (L::splat(low), L::splat(span));
+        let to = out.as_mut_ptr().cast::<u8>();
+        let bytes = line_lanes::<W>() / 8;
         each_line::<L, W, FIXED>(
             packed,
             width,
             #[inline(always)]
             |lane, line| {
-                let bits = L::inside(line, low, span);
-                let word = &mut out[lane / WORD_LANES];
-                // The first line of a word comes first, whatever the order of the others.
-                if lane.is_multiple_of(WORD_LANES) {
-                    *word = bits;
-                } else {
-                    *word |= bits << (lane % WORD_LANES);
-                }
+                let bits = L::inside(line, low, span).to_le_bytes();
+                // Lines are folded on little-endian processors, where bit `lane` of the bitmap
+                // starts byte `lane / 8`; each line has whole bytes of its own in it.
+                std::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(lane / 8), bytes);
             },
         );
     }

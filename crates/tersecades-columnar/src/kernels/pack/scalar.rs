@@ -1,7 +1,7 @@
-//! The definition of every kernel over packed blocks: one lane at a time, by way of `get`.
+//! The definition of every kernel over packed blocks: one lane at a time, by way of `get_packed`.
 
 use super::{
-    BLOCK_LANES, BLOCK_WORDS, BlockMask, Lane, PackKernels, WORD_LANES, assert_packed, get,
+    BLOCK_LANES, BLOCK_WORDS, BlockMask, Lane, PackKernels, WORD_LANES, assert_packed, get_packed,
     packed_lanes, row_lanes,
 };
 use crate::kernels::assert_block;
@@ -40,7 +40,7 @@ fn lanes<W: Lane>(packed: &[W], width: u32, mask: Option<&BlockMask>) -> impl It
         .filter(move |lane| {
             mask.is_none_or(|mask| mask[lane / WORD_LANES] >> (lane % WORD_LANES) & 1 == 1)
         })
-        .map(move |lane| get(packed, width, lane))
+        .map(move |lane| get_packed(packed, width, lane))
 }
 
 fn unpack<W: Lane>(packed: &[W], width: u32, out: &mut [W; BLOCK_LANES]) {

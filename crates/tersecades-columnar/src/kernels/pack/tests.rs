@@ -88,7 +88,11 @@ fn packing<W: Cut>() {
             );
         }
         for (index, &value) in block(values).iter().enumerate() {
-            assert_eq!(get(&expected, width, index), value, "{width} {index}");
+            assert_eq!(
+                get_packed(&expected, width, index),
+                value,
+                "{width} {index}"
+            );
         }
     });
 }
