@@ -3,6 +3,7 @@
 //! Without a name every bench of [`BENCHES`] runs; `micro` runs those that need no data file.
 //! Each prints ratios taken in one run, because times alone say more about the machine.
 
+mod bitpack;
 mod chunk;
 mod cost;
 mod data;
@@ -78,6 +79,7 @@ const BENCHES: &[Bench] = &[
     ("sum", true, sum::run),
     ("encode", true, encode::run),
     ("kernels", true, level::run),
+    ("bitpack", true, bitpack::run),
     ("costs", true, cost::run),
     ("execution", false, execution::run),
     ("layout", false, layout::run),

@@ -4,7 +4,7 @@
 //! over [`Lane`] or [`Narrow`] reaches its kernel without a match and a pair that would need a
 //! wider delta does not compile.
 
-use super::{Kernels, LaneKernels, PairKernels};
+use super::{Kernels, LaneKernels, PackKernels, PairKernels};
 use std::fmt::Debug;
 use std::ops::{BitAnd, BitXor};
 
@@ -48,8 +48,14 @@ pub trait Lane:
     /// The lowest 32 bits.
     fn low_half(self) -> u32;
 
+    /// The lowest [`Self::BITS`] bits of `bits`.
+    fn truncate(bits: u64) -> Self;
+
     /// The kernels of this type in `kernels`.
     fn of(kernels: &Kernels) -> &LaneKernels<Self>;
+
+    /// The kernels over packed blocks of this type in `kernels`.
+    fn packs(kernels: &Kernels) -> &PackKernels<Self>;
 }
 
 /// A value type whose deltas can be held in `D`.
@@ -62,7 +68,7 @@ pub trait Narrow<D: Lane>: Lane + From<D> {
 }
 
 macro_rules! lane {
-    ($lane:ident, $bytes:expr) => {
+    ($lane:ident, $packs:ident, $bytes:expr) => {
         impl sealed::Sealed for $lane {}
 
         impl Lane for $lane {
@@ -91,17 +97,28 @@ macro_rules! lane {
                 self as u32
             }
 
+            #[inline(always)]
+            #[allow(clippy::cast_possible_truncation, reason = "the cut is the purpose")]
+            #[allow(clippy::unnecessary_cast, reason = "one of the four is a u64")]
+            fn truncate(bits: u64) -> Self {
+                bits as $lane
+            }
+
             fn of(kernels: &Kernels) -> &LaneKernels<Self> {
                 &kernels.$lane
+            }
+
+            fn packs(kernels: &Kernels) -> &PackKernels<Self> {
+                &kernels.$packs
             }
         }
     };
 }
 
-lane!(u8, Some);
-lane!(u16, |_| None);
-lane!(u32, |_| None);
-lane!(u64, |_| None);
+lane!(u8, packed_u8, Some);
+lane!(u16, packed_u16, |_| None);
+lane!(u32, packed_u32, |_| None);
+lane!(u64, packed_u64, |_| None);
 
 macro_rules! narrow {
     ($wide:ident, $narrow:ident, $field:ident) => {

@@ -8,6 +8,7 @@
 //! table entry -> run (target features) -> loop (generic, inlined) -> step (intrinsics, inlined)
 //! ```
 
+use super::pack::{Lines, packs};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
 use super::{bitmap, block};
 
@@ -72,6 +73,7 @@ pub(super) trait Steps<W: Lane>: Level {
 pub(super) const unsafe fn table<L>(name: &'static str) -> Kernels
 where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
+    L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
 {
     Kernels {
         name,
@@ -79,6 +81,10 @@ where
         u16: lanes::<L, u16>(),
         u32: lanes::<L, u32>(),
         u64: lanes::<L, u64>(),
+        packed_u8: packs::<L, u8>(),
+        packed_u16: packs::<L, u16>(),
+        packed_u32: packs::<L, u32>(),
+        packed_u64: packs::<L, u64>(),
         u8_u8: pair::<L, u8, u8>(),
         u16_u8: pair::<L, u16, u8>(),
         u16_u16: pair::<L, u16, u16>(),
@@ -102,7 +108,7 @@ where
     }
 }
 
-const fn lanes<L: Steps<W>, W: Lane>() -> LaneKernels<W> {
+const fn lanes<L: Steps<W> + Lines<W>, W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask: |values, low, span, out| {
             // SAFETY: the caller of `table` promised the features of `L`.
@@ -155,6 +161,15 @@ const fn lanes<L: Steps<W>, W: Lane>() -> LaneKernels<W> {
                 L::run(
                     #[inline(always)]
                     || block::min_max::<L, W>(values, flip, mask, min, max),
+                )
+            }
+        },
+        prefix_sum: |values, start| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || L::prefix_sum(values, start),
                 )
             }
         },

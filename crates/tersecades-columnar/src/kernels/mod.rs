@@ -10,6 +10,8 @@
 //! (table.range_mask)(values, &low, &span, &mut bits)
 //! let pair = <u64 as Narrow<u8>>::pair(kernels());   // or kernels().u64_u8
 //! (pair.narrow)(values, flip, &bases, &mut bytes)
+//! let packs = u8::packs(kernels());                  // or kernels().packed_u8
+//! (packs.range_mask)(packed, width, low, span, &mut bits)
 //! ```
 //!
 //! `scalar` is the definition. The other levels share the loops of `block` and `bitmap`, which
@@ -20,6 +22,7 @@ mod bitmap;
 mod block;
 mod lane;
 mod level;
+mod pack;
 mod portable;
 mod scalar;
 #[cfg(test)]
@@ -31,6 +34,8 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 pub use lane::{Lane, Narrow};
+pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get_packed, packed_lanes};
+pub use pack::{PackedMinMax, PackedRangeMask, PackedSum};
 
 /// Groups of a block, each with its own base.
 pub const GROUPS: usize = 8;
@@ -72,6 +77,10 @@ pub struct LaneKernels<W: Lane> {
     ///
     /// A group without a lane answers `min = MAX` and `max = 0`.
     pub min_max: MinMax<W>,
+    /// `(values, start)`: each value becomes itself plus all before it and `start`, wrapping.
+    ///
+    /// Any number of lanes.
+    pub prefix_sum: fn(&mut [W], W),
 }
 
 /// The shape of [`LaneKernels::range_mask`].
@@ -131,6 +140,14 @@ pub struct Kernels {
     pub u32: LaneKernels<u32>,
     /// Kernels over 64-bit lanes.
     pub u64: LaneKernels<u64>,
+    /// Kernels over packed blocks of bytes.
+    pub packed_u8: PackKernels<u8>,
+    /// Kernels over packed blocks of 16-bit lanes.
+    pub packed_u16: PackKernels<u16>,
+    /// Kernels over packed blocks of 32-bit lanes.
+    pub packed_u32: PackKernels<u32>,
+    /// Kernels over packed blocks of 64-bit lanes.
+    pub packed_u64: PackKernels<u64>,
     /// 8-bit values as bytes.
     pub u8_u8: PairKernels<u8, u8>,
     /// 16-bit values as bytes.

@@ -8,7 +8,7 @@ use super::{GROUPS, Kernels, Lane, WORD_LANES};
 pub(super) static KERNELS: Kernels = unsafe { table::<Portable>("portable") };
 
 /// No feature beyond what the program is compiled for.
-struct Portable;
+pub(super) struct Portable;
 
 impl Level for Portable {
     #[inline(always)]

@@ -2,6 +2,7 @@
 //!
 //! Tests hold each faster level against this file.
 
+use super::pack::scalar::packs;
 use super::{
     BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, PerGroup,
     WORD_LANES, assert_block, assert_overlap,
@@ -15,6 +16,10 @@ pub(super) static KERNELS: Kernels = Kernels {
     u16: lanes(),
     u32: lanes(),
     u64: lanes(),
+    packed_u8: packs(),
+    packed_u16: packs(),
+    packed_u32: packs(),
+    packed_u64: packs(),
     u8_u8: pair(),
     u16_u8: pair(),
     u16_u16: pair(),
@@ -44,6 +49,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         sum_flat,
         squares,
         min_max,
+        prefix_sum,
     }
 }
 
@@ -119,6 +125,14 @@ fn min_max<W: Lane>(
             min[group] = min[group].min(value ^ flip);
             max[group] = max[group].max(value ^ flip);
         }
+    }
+}
+
+fn prefix_sum<W: Lane>(values: &mut [W], start: W) {
+    let mut sum = start;
+    for value in values {
+        sum = sum.wrapping_add(*value);
+        *value = sum;
     }
 }
 

@@ -16,7 +16,7 @@ const ROUNDS: usize = 24;
 const UNTOUCHED: u64 = 0x5a5a_0123_4567_a5a5;
 
 /// Lanes that tests make from the lowest bits of a word.
-trait Cut: Lane {
+pub(super) trait Cut: Lane {
     fn cut(bits: u64) -> Self;
 }
 
@@ -33,10 +33,10 @@ macro_rules! cut {
 cut!(u8 u16 u32 u64);
 
 /// A seeded xorshift generator.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -44,7 +44,7 @@ impl Random {
     }
 
     /// Random bits, ends of every width, small numbers and their mirror images in equal parts.
-    fn bits(&mut self) -> u64 {
+    pub(super) fn bits(&mut self) -> u64 {
         const ENDS: [u64; 9] = [
             0,
             1,
@@ -67,7 +67,7 @@ impl Random {
     }
 
     /// A mixture, or one end everywhere.
-    fn lanes<W: Cut>(&mut self, count: usize) -> Vec<W> {
+    pub(super) fn lanes<W: Cut>(&mut self, count: usize) -> Vec<W> {
         match self.next() % 8 {
             0 => vec![W::MAX; count],
             1 => vec![W::default(); count],
@@ -87,7 +87,7 @@ impl Random {
         })
     }
 
-    fn words(&mut self, count: usize) -> Vec<u64> {
+    pub(super) fn words(&mut self, count: usize) -> Vec<u64> {
         let kind = self.next() % 7;
         let word = |random: &mut Self| match kind {
             0 => 0,
@@ -103,7 +103,7 @@ impl Random {
     }
 }
 
-fn faster_levels() -> Vec<&'static Kernels> {
+pub(super) fn faster_levels() -> Vec<&'static Kernels> {
     let levels = levels();
     assert_eq!(levels[0].name, "scalar");
     assert!(levels.len() > 1);

@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 pub(super) static KERNELS: Kernels = unsafe { table::<Avx2>("avx2") };
 
 /// AVX2, BMI, LZCNT and POPCNT.
-struct Avx2;
+pub(super) struct Avx2;
 
 impl Level for Avx2 {
     #[inline]
@@ -97,26 +97,26 @@ fn signed(value: u64) -> i64 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn flip_top(lanes: __m256i) -> __m256i {
+pub(super) fn flip_top(lanes: __m256i) -> __m256i {
     _mm256_xor_si256(lanes, _mm256_set1_epi64x(i64::MIN))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn top_bits_64(lanes: __m256i) -> u64 {
+pub(super) fn top_bits_64(lanes: __m256i) -> u64 {
     u64::from(_mm256_movemask_pd(_mm256_castsi256_pd(lanes)).cast_unsigned())
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn top_bits_32(lanes: __m256i) -> u64 {
+pub(super) fn top_bits_32(lanes: __m256i) -> u64 {
     u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(lanes)).cast_unsigned())
 }
 
 /// The top bits of sixteen lanes, which are packed to bytes first and then put in order again.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn top_bits_16(lanes: __m256i) -> u64 {
+pub(super) fn top_bits_16(lanes: __m256i) -> u64 {
     let bytes = _mm256_packs_epi16(lanes, _mm256_setzero_si256());
     let bytes = _mm256_permute4x64_epi64::<0b_11_01_10_00>(bytes);
     u64::from(_mm256_movemask_epi8(bytes).cast_unsigned())
@@ -124,39 +124,39 @@ fn top_bits_16(lanes: __m256i) -> u64 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn top_bits_8(lanes: __m256i) -> u64 {
+pub(super) fn top_bits_8(lanes: __m256i) -> u64 {
     u64::from(_mm256_movemask_epi8(lanes).cast_unsigned())
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn is_at_most_64(a: __m256i, b: __m256i) -> __m256i {
+pub(super) fn is_at_most_64(a: __m256i, b: __m256i) -> __m256i {
     let above = _mm256_cmpgt_epi64(flip_top(a), flip_top(b));
     _mm256_xor_si256(above, _mm256_set1_epi64x(-1))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn is_at_most_32(a: __m256i, b: __m256i) -> __m256i {
+pub(super) fn is_at_most_32(a: __m256i, b: __m256i) -> __m256i {
     _mm256_cmpeq_epi32(_mm256_min_epu32(a, b), a)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn is_at_most_16(a: __m256i, b: __m256i) -> __m256i {
+pub(super) fn is_at_most_16(a: __m256i, b: __m256i) -> __m256i {
     _mm256_cmpeq_epi16(_mm256_min_epu16(a, b), a)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn is_at_most_8(a: __m256i, b: __m256i) -> __m256i {
+pub(super) fn is_at_most_8(a: __m256i, b: __m256i) -> __m256i {
     _mm256_cmpeq_epi8(_mm256_min_epu8(a, b), a)
 }
 
 /// Lanes of ones where the lane's bit of `bits` is set.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn expand_64(bits: u64) -> __m256i {
+pub(super) fn expand_64(bits: u64) -> __m256i {
     let own = _mm256_setr_epi64x(1, 2, 4, 8);
     let all = _mm256_set1_epi64x(bits.cast_signed());
     _mm256_cmpeq_epi64(_mm256_and_si256(all, own), own)
@@ -165,7 +165,7 @@ fn expand_64(bits: u64) -> __m256i {
 /// Lanes of ones where the lane's bit of `bits` is set.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn expand_32(bits: u64) -> __m256i {
+pub(super) fn expand_32(bits: u64) -> __m256i {
     let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     let all = _mm256_set1_epi32(bits as i32);
     _mm256_cmpeq_epi32(_mm256_and_si256(all, own), own)
@@ -174,7 +174,7 @@ fn expand_32(bits: u64) -> __m256i {
 /// Lanes of ones where the lane's bit of `bits` is set.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn expand_16(bits: u64) -> __m256i {
+pub(super) fn expand_16(bits: u64) -> __m256i {
     let low = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
     let own = _mm256_set_m128i(_mm_slli_epi16::<8>(low), low);
     let all = _mm256_set1_epi16(bits as i16);
@@ -184,7 +184,7 @@ fn expand_16(bits: u64) -> __m256i {
 /// Lanes of ones where the lane's bit of `bits` is set: each byte gets its byte of `bits`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn expand_8(bits: u64) -> __m256i {
+pub(super) fn expand_8(bits: u64) -> __m256i {
     const REPEAT: i64 = 0x0101_0101_0101_0101;
     let byte = _mm256_setr_epi64x(0, REPEAT, 2 * REPEAT, 3 * REPEAT);
     let own = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());

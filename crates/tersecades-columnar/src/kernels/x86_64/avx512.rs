@@ -14,7 +14,7 @@ const DENSE_BITS: u32 = 8;
 const LANES_32: usize = 16;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2, BMI, LZCNT and POPCNT.
-struct Avx512;
+pub(super) struct Avx512;
 
 impl Level for Avx512 {
     #[inline]

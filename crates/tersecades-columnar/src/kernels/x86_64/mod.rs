@@ -6,7 +6,9 @@
 )]
 
 mod avx2;
+mod avx2_lines;
 mod avx512;
+mod avx512_lines;
 
 use super::Kernels;
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
