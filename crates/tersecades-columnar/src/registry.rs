@@ -10,7 +10,7 @@
 use crate::codec::Codec;
 use crate::codecs::{
     base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes, plain::Plain,
-    run_length::RunLength,
+    run_length::RunLength, sequence::Sequence,
 };
 use crate::error::{Error, Result};
 
@@ -20,6 +20,7 @@ pub const CODECS: &[&dyn Codec] = &[
     &Constant,        // id 1: mostly one value; answers from the exceptions alone
     &BaseDelta,       // id 2: the workhorse for integers and times
     &RunLength,       // id 3: repeats; cheaper than deltas when runs are long
+    &Sequence,        // id 7: regular times and counters; as runs, with a step
     &DictionaryCodes, // id 4: text
 ];
 

@@ -39,6 +39,10 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             samples::encode("run_length", small(&[4, 4, 4, 9])),
         ),
         ("dictionary", samples::encode("dictionary", text)),
+        (
+            "sequence",
+            samples::encode("sequence", small(&[10, 20, 30, 100, 110])),
+        ),
     ]
 }
 
