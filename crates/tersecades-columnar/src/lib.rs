@@ -30,6 +30,7 @@ pub mod values;
 pub mod chunk;
 pub mod codec;
 mod lane;
+mod narrow;
 mod patch;
 mod scatter;
 

@@ -9,19 +9,20 @@
 
 use crate::codec::Codec;
 use crate::codecs::{
-    base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes, plain::Plain,
-    run_length::RunLength, sequence::Sequence,
+    base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes,
+    frame_of_reference::FrameOfReference, plain::Plain, run_length::RunLength, sequence::Sequence,
 };
 use crate::error::{Error, Result};
 
 /// Every codec, in order of preference at equal cost.
 pub const CODECS: &[&dyn Codec] = &[
-    &Plain,           // id 0: values looked at once; nothing to decode
-    &Constant,        // id 1: mostly one value; answers from the exceptions alone
-    &BaseDelta,       // id 2: the workhorse for integers and times
-    &RunLength,       // id 3: repeats; cheaper than deltas when runs are long
-    &Sequence,        // id 7: regular times and counters; as runs, with a step
-    &DictionaryCodes, // id 4: text
+    &Plain,            // id 0: values looked at once; nothing to decode
+    &Constant,         // id 1: mostly one value; answers from the exceptions alone
+    &BaseDelta,        // id 2: the workhorse for integers and times
+    &RunLength,        // id 3: repeats; cheaper than deltas when runs are long
+    &FrameOfReference, // id 5: integers without outliers; least overhead, no patches
+    &Sequence,         // id 7: regular times and counters; as runs, with a step
+    &DictionaryCodes,  // id 4: text
 ];
 
 /// The codec that takes everything.

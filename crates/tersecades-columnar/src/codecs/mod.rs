@@ -3,6 +3,7 @@
 pub mod base_delta;
 pub mod constant;
 pub mod dictionary;
+pub mod frame_of_reference;
 pub mod plain;
 pub mod run_length;
 pub mod sequence;
