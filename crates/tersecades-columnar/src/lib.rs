@@ -29,6 +29,7 @@ pub mod values;
 
 pub mod chunk;
 pub mod codec;
+mod distinct;
 mod lane;
 mod narrow;
 mod patch;

@@ -28,6 +28,7 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         Some("eu"),
     ]));
     let times: ArrayRef = Arc::new(Int64Array::from_iter_values([1_000, 1_003, 1_001]));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([7, 1_000, 7]));
     vec![
         ("plain", samples::encode("plain", small(&[7, 9, 9]))),
         (
@@ -43,6 +44,10 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         (
             "frame_of_reference",
             samples::encode("frame_of_reference", times),
+        ),
+        (
+            "number_dictionary",
+            samples::encode("number_dictionary", numbers),
         ),
         (
             "sequence",

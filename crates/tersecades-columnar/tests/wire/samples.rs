@@ -158,6 +158,7 @@ pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
             "run_length",
             "sequence",
             "frame_of_reference",
+            "number_dictionary",
         ] {
             let chunk = encode(codec, Arc::clone(&array));
             if chunk.codec().name() == codec {
