@@ -29,7 +29,9 @@ pub mod values;
 
 pub mod chunk;
 pub mod codec;
+mod distinct;
 mod lane;
+mod narrow;
 mod patch;
 mod scatter;
 

@@ -3,5 +3,8 @@
 pub mod base_delta;
 pub mod constant;
 pub mod dictionary;
+pub mod frame_of_reference;
+pub mod number_dictionary;
 pub mod plain;
 pub mod run_length;
+pub mod sequence;

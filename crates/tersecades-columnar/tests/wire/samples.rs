@@ -151,7 +151,15 @@ fn texts(rows: usize) -> Vec<ArrayRef> {
 pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
     let mut all = Vec::new();
     for array in numbers(rows) {
-        for codec in ["plain", "constant", "base_delta", "run_length"] {
+        for codec in [
+            "plain",
+            "constant",
+            "base_delta",
+            "run_length",
+            "sequence",
+            "frame_of_reference",
+            "number_dictionary",
+        ] {
             let chunk = encode(codec, Arc::clone(&array));
             if chunk.codec().name() == codec {
                 all.push((format!("{codec} {}", array.data_type()), chunk));
