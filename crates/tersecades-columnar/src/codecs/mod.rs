@@ -5,3 +5,4 @@ pub mod constant;
 pub mod dictionary;
 pub mod plain;
 pub mod run_length;
+pub mod zfp;
