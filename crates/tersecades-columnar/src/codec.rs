@@ -18,7 +18,7 @@ use crate::fold::{Asked, Fold};
 use crate::goal::{Goal, Tier};
 use crate::input::Input;
 use crate::kernels::kernels;
-use crate::predicate::Predicate;
+use crate::predicate::{KeyRange, Predicate};
 use crate::scheme::Scheme;
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
@@ -60,6 +60,11 @@ pub struct Work {
     pub(crate) selection: Selection,
     /// Bytes, one or two a block.
     pub(crate) marks: Vec<u8>,
+    /// Ranges of a comparison, in the keys of the codec inside.
+    pub(crate) ranges: Vec<KeyRange>,
+    /// Rows whose values are kept apart, and the others.
+    pub(crate) patched: Selection,
+    pub(crate) unpatched: Selection,
 }
 
 /// What encoders are told, and their reused memory.

@@ -27,11 +27,14 @@ pub mod stats;
 pub mod fold;
 pub mod values;
 
+mod bits;
 pub mod chunk;
 pub mod codec;
+mod grid;
 mod lane;
 mod patch;
 mod scatter;
+mod stream;
 
 pub mod codecs;
 pub mod registry;

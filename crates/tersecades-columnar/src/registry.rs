@@ -9,8 +9,8 @@
 
 use crate::codec::Codec;
 use crate::codecs::{
-    base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes, plain::Plain,
-    run_length::RunLength,
+    base_delta::BaseDelta, constant::Constant, decimal::Decimal, dictionary::DictionaryCodes,
+    fixed_point::FixedPoint, plain::Plain, run_length::RunLength, xor::Xor, zfp::Zfp,
 };
 use crate::error::{Error, Result};
 
@@ -21,7 +21,16 @@ pub const CODECS: &[&dyn Codec] = &[
     &BaseDelta,       // id 2: the workhorse for integers and times
     &RunLength,       // id 3: repeats; cheaper than deltas when runs are long
     &DictionaryCodes, // id 4: text
+    &Decimal,         // id 13: floats that people write with few digits; answers from integers
+    &Xor,             // id 14: cold floats of many digits
+    &FixedPoint,      // id 15: lossy, by request; after the exact codecs
+    &Zfp,             // id 16: lossy, by request; cold
 ];
+
+/// The codecs that give values back as they were.
+pub fn exact() -> impl Iterator<Item = &'static dyn Codec> {
+    CODECS.iter().copied().filter(|codec| !codec.is_lossy())
+}
 
 /// The codec that takes everything.
 pub fn fallback() -> &'static dyn Codec {

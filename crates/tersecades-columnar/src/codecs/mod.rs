@@ -2,7 +2,10 @@
 
 pub mod base_delta;
 pub mod constant;
+pub mod decimal;
 pub mod dictionary;
+pub mod fixed_point;
 pub mod plain;
 pub mod run_length;
+pub mod xor;
 pub mod zfp;

@@ -50,9 +50,8 @@ impl Example {
         let mut stream = Vec::new();
         encode(&self.values, self.format, self.tolerance, &mut stream);
         assert_eq!(stream, self.stream, "stream of {}", self.name);
-        let mut decoded = Vec::new();
-        let count = self.values.len();
-        decode(&stream, count, self.format, self.tolerance, &mut decoded);
+        let mut decoded = vec![f64::NAN; self.values.len()];
+        decode(&stream, self.format, self.tolerance, &mut decoded);
         let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert_eq!(
             bits(&decoded),
@@ -110,10 +109,8 @@ fn values_come_back_within_the_tolerance() {
         let mut stream = Vec::new();
         encode(&array.values, array.format, array.tolerance, &mut stream);
         assert_eq!(stream.len() % 8, 0);
-        let mut back = Vec::new();
-        let count = array.values.len();
-        decode(&stream, count, array.format, array.tolerance, &mut back);
-        assert_eq!(back.len(), count);
+        let mut back = vec![f64::NAN; array.values.len()];
+        decode(&stream, array.format, array.tolerance, &mut back);
         // What the integers cannot hold beside the block's largest value.
         let lost = if array.format == Format::SINGLE {
             2f64.powi(-22)
@@ -146,13 +143,11 @@ fn any_bytes_are_values_and_never_a_panic() {
         let count = state.next() as usize % 50;
         let tolerance = f64::from_bits(state.next());
         for format in [Format::SINGLE, Format::DOUBLE] {
-            let mut back = Vec::new();
-            decode(&bytes, count, format, tolerance, &mut back);
-            assert_eq!(back.len(), count);
+            decode(&bytes, format, tolerance, &mut vec![0.0; count]);
         }
     }
-    let mut back = Vec::new();
-    decode(&[], 9, Format::DOUBLE, 1e-3, &mut back);
+    let mut back = [1.0; 9];
+    decode(&[], Format::DOUBLE, 1e-3, &mut back);
     assert_eq!(back, [0.0; 9], "missing bits are zero");
 }
 
@@ -169,9 +164,9 @@ fn values_that_are_not_finite_are_written_as_zero() {
 fn magnitudes_that_the_library_overflows_on_are_kept() {
     for scale in [2f64.powi(-970), 2f64.powi(-1_010)] {
         let values = [1.0, 2.0, -3.0, 0.5].map(|value| value * scale);
-        let (mut stream, mut back) = (Vec::new(), Vec::new());
+        let (mut stream, mut back) = (Vec::new(), [0.0; 4]);
         encode(&values, Format::DOUBLE, 0.0, &mut stream);
-        decode(&stream, 4, Format::DOUBLE, 0.0, &mut back);
+        decode(&stream, Format::DOUBLE, 0.0, &mut back);
         for (value, back) in values.iter().zip(back) {
             assert!(
                 (value - back).abs() <= scale * 2f64.powi(-50),

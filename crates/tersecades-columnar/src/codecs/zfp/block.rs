@@ -1,8 +1,8 @@
 //! One block of four values: common exponent, integers, transform, negabinary, bit planes.
 
-use super::bits::{BitReader, BitWriter};
 use super::plane::{CODES, LONGEST, PLANES, SIZE};
 use super::stream::Format;
+use crate::bits::{BitReader, BitWriter};
 
 /// `…101010`: adding and then flipping these bits turns two's complement into base -2.
 const NEGABINARY: u64 = 0xaaaa_aaaa_aaaa_aaaa;

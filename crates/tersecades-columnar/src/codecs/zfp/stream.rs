@@ -1,8 +1,8 @@
 //! A one-dimensional array as a stream of blocks, bounded by a tolerance.
 
-use super::bits::{BitReader, BitWriter};
 use super::block;
 use super::plane::SIZE;
+use crate::bits::{BitReader, BitWriter};
 
 /// The float type of an array; values themselves travel as `f64`, which holds both exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,13 +84,13 @@ pub fn encode(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>)
     writer.finish();
 }
 
-/// Appends `count` values of the stream in `bytes` to `out`; bits that are missing read as zero.
-pub fn decode(bytes: &[u8], count: usize, format: Format, tolerance: f64, out: &mut Vec<f64>) {
+/// Fills `out` from the stream in `bytes`; bits that are missing read as zero.
+pub fn decode(bytes: &[u8], format: Format, tolerance: f64, out: &mut [f64]) {
     let minexp = least_exponent(tolerance);
     let mut reader = BitReader::new(bytes);
-    for first in (0..count).step_by(SIZE) {
+    for out in out.chunks_mut(SIZE) {
         let values = block::decode(&mut reader, format, minexp);
-        out.extend_from_slice(&values[..SIZE.min(count - first)]);
+        out.copy_from_slice(&values[..out.len()]);
     }
 }
 

@@ -6,13 +6,13 @@ const WORD_BITS: u32 = u64::BITS;
 /// The lowest `count` bits set.
 ///
 /// Units: `count` is at most 64.
-pub(super) fn low_bits(count: u32) -> u64 {
+pub(crate) fn low_bits(count: u32) -> u64 {
     u64::MAX.checked_shr(WORD_BITS - count).unwrap_or(0)
 }
 
 /// Appends bits to bytes.
 #[derive(Debug)]
-pub(super) struct BitWriter<'a> {
+pub(crate) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
     word: u64,
     used: u32,
@@ -20,7 +20,7 @@ pub(super) struct BitWriter<'a> {
 
 impl<'a> BitWriter<'a> {
     /// A writer that appends to `out`.
-    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+    pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
         Self {
             out,
             word: 0,
@@ -29,7 +29,7 @@ impl<'a> BitWriter<'a> {
     }
 
     /// Writes the lowest `count` bits of `bits`; those above must be zero.
-    pub(super) fn put(&mut self, bits: u64, count: u32) {
+    pub(crate) fn put(&mut self, bits: u64, count: u32) {
         debug_assert!(count <= WORD_BITS && bits & !low_bits(count) == 0);
         self.word |= bits.checked_shl(self.used).unwrap_or(0);
         self.used += count;
@@ -41,7 +41,7 @@ impl<'a> BitWriter<'a> {
     }
 
     /// Fills the last word with zeros and writes it.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         if self.used > 0 {
             self.out.extend_from_slice(&self.word.to_le_bytes());
         }
@@ -50,7 +50,7 @@ impl<'a> BitWriter<'a> {
 
 /// Reads bits from bytes; past the end there are zeros.
 #[derive(Debug)]
-pub(super) struct BitReader<'a> {
+pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
     word: u64,
     left: u32,
@@ -58,7 +58,7 @@ pub(super) struct BitReader<'a> {
 
 impl<'a> BitReader<'a> {
     /// A reader at the first bit of `bytes`.
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             word: 0,
@@ -67,7 +67,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `count` bits, at most 64.
-    pub(super) fn take(&mut self, count: u32) -> u64 {
+    pub(crate) fn take(&mut self, count: u32) -> u64 {
         debug_assert!(count <= WORD_BITS);
         if count <= self.left {
             let bits = self.word & low_bits(count);
@@ -82,7 +82,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `count` bits, at most 32, which stay to be read.
-    pub(super) fn peek(&self, count: u32) -> u64 {
+    pub(crate) fn peek(&self, count: u32) -> u64 {
         let mut bits = self.word;
         if self.left < count {
             bits |= next_word(self.bytes).0 << self.left;
