@@ -61,8 +61,11 @@ pub struct Work {
     pub(crate) selection: Selection,
     /// Bytes, one or two a block.
     pub(crate) marks: Vec<u8>,
-    /// Ranges of codes.
+    /// Ranges of a comparison, in the keys of the codec inside.
     pub(crate) ranges: Vec<KeyRange>,
+    /// Rows whose values are kept apart, and the others.
+    pub(crate) patched: Selection,
+    pub(crate) unpatched: Selection,
 }
 
 /// What encoders are told, and their reused memory.

@@ -27,13 +27,16 @@ pub mod stats;
 pub mod fold;
 pub mod values;
 
+mod bits;
 pub mod chunk;
 pub mod codec;
 mod distinct;
+mod grid;
 mod lane;
 mod narrow;
 mod patch;
 mod scatter;
+mod stream;
 
 pub mod codecs;
 pub mod registry;

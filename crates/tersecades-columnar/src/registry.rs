@@ -8,33 +8,50 @@
 //! xor, fixed_point, zfp (13 to 16), symbols (17), lz4, snappy, zstd (18 to 20), row (21).
 
 use crate::codec::Codec;
-use crate::codecs::{
-    base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes,
-    frame_of_reference::FrameOfReference, number_dictionary::NumberDictionary, plain::Plain,
-    run_length::RunLength, sequence::Sequence,
-};
+use crate::codecs;
 use crate::error::{Error, Result};
 
 /// Every codec, in order of preference at equal cost.
 pub const CODECS: &[&dyn Codec] = &[
-    &Plain,            // id 0: values looked at once; nothing to decode
-    &Constant,         // id 1: mostly one value; answers from the exceptions alone
-    &BaseDelta,        // id 2: the workhorse for integers and times
-    &RunLength,        // id 3: repeats; cheaper than deltas when runs are long
-    &FrameOfReference, // id 5: integers without outliers; least overhead, no patches
-    &Sequence,         // id 7: regular times and counters; as runs, with a step
-    &NumberDictionary, // id 8: numbers of which few are distinct, floats above all
-    &DictionaryCodes,  // id 4: text
+    // id 0: values looked at once; nothing to decode
+    &codecs::plain::Plain,
+    // id 1: mostly one value; answers from the exceptions alone
+    &codecs::constant::Constant,
+    // id 2: the workhorse for integers and times
+    &codecs::base_delta::BaseDelta,
+    // id 3: repeats; cheaper than deltas when runs are long
+    &codecs::run_length::RunLength,
+    // id 5: integers without outliers; least overhead, no patches
+    &codecs::frame_of_reference::FrameOfReference,
+    // id 7: regular times and counters; as runs, with a step
+    &codecs::sequence::Sequence,
+    // id 8: numbers of which few are distinct, floats above all
+    &codecs::number_dictionary::NumberDictionary,
+    // id 4: text
+    &codecs::dictionary::DictionaryCodes,
+    // id 13: floats that people write with few digits; answers from integers
+    &codecs::decimal::Decimal,
+    // id 14: cold floats of many digits
+    &codecs::xor::Xor,
+    // id 15: lossy, by request; after the exact codecs
+    &codecs::fixed_point::FixedPoint,
+    // id 16: lossy, by request; cold
+    &codecs::zfp::Zfp,
 ];
+
+/// The codecs that give values back as they were.
+pub fn exact() -> impl Iterator<Item = &'static dyn Codec> {
+    CODECS.iter().copied().filter(|codec| !codec.is_lossy())
+}
 
 /// The codec that takes everything.
 pub fn fallback() -> &'static dyn Codec {
-    &Plain
+    &codecs::plain::Plain
 }
 
 /// The codec that keeps text as codes.
 pub fn text_codes() -> &'static dyn Codec {
-    &DictionaryCodes
+    &codecs::dictionary::DictionaryCodes
 }
 
 /// The codec with wire id `id`.

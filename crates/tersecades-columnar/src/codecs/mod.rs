@@ -2,9 +2,13 @@
 
 pub mod base_delta;
 pub mod constant;
+pub mod decimal;
 pub mod dictionary;
+pub mod fixed_point;
 pub mod frame_of_reference;
 pub mod number_dictionary;
 pub mod plain;
 pub mod run_length;
 pub mod sequence;
+pub mod xor;
+pub mod zfp;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray, UInt8Array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt8Array};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::{registry, wire};
 
@@ -17,6 +17,7 @@ const LINE_BYTES: usize = 16;
 /// The examples of the codecs' own documentation.
 fn examples() -> Vec<(&'static str, Chunk)> {
     let small = |values: &[u8]| Arc::new(UInt8Array::from(values.to_vec())) as ArrayRef;
+    let floats = |values: &[f64]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
     let wide: ArrayRef =
         Arc::new(Int64Array::from_iter((0..64).map(|i| {
             (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
@@ -52,6 +53,22 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         (
             "sequence",
             samples::encode("sequence", small(&[10, 20, 30, 100, 110])),
+        ),
+        (
+            "decimal",
+            samples::encode("decimal(plain)", floats(&[1.5, 2.25, f64::NAN])),
+        ),
+        (
+            "xor",
+            samples::encode("xor", floats(&[1.0, 1.0, 1.5, -0.1])),
+        ),
+        (
+            "fixed_point",
+            samples::encode("fixed_point(0.01, plain)", floats(&[1.234, f64::NAN])),
+        ),
+        (
+            "zfp",
+            samples::encode("zfp(0.001)", floats(&[0.5, 0.75, 1.0, 1.25, 1.5])),
         ),
     ]
 }

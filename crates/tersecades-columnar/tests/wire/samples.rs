@@ -14,13 +14,14 @@ use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::EncodeWork;
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::input::Input;
+use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::{arrow, registry};
 
-/// An array under the codec of this name, or under the chosen one where that refuses it.
-pub(crate) fn encode(codec: &str, array: ArrayRef) -> Chunk {
+/// An array under this scheme, or under the chosen one where that refuses it.
+pub(crate) fn encode(scheme: &str, array: ArrayRef) -> Chunk {
     let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
-    encoder.pin(registry::by_name(codec).unwrap());
+    encoder.pin(scheme.parse::<Scheme>().unwrap());
     encoder.encode_new(&array).unwrap()
 }
 
@@ -45,6 +46,14 @@ pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
     chunk
 }
 
+/// Every codec by name, the lossy ones with a bound.
+fn schemes() -> impl Iterator<Item = String> {
+    registry::CODECS.iter().map(|codec| match codec.is_lossy() {
+        true => format!("{}(0.25)", codec.name()),
+        false => codec.name().to_owned(),
+    })
+}
+
 /// A fixed sequence of numbers without a pattern.
 pub(crate) fn noise(index: usize) -> u64 {
     let mut bits = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -63,6 +72,17 @@ fn drifting(index: usize) -> Option<i64> {
         0 => value + 1_000_000_000,
         1 => value - 1_000_000_000,
         _ => value,
+    })
+}
+
+/// A sensor's readings of one decimal, with holes, and some that are no such decimals.
+fn reading(index: usize) -> Option<f64> {
+    let value = 200.0 + (index as f64 / 30.0).sin() * 50.0;
+    (!hole(index)).then_some(match noise(index) % 60 {
+        0 => f64::NAN,
+        1 => -0.0,
+        2 => value,
+        _ => value.round() / 10.0,
     })
 }
 
@@ -113,6 +133,7 @@ fn numbers(rows: usize) -> Vec<ArrayRef> {
                 .map(|i| (!hole(i)).then_some(i as f32 / 300.0))
                 .collect::<Float32Array>(),
         ),
+        Arc::new(all.clone().map(reading).collect::<Float64Array>()),
         Arc::new(
             Decimal128Array::from_iter_values(bits().map(|b| i128::from(b) - (1 << 62)))
                 .with_precision_and_scale(30, 4)
@@ -151,18 +172,10 @@ fn texts(rows: usize) -> Vec<ArrayRef> {
 pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
     let mut all = Vec::new();
     for array in numbers(rows) {
-        for codec in [
-            "plain",
-            "constant",
-            "base_delta",
-            "run_length",
-            "sequence",
-            "frame_of_reference",
-            "number_dictionary",
-        ] {
-            let chunk = encode(codec, Arc::clone(&array));
-            if chunk.codec().name() == codec {
-                all.push((format!("{codec} {}", array.data_type()), chunk));
+        for scheme in schemes() {
+            let chunk = encode(&scheme, Arc::clone(&array));
+            if scheme.starts_with(chunk.codec().name()) {
+                all.push((format!("{scheme} {}", array.data_type()), chunk));
             }
         }
     }
