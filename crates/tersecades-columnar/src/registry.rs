@@ -10,8 +10,8 @@
 use crate::codec::Codec;
 use crate::codecs::{
     base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes,
-    frame_of_reference::FrameOfReference, number_dictionary::NumberDictionary, plain::Plain,
-    run_length::RunLength, sequence::Sequence,
+    frame_of_reference::FrameOfReference, number_dictionary::NumberDictionary, patched::Patched,
+    plain::Plain, run_length::RunLength, sequence::Sequence,
 };
 use crate::error::{Error, Result};
 
@@ -22,6 +22,7 @@ pub const CODECS: &[&dyn Codec] = &[
     &BaseDelta,        // id 2: the workhorse for integers and times
     &RunLength,        // id 3: repeats; cheaper than deltas when runs are long
     &FrameOfReference, // id 5: integers without outliers; least overhead, no patches
+    &Patched,          // id 6: outliers apart, so that any codec inside stays narrow
     &Sequence,         // id 7: regular times and counters; as runs, with a step
     &NumberDictionary, // id 8: numbers of which few are distinct, floats above all
     &DictionaryCodes,  // id 4: text

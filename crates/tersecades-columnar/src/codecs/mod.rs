@@ -5,6 +5,7 @@ pub mod constant;
 pub mod dictionary;
 pub mod frame_of_reference;
 pub mod number_dictionary;
+pub mod patched;
 pub mod plain;
 pub mod run_length;
 pub mod sequence;

@@ -159,6 +159,7 @@ pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
             "sequence",
             "frame_of_reference",
             "number_dictionary",
+            "patched",
         ] {
             let chunk = encode(codec, Arc::clone(&array));
             if chunk.codec().name() == codec {
