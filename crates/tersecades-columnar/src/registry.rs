@@ -23,6 +23,8 @@ pub const CODECS: &[&dyn Codec] = &[
     &codecs::run_length::RunLength,
     // id 5: integers without outliers; least overhead, no patches
     &codecs::frame_of_reference::FrameOfReference,
+    // id 6: outliers apart, so that any codec inside stays narrow
+    &codecs::patched::Patched,
     // id 7: regular times and counters; as runs, with a step
     &codecs::sequence::Sequence,
     // id 8: numbers of which few are distinct, floats above all

@@ -7,6 +7,7 @@ pub mod dictionary;
 pub mod fixed_point;
 pub mod frame_of_reference;
 pub mod number_dictionary;
+pub mod patched;
 pub mod plain;
 pub mod run_length;
 pub mod sequence;

@@ -30,6 +30,8 @@ fn examples() -> Vec<(&'static str, Chunk)> {
     ]));
     let times: ArrayRef = Arc::new(Int64Array::from_iter_values([1_000, 1_003, 1_001]));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([7, 1_000, 7]));
+    let outlier = (0..24).map(|row| if row == 1 { 90_000 } else { 3 + row % 3 });
+    let outlier: ArrayRef = Arc::new(Int64Array::from_iter_values(outlier));
     vec![
         ("plain", samples::encode("plain", small(&[7, 9, 9]))),
         (
@@ -50,6 +52,7 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             "number_dictionary",
             samples::encode("number_dictionary", numbers),
         ),
+        ("patched", samples::encode("patched", outlier)),
         (
             "sequence",
             samples::encode("sequence", small(&[10, 20, 30, 100, 110])),
