@@ -29,6 +29,7 @@ pub mod values;
 
 pub mod chunk;
 pub mod codec;
+mod keys;
 mod lane;
 mod patch;
 mod scatter;

@@ -2,6 +2,8 @@
 
 pub mod base_delta;
 pub mod constant;
+pub mod delta;
 pub mod dictionary;
 pub mod plain;
 pub mod run_length;
+pub mod varint;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray, UInt8Array};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, UInt8Array};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::{registry, wire};
 
@@ -21,6 +21,7 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         Arc::new(Int64Array::from_iter((0..64).map(|i| {
             (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
         })));
+    let mixed: ArrayRef = Arc::new(Int32Array::from(vec![1, -2, 300, 0]));
     let text: ArrayRef = Arc::new(StringArray::from(vec![
         Some("eu"),
         Some("us"),
@@ -39,6 +40,11 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             samples::encode("run_length", small(&[4, 4, 4, 9])),
         ),
         ("dictionary", samples::encode("dictionary", text)),
+        (
+            "delta",
+            samples::encode("delta(plain)", small(&[100, 103, 106, 107])),
+        ),
+        ("varint", samples::encode("varint", mixed)),
     ]
 }
 

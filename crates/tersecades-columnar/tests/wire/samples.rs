@@ -14,13 +14,26 @@ use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::EncodeWork;
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::input::Input;
+use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::{arrow, registry};
 
-/// An array under the codec of this name, or under the chosen one where that refuses it.
-pub(crate) fn encode(codec: &str, array: ArrayRef) -> Chunk {
+/// What numbers are encoded with.
+const SCHEMES: &[&str] = &[
+    "plain",
+    "constant",
+    "base_delta",
+    "run_length",
+    "run_length(varint)",
+    "delta(base_delta)",
+    "delta(run_length(varint))",
+    "varint",
+];
+
+/// An array under this scheme, or under the chosen codec where that refuses it.
+pub(crate) fn encode(scheme: &str, array: ArrayRef) -> Chunk {
     let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
-    encoder.pin(registry::by_name(codec).unwrap());
+    encoder.pin(scheme.parse::<Scheme>().unwrap());
     encoder.encode_new(&array).unwrap()
 }
 
@@ -151,10 +164,10 @@ fn texts(rows: usize) -> Vec<ArrayRef> {
 pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
     let mut all = Vec::new();
     for array in numbers(rows) {
-        for codec in ["plain", "constant", "base_delta", "run_length"] {
-            let chunk = encode(codec, Arc::clone(&array));
-            if chunk.codec().name() == codec {
-                all.push((format!("{codec} {}", array.data_type()), chunk));
+        for scheme in SCHEMES {
+            let chunk = encode(scheme, Arc::clone(&array));
+            if scheme.starts_with(chunk.codec().name()) {
+                all.push((format!("{scheme} {}", array.data_type()), chunk));
             }
         }
     }

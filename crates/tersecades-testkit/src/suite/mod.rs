@@ -5,4 +5,4 @@ pub mod codec;
 mod case;
 mod expected;
 
-pub use codec::check_codec;
+pub use codec::{check_codec, check_scheme};
