@@ -9,8 +9,8 @@
 
 use crate::codec::Codec;
 use crate::codecs::{
-    base_delta::BaseDelta, constant::Constant, delta::Delta, dictionary::DictionaryCodes,
-    plain::Plain, run_length::RunLength, varint::Varint,
+    base_delta::BaseDelta, bit_pack::BitPack, constant::Constant, delta::Delta,
+    dictionary::DictionaryCodes, plain::Plain, run_length::RunLength, varint::Varint,
 };
 use crate::error::{Error, Result};
 
@@ -21,6 +21,7 @@ pub const CODECS: &[&dyn Codec] = &[
     &BaseDelta,       // id 2: the workhorse for integers and times
     &RunLength,       // id 3: repeats; cheaper than deltas when runs are long
     &DictionaryCodes, // id 4: text
+    &BitPack,         // id 9: integers of any few bits
     &Delta,           // id 10: neighbours that differ by little
     &Varint,          // id 11: values of many sizes near zero
 ];

@@ -15,11 +15,12 @@ fn every_codec_conforms() {
 #[test]
 fn cascades_conform() {
     let schemes = [
-        "delta(base_delta)",
+        "delta(bit_pack)",
         "delta(run_length)",
         "delta(varint)",
         "run_length(varint)",
         "delta(run_length(varint))",
+        "run_length(bit_pack)",
         "delta(delta(base_delta))",
     ];
     std::thread::scope(|scope| {

@@ -1,6 +1,7 @@
 //! The codecs, one file each; [`crate::registry::CODECS`] is the list.
 
 pub mod base_delta;
+pub mod bit_pack;
 pub mod constant;
 pub mod delta;
 pub mod dictionary;

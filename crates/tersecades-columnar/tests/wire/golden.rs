@@ -21,6 +21,7 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         Arc::new(Int64Array::from_iter((0..64).map(|i| {
             (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
         })));
+    let near: ArrayRef = Arc::new(Int32Array::from(vec![1_000, 1_003, 1_001]));
     let mixed: ArrayRef = Arc::new(Int32Array::from(vec![1, -2, 300, 0]));
     let text: ArrayRef = Arc::new(StringArray::from(vec![
         Some("eu"),
@@ -40,6 +41,7 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             samples::encode("run_length", small(&[4, 4, 4, 9])),
         ),
         ("dictionary", samples::encode("dictionary", text)),
+        ("bit_pack", samples::encode("bit_pack", near)),
         (
             "delta",
             samples::encode("delta(plain)", small(&[100, 103, 106, 107])),

@@ -25,7 +25,8 @@ const SCHEMES: &[&str] = &[
     "base_delta",
     "run_length",
     "run_length(varint)",
-    "delta(base_delta)",
+    "bit_pack",
+    "delta(bit_pack)",
     "delta(run_length(varint))",
     "varint",
 ];

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::goal::Tier;
 use crate::input::{Input, Lanes};
+use crate::kernels::kernels;
 use crate::lane::with_lanes;
 use crate::predicate::Predicate;
 use crate::selection::{Selection, Shape};
@@ -78,18 +79,18 @@ impl<'a> View<'a> {
     /// Appends the keys of `rows`, which start with a block.
     ///
     /// # Cost
-    /// What the codec inside takes, and an addition a row, each waiting for the one before.
+    /// What the codec inside takes, and two passes over each block.
     fn decode(&self, rows: Range<usize>, out: &mut Values) {
         let (first, start) = (rows.start / BLOCK_ROWS, out.keys.len());
         self.steps.codec.decode(self.steps, rows, out);
-        let flip = self.steps.physical.flip();
         let blocks = out.keys[start..].chunks_mut(BLOCK_ROWS);
         for (keys, first) in blocks.zip(&self.firsts[first..]) {
-            let mut key = *first;
-            keys[0] = key;
-            for step in &mut keys[1..] {
-                key = key.wrapping_add(step.wrapping_sub(flip));
-                *step = key & self.key_max;
+            keys[0] = *first;
+            (kernels().u64.prefix_sum)(keys, 0);
+            // Every step came as its key, half the lane too large; two halves are none.
+            let flips = [0, self.steps.physical.flip()].into_iter().cycle();
+            for (key, flip) in keys.iter_mut().zip(flips) {
+                *key = (*key ^ flip) & self.key_max;
             }
         }
     }
