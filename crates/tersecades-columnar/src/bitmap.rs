@@ -127,6 +127,19 @@ pub(crate) fn set_range(words: &mut [u64], rows: Range<usize>) {
     for_each_word(rows, |index, mask| words[index] |= mask);
 }
 
+/// Sets, from bit `at` on, the bits that are set in `bits` of `source`.
+pub(crate) fn or_bits(words: &mut [u64], at: usize, source: &[u64], bits: Range<usize>) {
+    let mut done = 0;
+    while done < bits.len() {
+        let (to, from) = (at + done, bits.start + done);
+        let room = WORD_ROWS - (to % WORD_ROWS).max(from % WORD_ROWS);
+        let count = room.min(bits.len() - done);
+        let part = source[from / WORD_ROWS] >> (from % WORD_ROWS) & u64::MAX >> (WORD_ROWS - count);
+        words[to / WORD_ROWS] |= part << (to % WORD_ROWS);
+        done += count;
+    }
+}
+
 /// Counts the ones of `rows`.
 pub(crate) fn count_range(words: &[u64], rows: Range<usize>) -> usize {
     let mut count = 0;
@@ -162,6 +175,34 @@ mod tests {
             let expected = source[offset..offset + rows].iter().filter(|b| **b).count();
             assert_eq!(bitmap.count(), expected);
             assert!((0..rows).all(|row| bitmap.get(row) == source[offset + row]));
+        }
+    }
+
+    #[test]
+    fn bits_are_copied_from_any_place_to_any_place() {
+        let source: Vec<u64> = (0..8u64)
+            .map(|i| (i + 3).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            .collect();
+        let bit = |words: &[u64], at: usize| words[at / 64] >> (at % 64) & 1 == 1;
+        for (at, from, count) in [
+            (0, 0, 512),
+            (3, 64, 1),
+            (63, 1, 130),
+            (64, 63, 65),
+            (5, 500, 12),
+            (1, 1, 0),
+        ] {
+            let mut words = vec![0; 16];
+            words[0] = 1;
+            or_bits(&mut words, at, &source, from..from + count);
+            for row in 0..1024 {
+                let copied = (at..at + count).contains(&row) && bit(&source, from + row - at);
+                assert_eq!(
+                    bit(&words, row),
+                    copied || row == 0,
+                    "{at} {from} {count} {row}"
+                );
+            }
         }
     }
 

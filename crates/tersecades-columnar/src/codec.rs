@@ -14,13 +14,13 @@ use crate::choose::{Estimate, Sample, choose_inside};
 use crate::chunk::Chunk;
 use crate::dictionary::Dictionary;
 use crate::distinct::Distinct;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::goal::{Goal, Tier};
 use crate::input::Input;
 use crate::kernels::kernels;
 use crate::predicate::{KeyRange, Predicate};
-use crate::scheme::Scheme;
+use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
@@ -92,6 +92,11 @@ pub struct EncodeWork {
 }
 
 impl EncodeWork {
+    /// Whether readers accept a chunk inside the one that is encoded.
+    pub(crate) fn may_nest(&self) -> bool {
+        self.depth + 1 < STAGES_MAX
+    }
+
     /// Encodes `input` as the chunk inside another: by the scheme where it says how, else by
     /// choice. The memory of `spare` is reused.
     ///
@@ -104,6 +109,11 @@ impl EncodeWork {
         input: &Input<'_>,
         spare: Option<Box<Chunk>>,
     ) -> Result<Box<Chunk>> {
+        if !self.may_nest() {
+            return Err(Error::limit(format!(
+                "a cascade has at most {STAGES_MAX} codecs"
+            )));
+        }
         let mut chunk = spare.unwrap_or_default();
         let nested = self.nested.get_or_insert_default();
         nested.goal.clone_from(&self.goal);

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 
 use crate::chunk::Body;
+use crate::codec::EncodeWork;
 use crate::input::Lanes;
 use crate::kernels::Lane;
 
@@ -13,10 +14,16 @@ pub(crate) trait KeyLane: Lane + Pod {
 
     /// The lane as a key.
     fn key(self) -> u64;
+
+    /// The encoder's reused memory for lanes of this width.
+    fn scratch(work: &mut EncodeWork) -> &mut Vec<Self>;
+
+    /// `lanes` with their width told at run time.
+    fn lanes(lanes: &[Self]) -> Lanes<'_>;
 }
 
 macro_rules! key_lane {
-    ($($lane:ty),*) => {$(
+    ($($lane:ty, $scratch:ident, $lanes:ident);*) => {$(
         impl KeyLane for $lane {
             #[inline(always)]
             fn cut(bits: u64) -> Self {
@@ -27,10 +34,18 @@ macro_rules! key_lane {
             fn key(self) -> u64 {
                 u64::from(self)
             }
+
+            fn scratch(work: &mut EncodeWork) -> &mut Vec<Self> {
+                &mut work.$scratch
+            }
+
+            fn lanes(lanes: &[Self]) -> Lanes<'_> {
+                Lanes::$lanes(lanes)
+            }
         }
     )*};
 }
-key_lane!(u8, u16, u32, u64);
+key_lane!(u8, bytes, U8; u16, shorts, U16; u32, ends, U32; u64, keys, U64);
 
 /// Runs `$body` with `$lanes` bound to the slice inside integer-like [`Lanes`], else `$other`.
 macro_rules! with_lanes {

@@ -32,6 +32,7 @@ pub mod chunk;
 pub mod codec;
 mod distinct;
 mod grid;
+mod keys;
 mod lane;
 mod narrow;
 mod patch;

@@ -31,6 +31,12 @@ pub const CODECS: &[&dyn Codec] = &[
     &codecs::number_dictionary::NumberDictionary,
     // id 4: text
     &codecs::dictionary::DictionaryCodes,
+    // id 9: integers of any few bits
+    &codecs::bit_pack::BitPack,
+    // id 10: neighbours that differ by little
+    &codecs::delta::Delta,
+    // id 11: values of many sizes near zero
+    &codecs::varint::Varint,
     // id 13: floats that people write with few digits; answers from integers
     &codecs::decimal::Decimal,
     // id 14: cold floats of many digits

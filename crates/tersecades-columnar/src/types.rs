@@ -99,6 +99,20 @@ impl Physical {
     }
 }
 
+/// The integer type of lanes of `bytes` bytes, for what codecs keep inside.
+pub(crate) fn integer_type(bytes: usize, signed: bool) -> DataType {
+    match (bytes, signed) {
+        (1, true) => DataType::Int8,
+        (2, true) => DataType::Int16,
+        (4, true) => DataType::Int32,
+        (_, true) => DataType::Int64,
+        (1, false) => DataType::UInt8,
+        (2, false) => DataType::UInt16,
+        (4, false) => DataType::UInt32,
+        (_, false) => DataType::UInt64,
+    }
+}
+
 /// The type a column has inside the engine: dictionary arrays are the type of their values, large
 /// offsets and views are the plain string types.
 pub fn logical_type(data_type: &DataType) -> DataType {

@@ -1,8 +1,10 @@
 //! The codecs, one file each; [`crate::registry::CODECS`] is the list.
 
 pub mod base_delta;
+pub mod bit_pack;
 pub mod constant;
 pub mod decimal;
+pub mod delta;
 pub mod dictionary;
 pub mod fixed_point;
 pub mod frame_of_reference;
@@ -11,5 +13,6 @@ pub mod patched;
 pub mod plain;
 pub mod run_length;
 pub mod sequence;
+pub mod varint;
 pub mod xor;
 pub mod zfp;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt8Array};
+use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray, UInt8Array};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::{registry, wire};
 
@@ -22,6 +22,8 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         Arc::new(Int64Array::from_iter((0..64).map(|i| {
             (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
         })));
+    let near: ArrayRef = Arc::new(Int32Array::from(vec![1_000, 1_003, 1_001]));
+    let mixed: ArrayRef = Arc::new(Int32Array::from(vec![1, -2, 300, 0]));
     let text: ArrayRef = Arc::new(StringArray::from(vec![
         Some("eu"),
         Some("us"),
@@ -73,6 +75,12 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             "zfp",
             samples::encode("zfp(0.001)", floats(&[0.5, 0.75, 1.0, 1.25, 1.5])),
         ),
+        ("bit_pack", samples::encode("bit_pack", near)),
+        (
+            "delta",
+            samples::encode("delta(plain)", small(&[100, 103, 106, 107])),
+        ),
+        ("varint", samples::encode("varint", mixed)),
     ]
 }
 

@@ -46,12 +46,18 @@ pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
     chunk
 }
 
-/// Every codec by name, the lossy ones with a bound.
+/// Every codec by name, the lossy ones with a bound, and cascades.
 fn schemes() -> impl Iterator<Item = String> {
-    registry::CODECS.iter().map(|codec| match codec.is_lossy() {
+    let cascades = [
+        "run_length(varint)",
+        "delta(bit_pack)",
+        "delta(run_length(varint))",
+    ];
+    let codecs = registry::CODECS.iter().map(|codec| match codec.is_lossy() {
         true => format!("{}(0.25)", codec.name()),
         false => codec.name().to_owned(),
-    })
+    });
+    codecs.chain(cascades.map(str::to_owned))
 }
 
 /// A fixed sequence of numbers without a pattern.

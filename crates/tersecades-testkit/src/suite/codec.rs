@@ -18,6 +18,7 @@ use tersecades_columnar::codec::{Codec, Work};
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::input::Lanes;
+use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value, logical_type};
 use tersecades_columnar::values::Values;
@@ -40,13 +41,25 @@ type Check = Result<(), String>;
 /// # Panics
 /// With the first failures, when any primitive of the codec differs from plain values.
 pub fn check_codec(codec: &'static dyn Codec) {
+    check(&codec.into());
+}
+
+/// Checks the cascade that `scheme` names on every type, shape and length.
+///
+/// # Panics
+/// As [`check_codec`]; also when the scheme cannot be read or no column takes all of its codecs.
+pub fn check_scheme(scheme: &str) {
+    check(&scheme.parse().unwrap());
+}
+
+fn check(scheme: &Scheme) {
     let mut failures = Vec::new();
     let (mut checked, mut failed) = (0, 0);
     let mut seen = Vec::new();
     for data_type in types() {
         let lengths = lengths_of(&data_type, &mut seen);
         for shape in SHAPES {
-            let mut run = || check_column(codec, &data_type, *shape, lengths);
+            let mut run = || check_column(scheme, &data_type, *shape, lengths);
             let caught = catch_unwind(AssertUnwindSafe(&mut run));
             let outcome = caught.unwrap_or_else(|panic| Err(message(panic.as_ref())));
             match outcome {
@@ -59,12 +72,12 @@ pub fn check_codec(codec: &'static dyn Codec) {
         }
     }
     failures.truncate(FAILURES_MAX);
-    let (name, list) = (codec.name(), failures.join("\n"));
+    let list = failures.join("\n");
     assert!(
         failures.is_empty(),
-        "{name} fails on {failed} columns:\n{list}"
+        "{scheme} fails on {failed} columns:\n{list}"
     );
-    assert!(checked > 0, "{name} accepts no column");
+    assert!(checked > 0, "{scheme} accepts no column");
 }
 
 /// Types that lie in memory as one before them are checked on short columns only.
@@ -86,16 +99,27 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
     format!("panicked: {}", text.unwrap_or_default())
 }
 
-/// Checks one type and shape; returns how many lengths the codec accepted.
+/// Whether the codecs of `chunk`, following the first chunk inside, are those of `scheme`.
+fn has_scheme(chunk: &Chunk, scheme: &Scheme) -> bool {
+    scheme.first().is_none_or(|stage| {
+        let rest = scheme.rest();
+        let mut inner = chunk.inner();
+        chunk.codec().id() == stage.codec.id()
+            && (rest.first().is_none() || inner.next().is_some_and(|i| has_scheme(i, &rest)))
+    })
+}
+
+/// Checks one type and shape; returns how many lengths took all codecs of the scheme.
 fn check_column(
-    codec: &'static dyn Codec,
+    scheme: &Scheme,
     data_type: &DataType,
     shape: Shape,
     lengths: &[usize],
 ) -> Result<usize, String> {
     let mut random = Random::new(7);
     let mut encoder = ColumnEncoder::new(data_type).map_err(|error| error.to_string())?;
-    encoder.pin(codec);
+    encoder.pin(*scheme);
+    let codec = scheme.first().unwrap().codec;
     let mut chunk = Chunk::default();
     let mut accepted = 0;
     for rows in lengths {
@@ -104,7 +128,7 @@ fn check_column(
         if chunk.codec().id() != codec.id() {
             continue;
         }
-        accepted += 1;
+        accepted += usize::from(has_scheme(&chunk, scheme));
         check_chunk(&chunk, &case, &mut random).map_err(|error| format!("{rows} rows: {error}"))?;
         check_slice(&mut encoder, &case).map_err(|error| format!("{rows} rows: {error}"))?;
     }

@@ -7,5 +7,5 @@ pub mod lossy;
 mod case;
 mod expected;
 
-pub use codec::check_codec;
+pub use codec::{check_codec, check_scheme};
 pub use lossy::check_lossy_codec;

@@ -4,9 +4,21 @@
 //! section 0: keys of the runs, one lane each
 //! section 1: ends of the runs, u32 rows from the start of the chunk, ascending
 //! section 2: first run of each block, u32, so that a row is found without a search of all runs
+//!
+//! composed, when keys and lengths are encoded themselves:
+//! section 2: as above                      inner chunk 0: keys of the runs, integers of the lane
+//! section 3: row where that run starts     inner chunk 1: rows of each run, u32
 //! ```
-//! Nulls continue the run they fall in. Every primitive works run by run.
-//! Example: `[4, 4, 4, 9]` is keys `4, 9` and ends `3, 4`.
+//! Nulls continue the run they fall in. Every primitive works run by run; composed runs of the
+//! blocks in question are decoded first. A scheme that names a codec inside composes, and so does
+//! the cold tier where that is smaller.
+//! Example: `[4, 4, 4, 9]` is keys `4, 9` and ends `3, 4`, or, composed, lengths `3, 1`.
+//!
+//! Source: Run-Length Encoding of "Compression: CPU vs. Memory Tradeoff" (LSM trees) §3, whose
+//! combinations are `delta(run_length)` and `run_length(varint)` here. Difference: its pairs of
+//! value and count are read from the start; ours are found by block.
+
+mod composed;
 
 use std::ops::Range;
 
@@ -23,33 +35,59 @@ use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
 
+use composed::Decoded;
+
 const KEYS: usize = 0;
 const ENDS: usize = 1;
 const FIRST_RUNS: usize = 2;
+const FIRST_ROWS: usize = 3;
 
 /// Each value once, with where its repeats end.
 #[derive(Debug)]
 pub struct RunLength;
 
+/// Runs in the form all primitives work on, wherever they lie.
 #[derive(Clone, Copy)]
 struct View<'a> {
     keys: Lanes<'a>,
     ends: &'a [u32],
     first_runs: &'a [u32],
+    /// Runs before the first of `keys`.
+    skipped: usize,
 }
 
 impl<'a> View<'a> {
-    fn of(chunk: &'a Chunk) -> Self {
+    /// The runs of `blocks`, and maybe more.
+    fn of(chunk: &'a Chunk, blocks: Range<usize>, decoded: &'a mut Decoded) -> Self {
+        let first_runs: &[u32] = chunk.body.section(FIRST_RUNS);
+        let [Some(keys), Some(lengths)] = &chunk.body.inner else {
+            return View {
+                keys: lanes_section(&chunk.body, KEYS, chunk.physical.lane_bytes()),
+                ends: chunk.body.section(ENDS),
+                first_runs,
+                skipped: 0,
+            };
+        };
+        let first_rows = chunk.body.section::<u32>(FIRST_ROWS);
+        let first = first_runs.get(blocks.start).map_or(0, |run| *run as usize);
+        let after = first_runs.get(blocks.end).map(|run| *run as usize + 1);
+        let start = first_rows.get(blocks.start).copied().unwrap_or(0);
+        decoded.read(keys, lengths, first..after.unwrap_or(keys.rows), start);
         View {
-            keys: lanes_section(&chunk.body, KEYS, chunk.physical.lane_bytes()),
-            ends: chunk.body.section(ENDS),
-            first_runs: chunk.body.section(FIRST_RUNS),
+            keys: Lanes::U64(&decoded.values.keys),
+            ends: &decoded.ends,
+            first_runs,
+            skipped: first,
         }
+    }
+
+    fn of_all(chunk: &'a Chunk, decoded: &'a mut Decoded) -> Self {
+        View::of(chunk, 0..block_count(chunk.rows), decoded)
     }
 
     /// The run that holds `row`.
     fn run_of(&self, row: usize) -> usize {
-        let first = self.first_runs[row / BLOCK_ROWS] as usize;
+        let first = self.first_runs[row / BLOCK_ROWS] as usize - self.skipped;
         first + self.ends[first..].partition_point(|end| *end as usize <= row)
     }
 
@@ -67,6 +105,20 @@ impl<'a> View<'a> {
             start = end;
             run += 1;
         }
+    }
+}
+
+/// Writes the run, or with `rows` its first row, that the first row of each block lies in.
+fn add_firsts(out: &mut Chunk, section: usize, ends: &[u32], rows: bool) {
+    let blocks = block_count(out.rows);
+    let firsts = out.body.add_section::<u32>(section, blocks);
+    let mut run = 0;
+    for (block, first) in firsts.iter_mut().enumerate() {
+        while ends[run] as usize <= block * BLOCK_ROWS {
+            run += 1;
+        }
+        let row = || run.checked_sub(1).map_or(0, |before| ends[before]);
+        *first = if rows { row() } else { run as u32 };
     }
 }
 
@@ -116,6 +168,10 @@ impl Codec for RunLength {
         ) && !matches!(input.lanes, Lanes::Codes { .. })
     }
 
+    fn inner_max(&self) -> usize {
+        2
+    }
+
     fn estimate(&self, sample: &Sample<'_>) -> Estimate {
         let (input, windows) = (sample.input, sample.windows);
         let mut runs = 0;
@@ -125,8 +181,12 @@ impl Codec for RunLength {
         // The first run of each window is most likely the last of the one before.
         let runs = runs.max(windows.len()) - windows.len().saturating_sub(1);
         let run_bytes = 4 + input.physical.lane_bytes();
-        let bytes = (runs * run_bytes) as f64 / sample.rows() as f64 + 4.0 / BLOCK_ROWS as f64;
-        bytes.into()
+        let share = runs as f64 / sample.rows() as f64;
+        let flat = share * run_bytes as f64 + 4.0 / BLOCK_ROWS as f64;
+        match composed::estimate(sample, share) {
+            Some(composed) if composed.bytes_per_row < flat => composed,
+            _ => flat.into(),
+        }
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
@@ -142,20 +202,17 @@ impl Codec for RunLength {
         if !keys.is_empty() {
             ends.push(input.rows() as u32);
         }
+        if composed::encode(input, out, work)? {
+            add_firsts(out, FIRST_RUNS, &work.ends, false);
+            add_firsts(out, FIRST_ROWS, &work.ends, true);
+            return Ok(());
+        }
+        let (keys, ends) = (&work.keys, &work.ends);
         add_lanes_section(&mut out.body, KEYS, input.physical.lane_bytes(), keys);
         out.body
             .add_section::<u32>(ENDS, ends.len())
             .copy_from_slice(ends);
-        let first_runs = out
-            .body
-            .add_section::<u32>(FIRST_RUNS, block_count(input.rows()));
-        let mut run = 0;
-        for (block, first) in first_runs.iter_mut().enumerate() {
-            while ends[run] as usize <= block * BLOCK_ROWS {
-                run += 1;
-            }
-            *first = run as u32;
-        }
+        add_firsts(out, FIRST_RUNS, ends, false);
         Ok(())
     }
 
@@ -168,7 +225,14 @@ impl Codec for RunLength {
                 "a run_length chunk of a type it cannot hold",
             ));
         }
-        let view = View::of(chunk);
+        if let [Some(keys), Some(lengths)] = &chunk.body.inner {
+            return composed::validate(chunk, keys, lengths);
+        }
+        if chunk.inner().next().is_some() {
+            return Err(Error::corrupt("keys and lengths of runs come together"));
+        }
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
         let ascending = view.ends.windows(2).all(|pair| pair[0] < pair[1]);
         let last = view.ends.last().copied().unwrap_or(0) as usize;
         let starts = view.ends.first().is_none_or(|end| *end > 0);
@@ -193,7 +257,9 @@ impl Codec for RunLength {
     }
 
     fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
-        View::of(chunk).for_each_run(rows, |key, rows| {
+        let blocks = rows.start / BLOCK_ROWS..block_count(rows.end);
+        let mut decoded = Decoded::default();
+        View::of(chunk, blocks, &mut decoded).for_each_run(rows, |key, rows| {
             out.keys.resize(out.keys.len() + rows.len(), key);
         });
     }
@@ -206,7 +272,8 @@ impl Codec for RunLength {
         out: &mut Selection,
         work: &mut Work,
     ) {
-        let view = View::of(chunk);
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
         work.tally.direct += view.ends.len() as u64;
         if within.shape() == Shape::Rows {
             let pass = |row: &u32| {
@@ -238,7 +305,8 @@ impl Codec for RunLength {
         if !integer || within.shape() == Shape::Rows {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
-        let view = View::of(chunk);
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
         work.tally.direct += view.ends.len() as u64;
         view.for_each_run(0..chunk.rows, |key, rows| {
             let count = match within.shape() {
@@ -250,7 +318,12 @@ impl Codec for RunLength {
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
-        let view = View::of(chunk);
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return;
+        };
+        let blocks = *first as usize / BLOCK_ROWS..*last as usize / BLOCK_ROWS + 1;
+        let mut decoded = Decoded::default();
+        let view = View::of(chunk, blocks, &mut decoded);
         work.tally.direct += rows.len() as u64;
         out.keys.extend(
             rows.iter()

@@ -1,0 +1,519 @@
+//! `bit_pack`: each block at the width its range needs, above its smallest key.
+//!
+//! ```text
+//! section 0: bases   u64, the smallest key of each block    section 2: widths  u8, bits, 0 to 64
+//! section 1: maxima  u64, the largest key of each block     section 3: offsets u32, blocks + 1,
+//! section 4: packed, 128 x width bytes a block                         in steps of 128 bytes
+//!
+//! key(i) = base + packed lane i
+//! ```
+//! A block is packed in the narrowest lane that holds its width, columns of bits side by side (see
+//! the packing kernels), the last one filled up with zeros. Nothing is unpacked to be compared,
+//! summed or fetched. The hole of a null holds the base. Outliers widen their block: keeping them
+//! apart is the business of a codec around this one.
+//! Example: keys `1000, 1003, 1001` are base 1000, maximum 1003 and the two-bit lanes `0, 3, 1`.
+//!
+//! Source: frame of reference (Goldstein, Ramakrishnan and Shaft, ICDE 1998) over the interleaved
+//! layout of FastLanes (PVLDB 16(9), 2023); FOR + SIMD-BP128 of "Integer Compression in NVRAM-centric
+//! Data Stores" (DaMoN'19) §3.1. Difference: comparisons and folds run on the packed block.
+
+mod scan;
+
+use std::ops::Range;
+
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, GROUPS, block_count, block_rows};
+use crate::choose::{Estimate, Sample};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
+use crate::goal::Tier;
+use crate::input::{Input, Lanes};
+use crate::kernels::{BlockMask, Lane, Narrow, get_packed, kernels, packed_lanes, prefetch};
+use crate::lane::{KeyLane, with_lanes};
+use crate::predicate::Predicate;
+use crate::selection::{Selection, Shape};
+use crate::types::Physical;
+use crate::values::Values;
+
+const BASES: usize = 0;
+const MAXIMA: usize = 1;
+const WIDTHS: usize = 2;
+const OFFSETS: usize = 3;
+const PACKED: usize = 4;
+
+/// Bytes that a block takes for each bit of its width.
+const STEP_BYTES: usize = BLOCK_ROWS / 8;
+/// Bytes of a block's entries in the sections.
+const BLOCK_BYTES: usize = 8 + 8 + 1 + 4;
+
+/// Each block at the width its range needs.
+#[derive(Debug)]
+pub struct BitPack;
+
+/// The sections of one chunk.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    rows: usize,
+    bases: &'a [u64],
+    maxima: &'a [u64],
+    widths: &'a [u8],
+    offsets: &'a [u32],
+    packed: &'a [u8],
+}
+
+/// Runs `$body` with `$lanes` bound to the packed lanes of `$block`, typed by its width, which is
+/// not 0; else `$zero`.
+macro_rules! with_packed {
+    ($view:expr, $block:expr, $lanes:ident => $body:expr, zero $zero:expr) => {
+        match $view.widths[$block] {
+            0 => $zero,
+            1..=8 => {
+                let $lanes = $view.lanes::<u8>($block);
+                $body
+            }
+            9..=16 => {
+                let $lanes = $view.lanes::<u16>($block);
+                $body
+            }
+            17..=32 => {
+                let $lanes = $view.lanes::<u32>($block);
+                $body
+            }
+            _ => {
+                let $lanes = $view.lanes::<u64>($block);
+                $body
+            }
+        }
+    };
+}
+use with_packed;
+
+impl<'a> View<'a> {
+    fn of(chunk: &'a Chunk) -> Self {
+        View {
+            rows: chunk.rows,
+            bases: chunk.body.section(BASES),
+            maxima: chunk.body.section(MAXIMA),
+            widths: chunk.body.section(WIDTHS),
+            offsets: chunk.body.section(OFFSETS),
+            packed: chunk.body.section(PACKED),
+        }
+    }
+
+    fn width(&self, block: usize) -> u32 {
+        u32::from(self.widths[block])
+    }
+
+    /// The packed lanes of a block whose width belongs to the lane.
+    fn lanes<T: KeyLane>(&self, block: usize) -> &'a [T] {
+        let start = self.offsets[block] as usize * STEP_BYTES;
+        let bytes = packed_lanes::<T>(self.width(block)) * size_of::<T>();
+        bytemuck::cast_slice(&self.packed[start..start + bytes])
+    }
+
+    /// The key of one row.
+    #[inline]
+    fn key(&self, row: usize) -> u64 {
+        let (block, index) = (row / BLOCK_ROWS, row % BLOCK_ROWS);
+        let delta = with_packed!(self, block,
+            lanes => get_packed(lanes, self.width(block), index).key(),
+            zero 0);
+        self.bases[block].wrapping_add(delta)
+    }
+
+    /// Writes the keys of a block, and its base in the rows it does not have.
+    fn decode(&self, block: usize, keys: &mut [u64; BLOCK_ROWS]) {
+        let (base, width) = (self.bases[block], self.width(block));
+        with_packed!(self, block, lanes => unpack(lanes, width, base, keys), zero keys.fill(base));
+    }
+
+    /// Whether the lanes of a block, whose sections have the right lengths, reach from its base to
+    /// its maximum, with zeros after its rows.
+    fn fits(&self, block: usize) -> bool {
+        let rows = block_rows(block, self.rows).len();
+        let inside: BlockMask = std::array::from_fn(|word| match rows.saturating_sub(word * 64) {
+            0 => 0,
+            rows => u64::MAX >> (WORD_ROWS - rows.min(WORD_ROWS)),
+        });
+        let after = inside.map(|word| !word);
+        let width = self.width(block);
+        let (low, high, padding) = with_packed!(self, block, lanes => {
+            let (low, high) = ends(lanes, width, &inside);
+            (low, high, ends(lanes, width, &after).1)
+        }, zero (0, 0, 0));
+        low == 0 && padding == 0 && self.bases[block].checked_add(high) == Some(self.maxima[block])
+    }
+}
+
+fn unpack<T: KeyLane>(lanes: &[T], width: u32, base: u64, keys: &mut [u64; BLOCK_ROWS]) {
+    (T::packs(kernels()).unpack_keys)(lanes, width, base, keys);
+}
+
+/// The smallest and largest lane of `mask`.
+fn ends<T: KeyLane>(lanes: &[T], width: u32, mask: &BlockMask) -> (u64, u64) {
+    let (low, high) = (T::packs(kernels()).min_max)(lanes, width, Some(mask));
+    (low.key(), high.key())
+}
+
+/// The smallest and largest key of a block that are not null; zeros where there is none.
+fn key_ends<T: KeyLane>(values: &[T], input: &Input<'_>, block: usize) -> (u64, u64) {
+    let first = block * BLOCK_ROWS / WORD_ROWS;
+    let last = first + values.len().div_ceil(WORD_ROWS);
+    let mask = input
+        .validity
+        .map(|validity| &validity.words()[first..last]);
+    let (mut min, mut max) = ([T::MAX; GROUPS], [T::cut(0); GROUPS]);
+    let flip = T::cut(input.physical.flip());
+    (T::of(kernels()).min_max)(values, flip, mask, &mut min, &mut max);
+    let low = min.into_iter().map(KeyLane::key).min().unwrap_or(0);
+    let high = max.into_iter().map(KeyLane::key).max().unwrap_or(0);
+    if low <= high { (low, high) } else { (0, 0) }
+}
+
+fn width_of(low: u64, high: u64) -> u8 {
+    (u64::BITS - (high - low).leading_zeros()) as u8
+}
+
+/// [`Codec::encode`] over lanes of one width.
+fn encode<T: KeyLane>(lanes: &[T], input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) {
+    let blocks = block_count(lanes.len());
+    let (bases, maxima) = (&mut work.keys, &mut work.patch_keys);
+    let (widths, offsets) = (&mut work.bytes, &mut work.ends);
+    bases.clear();
+    maxima.clear();
+    widths.clear();
+    offsets.clear();
+    let mut end = 0;
+    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        let (low, high) = key_ends(values, input, block);
+        bases.push(low);
+        maxima.push(high);
+        widths.push(width_of(low, high));
+        offsets.push(end);
+        end += u32::from(width_of(low, high));
+    }
+    offsets.push(end);
+    let body = &mut out.body;
+    body.add_section::<u64>(BASES, blocks)
+        .copy_from_slice(bases);
+    body.add_section::<u64>(MAXIMA, blocks)
+        .copy_from_slice(maxima);
+    body.add_section::<u8>(WIDTHS, blocks)
+        .copy_from_slice(widths);
+    body.add_section::<u32>(OFFSETS, blocks + 1)
+        .copy_from_slice(offsets);
+    let mut packed = body.add_section::<u8>(PACKED, end as usize * STEP_BYTES);
+    let mut keys = [0; BLOCK_ROWS];
+    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        let (base, width) = (bases[block], u32::from(widths[block]));
+        for (row, (key, value)) in keys.iter_mut().zip(values).enumerate() {
+            *key = match input.is_valid(block * BLOCK_ROWS + row) {
+                true => value.key() ^ input.physical.flip(),
+                false => base,
+            };
+        }
+        let keys = &keys[..values.len()];
+        let out;
+        (out, packed) = packed.split_at_mut(width as usize * STEP_BYTES);
+        match width {
+            0 => {}
+            1..=8 => pack::<u8>(keys, base, width, out),
+            9..=16 => pack::<u16>(keys, base, width, bytemuck::cast_slice_mut(out)),
+            17..=32 => pack::<u32>(keys, base, width, bytemuck::cast_slice_mut(out)),
+            _ => pack::<u64>(keys, base, width, bytemuck::cast_slice_mut(out)),
+        }
+    }
+}
+
+fn pack<D: Lane>(keys: &[u64], base: u64, width: u32, out: &mut [D])
+where
+    u64: Narrow<D>,
+{
+    let mut deltas = [D::default(); BLOCK_ROWS];
+    (<u64 as Narrow<D>>::pair(kernels()).narrow)(keys, 0, &[base; GROUPS], &mut deltas);
+    (D::packs(kernels()).pack)(&deltas[..keys.len()], width, out);
+}
+
+/// Bytes of the blocks that the sampled windows start in, and their rows.
+fn price<T: KeyLane>(lanes: &[T], sample: &Sample<'_>) -> (usize, usize) {
+    let (mut bytes, mut rows) = (0, 0);
+    for window in sample.windows {
+        let block = window.start / BLOCK_ROWS;
+        let values = &lanes[block_rows(block, lanes.len())];
+        let (low, high) = key_ends(values, sample.input, block);
+        bytes += STEP_BYTES * usize::from(width_of(low, high));
+        rows += values.len();
+    }
+    (bytes, rows)
+}
+
+impl Codec for BitPack {
+    fn id(&self) -> u8 {
+        9
+    }
+
+    fn name(&self) -> &'static str {
+        "bit_pack"
+    }
+
+    fn summary(&self) -> &'static str {
+        "each block packed at the width of its range, above its smallest key"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        matches!(input.physical, Physical::Integer { .. })
+            && !matches!(input.lanes, Lanes::Codes { .. })
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Cold
+    }
+
+    fn estimate(&self, sample: &Sample<'_>) -> Estimate {
+        let (bytes, rows) = with_lanes!(sample.input.lanes, lanes => price(lanes, sample),
+            else return Estimate::from(f64::INFINITY));
+        let packed = bytes as f64 / rows.max(1) as f64;
+        (packed + BLOCK_BYTES as f64 / BLOCK_ROWS as f64).into()
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        with_lanes!(input.lanes, lanes => encode(lanes, input, out, work),
+            else return Err(Error::internal("bit_pack takes lanes of at most eight bytes")));
+        Ok(())
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        if !matches!(chunk.physical, Physical::Integer { .. }) {
+            return Err(Error::corrupt("a bit_pack chunk of a type it cannot hold"));
+        }
+        let view = View::of(chunk);
+        let blocks = block_count(chunk.rows);
+        let lengths = [view.bases.len(), view.maxima.len(), view.widths.len()];
+        if lengths != [blocks; 3] || view.offsets.len() != blocks + 1 {
+            return Err(Error::corrupt(
+                "bit_pack sections do not fit the number of blocks",
+            ));
+        }
+        let (mut end, key_max) = (0usize, chunk.physical.key_max());
+        for block in 0..blocks {
+            let corrupt = || Error::corrupt("packed block out of range").block(block as u32);
+            let width = usize::from(view.widths[block]);
+            let here = view.offsets[block] as usize == end;
+            end += width;
+            let room = end * STEP_BYTES <= view.packed.len();
+            if !here || !room || width > 64 || view.maxima[block] > key_max {
+                return Err(corrupt());
+            }
+            if !view.fits(block) {
+                return Err(corrupt());
+            }
+        }
+        let last = view.offsets.last().map(|last| *last as usize);
+        match last == Some(end) && end * STEP_BYTES == view.packed.len() {
+            true => Ok(()),
+            false => Err(Error::corrupt("packed blocks end where they should not")),
+        }
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        let view = View::of(chunk);
+        let first = rows.start / BLOCK_ROWS;
+        for block in first..block_count(rows.end).max(first) {
+            let span = block_rows(block, chunk.rows);
+            let start = out.keys.len();
+            out.keys.resize(start + BLOCK_ROWS, 0);
+            if let Some(keys) = out.keys[start..].first_chunk_mut() {
+                view.decode(block, keys);
+            }
+            out.keys
+                .truncate(start + rows.end.min(span.end) - span.start);
+            let before = rows.start.max(span.start) - span.start;
+            out.keys.drain(start..start + before);
+        }
+    }
+
+    fn compare(
+        &self,
+        chunk: &Chunk,
+        predicate: &Predicate,
+        within: &Selection,
+        out: &mut Selection,
+        work: &mut Work,
+    ) {
+        let view = View::of(chunk);
+        if within.shape() != Shape::Rows {
+            return scan::compare_blocks(&view, predicate, within, out, work);
+        }
+        work.tally.direct += within.count() as u64;
+        let list = out.set_rows(chunk.rows);
+        let pass = |row: &u32| predicate.matches_key(view.key(*row as usize));
+        list.extend(within.list().iter().copied().filter(pass));
+    }
+
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        if within.shape() == Shape::Rows {
+            return fold_decoded(self, chunk, asked, within, out, work);
+        }
+        let view = View::of(chunk);
+        scan::fold_blocks(&view, chunk.physical, asked, within, (out, work));
+    }
+
+    fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
+        let view = View::of(chunk);
+        work.tally.direct += rows.len() as u64;
+        let keys = rows.iter().map(|row| view.key(*row as usize));
+        out.keys.extend(keys);
+    }
+
+    fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
+        let view = View::of(chunk);
+        for row in rows {
+            let (block, index) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
+            // Rows of a block lie in its bytes in proportion, whatever the lane.
+            let within = index * usize::from(view.widths[block]) / 8;
+            let start = view.offsets[block] as usize * STEP_BYTES;
+            prefetch(view.packed, start + within);
+        }
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, UInt64Array};
+
+    use super::*;
+    use crate::codec::compare_decoded;
+    use crate::encoder::ColumnEncoder;
+    use crate::predicate::{Comparison, KeyRange};
+    use crate::registry::by_id;
+
+    fn encode(array: ArrayRef) -> Chunk {
+        let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+        encoder.pin(by_id(9).unwrap());
+        encoder.encode_new(&array).unwrap()
+    }
+
+    fn noise(index: u64) -> u64 {
+        let bits = (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (bits ^ bits >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+    }
+
+    /// Compares and folds `chunk`, whose keys are `keys`, within rows of both forms.
+    fn check(chunk: &Chunk, keys: &[u64]) {
+        let mut half = Selection::default();
+        let odd = (0..keys.len() as u32).filter(|row| noise(u64::from(*row)) % 2 == 1);
+        half.set_rows(keys.len()).extend(odd);
+        half.to_bits();
+        let mut work = Work::default();
+        let asked = Asked {
+            sum: true,
+            squares: true,
+            ends: true,
+        };
+        let middle = keys[keys.len() / 2];
+        let inner = KeyRange {
+            low: middle.saturating_sub(3),
+            high: middle.saturating_add(middle / 2),
+        };
+        let point = KeyRange {
+            low: middle,
+            high: middle,
+        };
+        for within in [Selection::all(keys.len()), half] {
+            let (mut direct, mut decoded) = (Fold::default(), Fold::default());
+            BitPack.fold(chunk, asked, &within, &mut direct, &mut work);
+            fold_decoded(&BitPack, chunk, asked, &within, &mut decoded, &mut work);
+            assert_eq!(direct, decoded);
+            for ranges in [vec![inner], vec![point], outside(point), vec![]] {
+                let predicate = Predicate::Keys(ranges);
+                let (mut found, mut expected) = (Selection::default(), Selection::default());
+                BitPack.compare(chunk, &predicate, &within, &mut found, &mut work);
+                compare_decoded(
+                    &BitPack,
+                    chunk,
+                    &predicate,
+                    &within,
+                    &mut expected,
+                    &mut work,
+                );
+                found.to_bits();
+                assert_eq!(found.words(), expected.words(), "{predicate:?}");
+            }
+        }
+    }
+
+    /// All keys but those of `range`.
+    fn outside(range: KeyRange) -> Vec<KeyRange> {
+        let below = range
+            .low
+            .checked_sub(1)
+            .map(|high| KeyRange { low: 0, high });
+        let above = range.high.checked_add(1);
+        let above = above.map(|low| KeyRange {
+            low,
+            high: u64::MAX,
+        });
+        below.into_iter().chain(above).collect()
+    }
+
+    #[test]
+    fn every_width_and_length_answers_as_decoding_does() {
+        for width in 0..=64u32 {
+            let span = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+            for base in [0, 1 << 63, u64::MAX - span, (u64::MAX - span) / 2] {
+                for rows in [1usize, 63, 64, 65, 1_023, 1_024, 1_025] {
+                    let key = |row: u64| {
+                        base.wrapping_add(match row % 5 {
+                            0 => span,
+                            1 => 0,
+                            _ => noise(row) & span,
+                        })
+                    };
+                    let keys: Vec<u64> = (0..rows as u64).map(key).collect();
+                    let chunk = encode(Arc::new(UInt64Array::from(keys.clone())));
+                    BitPack.validate(&chunk).unwrap();
+                    let mut values = Values::default();
+                    BitPack.decode(&chunk, 0..rows, &mut values);
+                    assert_eq!(values.keys, keys, "{width} bits");
+                    check(&chunk, &keys);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_as_wide_as_their_valid_range() {
+        let value = |row: i64| (row % 3 != 1).then_some(-7 + row / 1_024 * 1_000_000 + row % 8);
+        let chunk = encode(Arc::new((0..3_000).map(value).collect::<Int64Array>()));
+        let view = View::of(&chunk);
+        assert_eq!(view.widths, [3, 3, 3]);
+        assert_eq!(view.offsets, [0, 3, 6, 9]);
+        assert_eq!(view.packed.len(), 3 * 3 * 128);
+    }
+
+    #[test]
+    fn blocks_outside_a_range_are_not_read() {
+        let chunk = encode(Arc::new(Int64Array::from_iter_values(0..10_240)));
+        let predicate = Predicate::compare(chunk.data_type(), Comparison::Less, &1_500.into());
+        let (mut found, mut work) = (Selection::default(), Work::default());
+        let all = Selection::all(10_240);
+        chunk.compare(&predicate.unwrap(), &all, &mut found, &mut work);
+        assert_eq!(found.count(), 1_500);
+        assert_eq!((work.tally.direct, work.tally.skipped), (1_024, 9 * 1_024));
+    }
+}
