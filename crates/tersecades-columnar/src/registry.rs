@@ -9,18 +9,24 @@
 
 use crate::codec::Codec;
 use crate::codecs::{
-    base_delta::BaseDelta, constant::Constant, dictionary::DictionaryCodes, plain::Plain,
-    run_length::RunLength,
+    base_delta::BaseDelta, byte_unit::ByteUnit, byte_unit::lz4::Lz4, byte_unit::snappy::Snappy,
+    byte_unit::zstd::Zstd, constant::Constant, dictionary::DictionaryCodes, pco::Pco, plain::Plain,
+    run_length::RunLength, symbol::Symbols,
 };
 use crate::error::{Error, Result};
 
 /// Every codec, in order of preference at equal cost.
 pub const CODECS: &[&dyn Codec] = &[
-    &Plain,           // id 0: values looked at once; nothing to decode
-    &Constant,        // id 1: mostly one value; answers from the exceptions alone
-    &BaseDelta,       // id 2: the workhorse for integers and times
-    &RunLength,       // id 3: repeats; cheaper than deltas when runs are long
-    &DictionaryCodes, // id 4: text
+    &Plain,            // id 0: values looked at once; nothing to decode
+    &Constant,         // id 1: mostly one value; answers from the exceptions alone
+    &BaseDelta,        // id 2: the workhorse for integers and times
+    &RunLength,        // id 3: repeats; cheaper than deltas when runs are long
+    &DictionaryCodes,  // id 4: text
+    &Symbols,          // id 17: text of too many distinct values for codes
+    &Pco,              // id 12: numbers that are kept and hardly read
+    &ByteUnit(Lz4),    // id 18: anything, decompressed fast
+    &ByteUnit(Snappy), // id 19: anything, for readers that have it
+    &ByteUnit(Zstd),   // id 20: anything, small
 ];
 
 /// The codec that takes everything.

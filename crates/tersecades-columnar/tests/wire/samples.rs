@@ -17,6 +17,12 @@ use tersecades_columnar::input::Input;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::{arrow, registry};
 
+/// Codecs of text that is not dictionary-encoded.
+pub(crate) const TEXT_CODECS: [&str; 5] = ["plain", "symbols", "lz4", "snappy", "zstd"];
+
+/// Codecs of cold bytes, each tried on every third array of numbers only, to keep tests short.
+const COLD_CODECS: [&str; 4] = ["lz4", "snappy", "pco", "zstd"];
+
 /// An array under the codec of this name, or under the chosen one where that refuses it.
 pub(crate) fn encode(codec: &str, array: ArrayRef) -> Chunk {
     let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
@@ -24,8 +30,8 @@ pub(crate) fn encode(codec: &str, array: ArrayRef) -> Chunk {
     encoder.encode_new(&array).unwrap()
 }
 
-/// Text that is not dictionary-encoded, as beyond the cardinality limit.
-pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
+/// Text that is not dictionary-encoded, as beyond the cardinality limit, under `codec`.
+pub(crate) fn text_under(codec: &str, array: &ArrayRef) -> Chunk {
     let mut validity = Bitmap::default();
     if let Some(nulls) = array.nulls() {
         validity.copy_nulls(nulls);
@@ -35,12 +41,12 @@ pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
         physical: Physical::of(array.data_type()).unwrap(),
         lanes: arrow::lanes(array.as_ref()).unwrap(),
         validity: (!validity.is_empty()).then_some(&validity),
-        array: Some(&array),
+        array: Some(array),
     };
     let mut chunk = Chunk::default();
-    let plain = registry::by_name("plain").unwrap();
+    let codec = registry::by_name(codec).unwrap();
     chunk
-        .encode(&plain.into(), &input, &mut EncodeWork::default())
+        .encode(&codec.into(), &input, &mut EncodeWork::default())
         .unwrap();
     chunk
 }
@@ -150,8 +156,11 @@ fn texts(rows: usize) -> Vec<ArrayRef> {
 /// Every codec over every array of `rows` rows, named.
 pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
     let mut all = Vec::new();
-    for array in numbers(rows) {
-        for codec in ["plain", "constant", "base_delta", "run_length"] {
+    for (index, array) in numbers(rows).into_iter().enumerate() {
+        let cold = COLD_CODECS.iter().enumerate();
+        let cold = cold.filter(|(at, _)| (index + at).is_multiple_of(3));
+        let hot = ["plain", "constant", "base_delta", "run_length"];
+        for codec in hot.into_iter().chain(cold.map(|(_, codec)| *codec)) {
             let chunk = encode(codec, Arc::clone(&array));
             if chunk.codec().name() == codec {
                 all.push((format!("{codec} {}", array.data_type()), chunk));
@@ -164,7 +173,10 @@ pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
             format!("{} {}", chunk.codec_label(), array.data_type()),
             chunk,
         ));
-        all.push((format!("plain {}", array.data_type()), plain_text(array)));
+        for codec in TEXT_CODECS {
+            let chunk = text_under(codec, &array);
+            all.push((format!("{codec} {}", array.data_type()), chunk));
+        }
     }
     all
 }
