@@ -37,6 +37,16 @@ pub const CODECS: &[&dyn Codec] = &[
     &codecs::delta::Delta,
     // id 11: values of many sizes near zero
     &codecs::varint::Varint,
+    // id 17: text of too many distinct values for codes
+    &codecs::symbol::Symbols,
+    // id 12: numbers that are kept and hardly read
+    &codecs::pco::Pco,
+    // id 18: anything, decompressed fast
+    &codecs::byte_unit::ByteUnit(codecs::byte_unit::lz4::Lz4),
+    // id 19: anything, for readers that have it
+    &codecs::byte_unit::ByteUnit(codecs::byte_unit::snappy::Snappy),
+    // id 20: anything, small
+    &codecs::byte_unit::ByteUnit(codecs::byte_unit::zstd::Zstd),
     // id 13: floats that people write with few digits; answers from integers
     &codecs::decimal::Decimal,
     // id 14: cold floats of many digits

@@ -14,6 +14,13 @@ use crate::{assert_same, samples, written};
 /// Bytes shown on one line.
 const LINE_BYTES: usize = 16;
 
+/// Times of a probe every 10 s.
+fn probes() -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(
+        (0..100).map(|probe| 1_700_000_000 + 10 * probe),
+    ))
+}
+
 /// The examples of the codecs' own documentation.
 fn examples() -> Vec<(&'static str, Chunk)> {
     let small = |values: &[u8]| Arc::new(UInt8Array::from(values.to_vec())) as ArrayRef;
@@ -34,6 +41,12 @@ fn examples() -> Vec<(&'static str, Chunk)> {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([7, 1_000, 7]));
     let outlier = (0..24).map(|row| if row == 1 { 90_000 } else { 3 + row % 3 });
     let outlier: ArrayRef = Arc::new(Int64Array::from_iter_values(outlier));
+    let links: ArrayRef = Arc::new(StringArray::from(vec![
+        Some("http://ab.com"),
+        None,
+        Some("http://abc.com"),
+        Some("ä"),
+    ]));
     vec![
         ("plain", samples::encode("plain", small(&[7, 9, 9]))),
         (
@@ -81,6 +94,11 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             samples::encode("delta(plain)", small(&[100, 103, 106, 107])),
         ),
         ("varint", samples::encode("varint", mixed)),
+        ("symbols", samples::text_under("symbols", &links)),
+        ("pco", samples::encode("pco", probes())),
+        ("lz4", samples::encode("lz4", probes())),
+        ("snappy", samples::encode("snappy", probes())),
+        ("zstd", samples::text_under("zstd", &links)),
     ]
 }
 

@@ -13,10 +13,14 @@ use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::EncodeWork;
 use tersecades_columnar::encoder::ColumnEncoder;
+use tersecades_columnar::goal::Tier;
 use tersecades_columnar::input::Input;
 use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::{arrow, registry};
+
+/// Codecs of text that is not dictionary-encoded.
+pub(crate) const TEXT_CODECS: [&str; 5] = ["plain", "symbols", "lz4", "snappy", "zstd"];
 
 /// An array under this scheme, or under the chosen one where that refuses it.
 pub(crate) fn encode(scheme: &str, array: ArrayRef) -> Chunk {
@@ -25,8 +29,8 @@ pub(crate) fn encode(scheme: &str, array: ArrayRef) -> Chunk {
     encoder.encode_new(&array).unwrap()
 }
 
-/// Text that is not dictionary-encoded, as beyond the cardinality limit.
-pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
+/// Text that is not dictionary-encoded, as beyond the cardinality limit, under `codec`.
+pub(crate) fn text_under(codec: &str, array: &ArrayRef) -> Chunk {
     let mut validity = Bitmap::default();
     if let Some(nulls) = array.nulls() {
         validity.copy_nulls(nulls);
@@ -36,28 +40,29 @@ pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
         physical: Physical::of(array.data_type()).unwrap(),
         lanes: arrow::lanes(array.as_ref()).unwrap(),
         validity: (!validity.is_empty()).then_some(&validity),
-        array: Some(&array),
+        array: Some(array),
     };
     let mut chunk = Chunk::default();
-    let plain = registry::by_name("plain").unwrap();
+    let codec = registry::by_name(codec).unwrap();
     chunk
-        .encode(&plain.into(), &input, &mut EncodeWork::default())
+        .encode(&codec.into(), &input, &mut EncodeWork::default())
         .unwrap();
     chunk
 }
 
-/// Every codec by name, the lossy ones with a bound, and cascades.
-fn schemes() -> impl Iterator<Item = String> {
+/// Every codec by name, the lossy ones with a bound, and cascades; and whether each is cold.
+fn schemes() -> impl Iterator<Item = (String, bool)> {
     let cascades = [
         "run_length(varint)",
         "delta(bit_pack)",
         "delta(run_length(varint))",
     ];
-    let codecs = registry::CODECS.iter().map(|codec| match codec.is_lossy() {
-        true => format!("{}(0.25)", codec.name()),
-        false => codec.name().to_owned(),
+    let codecs = registry::CODECS.iter().map(|codec| {
+        let bound = if codec.is_lossy() { "(0.25)" } else { "" };
+        let name = format!("{}{bound}", codec.name());
+        (name, codec.tier() == Tier::Cold)
     });
-    codecs.chain(cascades.map(str::to_owned))
+    codecs.chain(cascades.map(|cascade| (cascade.to_owned(), true)))
 }
 
 /// A fixed sequence of numbers without a pattern.
@@ -177,8 +182,12 @@ fn texts(rows: usize) -> Vec<ArrayRef> {
 /// Every codec over every array of `rows` rows, named.
 pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
     let mut all = Vec::new();
-    for array in numbers(rows) {
-        for scheme in schemes() {
+    for (index, array) in numbers(rows).into_iter().enumerate() {
+        for (at, (scheme, cold)) in schemes().enumerate() {
+            // Each cold one on every third array of numbers only, to keep tests short.
+            if cold && !(index + at).is_multiple_of(3) {
+                continue;
+            }
             let chunk = encode(&scheme, Arc::clone(&array));
             if scheme.starts_with(chunk.codec().name()) {
                 all.push((format!("{scheme} {}", array.data_type()), chunk));
@@ -191,7 +200,10 @@ pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
             format!("{} {}", chunk.codec_label(), array.data_type()),
             chunk,
         ));
-        all.push((format!("plain {}", array.data_type()), plain_text(array)));
+        for codec in TEXT_CODECS {
+            let chunk = text_under(codec, &array);
+            all.push((format!("{codec} {}", array.data_type()), chunk));
+        }
     }
     all
 }
