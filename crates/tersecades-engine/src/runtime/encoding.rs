@@ -80,3 +80,41 @@ fn known_column(schema: &Schema, name: &str) -> Result<()> {
         None => error.hint(format!("known columns: {}", names.join(", "))),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field};
+
+    use super::*;
+
+    fn outcome(schemes: &[(&str, &str)]) -> Result<()> {
+        let schema = Schema::new(vec![
+            Field::new("rtt_us", DataType::Int64, false),
+            Field::new("name", DataType::Utf8, false),
+        ]);
+        let own = |(name, scheme): &(&str, &str)| ((*name).to_owned(), (*scheme).to_owned());
+        let options = EncodeOptions {
+            schemes: schemes.iter().map(own).collect(),
+            ..EncodeOptions::default()
+        };
+        let mut encoder = BatchEncoder::new(&schema)?;
+        options.apply(&mut encoder, &schema, |_| Uses::default())
+    }
+
+    #[test]
+    fn what_cannot_be_encoded_so_is_refused_with_a_hint() {
+        for (schemes, hint) in [
+            (("rtt", "plain"), "did you mean `rtt_us`?"),
+            (("rtt_us", "planes"), "did you mean `plain`?"),
+            (("rtt_us", "dictionary"), "run_length"),
+            (("name", "run_length"), "dictionary"),
+        ] {
+            let error = outcome(&[schemes]).unwrap_err();
+            let said = error.hint_text().unwrap_or_default();
+            assert!(said.contains(hint), "{schemes:?}: {error}");
+        }
+        let fine = [("rtt_us", "run_length"), ("name", "dictionary(run_length)")];
+        outcome(&fine).unwrap();
+        outcome(&[("name", "plain")]).unwrap();
+    }
+}
