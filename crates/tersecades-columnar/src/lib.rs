@@ -9,6 +9,7 @@
 //! The crate does no I/O, reads no clock and starts no thread.
 
 pub mod error;
+pub mod nearest;
 
 pub mod types;
 
@@ -44,7 +45,9 @@ pub mod registry;
 
 pub mod choose;
 pub mod cost_table;
+pub mod explain;
 pub mod goal;
+mod habit;
 pub mod scheme;
 
 pub mod arrow;

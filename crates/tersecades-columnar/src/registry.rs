@@ -10,6 +10,7 @@
 use crate::codec::Codec;
 use crate::codecs;
 use crate::error::{Error, Result};
+use crate::nearest::nearest;
 
 /// Every codec, in order of preference at equal cost.
 pub const CODECS: &[&dyn Codec] = &[
@@ -87,12 +88,17 @@ pub fn by_id(id: u8) -> Result<&'static dyn Codec> {
 /// The codec named `name`.
 ///
 /// # Errors
-/// `InvalidArgument`, listing the names.
+/// `InvalidArgument`, naming the nearest and listing all.
 pub fn by_name(name: &str) -> Result<&'static dyn Codec> {
     let found = CODECS.iter().find(|codec| codec.name() == name).copied();
     found.ok_or_else(|| {
         let names: Vec<&str> = CODECS.iter().map(|codec| codec.name()).collect();
-        Error::invalid(format!("no codec is named `{name}`")).hint(format!("one of {names:?}"))
+        let list = names.join(", ");
+        let hint = match nearest(name, &names) {
+            Some(near) => format!("did you mean `{near}`? The codecs are {list}"),
+            None => format!("the codecs are {list}"),
+        };
+        Error::invalid(format!("no codec is named `{name}`")).hint(hint)
     })
 }
 
