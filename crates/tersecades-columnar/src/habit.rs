@@ -151,13 +151,13 @@ mod tests {
             }
             Arc::new(costs)
         };
-        let mut candidates = habit.candidates().iter();
-        let (best, second) = (candidates.next().unwrap(), candidates.next().unwrap());
+        let prices: Vec<f64> = habit.candidates().iter().map(|c| c.scan_ns).collect();
+        let (best, second) = (prices[0], prices[1]);
         // Both uses of the default cost as much more as makes the present codec the second best.
-        let gap = (second.scan_ns - best.scan_ns) / 2.0;
-        goal.costs = dearer(gap + 0.01 * best.scan_ns);
+        let gap = (second - best) / 2.0;
+        goal.costs = dearer(gap + 0.01 * best);
         assert_eq!(habit.look(&input, &goal, 0).id(), first.id());
-        goal.costs = dearer(gap + 0.2 * second.scan_ns);
+        goal.costs = dearer(gap + 0.2 * second);
         assert_ne!(habit.look(&input, &goal, 0).id(), first.id());
     }
 
