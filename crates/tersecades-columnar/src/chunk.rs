@@ -11,7 +11,7 @@ use bytemuck::Pod;
 
 use crate::aligned::AlignedBytes;
 use crate::bitmap::Bitmap;
-use crate::choose::Candidates;
+use crate::choose::{Candidates, choose};
 use crate::codec::{Codec, Codes, EncodeWork, Work};
 use crate::dictionary::Dictionary;
 use crate::error::Result;
@@ -201,6 +201,33 @@ impl Chunk {
             self.stats = Stats::of(input);
         }
         Ok(())
+    }
+
+    /// Becomes `input` under the codec that suits it best.
+    pub(crate) fn encode_chosen(&mut self, input: &Input<'_>, work: &mut EncodeWork) -> Result<()> {
+        let candidates = choose(input, &work.goal);
+        self.encode(&candidates.codec().into(), input, work)?;
+        self.candidates = candidates;
+        Ok(())
+    }
+
+    /// Becomes a chunk of `rows` rows without sections and nulls; the bytes stay, stale.
+    pub(crate) fn begin(
+        &mut self,
+        codec: &'static dyn Codec,
+        data_type: &DataType,
+        physical: Physical,
+        rows: usize,
+    ) {
+        self.data_type.clone_from(data_type);
+        self.physical = physical;
+        self.rows = rows;
+        self.codec = codec;
+        self.stats = Stats::default();
+        self.candidates = Candidates::default();
+        self.nulls = 0;
+        self.validity.clear();
+        self.body.retire();
     }
 
     /// Logical type.

@@ -31,6 +31,7 @@ pub mod chunk;
 pub mod codec;
 mod lane;
 mod patch;
+pub mod primitive;
 mod scatter;
 
 pub mod codecs;

@@ -4,7 +4,7 @@
 
 use super::{
     BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, PerGroup,
-    WORD_LANES, assert_block, assert_overlap,
+    WORD_LANES, assert_add, assert_block, assert_overlap,
 };
 use std::ops::RangeInclusive;
 
@@ -44,6 +44,8 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         sum_flat,
         squares,
         min_max,
+        add,
+        add_past: add,
     }
 }
 
@@ -119,6 +121,13 @@ fn min_max<W: Lane>(
             min[group] = min[group].min(value ^ flip);
             max[group] = max[group].max(value ^ flip);
         }
+    }
+}
+
+fn add<W: Lane>(a: &[W], b: &[W], out: &mut [W]) {
+    assert_add(a.len(), b.len(), out.len());
+    for (lane, slot) in out.iter_mut().enumerate() {
+        *slot = a[lane].wrapping_add(b[lane]);
     }
 }
 

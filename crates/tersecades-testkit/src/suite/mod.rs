@@ -4,5 +4,6 @@ pub mod codec;
 
 mod case;
 mod expected;
+mod primitive;
 
 pub use codec::check_codec;

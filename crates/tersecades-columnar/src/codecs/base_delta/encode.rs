@@ -333,7 +333,7 @@ fn line_number(lines: usize) -> Result<u32> {
     u32::try_from(lines).map_err(|_| Error::limit("a chunk of base_delta holds at most 256 GiB"))
 }
 
-fn section_mut<T: bytemuck::Pod>(out: &mut Chunk, index: usize) -> &mut [T] {
+pub(super) fn section_mut<T: bytemuck::Pod>(out: &mut Chunk, index: usize) -> &mut [T] {
     let (start, length) = out.body.sections[index];
     bytemuck::cast_slice_mut(&mut out.body.bytes.bytes_mut()[start..start + length])
 }
