@@ -68,6 +68,7 @@ pub struct Running {
     cuts: Vec<Cut>,
     spare: Option<Box<Frame>>,
     last_batch: Option<Arc<Batch>>,
+    rows_before: u64,
     finished: bool,
 }
 
@@ -125,6 +126,7 @@ impl Running {
             cuts: Vec::new(),
             spare: None,
             last_batch: None,
+            rows_before: 0,
             finished: false,
         })
     }
@@ -237,6 +239,7 @@ impl Running {
             }
             Err(error) => Err(error),
         };
+        self.rows_before += batch.rows() as u64;
         self.last_batch = Some(batch);
         pushed
     }
@@ -292,6 +295,7 @@ impl Running {
                 time_slot,
                 watermark: cut.watermark,
                 time_range,
+                rows_before: self.rows_before,
             };
             self.dispatch(frame, arrival)?;
         }
@@ -414,6 +418,7 @@ impl Running {
         out.u64(u64::from(newest.is_some()));
         out.i64(newest.unwrap_or(0));
         out.u64(self.metrics.untimed_rows);
+        out.u64(self.rows_before);
         if let Some(aggregate) = &self.stage.aggregate {
             aggregate.snapshot(&mut out);
         }
@@ -436,6 +441,7 @@ impl Running {
         let newest = from.i64()?;
         self.watermark.resume(known.then_some(newest));
         self.metrics.untimed_rows = from.u64()?;
+        self.rows_before = from.u64()?;
         if let Some(aggregate) = &mut self.stage.aggregate {
             aggregate.restore(&mut from)?;
         }
