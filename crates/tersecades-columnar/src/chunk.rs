@@ -225,6 +225,25 @@ impl Chunk {
         Ok(())
     }
 
+    /// Becomes a chunk of `rows` rows without sections and nulls; the bytes stay, stale.
+    pub(crate) fn begin(
+        &mut self,
+        codec: &'static dyn Codec,
+        data_type: &DataType,
+        physical: Physical,
+        rows: usize,
+    ) {
+        self.data_type.clone_from(data_type);
+        self.physical = physical;
+        self.rows = rows;
+        self.codec = codec;
+        self.stats = Stats::default();
+        self.candidates = Candidates::default();
+        self.nulls = 0;
+        self.validity.clear();
+        self.body.retire();
+    }
+
     /// Logical type.
     pub fn data_type(&self) -> &DataType {
         &self.data_type

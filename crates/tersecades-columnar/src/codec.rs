@@ -21,6 +21,11 @@ use crate::habit::Habit;
 use crate::input::Input;
 use crate::kernels::kernels;
 use crate::predicate::{KeyRange, Predicate};
+use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
+use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
+use crate::primitive::rank::rank_decoded;
+use crate::primitive::repeats::{Repeats, repeats_decoded};
+use crate::primitive::slice::slice_decoded;
 use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
@@ -56,6 +61,10 @@ pub struct Work {
     pub tally: Tally,
     /// Decoded values of a block.
     pub(crate) values: Values,
+    /// Decoded values of a second column, or a single value.
+    pub(crate) others: Values,
+    /// A number for each code of a dictionary.
+    pub(crate) totals: Vec<u64>,
     /// Row list.
     pub(crate) list: Vec<u32>,
     /// A selection narrowed by validity.
@@ -74,6 +83,9 @@ pub struct Work {
 pub struct EncodeWork {
     /// What the column is encoded for.
     pub goal: Goal,
+    /// Whether results of arithmetic are written past the caches, for results that are not read
+    /// soon.
+    pub past_caches: bool,
     /// The number that the scheme sets the codec by.
     pub(crate) parameter: Option<f64>,
     /// What the scheme says of the codecs inside.
@@ -248,6 +260,84 @@ pub trait Codec: Debug + Send + Sync {
 
     /// Asks for what the listed rows need, ahead of fetching them.
     fn prefetch(&self, _chunk: &Chunk, _rows: &[u32]) {}
+
+    /// Appends the values of `within`, each with its number of rows, to `out`.
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        repeats_decoded(self.decoder(), chunk, within, out, work);
+    }
+
+    /// Appends a number that sorts as the value does for each row of `within` to `out`.
+    fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
+        rank_decoded(self.decoder(), chunk, within, out, work);
+    }
+
+    /// Adds the values of `within` to the groups `ids`, one for each of its rows.
+    fn fold_by(
+        &self,
+        chunk: &Chunk,
+        within: &Selection,
+        ids: &[u32],
+        out: &mut dyn GroupFold,
+        work: &mut Work,
+    ) {
+        fold_by_decoded(self.decoder(), chunk, within, ids, out, work);
+    }
+
+    /// Whether [`Codec::map`] works on the encoded form.
+    fn maps(&self, _chunk: &Chunk, _change: Change) -> bool {
+        false
+    }
+
+    /// Fills `out` with `change` made to each integer; every result of a valid row fits `i64`.
+    ///
+    /// # Errors
+    /// What encoding says.
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        map_decoded(self.decoder(), chunk, change, out, work, encode)
+    }
+
+    /// Whether [`Codec::add`] works on the encoded form.
+    fn adds(&self, _chunk: &Chunk, _other: &Chunk) -> bool {
+        false
+    }
+
+    /// Fills `out` with the sums of two chunks of as many integers; every sum of two valid rows
+    /// fits `i64`.
+    ///
+    /// # Errors
+    /// What encoding says.
+    fn add(
+        &self,
+        chunk: &Chunk,
+        other: &Chunk,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        add_decoded(chunk, other, out, work, encode)
+    }
+
+    /// Fills `out` with the values of `rows`, which lie inside the chunk; the ends may stay open.
+    ///
+    /// # Errors
+    /// What encoding says.
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        slice_decoded(self.decoder(), chunk, rows, out, work, encode)
+    }
 
     /// The chunk as codes and table, if that is how it lies.
     fn codes<'a>(&self, _chunk: &'a Chunk) -> Option<Codes<'a>> {

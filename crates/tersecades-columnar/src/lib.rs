@@ -37,6 +37,7 @@ mod keys;
 mod lane;
 mod narrow;
 mod patch;
+pub mod primitive;
 mod scatter;
 mod stream;
 

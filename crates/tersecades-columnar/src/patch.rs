@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::block::{block_count, block_rows};
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::{Body, Chunk};
 use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
@@ -67,6 +67,36 @@ impl<'a> Patches<'a> {
         let rows = &self.rows[range.clone()];
         let at = rows.partition_point(|patched| usize::from(*patched) < row);
         (rows.get(at).copied().map(usize::from) == Some(row)).then(|| self.key(range.start + at))
+    }
+
+    /// Collects the patches inside `kept`, rows of the chunk, as patches of a chunk of just those
+    /// rows, their keys changed by `change`.
+    pub(crate) fn collect(
+        &self,
+        rows: usize,
+        kept: Range<usize>,
+        work: &mut EncodeWork,
+        change: impl Fn(u64) -> u64,
+    ) {
+        begin(work);
+        let blocks = kept.start / BLOCK_ROWS..block_count(kept.end.min(rows));
+        let patches =
+            blocks.flat_map(|block| self.of_block(block).map(move |index| (block, index)));
+        for (block, index) in patches {
+            let row = block * BLOCK_ROWS + self.row(index);
+            if !kept.contains(&row) {
+                continue;
+            }
+            let row = row - kept.start;
+            while work.patch_starts.len() <= row / BLOCK_ROWS {
+                begin_block(work);
+            }
+            work.patch_rows.push((row % BLOCK_ROWS) as u16);
+            work.patch_keys.push(change(self.key(index)));
+        }
+        while work.patch_starts.len() <= block_count(kept.len()) {
+            begin_block(work);
+        }
     }
 
     /// Checks what the accessors rely on.

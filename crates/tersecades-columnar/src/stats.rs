@@ -33,6 +33,16 @@ impl Stats {
         }
     }
 
+    /// Whether no value is above `high`.
+    pub(crate) fn none_above(&self, high: u64) -> bool {
+        self.known && self.max <= high
+    }
+
+    /// Whether no value is below `low`.
+    pub(crate) fn none_below(&self, low: u64) -> bool {
+        self.known && self.min >= low
+    }
+
     /// Statistics of values that are still plain.
     ///
     /// # Cost

@@ -32,6 +32,7 @@ fn ask(window: Window, lateness: u32, rows: &[(Option<i64>, f64)]) -> Answer {
         function: function.to_owned(),
         argument,
         output: function.to_owned(),
+        ..AggregateCall::default()
     };
     let aggregates = vec![call("count", None), call("sum", Some(col("v")))];
     let query = Query {

@@ -22,6 +22,10 @@ use crate::kernels::kernels;
 use crate::lane::{KeyLane, with_lanes};
 use crate::patch::{self as patches, Patches};
 use crate::predicate::Predicate;
+use crate::primitive::arithmetic::{Change, add_decoded};
+use crate::primitive::fold_by::{GroupFold, fold_by_decoded, single};
+use crate::primitive::rank::{rank_decoded, rank_of};
+use crate::primitive::repeats::{Repeats, repeats_decoded};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
@@ -248,9 +252,128 @@ impl Codec for Constant {
         }));
     }
 
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        let patches = Patches::of(chunk, PATCHES);
+        if within.shape() == Shape::Rows && within.count() < patches.len() {
+            return repeats_decoded(self, chunk, within, out, work);
+        }
+        let mut rest = within.count();
+        work.tally.direct += rest as u64;
+        for_each_patch(&patches, chunk.rows, |row, key| {
+            if within.contains(row) {
+                rest -= 1;
+                out.add(key, 1);
+            }
+        });
+        out.add(value_of(chunk), rest as u64);
+    }
+
+    fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
+        let patches = Patches::of(chunk, PATCHES);
+        if within.shape() != Shape::All && !patches.is_empty() {
+            return rank_decoded(self, chunk, within, out, work);
+        }
+        let start = out.len();
+        let rows = within.count();
+        work.tally.direct += rows as u64;
+        out.resize(start + rows, rank_of(chunk.physical, value_of(chunk)));
+        for_each_patch(&patches, chunk.rows, |row, key| {
+            out[start + row] = rank_of(chunk.physical, key);
+        });
+    }
+
+    fn fold_by(
+        &self,
+        chunk: &Chunk,
+        within: &Selection,
+        ids: &[u32],
+        out: &mut dyn GroupFold,
+        work: &mut Work,
+    ) {
+        let patches = Patches::of(chunk, PATCHES);
+        if within.shape() != Shape::All && !patches.is_empty() {
+            return fold_by_decoded(self, chunk, within, ids, out, work);
+        }
+        work.tally.direct += ids.len() as u64;
+        let (mut usual, mut odd) = (Values::default(), Values::default());
+        let usual = single(chunk, value_of(chunk), &mut usual);
+        let mut next = 0;
+        for_each_patch(&patches, chunk.rows, |row, key| {
+            out.add_same(&ids[next..row], usual);
+            out.add_same(&ids[row..=row], single(chunk, key, &mut odd));
+            next = row + 1;
+        });
+        out.add_same(&ids[next..], usual);
+    }
+
+    fn maps(&self, _chunk: &Chunk, _change: Change) -> bool {
+        true
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let key = |key| change.key(chunk.physical, key);
+        work.tally.direct += chunk.rows as u64;
+        out.begin_results(chunk.codec, chunk);
+        out.body.add_section::<u64>(VALUE, 1)[0] = key(value_of(chunk));
+        Patches::of(chunk, PATCHES).collect(chunk.rows, 0..chunk.rows, encode, key);
+        patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
+        Ok(())
+    }
+
+    fn adds(&self, chunk: &Chunk, other: &Chunk) -> bool {
+        is_single(chunk) && other.codec.maps(other, addition(chunk))
+    }
+
+    fn add(
+        &self,
+        chunk: &Chunk,
+        other: &Chunk,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        match is_single(chunk) {
+            true => other.codec.map(other, addition(chunk), out, work, encode),
+            false => add_decoded(chunk, other, out, work, encode),
+        }
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        _work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        out.begin_slice(chunk.codec, chunk, rows.clone());
+        out.body.add_section::<u64>(VALUE, 1)[0] = value_of(chunk);
+        Patches::of(chunk, PATCHES).collect(chunk.rows, rows, encode, |key| key);
+        patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
+        Ok(())
+    }
+
     fn decoder(&self) -> &dyn Codec {
         self
     }
+}
+
+/// Whether every row has the one value.
+fn is_single(chunk: &Chunk) -> bool {
+    chunk.nulls == 0 && Patches::of(chunk, PATCHES).is_empty()
+}
+
+/// Adding the value; the caller knows that it fits.
+fn addition(chunk: &Chunk) -> Change {
+    let value = chunk.physical.value_of(value_of(chunk));
+    Change::Add(i64::try_from(value).unwrap_or_default())
 }
 
 fn for_each_patch(patches: &Patches<'_>, rows: usize, mut visit: impl FnMut(usize, u64)) {

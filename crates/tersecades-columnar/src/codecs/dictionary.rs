@@ -24,7 +24,9 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::predicate::Predicate;
+use crate::primitive::repeats::Repeats;
 use crate::selection::Selection;
+use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
 
@@ -204,6 +206,38 @@ impl Codec for DictionaryCodes {
         if let Some(inner) = inner(chunk) {
             inner.codec.prefetch(inner, rows);
         }
+    }
+
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        if let (Some(inner), Some(dictionary)) = (inner(chunk), chunk.dictionary()) {
+            inner.codec.repeats(inner, within, out, work);
+            out.values.dictionary = Some(Arc::clone(dictionary));
+            out.merge_codes(dictionary.len(), &mut work.totals);
+        }
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let mut part = out.body.take_inner(0).unwrap_or_default();
+        out.begin_slice(chunk.codec, chunk, rows.clone());
+        if let Some(inner) = inner(chunk) {
+            inner.codec.slice(inner, rows, &mut part, work, encode)?;
+            let mut valid = Selection::all(out.rows);
+            if out.nulls > 0 {
+                valid.retain_words(out.validity.words());
+            }
+            part.stats = Stats::default();
+            part.settle_stats(&valid, work);
+        }
+        out.body.inner[0] = Some(part);
+        out.body.dictionary = chunk.dictionary().map(Arc::clone);
+        Ok(())
     }
 
     fn codes<'a>(&self, chunk: &'a Chunk) -> Option<Codes<'a>> {

@@ -23,6 +23,7 @@ use crate::input::{Input, Lanes};
 use crate::kernels::{kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
 use crate::predicate::Predicate;
+use crate::primitive::rank::{rank_decoded, rank_of};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
@@ -49,6 +50,28 @@ fn lanes(chunk: &Chunk) -> Lanes<'_> {
         },
         physical => lanes_section(&chunk.body, LANES, physical.lane_bytes()),
     }
+}
+
+/// Copies lanes into sections.
+fn copy_lanes(lanes: Lanes<'_>, out: &mut Chunk) -> Result<()> {
+    let body = &mut out.body;
+    match lanes {
+        Lanes::Wide(lanes) => body.add_section(LANES, lanes.len()).copy_from_slice(lanes),
+        Lanes::Text { offsets, bytes } => {
+            let (first, last) = (offsets.first().unwrap_or(&0), offsets.last().unwrap_or(&0));
+            let text = &bytes[*first as usize..*last as usize];
+            body.add_section(LANES, text.len()).copy_from_slice(text);
+            let moved = body.add_section::<i32>(OFFSETS, offsets.len());
+            moved
+                .iter_mut()
+                .zip(offsets)
+                .for_each(|(to, from)| *to = from - first);
+        }
+        lanes => with_lanes!(lanes, lanes => {
+            body.add_section(LANES, lanes.len()).copy_from_slice(lanes);
+        }, else return Err(Error::internal("codes cannot be kept plain"))),
+    }
+    Ok(())
 }
 
 fn text_at<'a>(offsets: &[i32], bytes: &'a [u8], row: usize) -> &'a [u8] {
@@ -89,24 +112,7 @@ impl Codec for Plain {
             out.body.array = Some(Arc::clone(array));
             return Ok(());
         }
-        let body = &mut out.body;
-        match input.lanes {
-            Lanes::Wide(lanes) => body.add_section(LANES, lanes.len()).copy_from_slice(lanes),
-            Lanes::Text { offsets, bytes } => {
-                let (first, last) = (offsets.first().unwrap_or(&0), offsets.last().unwrap_or(&0));
-                let text = &bytes[*first as usize..*last as usize];
-                body.add_section(LANES, text.len()).copy_from_slice(text);
-                let moved = body.add_section::<i32>(OFFSETS, offsets.len());
-                moved
-                    .iter_mut()
-                    .zip(offsets)
-                    .for_each(|(to, from)| *to = from - first);
-            }
-            lanes => with_lanes!(lanes, lanes => {
-                body.add_section(LANES, lanes.len()).copy_from_slice(lanes);
-            }, else return Err(Error::internal("codes cannot be kept plain"))),
-        }
-        Ok(())
+        copy_lanes(input.lanes, out)
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {
@@ -225,6 +231,35 @@ impl Codec for Plain {
                 out.keys.extend(rows.iter().map(|row| lanes[*row as usize].key() ^ flip));
             }, else {}),
         }
+    }
+
+    fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
+        let physical = chunk.physical;
+        let flip = physical.flip();
+        let mut push = |bits: u64| out.push(rank_of(physical, bits ^ flip));
+        match lanes(chunk) {
+            Lanes::Text { .. } => return rank_decoded(self, chunk, within, out, work),
+            lanes => with_lanes!(lanes, lanes => {
+                within.for_each(|row| push(lanes[row].key()));
+            }, else {}),
+        }
+        work.tally.direct += within.count() as u64;
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        _work: &mut Work,
+        _encode: &mut EncodeWork,
+    ) -> Result<()> {
+        out.begin_slice(chunk.codec, chunk, rows.clone());
+        if let Some(array) = &chunk.body.array {
+            out.body.array = Some(array.slice(rows.start, rows.len()));
+            return Ok(());
+        }
+        copy_lanes(lanes(chunk).slice(rows.start, rows.end), out)
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

@@ -4,8 +4,8 @@
 //! array, so the compiler sees constant trip counts; the last, short piece goes the same way as
 //! a slice or as a word padded with zeros. Accumulators are as narrow as their bound allows.
 
-use super::level::Steps;
-use super::{GROUP_LANES, Lane, Narrow, PerGroup, WORD_LANES, assert_block};
+use super::level::{LINE_BYTES, Level, Steps, Word};
+use super::{GROUP_LANES, Lane, Narrow, PerGroup, WORD_LANES, assert_add, assert_block};
 
 /// Lanes summed before the accumulators are emptied: 2^14 lanes below 2^16 stay below 2^32.
 const SUM_LANES: usize = 1 << 14;
@@ -306,6 +306,43 @@ fn ends<W: Lane>(values: &[W], flip: W) -> (W, W) {
             let value = value ^ flip;
             (min.min(value), max.max(value))
         })
+}
+
+#[inline(always)]
+pub(super) fn add<W: Lane>(a: &[W], b: &[W], out: &mut [W]) {
+    assert_add(a.len(), b.len(), out.len());
+    for ((slot, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *slot = a.wrapping_add(b);
+    }
+}
+
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+pub(super) unsafe fn add_past<L: Level, W: Lane>(a: &[W], b: &[W], out: &mut [W]) {
+    assert_add(a.len(), b.len(), out.len());
+    let head = out.as_ptr().align_offset(LINE_BYTES).min(out.len());
+    let (first_a, a) = a.split_at(head);
+    let (first_b, b) = b.split_at(head);
+    let (first, out) = out.split_at_mut(head);
+    add(first_a, first_b, first);
+    let (words_a, last_a) = a.as_chunks::<WORD_LANES>();
+    let (words_b, last_b) = b.as_chunks::<WORD_LANES>();
+    let (words, last) = out.as_chunks_mut::<WORD_LANES>();
+    for ((slot, a), b) in words.iter_mut().zip(words_a).zip(words_b) {
+        let sum: Word<W> = std::array::from_fn(|lane| a[lane].wrapping_add(b[lane]));
+        for line in (0..size_of::<Word<W>>()).step_by(LINE_BYTES) {
+            // SAFETY: the caller promised the features of `L`; sum and slot are whole lines long,
+            // the slot starts on a line because the head was split off.
+            unsafe {
+                let from = sum.as_ptr().cast::<u8>().add(line);
+                L::store_past(from, slot.as_mut_ptr().cast::<u8>().add(line));
+            }
+        }
+    }
+    add(last_a, last_b, last);
+    // SAFETY: the caller promised the features of `L`.
+    unsafe { L::fence() };
 }
 
 #[inline(always)]

@@ -39,6 +39,20 @@ pub(super) trait Level: 'static {
     /// The processor has every feature of the level.
     unsafe fn sum_bytes(bytes: &[u8]) -> u64;
 
+    /// Copies a cache line from `line` to `out` without keeping it in the caches.
+    ///
+    /// # Safety
+    /// 1. The processor has every feature of the level.
+    /// 2. `line` is valid for reads of [`LINE_BYTES`] bytes.
+    /// 3. `out` is valid for writes of as many and a multiple of [`LINE_BYTES`].
+    unsafe fn store_past(line: *const u8, out: *mut u8);
+
+    /// Puts the lines of [`Level::store_past`] before every later write of this thread.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    unsafe fn fence();
+
     /// The bits (`any`, `all`) of eight groups against `low..=high`; see [`Kernels::overlap`].
     ///
     /// # Safety
@@ -50,6 +64,9 @@ pub(super) trait Level: 'static {
         high: u64,
     ) -> (u8, u8);
 }
+
+/// Bytes that [`Level::store_past`] writes at a time.
+pub(super) const LINE_BYTES: usize = 64;
 
 /// The steps of a level that depend on the lane type.
 pub(super) trait Steps<W: Lane>: Level {
@@ -164,12 +181,30 @@ const fn lanes<L: Steps<W> + Lines<W>, W: Lane>() -> LaneKernels<W> {
                 )
             }
         },
+        add: |a, b, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::add(a, b, out),
+                )
+            }
+        },
         prefix_sum: |values, start| {
             // SAFETY: the caller of `table` promised the features of `L`.
             unsafe {
                 L::run(
                     #[inline(always)]
                     || L::prefix_sum(values, start),
+                )
+            }
+        },
+        add_past: |a, b, out| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || block::add_past::<L, W>(a, b, out),
                 )
             }
         },

@@ -81,8 +81,14 @@ pub struct LaneKernels<W: Lane> {
     ///
     /// Any number of lanes.
     pub prefix_sum: fn(&mut [W], W),
+    /// `(a, b, out)`: `a[i] + b[i]`, wrapping, for any number of lanes; the lengths are equal.
+    pub add: Add<W>,
+    /// [`Self::add`], written past the caches where the processor can: for sums nobody reads soon.
+    pub add_past: Add<W>,
 }
 
+/// The shape of [`LaneKernels::add`].
+pub type Add<W> = fn(&[W], &[W], &mut [W]);
 /// The shape of [`LaneKernels::range_mask`].
 pub type RangeMask<W> = fn(&[W], &PerGroup<W>, &PerGroup<W>, &mut [u64]);
 /// The shape of [`LaneKernels::sum`] and [`LaneKernels::squares`].
@@ -252,6 +258,12 @@ fn assert_block(lanes: usize, mask: Option<&[u64]>) {
         mask.is_none_or(|words| words.len() >= lanes.div_ceil(WORD_LANES)),
         "short bitmap"
     );
+}
+
+/// Asserts what additions rely on.
+#[inline(always)]
+fn assert_add(a: usize, b: usize, out: usize) {
+    assert!(a == b && b == out, "lanes of one length");
 }
 
 /// Asserts what `overlap` relies on.

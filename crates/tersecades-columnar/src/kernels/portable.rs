@@ -1,6 +1,6 @@
 //! The level that runs anywhere: flags in bytes, packed eight at a time by a multiplication.
 
-use super::level::{Level, Steps, Word, table};
+use super::level::{LINE_BYTES, Level, Steps, Word, table};
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
 
 /// The table of this level.
@@ -26,6 +26,15 @@ impl Level for Portable {
     unsafe fn sum_bytes(bytes: &[u8]) -> u64 {
         u64::from(bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>())
     }
+
+    #[inline(always)]
+    unsafe fn store_past(line: *const u8, out: *mut u8) {
+        // SAFETY: the caller promised both to be a line long; a sum and its place are apart.
+        unsafe { std::ptr::copy_nonoverlapping(line, out, LINE_BYTES) }
+    }
+
+    #[inline(always)]
+    unsafe fn fence() {}
 
     #[inline(always)]
     unsafe fn overlap(

@@ -5,7 +5,7 @@
 use super::pack::scalar::packs;
 use super::{
     BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, PerGroup,
-    WORD_LANES, assert_block, assert_overlap,
+    WORD_LANES, assert_add, assert_block, assert_overlap,
 };
 use std::ops::RangeInclusive;
 
@@ -50,6 +50,8 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         squares,
         min_max,
         prefix_sum,
+        add,
+        add_past: add,
     }
 }
 
@@ -133,6 +135,13 @@ fn prefix_sum<W: Lane>(values: &mut [W], start: W) {
     for value in values {
         sum = sum.wrapping_add(*value);
         *value = sum;
+    }
+}
+
+fn add<W: Lane>(a: &[W], b: &[W], out: &mut [W]) {
+    assert_add(a.len(), b.len(), out.len());
+    for (lane, slot) in out.iter_mut().enumerate() {
+        *slot = a[lane].wrapping_add(b[lane]);
     }
 }
 

@@ -210,6 +210,33 @@ fn range_masks_match() {
     range_masks::<u64>();
 }
 
+fn additions<W: Cut>() {
+    let mut random = Random(0xadd);
+    for level in levels() {
+        let table = W::of(level);
+        for length in LENGTHS.into_iter().chain(FLAT_LENGTHS) {
+            let (a, b): (Vec<W>, Vec<W>) = (random.lanes(length + 3), random.lanes(length + 3));
+            for (kernel, start) in [(table.add, 0), (table.add_past, 0), (table.add_past, 3)] {
+                let sum = |lane: usize| a[lane].wrapping_add(b[lane]);
+                let mut expected: Vec<W> = vec![W::cut(77); length + 3];
+                let mut got = expected.clone();
+                let rows = start..start + length;
+                rows.clone().for_each(|lane| expected[lane] = sum(lane));
+                kernel(&a[rows.clone()], &b[rows.clone()], &mut got[rows]);
+                assert_eq!(got, expected, "{} {length} {start}", level.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn additions_wrap_and_keep_to_their_slice() {
+    additions::<u8>();
+    additions::<u16>();
+    additions::<u32>();
+    additions::<u64>();
+}
+
 #[test]
 fn folds_match() {
     folds::<u8>();

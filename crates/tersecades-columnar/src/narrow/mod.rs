@@ -64,8 +64,10 @@ pub(crate) struct Deltas<'a> {
     rows: usize,
     /// Bytes per delta of each block.
     pub(crate) widths: &'a [u8],
-    offsets: &'a [u32],
-    bytes: &'a [u8],
+    /// Where each block starts, and the end, in cache lines.
+    pub(crate) offsets: &'a [u32],
+    /// The deltas of all blocks.
+    pub(crate) bytes: &'a [u8],
 }
 
 impl<'a> Deltas<'a> {
@@ -134,14 +136,14 @@ impl<'a> Deltas<'a> {
                 .iter()
                 .position(|next| *next != width);
             let end = same.map_or(blocks, |count| start + count);
-            sum += sum_bytes(width, self.of_full_blocks(start..end));
+            sum += sum_bytes(width, self.of_blocks(start..end));
             start = end;
         }
         sum
     }
 
-    /// The deltas of full blocks of one width.
-    fn of_full_blocks(&self, blocks: Range<usize>) -> &'a [u8] {
+    /// The deltas of blocks of one width, each up to its last cache line.
+    pub(crate) fn of_blocks(&self, blocks: Range<usize>) -> &'a [u8] {
         let start = self.offsets[blocks.start] as usize * CACHE_LINE_BYTES;
         &self.bytes[start..self.offsets[blocks.end] as usize * CACHE_LINE_BYTES]
     }

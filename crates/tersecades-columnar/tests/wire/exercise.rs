@@ -2,9 +2,12 @@
 
 use arrow_schema::DataType;
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::codec::Work;
+use tersecades_columnar::codec::{EncodeWork, Work};
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::predicate::{Comparison, Predicate};
+use tersecades_columnar::primitive::arithmetic::Change;
+use tersecades_columnar::primitive::fold_by::Folds;
+use tersecades_columnar::primitive::repeats::Repeats;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
@@ -64,11 +67,66 @@ pub(crate) fn exercise(chunk: &Chunk) {
         }
         compare_with_all(chunk, &values, &selection, &mut work);
         fold_all(chunk, &values, &selection, &mut work);
+        group_all(chunk, &values, &selection, &mut work);
     }
+    make_all(chunk, &values, &mut work);
     // Not every accepted value has an Arrow form, but trying must be safe.
     let _ = chunk.to_arrow(&within[0], &mut work);
     let _ = chunk.to_arrow(&within[1], &mut work);
     assert!(chunk.byte_size() < usize::MAX / 2);
+}
+
+/// Repeats, ranks and folds by group.
+fn group_all(chunk: &Chunk, values: &Values, within: &Selection, work: &mut Work) {
+    let valid = |row: &usize| within.contains(*row) && values.is_valid(*row);
+    let count = (0..chunk.rows()).filter(valid).count() as u64;
+    let mut repeats = Repeats::default();
+    chunk.repeats(within, &mut repeats, work);
+    assert_eq!(repeats.counts.iter().sum::<u64>(), count);
+    let mut ranks = Vec::new();
+    if chunk.rank(within, &mut ranks, work).is_ok() {
+        assert_eq!(ranks.len() as u64, count);
+    }
+    let ids: Vec<u32> = (0..within.count() as u32).map(|index| index % 3).collect();
+    let mut folds = [Fold::default(); 3];
+    let mut groups = Folds {
+        asked: Asked::default(),
+        folds: &mut folds,
+    };
+    chunk.fold_by(within, &ids, &mut groups, work);
+    assert_eq!(folds.iter().map(|fold| fold.count).sum::<u64>(), count);
+}
+
+/// Chunks made of the chunk.
+fn make_all(chunk: &Chunk, values: &Values, work: &mut Work) {
+    let (mut encode, mut out) = (EncodeWork::default(), Chunk::default());
+    for change in [Change::Add(-7), Change::Multiply(3)] {
+        if chunk.map(change, &mut out, work, &mut encode).is_ok() {
+            for row in (0..chunk.rows()).filter(|row| values.is_valid(*row)) {
+                let expected = Value::Integer(change.apply(values.integer(row)));
+                assert_eq!(value_at(&out, row, work), expected, "{chunk:?} {change:?}");
+            }
+        }
+    }
+    if chunk.add(chunk, &mut out, work, &mut encode).is_ok() {
+        for row in (0..chunk.rows()).filter(|row| values.is_valid(*row)) {
+            let expected = Value::Integer(2 * values.integer(row));
+            assert_eq!(value_at(&out, row, work), expected, "{chunk:?} doubled");
+        }
+    }
+    for start in [0, chunk.rows() / 3, chunk.rows().min(1_024)] {
+        let sliced = chunk.slice(start..chunk.rows(), &mut out, work, &mut encode);
+        if sliced.is_ok() && start < chunk.rows() {
+            assert!(same(&value_at(&out, 0, work), &values.value(start)));
+        }
+    }
+}
+
+fn value_at(chunk: &Chunk, row: usize, work: &mut Work) -> Value {
+    let (mut one, mut values) = (Selection::default(), Values::default());
+    one.set_rows(chunk.rows()).push(row as u32);
+    chunk.gather(&one, &mut values, work);
+    values.value(0)
 }
 
 /// Equality of values in which every NaN is one value.

@@ -4,6 +4,7 @@
 
 use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum};
+use tersecades_columnar::primitive::fold_by::GroupFold;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
@@ -75,6 +76,8 @@ impl FoldColumn {
     }
 
     /// Adds value `i` of `values` to group `ids[i]`, for every `i`; nulls are left out.
+    ///
+    /// Texts are codes of the argument's shared dictionary.
     pub fn update(&mut self, ids: &[u32], values: &Values) {
         self.for_valid(ids, values, |counts, id, _| counts.counts[id] += 1);
         let (asked, float) = (self.asked, self.is_float());
@@ -241,5 +244,30 @@ impl FoldColumn {
             self.merge_fold(id, &fold);
         }
         Ok(())
+    }
+}
+
+impl GroupFold for FoldColumn {
+    fn add(&mut self, ids: &[u32], values: &Values) {
+        self.update(ids, values);
+    }
+
+    fn add_same(&mut self, ids: &[u32], value: &Values) {
+        let asked = self.asked;
+        if ids.len() == 1 || self.is_float() || asked.squares || asked.ends {
+            return ids.iter().for_each(|id| self.update(&[*id], value));
+        }
+        let integer = match (self.physical, asked.sum) {
+            (Physical::Text, _) | (_, false) => 0,
+            _ => value.integer(0),
+        };
+        for id in ids {
+            let id = *id as usize;
+            self.counts[id] += 1;
+            if let Some(sum) = self.sums.get_mut(id) {
+                let (total, overflowed) = sum.0.overflowing_add(integer);
+                *sum = (total, sum.1 | overflowed);
+            }
+        }
     }
 }

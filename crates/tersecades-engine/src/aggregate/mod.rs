@@ -1,15 +1,20 @@
 //! Aggregates: what is computed for each group of a window.
 //!
-//! Every aggregate here is a reading of one [`Fold`] (count, sum, squares, ends), so several
-//! aggregates of one argument share one pass over its encoded values, panes merge folds, and
-//! a new aggregate is a file with its reading and a line in [`AGGREGATES`].
+//! Most aggregates are a reading of one [`Fold`] (count, sum, squares, ends), so several
+//! aggregates of one argument share one pass over its encoded values and panes merge folds. Those
+//! that a fold cannot answer read a [`collected::Collection`], which keeps more of the values. A new
+//! aggregate is a file with its reading and a line in [`AGGREGATES`].
 
+pub mod arg_extreme;
+pub mod collected;
 pub mod count;
+pub mod count_distinct;
 pub mod count_if;
 pub mod fold_column;
 pub mod max;
 pub mod mean;
 pub mod min;
+pub mod quantile;
 pub mod stddev;
 pub mod sum;
 pub mod variance;
@@ -22,6 +27,8 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::{Physical, Value};
+
+use collected::Collects;
 
 use crate::expression::Expression;
 use crate::plan::AggregateCall;
@@ -40,7 +47,25 @@ pub trait Aggregate: Debug + Send + Sync {
     }
 
     /// The parts of the fold it reads.
-    fn asked(&self) -> Asked;
+    fn asked(&self) -> Asked {
+        Asked::default()
+    }
+
+    /// What must be kept of the values for it, where a fold is not enough.
+    fn collects(&self) -> Option<Collects> {
+        None
+    }
+
+    /// The number it takes, from the one that was given.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it lacks one, or takes none.
+    fn parameter(&self, given: Option<f64>) -> Result<f64> {
+        match given {
+            None => Ok(0.0),
+            Some(_) => Err(Error::invalid(format!("{} takes no number", self.name()))),
+        }
+    }
 
     /// The type of the result for an argument of type `argument`.
     ///
@@ -48,11 +73,13 @@ pub trait Aggregate: Debug + Send + Sync {
     /// `SchemaMismatch` when the argument has no such aggregate.
     fn result_type(&self, argument: &DataType) -> Result<DataType>;
 
-    /// The result.
+    /// The result; not asked for where it [`Aggregate::collects`].
     ///
     /// # Errors
     /// `LimitExceeded` when an exact result does not fit its type.
-    fn finish(&self, fold: &Fold, argument: &DataType) -> Result<Value>;
+    fn finish(&self, _fold: &Fold, _argument: &DataType) -> Result<Value> {
+        Ok(Value::Null)
+    }
 }
 
 /// Every aggregate, in the order docs list them.
@@ -67,6 +94,11 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &variance::VARIANCE_POPULATION,
     &stddev::STDDEV,
     &stddev::STDDEV_POPULATION,
+    &count_distinct::CountDistinct,
+    &arg_extreme::ARG_MIN,
+    &arg_extreme::ARG_MAX,
+    &quantile::QUANTILE,
+    &quantile::MEDIAN,
 ];
 
 /// The aggregate named `name`.
@@ -95,6 +127,36 @@ pub fn call(function: &str, argument: Expression) -> AggregateCall {
         function: function.to_owned(),
         argument: Some(argument),
         output,
+        ..AggregateCall::default()
+    }
+}
+
+/// The value of which the share `fraction` of values lies below, interpolated linearly.
+pub fn quantile(argument: Expression, fraction: f64) -> AggregateCall {
+    let output = format!("quantile({argument}, {fraction})");
+    AggregateCall {
+        parameter: Some(fraction),
+        output,
+        ..call("quantile", argument)
+    }
+}
+
+/// The value of `argument` in the row where `by` is least; of several such, the first to arrive.
+pub fn arg_min(argument: Expression, by: Expression) -> AggregateCall {
+    arg_extreme("arg_min", argument, by)
+}
+
+/// The value of `argument` in the row where `by` is greatest; of several such, the first to arrive.
+pub fn arg_max(argument: Expression, by: Expression) -> AggregateCall {
+    arg_extreme("arg_max", argument, by)
+}
+
+fn arg_extreme(function: &str, argument: Expression, by: Expression) -> AggregateCall {
+    let output = format!("{function}({argument}, {by})");
+    AggregateCall {
+        by: Some(by),
+        output,
+        ..call(function, argument)
     }
 }
 
@@ -102,8 +164,8 @@ pub fn call(function: &str, argument: Expression) -> AggregateCall {
 pub fn count() -> AggregateCall {
     AggregateCall {
         function: "count".to_owned(),
-        argument: None,
         output: "count".to_owned(),
+        ..AggregateCall::default()
     }
 }
 

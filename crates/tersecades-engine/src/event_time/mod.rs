@@ -24,6 +24,8 @@ pub struct Arrival {
     pub watermark: i64,
     /// Smallest and largest event time of the batch.
     pub time_range: (i64, i64),
+    /// Rows of the stream before the batch.
+    pub rows_before: u64,
 }
 
 /// The smallest and largest time of a column; `None` when no row has one.

@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, UInt32Array, new_null_array};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::codec::Work;
+use tersecades_columnar::codec::{EncodeWork, Work};
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::registry;
@@ -13,6 +13,7 @@ use tersecades_columnar::selection::{Selection, Shape};
 use super::ast::Expression;
 use super::bind::{bind, bind_truth};
 use super::compute::Computation;
+use super::direct::Direct;
 use super::node::{Bound, Node};
 use crate::frame::{Frame, Scope, Slot};
 
@@ -23,7 +24,9 @@ pub struct BoundExpression {
     text: String,
     data_type: DataType,
     computation: Computation,
+    direct: Option<Direct>,
     encoder: ColumnEncoder,
+    encode: EncodeWork,
 }
 
 impl BoundExpression {
@@ -48,8 +51,10 @@ impl BoundExpression {
         Ok(BoundExpression {
             text: expression.to_string(),
             data_type,
+            direct: Direct::of(&node),
             computation: Computation::new(node),
             encoder,
+            encode: EncodeWork::default(),
         })
     }
 
@@ -74,10 +79,18 @@ impl BoundExpression {
     /// `LimitExceeded` when arithmetic overflows, `InvalidArgument` when a cast does not fit.
     ///
     /// # Cost
-    /// Decodes the selected rows of every column the expression reads.
+    /// Decodes the selected rows of every column the expression reads, unless all rows are selected
+    /// and the waist computes on the encoded columns.
     pub fn evaluate(&mut self, frame: &Frame, out: &mut Chunk, work: &mut Work) -> Result<()> {
         if let Some(slot) = self.column_slot() {
             out.clone_from(frame.column(slot));
+            return Ok(());
+        }
+        let encode = &mut self.encode;
+        if self
+            .direct
+            .is_some_and(|direct| direct.run(frame, out, work, encode))
+        {
             return Ok(());
         }
         let values = self.computation.run(frame, &frame.selection, work)?;
@@ -93,10 +106,10 @@ impl BoundExpression {
 
     /// The expression and the way it runs.
     pub fn describe(&self) -> String {
-        let way = if self.column_slot().is_some() {
-            "encoded"
-        } else {
-            "decoded"
+        let way = match (self.column_slot(), self.direct) {
+            (Some(_), _) => "encoded",
+            (None, Some(_)) => "encoded where all rows are wanted",
+            (None, None) => "decoded",
         };
         format!("{} [{way}]", self.text)
     }

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! Expression ──bind──▶ Node ──┬─ columns against constants ─▶ EncodedTerm: waist, no decoding
+//!                             ├─ sums of whole columns ─────▶ Direct: waist, no decoding
 //!                             └─ everything else ───────────▶ Computation: gather, Arrow kernels
 //! ```
 
@@ -19,6 +20,7 @@ mod arithmetic;
 mod calendar;
 mod compare;
 mod compute;
+mod direct;
 
 mod encoded;
 

@@ -33,12 +33,16 @@ pub struct LookupTable {
 }
 
 /// One aggregate of a window.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AggregateCall {
     /// Name in [`crate::aggregate::AGGREGATES`].
     pub function: String,
     /// What it aggregates; `None` for `count` of rows.
     pub argument: Option<Expression>,
+    /// What orders the rows, for `arg_min` and `arg_max`.
+    pub by: Option<Expression>,
+    /// A number the function takes, such as the fraction of a quantile.
+    pub parameter: Option<f64>,
     /// Name of the result column.
     pub output: String,
 }

@@ -72,6 +72,7 @@ pub struct Running {
     cuts: Vec<Cut>,
     spare: Option<Box<Frame>>,
     last_batch: Option<Arc<Batch>>,
+    rows_before: u64,
     finished: bool,
 }
 
@@ -130,6 +131,7 @@ impl Running {
             cuts: Vec::new(),
             spare: None,
             last_batch: None,
+            rows_before: 0,
             finished: false,
         })
     }
@@ -242,6 +244,7 @@ impl Running {
             }
             Err(error) => Err(error),
         };
+        self.rows_before += batch.rows() as u64;
         self.last_batch = Some(batch);
         pushed
     }
@@ -297,6 +300,7 @@ impl Running {
                 time_slot,
                 watermark: cut.watermark,
                 time_range,
+                rows_before: self.rows_before,
             };
             self.dispatch(frame, arrival)?;
         }
@@ -419,6 +423,7 @@ impl Running {
         out.u64(u64::from(newest.is_some()));
         out.i64(newest.unwrap_or(0));
         out.u64(self.metrics.untimed_rows);
+        out.u64(self.rows_before);
         if let Some(aggregate) = &self.stage.aggregate {
             aggregate.snapshot(&mut out);
         }
@@ -441,6 +446,7 @@ impl Running {
         let newest = from.i64()?;
         self.watermark.resume(known.then_some(newest));
         self.metrics.untimed_rows = from.u64()?;
+        self.rows_before = from.u64()?;
         if let Some(aggregate) = &mut self.stage.aggregate {
             aggregate.restore(&mut from)?;
         }

@@ -274,7 +274,9 @@ impl StagePlan {
                 } => {
                     narrowed = true;
                     names.extend(keys.iter().map(String::as_str));
-                    let arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
+                    let arguments = aggregates
+                        .iter()
+                        .flat_map(|call| call.argument.iter().chain(&call.by));
                     arguments.for_each(|expression| names.extend(expression.columns()));
                 }
             }

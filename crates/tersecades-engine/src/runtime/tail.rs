@@ -24,6 +24,7 @@ pub struct Tail {
     encoder: BatchEncoder,
     time: Option<BoundTime>,
     watermark: Watermark,
+    rows_before: u64,
     work: Work,
 }
 
@@ -44,6 +45,7 @@ impl Tail {
             plan,
             time,
             watermark: Watermark::new(0),
+            rows_before: 0,
             work: Work::default(),
         })
     }
@@ -64,7 +66,9 @@ impl Tail {
             time_slot: 0,
             watermark: i64::MIN,
             time_range: (0, 0),
+            rows_before: self.rows_before,
         };
+        self.rows_before += rows.num_rows() as u64;
         if let Some(time) = &self.time {
             let column = frame.column(time.slot);
             let stats = column.stats();
@@ -73,6 +77,7 @@ impl Tail {
                 time_slot: time.slot,
                 watermark: self.watermark.current(),
                 time_range: (value(stats.min), value(stats.max)),
+                ..arrival
             };
             // Windows arrive in order of start, so none is cut.
             let mut cuts = Vec::new();
@@ -101,6 +106,7 @@ impl Tail {
         let newest = self.watermark.newest();
         out.u64(u64::from(newest.is_some()));
         out.i64(newest.unwrap_or(0));
+        out.u64(self.rows_before);
         if let Some(aggregate) = &self.stage.aggregate {
             aggregate.snapshot(out);
         }
@@ -114,6 +120,7 @@ impl Tail {
         let known = from.u64()? != 0;
         let newest = from.i64()?;
         self.watermark.resume(known.then_some(newest));
+        self.rows_before = from.u64()?;
         match &mut self.stage.aggregate {
             Some(aggregate) => aggregate.restore(from),
             None => Ok(()),

@@ -9,6 +9,7 @@
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::Value;
+use tersecades_engine::expression::Expression;
 use tersecades_engine::plan::AggregateCall;
 
 use super::Traveller;
@@ -35,7 +36,9 @@ pub fn result_type(call: &AggregateCall, columns: &[(String, DataType)]) -> Resu
     };
     match (call.function.as_str(), argument) {
         ("count", _) | ("count_if", DataType::Boolean) => Ok(DataType::Int64),
-        ("min" | "max", argument) => Ok(argument),
+        ("count_distinct", _) => Ok(DataType::Int64),
+        ("min" | "max" | "arg_min" | "arg_max", argument) => Ok(argument),
+        ("quantile" | "median", argument) if argument.is_numeric() => Ok(DataType::Float64),
         ("sum", argument) if argument.is_unsigned_integer() => Ok(DataType::UInt64),
         ("sum", argument) if argument.is_integer() => Ok(DataType::Int64),
         ("sum", argument) if argument.is_floating() => Ok(DataType::Float64),
@@ -70,6 +73,11 @@ pub(crate) fn compute(
             input_slack = input_slack.max(row.slack[position(name, columns)?]);
         }
     }
+    if let Some(by) = &call.by {
+        let value =
+            at_extreme(call, by, columns, rows)?.map_or(Value::Null, |at| values.swap_remove(at));
+        return Ok((value, input_slack));
+    }
     values.retain(|value| *value != Value::Null);
     let count = values.len() as f64;
     let value = match call.function.as_str() {
@@ -91,6 +99,15 @@ pub(crate) fn compute(
             .max_by(|a, b| order(a, b))
             .cloned()
             .unwrap_or(Value::Null),
+        "count_distinct" => {
+            values.sort_by(order);
+            values.dedup_by(|a, b| order(a, b).is_eq());
+            Value::from(values.len() as u64)
+        }
+        "quantile" | "median" => {
+            let fraction = call.parameter.unwrap_or(0.5);
+            return Ok((quantile(&mut values, fraction), input_slack));
+        }
         "sum" => return sum(&values, &result_type(call, columns)?, input_slack),
         _ => return Ok(moments(&call.function, &values, input_slack)),
     };
@@ -100,6 +117,51 @@ pub(crate) fn compute(
         0.0
     };
     Ok((value, slack))
+}
+
+/// The first row whose `by` is least, or greatest.
+fn at_extreme(
+    call: &AggregateCall,
+    by: &Expression,
+    columns: &[(String, DataType)],
+    rows: &[&Traveller],
+) -> Result<Option<usize>> {
+    let mut best: Option<(usize, Value, usize)> = None;
+    for (index, row) in rows.iter().enumerate() {
+        let value = value_of(by, columns, &row.values)?;
+        if value == Value::Null {
+            continue;
+        }
+        let better = best.as_ref().is_none_or(|(_, known, arrival)| {
+            let order = match call.function.as_str() {
+                "arg_min" => order(&value, known),
+                _ => order(known, &value),
+            };
+            order.then(row.arrival.cmp(arrival)).is_lt()
+        });
+        if better {
+            best = Some((index, value, row.arrival));
+        }
+    }
+    Ok(best.map(|(index, ..)| index))
+}
+
+/// The value a share `fraction` of the way through the sorted values, between two of them by
+/// straight line.
+fn quantile(values: &mut [Value], fraction: f64) -> Value {
+    values.sort_by(order);
+    let Some(last) = values.len().checked_sub(1) else {
+        return Value::Null;
+    };
+    let position = fraction * last as f64;
+    let below = position.floor();
+    let low = as_float(&values[below as usize]);
+    let high = as_float(&values[last.min(below as usize + 1)]);
+    let share = position - below;
+    Value::Float(match share == 0.0 || low == high {
+        true => low,
+        false => low + share * (high - low),
+    })
 }
 
 fn sum(values: &[Value], data_type: &DataType, input_slack: f64) -> Result<(Value, f64)> {

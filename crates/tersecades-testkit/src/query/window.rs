@@ -72,8 +72,58 @@ fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) 
     }
 }
 
+/// One aggregate that keeps more than a fold does, if the columns allow, and what it makes.
+fn collected(scope: &Scope, output: &str, random: &mut Random) -> Option<(AggregateCall, Column)> {
+    let exact = scope.that(|column| column.exact);
+    let numeric = |column: &Column| column.data_type.is_numeric();
+    let ordering = |column: &Column| {
+        let text = matches!(column.data_type, DataType::Utf8 | DataType::Binary);
+        column.exact && !text
+    };
+    let (function, argument, by) = match random.below(4) {
+        0 => ("count_distinct", pick(&exact, random)?, None),
+        1 => ("median", pick(&scope.that(numeric), random)?, None),
+        2 => ("quantile", pick(&scope.that(numeric), random)?, None),
+        _ => {
+            let by = pick(&scope.that(ordering), random)?;
+            let function = *random.pick(&["arg_min", "arg_max"]);
+            (function, random.pick(&scope.columns), Some(by))
+        }
+    };
+    let (data_type, exact) = match function {
+        "count_distinct" => (DataType::Int64, true),
+        "median" | "quantile" => (DataType::Float64, false),
+        _ => (argument.data_type.clone(), argument.exact),
+    };
+    let fractions = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0];
+    let call = AggregateCall {
+        function: function.to_owned(),
+        argument: Some(col(argument.name.clone())),
+        by: by.map(|by| col(by.name.clone())),
+        parameter: (function == "quantile").then(|| *random.pick(&fractions)),
+        output: output.to_owned(),
+    };
+    let column = Column {
+        name: output.to_owned(),
+        data_type,
+        exact,
+        tame: argument.tame || function == "count_distinct",
+        samples: Vec::new(),
+    };
+    Some((call, column))
+}
+
+fn pick<'a>(columns: &[&'a Column], random: &mut Random) -> Option<&'a Column> {
+    (!columns.is_empty()).then(|| *random.pick(columns))
+}
+
 /// One aggregate and the column it makes.
 fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, Column) {
+    if random.one_in(3)
+        && let Some(made) = collected(scope, &output, random)
+    {
+        return made;
+    }
     let (function, argument, data_type, exact) = choose(scope, random);
     let tame = true;
     let column = Column {
@@ -92,6 +142,7 @@ fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, C
             function,
             argument,
             output,
+            ..AggregateCall::default()
         },
         column,
     )

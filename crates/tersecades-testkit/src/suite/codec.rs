@@ -3,8 +3,10 @@
 //! ```text
 //! for each type, shape, length:   encode, then
 //!   validate; values come back bit for bit; slices too
-//!   for each selection:           gather, to_arrow, fold (everything that can be asked)
+//!   for each selection:           gather, to_arrow, fold (everything that can be asked),
+//!                                 repeats, rank, fold_by
 //!     for each predicate:         compare
+//!   map, add, slice:              what comes out is checked as what went in
 //! ```
 //! A codec is checked on whatever it accepts; one that accepts nothing fails.
 
@@ -25,6 +27,7 @@ use tersecades_columnar::values::Values;
 
 use super::case::{Case, Within, selections};
 use super::expected::Expected;
+use super::primitive::{check_made, check_selected};
 use crate::data::{SHAPES, Shape, column, types};
 use crate::random::Random;
 
@@ -34,7 +37,8 @@ pub const LENGTHS: &[usize] = &[0, 1, 63, 64, 65, 127, 128, 1023, 1024, 1025, 50
 /// Most failures that are written down.
 const FAILURES_MAX: usize = 12;
 
-type Check = Result<(), String>;
+/// Nothing, or what differs.
+pub(super) type Check = Result<(), String>;
 
 /// Checks `codec` on every type, shape and length.
 ///
@@ -131,6 +135,8 @@ fn check_column(
         accepted += usize::from(has_scheme(&chunk, scheme));
         check_chunk(&chunk, &case, &mut random).map_err(|error| format!("{rows} rows: {error}"))?;
         check_slice(&mut encoder, &case).map_err(|error| format!("{rows} rows: {error}"))?;
+        check_made(codec, (&chunk, &mut encoder), &case, &mut random)
+            .map_err(|error| format!("{rows} rows: {error}"))?;
     }
     Ok(accepted)
 }
@@ -176,6 +182,7 @@ pub(super) fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Ch
         let place = |error| format!("within {}: {error}", within.name);
         check_gather(chunk, case, &within, &mut work).map_err(place)?;
         check_folds(chunk, case, &within, &mut work).map_err(place)?;
+        check_selected(chunk, case, &within, &mut work).map_err(place)?;
         let mut found = Selection::default();
         for question in &questions {
             chunk.compare(
@@ -204,6 +211,39 @@ pub(super) fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Ch
                     expected.len(),
                     row.or(expected.get(first)).map(|row| &case.values[*row]),
                 ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks a chunk that a primitive made: its bytes, its values, folds and a few comparisons.
+pub(super) fn check_answers(chunk: &Chunk, case: &Case, random: &mut Random) -> Check {
+    let nulls = case.array.null_count();
+    if (chunk.rows(), chunk.nulls()) != (case.values.len(), nulls) {
+        return Err(format!(
+            "{} rows, {} of {nulls} nulls",
+            chunk.rows(),
+            chunk.nulls()
+        ));
+    }
+    let valid = chunk.codec().validate(chunk);
+    valid.map_err(|error| format!("validate: {error}"))?;
+    let mut work = Work::default();
+    let questions = case.questions(random);
+    for within in selections(chunk.rows(), random).into_iter().take(3) {
+        check_gather(chunk, case, &within, &mut work)?;
+        check_folds(chunk, case, &within, &mut work)?;
+        let mut found = Selection::default();
+        for question in questions.iter().step_by(5) {
+            let predicate = &question.predicate;
+            chunk.compare(predicate, &within.selection, &mut found, &mut work);
+            let mut got = Vec::new();
+            found.for_each(|row| got.push(row));
+            let rows = within.rows.iter().copied();
+            let expected: Vec<usize> = rows.filter(|row| question.passing[*row]).collect();
+            if got != expected {
+                return Err(format!("{} of a result is wrong", question.name));
             }
         }
     }

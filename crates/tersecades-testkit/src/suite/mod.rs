@@ -6,6 +6,7 @@ pub mod lossy;
 
 mod case;
 mod expected;
+mod primitive;
 
 pub use codec::{check_codec, check_scheme};
 pub use lossy::check_lossy_codec;

@@ -18,10 +18,13 @@
 //! Source: TerseCades (ATC'18) §3.3, figures 4 and 5. Differences: bases apart from deltas, eight
 //! bases tested by one vector compare, patches at both ends, all widths, all comparisons.
 
+mod arithmetic;
 mod check;
 mod encode;
 mod estimate;
+mod rows;
 mod scan;
+mod slice;
 
 use std::ops::Range;
 
@@ -33,14 +36,18 @@ use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::lane::{KeyLane, with_lanes};
+use crate::lane::with_lanes;
 use crate::narrow::{Deltas, widen, with_deltas};
 use crate::patch::Patches;
-use crate::predicate::{KeyRange, Predicate};
-use crate::selection::{Selection, Shape};
-use crate::stats::Stats;
+use crate::predicate::Predicate;
+use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
+use crate::primitive::keep_selected;
+use crate::primitive::slice::slice_decoded;
+use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
+
+use rows::{RowTest, for_each_key};
 
 const BASES: usize = 0;
 const MAXIMA: usize = 1;
@@ -220,87 +227,91 @@ impl Codec for BaseDelta {
         for_each_key(&view, rows, |_, key| out.keys.push(key));
     }
 
+    fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
+        let view = View::of(chunk);
+        work.tally.direct += within.count() as u64;
+        if within.shape() == Shape::Rows {
+            return for_each_key(&view, within.list(), |_, key| out.push(key));
+        }
+        let mut keys = std::mem::take(&mut work.values.keys);
+        for block in 0..block_count(chunk.rows) {
+            match within.block(block) {
+                BlockSelection::None => {}
+                BlockSelection::All => decode_block(&view, block, out),
+                BlockSelection::Bits(words) => {
+                    keys.clear();
+                    decode_block(&view, block, &mut keys);
+                    keep_selected(&mut keys, words);
+                    out.extend_from_slice(&keys);
+                }
+            }
+        }
+        work.values.keys = keys;
+    }
+
+    fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
+        matches!(change, Change::Add(_))
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let moved = match change {
+            Change::Add(_) => arithmetic::shift(chunk, change, out, encode),
+            Change::Multiply(_) => false,
+        };
+        if !moved {
+            return map_decoded(self, chunk, change, out, work, encode);
+        }
+        work.tally.direct += chunk.rows as u64;
+        Ok(())
+    }
+
+    fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {
+        other.codec.id() == self.id()
+    }
+
+    fn add(
+        &self,
+        chunk: &Chunk,
+        other: &Chunk,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !self.adds(chunk, other) || !arithmetic::add(chunk, other, out, encode) {
+            return add_decoded(chunk, other, out, work, encode);
+        }
+        work.tally.direct += 2 * chunk.rows as u64;
+        Ok(())
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !rows.start.is_multiple_of(BLOCK_ROWS) {
+            return slice_decoded(self, chunk, rows, out, work, encode);
+        }
+        slice::blocks(chunk, rows, out, encode);
+        Ok(())
+    }
+
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
         Deltas::of(chunk, WIDTHS).prefetch(rows);
     }
 
     fn decoder(&self) -> &dyn Codec {
         self
-    }
-}
-
-/// A test of single rows against one range.
-struct RowTest {
-    range: KeyRange,
-    stats: Stats,
-}
-
-impl RowTest {
-    /// Appends the rows whose key is in the range to `list`.
-    ///
-    /// A saturated delta stands for a patch or for the end itself; where the range treats all keys
-    /// beyond that end alike, the patches need not be searched.
-    fn select<D: KeyLane>(&self, view: &View<'_>, rows: &[u32], list: &mut Vec<u32>) {
-        let deltas = view.deltas.all::<D>();
-        let RowTest { range, stats } = *self;
-        let (to_top, from_bottom) = (range.high >= stats.max, range.low <= stats.min);
-        for row in rows {
-            let at = *row as usize;
-            let delta = deltas[at].key();
-            let key = view.bases[at / GROUP_ROWS].wrapping_add(delta);
-            let above = delta == D::MAX.key();
-            let below = delta == 0;
-            let alike = match (above, below) {
-                (true, _) => key > range.high || (to_top && key >= range.low),
-                (_, true) => key < range.low || (from_bottom && key <= range.high),
-                _ => true,
-            };
-            let key = match alike {
-                true => key,
-                false => view
-                    .patches
-                    .find(at / BLOCK_ROWS, at % BLOCK_ROWS)
-                    .unwrap_or(key),
-            };
-            if range.contains(key) {
-                list.push(*row);
-            }
-        }
-    }
-}
-
-/// Visits the keys of listed rows.
-///
-/// Where all blocks have one width, which most chunks do, the deltas are one array.
-#[inline]
-fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    match view.deltas.uniform_width() {
-        1 => for_each_uniform::<u8>(view, rows, visit),
-        2 => for_each_uniform::<u16>(view, rows, visit),
-        4 => for_each_uniform::<u32>(view, rows, visit),
-        8 => for_each_uniform::<u64>(view, rows, visit),
-        _ => rows
-            .iter()
-            .for_each(|row| visit(*row, view.key(*row as usize))),
-    }
-}
-
-/// [`for_each_key`] where every delta is a `D`.
-#[inline]
-fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    let deltas = view.deltas.all::<D>();
-    for row in rows {
-        let at = *row as usize;
-        let delta = deltas[at].key();
-        let saturated = delta == 0 || delta == D::MAX.key();
-        let patch = match saturated {
-            true => view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS),
-            false => None,
-        };
-        visit(
-            *row,
-            patch.unwrap_or_else(|| view.bases[at / GROUP_ROWS].wrapping_add(delta)),
-        );
     }
 }
 

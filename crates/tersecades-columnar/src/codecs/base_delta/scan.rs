@@ -179,8 +179,8 @@ fn holes_agree(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) ->
     let lowest = bases.iter().copied().min().unwrap_or(0);
     let highest = bases.iter().copied().max().unwrap_or(0);
     let top = lowest.saturating_add(widest(usize::from(view.deltas.widths[block])));
-    let above = range.high < top || (range.low <= top && range.high >= chunk.stats.max);
-    let below = range.low > highest || (range.high >= highest && range.low <= chunk.stats.min);
+    let above = range.high < top || (range.low <= top && chunk.stats.none_above(range.high));
+    let below = range.low > highest || (range.high >= highest && chunk.stats.none_below(range.low));
     above && below
 }
 

@@ -31,6 +31,10 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::{add_lanes_section, lanes_section};
 use crate::predicate::Predicate;
+use crate::primitive::arithmetic::Change;
+use crate::primitive::fold_by::{GroupFold, fold_by_decoded, single};
+use crate::primitive::rank::{rank_decoded, rank_of};
+use crate::primitive::repeats::{Repeats, repeats_decoded};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
@@ -122,6 +126,19 @@ fn add_firsts(out: &mut Chunk, section: usize, ends: &[u32], rows: bool) {
     }
 }
 
+impl View<'_> {
+    /// Calls `visit` with the key of every run and how many of its rows are selected.
+    fn for_each_selected(&self, within: &Selection, mut visit: impl FnMut(u64, usize)) {
+        self.for_each_run(0..within.rows(), |key, rows| {
+            let count = match within.shape() {
+                Shape::Bits => crate::bitmap::count_range(within.words(), rows),
+                _ => rows.len(),
+            };
+            visit(key, count);
+        });
+    }
+}
+
 fn passes(physical: Physical, predicate: &Predicate, key: u64) -> bool {
     match physical {
         Physical::Float { bytes } => predicate.matches_key(float_key(float_of_bits(key, bytes))),
@@ -207,12 +224,7 @@ impl Codec for RunLength {
             add_firsts(out, FIRST_ROWS, &work.ends, true);
             return Ok(());
         }
-        let (keys, ends) = (&work.keys, &work.ends);
-        add_lanes_section(&mut out.body, KEYS, input.physical.lane_bytes(), keys);
-        out.body
-            .add_section::<u32>(ENDS, ends.len())
-            .copy_from_slice(ends);
-        add_firsts(out, FIRST_RUNS, ends, false);
+        write_runs(out, &work.keys, &work.ends);
         Ok(())
     }
 
@@ -308,11 +320,7 @@ impl Codec for RunLength {
         let mut decoded = Decoded::default();
         let view = View::of_all(chunk, &mut decoded);
         work.tally.direct += view.ends.len() as u64;
-        view.for_each_run(0..chunk.rows, |key, rows| {
-            let count = match within.shape() {
-                Shape::Bits => crate::bitmap::count_range(within.words(), rows),
-                _ => rows.len(),
-            };
+        view.for_each_selected(within, |key, count| {
             out.add_repeats(chunk.physical, key, count, asked);
         });
     }
@@ -331,7 +339,112 @@ impl Codec for RunLength {
         );
     }
 
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        if within.shape() == Shape::Rows {
+            return repeats_decoded(self, chunk, within, out, work);
+        }
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
+        work.tally.direct += view.ends.len() as u64;
+        view.for_each_selected(within, |key, count| out.add(key, count as u64));
+    }
+
+    fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
+        if within.shape() == Shape::Rows {
+            return rank_decoded(self, chunk, within, out, work);
+        }
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
+        work.tally.direct += view.ends.len() as u64;
+        view.for_each_selected(within, |key, count| {
+            out.resize(out.len() + count, rank_of(chunk.physical, key));
+        });
+    }
+
+    fn fold_by(
+        &self,
+        chunk: &Chunk,
+        within: &Selection,
+        ids: &[u32],
+        out: &mut dyn GroupFold,
+        work: &mut Work,
+    ) {
+        if within.shape() == Shape::Rows {
+            return fold_by_decoded(self, chunk, within, ids, out, work);
+        }
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
+        work.tally.direct += view.ends.len() as u64;
+        let mut value = std::mem::take(&mut work.others);
+        let mut rest = ids;
+        view.for_each_selected(within, |key, count| {
+            let (ids, following) = rest.split_at(count);
+            out.add_same(ids, single(chunk, key, &mut value));
+            rest = following;
+        });
+        work.others = value;
+    }
+
+    fn maps(&self, _chunk: &Chunk, _change: Change) -> bool {
+        true
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let mut decoded = Decoded::default();
+        let view = View::of_all(chunk, &mut decoded);
+        work.tally.direct += view.ends.len() as u64;
+        let (keys, ends) = (&mut encode.keys, &mut encode.ends);
+        keys.clear();
+        ends.clear();
+        keys.extend(
+            (0..view.ends.len()).map(|run| change.key(chunk.physical, view.keys.bits(run))),
+        );
+        ends.extend_from_slice(view.ends);
+        out.begin_results(chunk.codec, chunk);
+        write_runs(out, keys, ends);
+        Ok(())
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        _work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let (keys, ends) = (&mut encode.keys, &mut encode.ends);
+        keys.clear();
+        ends.clear();
+        let start = rows.start;
+        let mut decoded = Decoded::default();
+        View::of_all(chunk, &mut decoded).for_each_run(rows.clone(), |key, run| {
+            keys.push(key);
+            ends.push((run.end - start) as u32);
+        });
+        out.begin_slice(chunk.codec, chunk, rows);
+        write_runs(out, keys, ends);
+        Ok(())
+    }
+
     fn decoder(&self) -> &dyn Codec {
         self
     }
+}
+
+/// Writes the sections of runs with these keys and ends.
+fn write_runs(out: &mut Chunk, keys: &[u64], ends: &[u32]) {
+    let bytes = out.physical.lane_bytes();
+    add_lanes_section(&mut out.body, KEYS, bytes, keys);
+    out.body
+        .add_section::<u32>(ENDS, ends.len())
+        .copy_from_slice(ends);
+    add_firsts(out, FIRST_RUNS, ends, false);
 }

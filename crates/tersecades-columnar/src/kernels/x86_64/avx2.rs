@@ -52,6 +52,23 @@ impl Level for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn store_past(line: *const u8, out: *mut u8) {
+        let (line, out) = (line.cast::<__m256i>(), out.cast::<__m256i>());
+        // SAFETY: two registers make a line; the caller promised alignment and validity.
+        unsafe {
+            _mm256_stream_si256(out, _mm256_loadu_si256(line));
+            _mm256_stream_si256(out.add(1), _mm256_loadu_si256(line.add(1)));
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn fence() {
+        _mm_sfence();
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn overlap(
         bases: &[u64; GROUPS],
         maxima: &[u64; GROUPS],

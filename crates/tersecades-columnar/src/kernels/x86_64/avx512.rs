@@ -65,6 +65,19 @@ impl Level for Avx512 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn store_past(line: *const u8, out: *mut u8) {
+        // SAFETY: a register is a line; the caller promised alignment and validity.
+        unsafe { _mm512_stream_si512(out.cast(), _mm512_loadu_si512(line.cast())) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn fence() {
+        _mm_sfence();
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn overlap(
         bases: &[u64; GROUPS],
         maxima: &[u64; GROUPS],

@@ -80,6 +80,13 @@ fn reading_column(
     let argument = reading.argument.map(|argument| &plan.arguments[argument]);
     let texts = argument.and_then(|argument| argument.dictionary.get());
     column.values.dictionary = texts.map(Arc::clone);
+    if let (Some(collection), Some(argument)) = (reading.collection, argument) {
+        let collection = &pane.collections[collection];
+        collection.finish(argument, reading.parameter, order, |value| {
+            column.push(value)
+        });
+        return column.finish(&reading.data_type);
+    }
     let ids = order.iter().map(|id| *id as usize);
     match (reading.argument, argument) {
         (Some(index), Some(argument)) => {

@@ -128,7 +128,7 @@ impl WindowAggregate {
         let panes = last.saturating_sub(first) / self.plan.window.pane + 1;
         let gaps = self.plan.window.slide > self.plan.window.size;
         match panes {
-            1 if !gaps => self.add_to_pane(first, frame, None, work),
+            1 if !gaps => self.add_to_pane((first, arrival), frame, None, work),
             2..=COMPARED_PANES_MAX if frame.selection.shape() != Shape::Rows && !gaps => {
                 self.add_by_comparison(frame, arrival, (first, last), work)
             }
@@ -198,7 +198,7 @@ impl WindowAggregate {
             let mut part = std::mem::take(&mut self.part);
             time.compare(&inside, &frame.selection, &mut part, work);
             part.settle();
-            let added = self.add_to_pane(start, frame, Some(&part), work);
+            let added = self.add_to_pane((start, arrival), frame, Some(&part), work);
             self.part = part;
             added?;
             start = start.saturating_add(self.plan.window.pane);
@@ -244,7 +244,7 @@ impl WindowAggregate {
         for rows in placed.chunk_by(|a, b| a.0 == b.0) {
             part.set_rows(batch_rows)
                 .extend(rows.iter().map(|(_, row)| *row));
-            added = self.add_to_pane(rows[0].0, frame, Some(&part), work);
+            added = self.add_to_pane((rows[0].0, arrival), frame, Some(&part), work);
             if added.is_err() {
                 break;
             }
@@ -256,7 +256,7 @@ impl WindowAggregate {
 
     fn add_to_pane(
         &mut self,
-        start: i64,
+        (start, arrival): (i64, &Arrival),
         frame: &Frame,
         within: Option<&Selection>,
         work: &mut Work,
@@ -271,7 +271,8 @@ impl WindowAggregate {
             .panes
             .entry(start)
             .or_insert_with(|| spare.pop().unwrap_or_else(|| Pane::new(&plan)));
-        pane.add(&plan, frame, within, (&mut self.scratch, work))
+        let rows = (frame, within, arrival.rows_before);
+        pane.add(&plan, rows, (&mut self.scratch, work))
     }
 
     /// Takes all panes, for another state to [`WindowAggregate::absorb`].
@@ -400,10 +401,11 @@ impl WindowAggregate {
             label,
             schema,
             arguments,
+            collections,
             ..
         } = &*self.plan;
         let arguments: Vec<&str> = arguments.iter().map(|a| a.label.as_str()).collect();
-        format!("{window:?} {label} of {arguments:?} as {schema}")
+        format!("{window:?} {label} of {arguments:?} {collections:?} as {schema}")
     }
 
     /// Writes the whole state.

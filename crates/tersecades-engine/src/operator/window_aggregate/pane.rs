@@ -7,6 +7,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
+use crate::aggregate::collected::{CollectWork, Collection, Rows};
 use crate::aggregate::fold_column::FoldColumn;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -24,7 +25,12 @@ pub struct Pane {
     pub rows: Vec<u64>,
     /// Folds of each argument.
     pub folds: Vec<FoldColumn>,
+    /// What is kept of arguments besides folds.
+    pub collections: Vec<Collection>,
 }
+
+/// A batch, the rows of it that go to a pane, and the rows of the stream before it.
+pub type PaneRows<'a> = (&'a Frame, &'a Selection, u64);
 
 /// Scratch memory of a worker.
 #[derive(Debug, Default)]
@@ -33,16 +39,18 @@ pub struct PaneWork {
     ids: Vec<u32>,
     values: Values,
     translations: Vec<Translation>,
+    collect: CollectWork,
 }
 
 impl Pane {
     /// No groups.
     pub fn new(plan: &AggregatePlan) -> Self {
-        let folds = plan.arguments.iter();
+        let (folds, collections) = (plan.arguments.iter(), plan.collections.iter());
         Pane {
             groups: GroupTable::new(&plan.keys),
             rows: Vec::new(),
             folds: folds.map(FoldColumn::new).collect(),
+            collections: collections.map(|c| Collection::new(plan, *c)).collect(),
         }
     }
 
@@ -51,6 +59,7 @@ impl Pane {
         self.groups.clear();
         self.rows.clear();
         self.folds.iter_mut().for_each(FoldColumn::clear);
+        self.collections.iter_mut().for_each(Collection::clear);
     }
 
     /// Number of groups.
@@ -68,11 +77,17 @@ impl Pane {
         self.groups.byte_size()
             + self.rows.capacity() * size_of::<u64>()
             + self.folds.iter().map(FoldColumn::byte_size).sum::<usize>()
+            + self
+                .collections
+                .iter()
+                .map(Collection::byte_size)
+                .sum::<usize>()
     }
 
     fn grow(&mut self, groups: usize) {
         self.rows.resize(groups, 0);
         self.folds.iter_mut().for_each(|folds| folds.grow(groups));
+        self.collections.iter_mut().for_each(|c| c.grow(groups));
     }
 
     /// Adds the rows of `within`.
@@ -82,17 +97,29 @@ impl Pane {
     pub fn add(
         &mut self,
         plan: &AggregatePlan,
-        frame: &Frame,
-        within: &Selection,
-        work: (&mut PaneWork, &mut Work),
+        rows: PaneRows<'_>,
+        (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
+        let (frame, within, rows_before) = rows;
         if within.is_empty() {
             return Ok(());
         }
         match plan.keys.columns.is_empty() {
-            true => self.add_ungrouped(plan, frame, within, work),
-            false => self.add_grouped(plan, frame, within, work),
+            true => self.add_ungrouped(plan, frame, within, (scratch, work))?,
+            false => self.add_grouped(plan, frame, within, (scratch, work))?,
         }
+        let one_group = plan.keys.columns.is_empty();
+        let rows = Rows {
+            frame,
+            within,
+            ids: if one_group { &[] } else { &scratch.ids },
+            rows_before,
+        };
+        let collections = self.collections.iter_mut().zip(&plan.collections);
+        for (collection, collecting) in collections {
+            collection.add(plan, *collecting, rows, (&mut scratch.collect, work))?;
+        }
+        Ok(())
     }
 
     /// One group: arguments are folded encoded.
@@ -109,6 +136,9 @@ impl Pane {
         scratch.ids.clear();
         for index in 0..plan.arguments.len() {
             let argument = &plan.arguments[index];
+            if !argument.folded {
+                continue;
+            }
             if argument.physical == Physical::Text && argument.asked.ends {
                 scratch.ids.resize(rows, 0);
                 self.add_argument(plan, index, frame, within, (scratch, work))?;
@@ -123,7 +153,7 @@ impl Pane {
         Ok(())
     }
 
-    /// Fetches an argument's values and adds each to its group.
+    /// Adds each of an argument's values to its group, encoded where they are no texts to compare.
     fn add_argument(
         &mut self,
         plan: &AggregatePlan,
@@ -133,9 +163,12 @@ impl Pane {
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
         let argument = &plan.arguments[index];
-        frame
-            .column(argument.slot)
-            .gather(within, &mut scratch.values, work);
+        let column = frame.column(argument.slot);
+        if argument.physical != Physical::Text || !argument.asked.ends {
+            column.fold_by(within, &scratch.ids, &mut self.folds[index], work);
+            return Ok(());
+        }
+        column.gather(within, &mut scratch.values, work);
         scratch
             .translations
             .resize_with(plan.arguments.len(), Translation::default);
@@ -162,23 +195,32 @@ impl Pane {
             self.rows[*id as usize] += 1;
         }
         (0..plan.arguments.len())
+            .filter(|index| plan.arguments[*index].folded)
             .try_for_each(|index| self.add_argument(plan, index, frame, within, (scratch, work)))
     }
 
     /// Adds all groups of `other`.
     pub fn merge(&mut self, plan: &AggregatePlan, other: &Pane) {
-        if plan.keys.columns.is_empty() {
-            self.grow(1);
-            self.merge_group(0, other, 0);
-            return;
-        }
+        let mut targets: Vec<u32> = Vec::with_capacity(other.len());
         self.groups.prepare(&plan.keys);
         for id in 0..other.len() {
-            let target = self.groups.assign_one(other.groups.key(id)) as usize;
-            if target >= self.rows.len() {
-                self.grow(target + 1);
-            }
-            self.merge_group(target, other, id);
+            targets.push(match plan.keys.columns.is_empty() {
+                true => 0,
+                false => self.groups.assign_one(other.groups.key(id)),
+            });
+        }
+        self.grow(
+            targets
+                .iter()
+                .max()
+                .map_or(0, |id| *id as usize + 1)
+                .max(self.len()),
+        );
+        for (id, target) in targets.iter().enumerate() {
+            self.merge_group(*target as usize, other, id);
+        }
+        for (collection, other) in self.collections.iter_mut().zip(&other.collections) {
+            collection.merge(other, &targets);
         }
     }
 
@@ -196,6 +238,7 @@ impl Pane {
         out.u64(self.groups.keys().len() as u64);
         self.groups.keys().iter().for_each(|word| out.u64(*word));
         self.folds.iter().for_each(|folds| folds.snapshot(out));
+        self.collections.iter().for_each(|c| c.snapshot(out));
     }
 
     /// Reads what [`Pane::snapshot`] wrote.
@@ -221,6 +264,9 @@ impl Pane {
         pane.rows = rows?;
         for folds in &mut pane.folds {
             folds.restore(groups, from)?;
+        }
+        for collection in &mut pane.collections {
+            collection.restore(groups, from)?;
         }
         Ok(pane)
     }

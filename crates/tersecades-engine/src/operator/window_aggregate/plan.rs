@@ -7,7 +7,9 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::Asked;
 use tersecades_columnar::types::Physical;
 
+use crate::aggregate::collected::{Collecting, Collects};
 use crate::aggregate::{self, Aggregate};
+use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
 use crate::frame::{Scope, Slot};
 use crate::plan::AggregateCall;
@@ -26,6 +28,8 @@ pub struct Argument {
     pub physical: Physical,
     /// Parts of the fold that some aggregate reads.
     pub asked: Asked,
+    /// Whether some aggregate reads the fold at all.
+    pub folded: bool,
     /// The dictionary that codes of a text argument mean.
     pub dictionary: SharedDictionary,
     /// How users wrote it.
@@ -39,6 +43,10 @@ pub struct Reading {
     pub aggregate: &'static dyn Aggregate,
     /// Index of its argument; `None` for counting rows.
     pub argument: Option<usize>,
+    /// Index of the collection it reads instead of the fold.
+    pub collection: Option<usize>,
+    /// The number the aggregate takes.
+    pub parameter: f64,
     /// Type of the result.
     pub data_type: DataType,
 }
@@ -52,6 +60,8 @@ pub struct AggregatePlan {
     pub keys: KeyLayout,
     /// Arguments.
     pub arguments: Vec<Argument>,
+    /// What is kept of them besides folds.
+    pub collections: Vec<Collecting>,
     /// Result columns after window and keys.
     pub readings: Vec<Reading>,
     /// Schema of the result.
@@ -99,11 +109,17 @@ impl AggregatePlan {
                 .iter()
                 .map(|(name, kind, _)| Field::new(name.as_str(), kind.clone(), true)),
         );
-        let mut arguments: Vec<Argument> = Vec::new();
+        let mut binder = Binder {
+            plain_scope: scope.clone(),
+            scope,
+            computed,
+            arguments: Vec::new(),
+            collections: Vec::new(),
+        };
         let mut readings = Vec::new();
-        let plain_scope = scope.clone();
         for call in calls {
-            let reading = bind_call(call, &plain_scope, scope, &mut arguments, computed)
+            let reading = binder
+                .bind(call)
                 .map_err(|error| error.column(call.output.as_str()))?;
             fields.push(Field::new(
                 call.output.as_str(),
@@ -119,7 +135,8 @@ impl AggregatePlan {
         Ok(AggregatePlan {
             window: ticks,
             keys,
-            arguments,
+            arguments: binder.arguments,
+            collections: binder.collections,
             readings,
             schema,
             label,
@@ -127,65 +144,124 @@ impl AggregatePlan {
     }
 }
 
-fn bind_call(
-    call: &AggregateCall,
-    plain_scope: &Scope,
-    scope: &mut Scope,
-    arguments: &mut Vec<Argument>,
-    computed: &mut Vec<BoundExpression>,
-) -> Result<Reading> {
-    let function = aggregate::find(&call.function)?;
-    let Some(expression) = &call.argument else {
-        if function.needs_argument() {
-            return Err(Error::invalid(format!(
-                "{} needs an argument",
-                function.name()
-            )));
-        }
-        let data_type = function.result_type(&DataType::Int64)?;
-        return Ok(Reading {
-            aggregate: function,
-            argument: None,
-            data_type,
-        });
-    };
-    let bound = BoundExpression::bind(expression, plain_scope)?;
-    let result_type = function.result_type(bound.data_type())?;
-    let label = expression.to_string();
-    let known = arguments
-        .iter()
-        .position(|argument| argument.label == label);
-    let index = match known {
-        Some(index) => index,
-        None => {
-            let data_type = bound.data_type().clone();
-            let slot = match bound.column_slot() {
-                Some(slot) => slot,
-                None => {
-                    computed.push(bound);
-                    scope.add(&format!("\u{0}{label}"), data_type.clone())
-                }
-            };
-            let physical = Physical::of(&data_type)?;
-            let asked = Asked::default();
-            let dictionary = SharedDictionary::default();
-            arguments.push(Argument {
-                slot,
-                data_type,
-                physical,
-                asked,
-                dictionary,
-                label,
+/// Binds aggregates, of which those with one argument share it.
+struct Binder<'a> {
+    plain_scope: Scope,
+    scope: &'a mut Scope,
+    computed: &'a mut Vec<BoundExpression>,
+    arguments: Vec<Argument>,
+    collections: Vec<Collecting>,
+}
+
+impl Binder<'_> {
+    fn bind(&mut self, call: &AggregateCall) -> Result<Reading> {
+        let function = aggregate::find(&call.function)?;
+        let parameter = function.parameter(call.parameter)?;
+        let Some(expression) = &call.argument else {
+            if function.needs_argument() {
+                let message = format!("{} needs an argument", function.name());
+                return Err(Error::invalid(message));
+            }
+            return Ok(Reading {
+                aggregate: function,
+                argument: None,
+                collection: None,
+                parameter,
+                data_type: function.result_type(&DataType::Int64)?,
             });
-            arguments.len() - 1
+        };
+        let argument = self.argument(expression)?;
+        let data_type = function.result_type(&self.arguments[argument].data_type)?;
+        let by = call.by.as_ref();
+        let collection = match function.collects() {
+            Some(what) => Some(self.collection(function.name(), what, argument, by)?),
+            None if by.is_some() => return Err(takes_one(function.name())),
+            None => {
+                let argument = &mut self.arguments[argument];
+                argument.asked = argument.asked.or(function.asked());
+                argument.folded = true;
+                None
+            }
+        };
+        Ok(Reading {
+            aggregate: function,
+            argument: Some(argument),
+            collection,
+            parameter,
+            data_type,
+        })
+    }
+
+    /// The index of the argument `expression`.
+    fn argument(&mut self, expression: &Expression) -> Result<usize> {
+        let bound = BoundExpression::bind(expression, &self.plain_scope)?;
+        let label = expression.to_string();
+        let known = self
+            .arguments
+            .iter()
+            .position(|argument| argument.label == label);
+        if let Some(index) = known {
+            return Ok(index);
         }
-    };
-    arguments[index].asked = arguments[index].asked.or(function.asked());
-    Ok(Reading {
-        aggregate: function,
-        argument: Some(index),
-        data_type: result_type,
-    })
+        let data_type = bound.data_type().clone();
+        let slot = match bound.column_slot() {
+            Some(slot) => slot,
+            None => {
+                self.computed.push(bound);
+                self.scope.add(&format!("\u{0}{label}"), data_type.clone())
+            }
+        };
+        self.arguments.push(Argument {
+            slot,
+            physical: Physical::of(&data_type)?,
+            data_type,
+            asked: Asked::default(),
+            folded: false,
+            dictionary: SharedDictionary::default(),
+            label,
+        });
+        Ok(self.arguments.len() - 1)
+    }
+
+    /// The index of the collection of an argument, which a second one may order.
+    fn collection(
+        &mut self,
+        name: &str,
+        what: Collects,
+        argument: usize,
+        by: Option<&Expression>,
+    ) -> Result<usize> {
+        let by = match (what.is_ordered(), by) {
+            (false, None) => None,
+            (true, Some(by)) => Some(self.argument(by)?),
+            (false, Some(_)) => return Err(takes_one(name)),
+            (true, None) => {
+                return Err(Error::invalid(format!("{name} needs two arguments"))
+                    .hint("the second says which row to take the first from"));
+            }
+        };
+        if let Some(by) = by.map(|by| &self.arguments[by])
+            && by.physical == Physical::Text
+        {
+            return Err(
+                Error::unsupported(format!("{name} by values of {}", by.data_type))
+                    .hint("order by a number or a time"),
+            );
+        }
+        let collecting = Collecting { what, argument, by };
+        let known = self
+            .collections
+            .iter()
+            .position(|known| *known == collecting);
+        Ok(known.unwrap_or_else(|| {
+            self.collections.push(collecting);
+            self.collections.len() - 1
+        }))
+    }
+}
+
+fn takes_one(name: &str) -> Error {
+    Error::invalid(format!("{name} takes one argument"))
 }
 
 fn check_unique(fields: &[Field]) -> Result<()> {

@@ -25,8 +25,13 @@ pub struct GroupTable {
 impl GroupTable {
     /// An empty table for keys of `layout`.
     pub fn new(layout: &KeyLayout) -> Self {
+        GroupTable::of_words(layout.words)
+    }
+
+    /// An empty table for keys of `words` words.
+    pub fn of_words(words: usize) -> Self {
         GroupTable {
-            words: layout.words,
+            words,
             ..GroupTable::default()
         }
     }

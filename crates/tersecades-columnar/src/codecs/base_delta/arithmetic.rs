@@ -1,0 +1,310 @@
+//! Adding encoded: bases move, narrow deltas add in place.
+//!
+//! ```text
+//! x + c     bases and maxima move by c; deltas are copied; patches move too
+//! x + y     bases add; deltas of a width add as they are where the spans of a block's groups,
+//!           (max x - base x) + (max y - base y), fit that width, else in the width they fit
+//! ```
+//! A row that is patched on either side is computed by itself. A base that would leave 64 bits
+//! belongs to a group without values, whose base may be any; else the caller decodes.
+//!
+//! Source: TerseCades (ATC'18) §3.3, which adds bytes where a batch allows and decodes where not.
+
+use crate::aligned::CACHE_LINE_BYTES;
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
+use crate::chunk::Chunk;
+use crate::codec::EncodeWork;
+use crate::kernels::kernels;
+use crate::lane::KeyLane;
+use crate::narrow::{section_mut, widen, widest, width_of, with_deltas};
+use crate::patch as patches;
+use crate::primitive::arithmetic::{Change, RESULT};
+use crate::types::Physical;
+
+use super::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, View, WIDTHS};
+
+/// How far the keys of results lie above the sum of the keys of `sides`.
+fn bias(sides: &[Physical]) -> i128 {
+    let flips = sides.iter().map(|side| i128::from(side.flip()));
+    i128::from(RESULT.flip()) - flips.sum::<i128>()
+}
+
+/// Whether group `group` of the chunk has a value.
+fn has_values(chunk: &Chunk, group: usize) -> bool {
+    let rows = group * GROUP_ROWS..chunk.rows.min((group + 1) * GROUP_ROWS);
+    match chunk.nulls {
+        0 => !rows.is_empty(),
+        _ => rows.into_iter().any(|row| chunk.validity.get(row)),
+    }
+}
+
+/// `base` where values up to `span` above it are keys; any such base if the group has no values.
+fn place(base: i128, span: u64, has_values: impl FnOnce() -> bool) -> Option<u64> {
+    let top = i128::from(u64::MAX - span);
+    if (0..=top).contains(&base) {
+        return Some(base as u64);
+    }
+    (!has_values()).then(|| base.clamp(0, top) as u64)
+}
+
+/// Gives `out` the fixed sections for `blocks` blocks; their bytes are stale.
+pub(super) fn lay_out_blocks(out: &mut Chunk, blocks: usize) {
+    let lane = size_of::<u64>();
+    let sizes = [
+        (BASES, blocks * GROUPS * lane),
+        (MAXIMA, blocks * GROUPS * lane),
+        (WIDTHS, blocks),
+        (OFFSETS, (blocks + 1) * size_of::<u32>()),
+    ];
+    let mut start = 0;
+    for (section, length) in sizes {
+        out.body.sections[section] = (start, length);
+        start = (start + length).next_multiple_of(CACHE_LINE_BYTES);
+    }
+    out.body.sections[DELTAS] = (start, 0);
+    let held = out.body.bytes.bytes().len();
+    out.body.bytes.resize_stale(held.max(start));
+    for (section, length) in sizes {
+        let end = out.body.sections[section].0 + length;
+        let line = end.next_multiple_of(CACHE_LINE_BYTES);
+        out.body.bytes.bytes_mut()[end..line].fill(0);
+    }
+}
+
+/// Gives `out` room for `lines` cache lines of deltas; their bytes are stale.
+pub(super) fn lay_out_deltas(out: &mut Chunk, lines: usize) {
+    let (start, length) = (out.body.sections[DELTAS].0, lines * CACHE_LINE_BYTES);
+    out.body.sections[DELTAS] = (start, length);
+    out.body.bytes.resize_stale(start + length);
+}
+
+/// Adds the constant of `change`; false when only decoding tells the results.
+pub(super) fn shift(
+    chunk: &Chunk,
+    change: Change,
+    out: &mut Chunk,
+    encode: &mut EncodeWork,
+) -> bool {
+    let view = View::of(chunk);
+    let by = bias(&[chunk.physical]) + change.apply(0);
+    out.begin_shift(chunk);
+    let blocks = block_count(chunk.rows);
+    lay_out_blocks(out, blocks);
+    for group in 0..blocks * GROUPS {
+        let span = view.maxima[group] - view.bases[group];
+        let base = i128::from(view.bases[group]) + by;
+        let Some(base) = place(base, span, || has_values(chunk, group)) else {
+            return false;
+        };
+        section_mut::<u64>(out, BASES)[group] = base;
+        section_mut::<u64>(out, MAXIMA)[group] = base + span;
+    }
+    section_mut::<u8>(out, WIDTHS).copy_from_slice(view.deltas.widths);
+    section_mut::<u32>(out, OFFSETS).copy_from_slice(view.deltas.offsets);
+    let deltas = view.deltas.of_blocks(0..blocks);
+    lay_out_deltas(out, deltas.len() / CACHE_LINE_BYTES);
+    section_mut::<u8>(out, DELTAS).copy_from_slice(deltas);
+    let key = |key| change.key(chunk.physical, key);
+    view.patches.collect(chunk.rows, 0..chunk.rows, encode, key);
+    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    true
+}
+
+/// Adds two chunks of as many rows; false when only decoding tells the sums.
+pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) -> bool {
+    let sides = [View::of(chunk), View::of(other)];
+    out.begin_shift(chunk);
+    out.join_validity(chunk, other);
+    let blocks = block_count(chunk.rows);
+    lay_out_blocks(out, blocks);
+    let by = bias(&[chunk.physical, other.physical]);
+    let mut lines = 0;
+    for block in 0..blocks {
+        let Some(width) = add_bases(&sides, by, block, out) else {
+            return false;
+        };
+        section_mut::<u8>(out, WIDTHS)[block] = width as u8;
+        section_mut::<u32>(out, OFFSETS)[block] = lines as u32;
+        lines += (block_rows(block, chunk.rows).len() * width).div_ceil(CACHE_LINE_BYTES);
+    }
+    section_mut::<u32>(out, OFFSETS)[blocks] = lines as u32;
+    lay_out_deltas(out, lines);
+    let mut start = 0;
+    while start < blocks {
+        let widths = |block: usize| {
+            let width = out.body.section::<u8>(WIDTHS)[block];
+            [
+                sides[0].deltas.widths[block],
+                sides[1].deltas.widths[block],
+                width,
+            ]
+        };
+        let differs = |block: &usize| widths(*block) != widths(start);
+        let end = (start..blocks).find(differs).unwrap_or(blocks);
+        let run = widths(start);
+        add_run(&sides, run, start..end, out, encode.past_caches);
+        start = end;
+    }
+    add_patches(&sides, by, out, encode);
+    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    true
+}
+
+/// Adds bases and maxima of a block; returns the width of its deltas.
+fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> Option<usize> {
+    let [a, b] = sides;
+    let mut widest_span = 0;
+    for group in block * GROUPS..(block + 1) * GROUPS {
+        let span =
+            (a.maxima[group] - a.bases[group]).checked_add(b.maxima[group] - b.bases[group])?;
+        let base = i128::from(a.bases[group]) + i128::from(b.bases[group]) + by;
+        let base = place(base, span, || has_values(out, group))?;
+        section_mut::<u64>(out, BASES)[group] = base;
+        section_mut::<u64>(out, MAXIMA)[group] = base + span;
+        widest_span = widest_span.max(span);
+    }
+    Some(width_of(widest_span))
+}
+
+/// Adds the deltas of blocks that share their three widths.
+fn add_run(
+    sides: &[View<'_>; 2],
+    [a, b, width]: [u8; 3],
+    blocks: std::ops::Range<usize>,
+    out: &mut Chunk,
+    past_caches: bool,
+) {
+    let offsets = out.body.section::<u32>(OFFSETS);
+    let line = |block: usize| offsets[block] as usize * CACHE_LINE_BYTES;
+    let bytes = line(blocks.start)..line(blocks.end);
+    let deltas = &mut section_mut::<u8>(out, DELTAS)[bytes];
+    let [left, right] = sides;
+    match (a == width, b == width) {
+        _ if width == 0 => {}
+        (true, true) => {
+            let sides = [
+                left.deltas.of_blocks(blocks.clone()),
+                right.deltas.of_blocks(blocks),
+            ];
+            match width {
+                1 => add_lanes::<u8>(sides, deltas, past_caches),
+                2 => add_lanes::<u16>(sides, deltas, past_caches),
+                4 => add_lanes::<u32>(sides, deltas, past_caches),
+                _ => add_lanes::<u64>(sides, deltas, past_caches),
+            }
+        }
+        (true, false) if b == 0 => deltas.copy_from_slice(left.deltas.of_blocks(blocks)),
+        (false, true) if a == 0 => deltas.copy_from_slice(right.deltas.of_blocks(blocks)),
+        _ => {
+            let size = BLOCK_ROWS * usize::from(width);
+            for (block, deltas) in blocks.zip(deltas.chunks_mut(size)) {
+                match width {
+                    1 => add_widened::<u8>(sides, block, deltas),
+                    2 => add_widened::<u16>(sides, block, deltas),
+                    4 => add_widened::<u32>(sides, block, deltas),
+                    _ => add_widened::<u64>(sides, block, deltas),
+                }
+            }
+        }
+    }
+}
+
+fn add_lanes<D: KeyLane>([a, b]: [&[u8]; 2], out: &mut [u8], past_caches: bool) {
+    let table = D::of(kernels());
+    let add = if past_caches {
+        table.add_past
+    } else {
+        table.add
+    };
+    add(
+        bytemuck::cast_slice(a),
+        bytemuck::cast_slice(b),
+        bytemuck::cast_slice_mut(out),
+    );
+}
+
+/// Adds deltas of two widths, or such as need a wider one.
+fn add_widened<D: KeyLane>(sides: &[View<'_>; 2], block: usize, out: &mut [u8]) {
+    let rows = sides[0].deltas.block_len(block);
+    let mut lanes = [[0u64; BLOCK_ROWS]; 2];
+    for (view, lanes) in sides.iter().zip(&mut lanes) {
+        with_deltas!(view.deltas, block, deltas => {
+            widen(deltas, &[0; GROUPS], &mut lanes[..rows]);
+        }, zero {});
+    }
+    let [left, right] = &lanes;
+    let mut sums = [0; BLOCK_ROWS];
+    (kernels().u64.add)(left, right, &mut sums);
+    let out: &mut [D] = bytemuck::cast_slice_mut(out);
+    for (slot, sum) in out.iter_mut().zip(&sums) {
+        *slot = D::cut(*sum);
+    }
+}
+
+/// Computes the rows that are patched on either side.
+fn add_patches(sides: &[View<'_>; 2], by: i128, out: &mut Chunk, encode: &mut EncodeWork) {
+    patches::begin(encode);
+    for block in 0..block_count(out.rows) {
+        patches::begin_block(encode);
+        let [a, b] = sides.map(|view| view.patches.of_block(block));
+        if a.is_empty() && b.is_empty() {
+            continue;
+        }
+        let mut patched = [0u64; BLOCK_ROWS / WORD_ROWS];
+        for (view, range) in sides.iter().zip([a, b]) {
+            for index in range {
+                let row = view.patches.row(index);
+                patched[row / WORD_ROWS] |= 1 << (row % WORD_ROWS);
+            }
+        }
+        for (index, word) in patched.into_iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                let row = index * WORD_ROWS + rest.trailing_zeros() as usize;
+                let keys = sides.map(|view| i128::from(view.key(block * BLOCK_ROWS + row)));
+                let key = u64::try_from(keys[0] + keys[1] + by).ok();
+                put(block, row, key, out, encode);
+                rest &= rest - 1;
+            }
+        }
+    }
+    patches::begin_block(encode);
+}
+
+/// Writes the delta of a row whose key is known, and its patch where the delta cannot hold it.
+///
+/// A row without a key is null on one side.
+fn put(block: usize, row: usize, key: Option<u64>, out: &mut Chunk, encode: &mut EncodeWork) {
+    let group = block * GROUPS + row / GROUP_ROWS;
+    let base = section_mut::<u64>(out, BASES)[group];
+    let width = usize::from(section_mut::<u8>(out, WIDTHS)[block]);
+    let reach = widest(width);
+    let key = key.unwrap_or(base);
+    let delta = key.saturating_sub(base).min(reach);
+    if key < base || key - base > reach {
+        encode.patch_rows.push(row as u16);
+        encode.patch_keys.push(key);
+    } else {
+        let maximum = &mut section_mut::<u64>(out, MAXIMA)[group];
+        *maximum = key.max(*maximum);
+    }
+    let line = section_mut::<u32>(out, OFFSETS)[block] as usize;
+    let at = line * CACHE_LINE_BYTES + row * width;
+    let deltas = section_mut::<u8>(out, DELTAS);
+    deltas[at..at + width].copy_from_slice(&delta.to_le_bytes()[..width]);
+}
+
+impl Chunk {
+    /// Becomes a chunk of results without sections, its bytes stale.
+    fn begin_shift(&mut self, source: &Chunk) {
+        self.begin(
+            source.codec,
+            &arrow_schema::DataType::Int64,
+            RESULT,
+            source.rows,
+        );
+        self.nulls = source.nulls;
+        self.validity.clone_from(&source.validity);
+    }
+}

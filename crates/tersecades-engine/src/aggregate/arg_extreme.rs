@@ -1,0 +1,47 @@
+//! `arg_min` and `arg_max`: a column's value in the row where another is least or greatest.
+
+use arrow_schema::DataType;
+use tersecades_columnar::error::Result;
+
+use super::Aggregate;
+use super::collected::Collects;
+
+/// The value at an end of another column.
+#[derive(Debug)]
+pub struct ArgExtreme {
+    name: &'static str,
+    summary: &'static str,
+    collects: Collects,
+}
+
+/// The value where the other column is least.
+pub const ARG_MIN: ArgExtreme = ArgExtreme {
+    name: "arg_min",
+    summary: "value in the row where another column is least, the first of several",
+    collects: Collects::Least,
+};
+
+/// The value where the other column is greatest.
+pub const ARG_MAX: ArgExtreme = ArgExtreme {
+    name: "arg_max",
+    summary: "value in the row where another column is greatest, the first of several",
+    collects: Collects::Greatest,
+};
+
+impl Aggregate for ArgExtreme {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn collects(&self) -> Option<Collects> {
+        Some(self.collects)
+    }
+
+    fn result_type(&self, argument: &DataType) -> Result<DataType> {
+        Ok(argument.clone())
+    }
+}
