@@ -3,6 +3,7 @@
 //! Without a name every bench of [`BENCHES`] runs; `micro` runs those that need no data file.
 //! Each prints ratios taken in one run, because times alone say more about the machine.
 
+mod bytes;
 mod chunk;
 mod cost;
 mod data;
@@ -74,6 +75,7 @@ const BENCHES: &[Bench] = &[
     ("encode", true, encode::run),
     ("kernels", true, level::run),
     ("costs", true, cost::run),
+    ("bytes", false, bytes::run),
     ("layout", false, layout::run),
     ("queries", false, query::run),
 ];
