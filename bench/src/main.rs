@@ -5,6 +5,7 @@
 
 mod bitpack;
 mod choice;
+mod bytes;
 mod chunk;
 mod cost;
 mod data;
@@ -86,6 +87,7 @@ const BENCHES: &[Bench] = &[
     ("costs", true, cost::run),
     ("execution", false, execution::run),
     ("choice", false, choice::run),
+    ("bytes", false, bytes::run),
     ("layout", false, layout::run),
     ("scans", false, scan::run),
     ("queries", false, query::run),
