@@ -45,7 +45,8 @@ def numbers(table):
         if pa.types.is_temporal(kind):
             column = column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
             kind = column.type
-        if (pa.types.is_integer(kind) and kind.bit_width >= 16) or kind in (pa.float32(), pa.float64()):
+        wide = pa.types.is_integer(kind) and kind.bit_width >= 16
+        if wide or kind in (pa.float32(), pa.float64()):
             yield np.ascontiguousarray(column.drop_null().to_numpy())
 
 
@@ -59,7 +60,8 @@ def main():
     sets = {}
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.parquet")):
         sets.setdefault(path.name.split(".")[0], []).append(path)
-    print(f"{'set':<28}{'rows':>10}{'parquet':>10}{'vortex':>10}{'pco':>10}{'numeric':>10}   bytes a row")
+    heads = "".join(f"{head:>10}" for head in ("rows", "parquet", "vortex", "pco", "numeric"))
+    print(f"{'set':<28}{heads}   bytes a row")
     for name, paths in sets.items():
         rows, sums = 0, np.zeros(4)
         with tempfile.TemporaryDirectory() as folder:

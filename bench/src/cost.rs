@@ -4,7 +4,7 @@ use tersecades_columnar::Result;
 use tersecades_columnar::cost_table::{CostTable, Operation};
 use tersecades_columnar::goal::Tier;
 use tersecades_columnar::registry::CODECS;
-use tersecades_engine::costs;
+use tersecades_engine::cost;
 
 use crate::Options;
 use crate::report::Report;
@@ -17,7 +17,7 @@ const BYTES: f64 = 1.0;
 /// # Errors
 /// What the encoder says.
 pub(crate) fn run(_options: &Options, report: &mut Report) -> Result<()> {
-    let measured = costs::measure(costs::BUDGET)?;
+    let measured = cost::measure(cost::BUDGET)?;
     let shipped = CostTable::shipped();
     report.add("reading a byte", measured.byte_ns(Tier::Hot), "ns");
     report.add("  shipped", shipped.byte_ns(Tier::Hot), "ns");

@@ -11,7 +11,7 @@ use tersecades::engine::source::{self, CsvOptions, OnError, Source, SourceOption
 use tersecades::prelude::{DataType, RecordBatch, SchemaRef};
 
 use crate::argument;
-use crate::costs;
+use crate::cost;
 use crate::progress_bar::Progress;
 
 /// What happens to rows that cannot be read.
@@ -106,7 +106,7 @@ impl EncodingArguments {
     pub(crate) fn to_options(&self) -> Result<EncodeOptions> {
         Ok(EncodeOptions {
             tier: self.tier,
-            costs: Some(Arc::new(costs::table(self.costs.as_deref())?)),
+            costs: Some(Arc::new(cost::table(self.costs.as_deref())?)),
             schemes: self.encoding.clone(),
         })
     }

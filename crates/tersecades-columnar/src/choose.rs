@@ -131,6 +131,9 @@ impl Sample<'_> {
                 continue;
             }
             let estimate = codec.estimate(self);
+            if !estimate.bytes_per_row.is_finite() {
+                continue;
+            }
             let own_ns = self.goal.cost_ns(codec, estimate.bytes_per_row);
             candidates.insert(Candidate {
                 codec,

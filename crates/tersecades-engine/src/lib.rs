@@ -22,7 +22,7 @@ pub mod operator;
 
 pub mod aggregate;
 
-pub mod costs;
+pub mod cost;
 
 pub mod runtime;
 

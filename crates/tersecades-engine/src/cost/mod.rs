@@ -1,4 +1,4 @@
-//! The cost table of this machine, measured: every codec, on every kind of column, doing everything.
+//! The cost table of this machine, measured: every codec on every kind of column.
 //!
 //! ```text
 //! columns × codecs ─▶ chunks in the second-level cache ─▶ median of each operation ─▶ lines
@@ -7,7 +7,7 @@
 //! relative errors are least. Codecs that hold no chunk come first: what inner chunks cost by them
 //! is taken off the others' times.
 
-mod columns;
+mod specimen;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ pub fn measure(budget: Duration) -> Result<CostTable> {
     let mut table = CostTable::unmeasured();
     table.set_byte_ns(Tier::Cold, CostTable::shipped().byte_ns(Tier::Cold));
     table.set_byte_ns(Tier::Hot, memory_byte_ns());
-    let columns = columns::columns();
+    let columns = specimen::columns();
     let mut codecs: Vec<&'static dyn Codec> = CODECS.to_vec();
     codecs.sort_by_key(|codec| codec.inner_max());
     let mut specimens = Vec::new();

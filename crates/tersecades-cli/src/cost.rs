@@ -7,7 +7,7 @@ use clap::Args;
 use tersecades::columnar::cost_table::{Cost, CostTable, Operation};
 use tersecades::columnar::goal::Tier;
 use tersecades::columnar::registry::CODECS;
-use tersecades::engine::costs;
+use tersecades::engine::cost;
 use tersecades::{Error, Result};
 
 use crate::outcome::Outcome;
@@ -32,7 +32,7 @@ pub(crate) struct CostsArguments {
 pub(crate) fn run(arguments: &CostsArguments) -> Outcome {
     let path = arguments.file.clone().map_or_else(cache_file, Ok)?;
     let table = if arguments.measure {
-        let table = costs::measure(costs::BUDGET)?;
+        let table = cost::measure(cost::BUDGET)?;
         write(&path, &table)?;
         eprintln!("measured, kept in {}", path.display());
         table
