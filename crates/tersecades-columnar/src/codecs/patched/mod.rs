@@ -24,9 +24,11 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, SquareSum};
+use crate::goal::Tier;
 use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
+use crate::narrow::width_of;
 use crate::patch::{self as patches, Patches};
 use crate::predicate::{Coverage, Predicate};
 use crate::selection::{Selection, Shape};
@@ -188,6 +190,11 @@ impl Codec for Patched {
         let input = sample.input;
         let (mut room, mut sorted_room) = ([0; SAMPLE_ROWS_MAX], [0; SAMPLE_ROWS_MAX]);
         let keys = sample.keys(&mut room);
+        let range = keys.iter().max().zip(keys.iter().min());
+        let width = range.map_or(0, |(high, low)| width_of(high - low));
+        if sample.goal.tier == Tier::Hot && width < 2 {
+            return f64::INFINITY.into();
+        }
         let sorted = &mut sorted_room[..keys.len()];
         sorted.copy_from_slice(keys);
         sorted.sort_unstable();
