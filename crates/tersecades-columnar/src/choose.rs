@@ -21,6 +21,9 @@ pub const CANDIDATES_MAX: usize = 24;
 const WINDOWS: usize = 4;
 const WINDOW_ROWS: usize = 2 * GROUP_ROWS;
 
+/// Most rows of a sample.
+pub(crate) const SAMPLE_ROWS_MAX: usize = WINDOWS * WINDOW_ROWS;
+
 /// Most codecs around another; those that compose count one more.
 const NESTED_MAX: usize = 2;
 
@@ -88,6 +91,18 @@ impl Sample<'_> {
     pub fn rows(&self) -> usize {
         let rows: usize = self.windows.iter().map(|window| window.len()).sum();
         rows.max(1)
+    }
+
+    /// The keys of the sampled rows that are not null, in their order, kept in `room`.
+    pub(crate) fn keys<'k>(&self, room: &'k mut [u64; SAMPLE_ROWS_MAX]) -> &'k mut [u64] {
+        let rows = self.windows.iter().cloned().flatten();
+        let valid = rows.filter(|row| self.input.is_valid(*row));
+        let mut count = 0;
+        for (slot, row) in room.iter_mut().zip(valid) {
+            *slot = self.input.key(row);
+            count += 1;
+        }
+        &mut room[..count]
     }
 
     /// What the best codec makes of `lanes`, which a codec made of the sampled rows.

@@ -1,67 +1,126 @@
 //! Pricing a dictionary of numbers from a sample.
 //!
 //! How many distinct numbers the chunk has is guessed from those the sample has once (`f1`) and
-//! more than once: `sqrt(rows / sampled) f1 + others`, which errs least in the worst case.
+//! more than once: `sqrt(rows / sampled) f1 + others`, which errs least in the worst case. Where
+//! numbers repeat near one another only, as in sorted columns, each part of the column has its
+//! own, and those grow as the rows do.
 //!
 //! Source: Charikar, Chaudhuri, Motwani and Narasayya, "Towards Estimation Error Guarantees for
 //! Distinct Values" (PODS 2000), the guaranteed-error estimator.
 
 use arrow_schema::DataType;
 
-use crate::choose::{Estimate, Sample};
+use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
 use crate::input::{Input, Lanes};
+use crate::lane::KeyLane;
 use crate::narrow::width_of;
 use crate::types::Physical;
 
 use super::{code_type, place};
 
+/// Rows that tell at first sight that most numbers are distinct, and how many must be.
+const PROBE_ROWS: usize = 128;
+const PROBE_DISTINCT: usize = 120;
+
 /// Expected bytes per row; infinite where the numbers are too many, or as narrow as codes.
 pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
     let input = sample.input;
-    let mut keys = Vec::with_capacity(sample.rows());
-    let rows = sample.windows.iter().cloned().flatten();
-    keys.extend(
-        rows.filter(|row| input.is_valid(*row))
-            .map(|row| input.key(row)),
-    );
-    let mut table = keys.clone();
-    table.sort_unstable_by_key(|key| place(input.physical, *key));
-    let once = table
-        .chunk_by(|a, b| a == b)
-        .filter(|same| same.len() == 1)
-        .count();
-    table.dedup();
-    let growth = (input.rows() as f64 / keys.len().max(1) as f64).sqrt();
-    let distinct = growth * once as f64 + (table.len() - once) as f64;
-    let data_type = code_type(distinct as usize);
-    if table.len() * 2 > keys.len() || is_narrow(input, &table, &data_type) {
+    let (mut room, mut table_room) = ([0; SAMPLE_ROWS_MAX], [0; SAMPLE_ROWS_MAX]);
+    let keys = sample.keys(&mut room);
+    if is_narrow(input, keys, &DataType::UInt8) || is_distinct(keys) {
         return f64::INFINITY.into();
     }
-    let rank = |key: &u64| {
-        let key = place(input.physical, *key);
-        let rank = table.partition_point(|other| place(input.physical, *other) < key);
-        (rank as f64 * distinct / table.len() as f64) as u32
-    };
-    let codes: Vec<u32> = keys.iter().map(rank).collect();
+    let place = |key: u64| place(input.physical, key);
+    let table = &mut table_room[..keys.len()];
+    table.copy_from_slice(keys);
+    table.sort_unstable_by_key(|key| place(*key));
+    let count = keep_distinct(table);
+    let table = &table[..count];
+    if count * 2 > keys.len() {
+        return f64::INFINITY.into();
+    }
+    let rank = |key: u64| table.partition_point(|other| place(*other) < place(key));
+    let distinct = distinct_of(sample, count, rank);
+    let data_type = code_type(distinct as usize);
+    if is_narrow(input, table, &data_type) {
+        return f64::INFINITY.into();
+    }
+    let spread = distinct / count as f64;
+    for key in &mut *keys {
+        *key = (rank(*key) as f64 * spread) as u64;
+    }
+    let price = |lanes: Lanes<'_>| sample.inner(&data_type, lanes);
+    let rows = keys.len();
     let mut estimate = match data_type {
-        DataType::UInt8 => {
-            let codes: Vec<u8> = codes.iter().map(|code| *code as u8).collect();
-            sample.inner(&data_type, Lanes::U8(&codes))
-        }
-        DataType::UInt16 => {
-            let codes: Vec<u16> = codes.iter().map(|code| *code as u16).collect();
-            sample.inner(&data_type, Lanes::U16(&codes))
-        }
-        _ => sample.inner(&data_type, Lanes::U32(&codes)),
+        DataType::UInt8 => price(Lanes::U8(&cut(keys)[..rows])),
+        DataType::UInt16 => price(Lanes::U16(&cut(keys)[..rows])),
+        _ => price(Lanes::U32(&cut(keys)[..rows])),
     };
     let table_bytes = distinct * input.physical.lane_bytes() as f64;
     estimate.bytes_per_row += table_bytes / input.rows() as f64;
     estimate
 }
 
+/// Whether nearly all of a few keys from all over the sample differ.
+fn is_distinct(keys: &[u64]) -> bool {
+    let mut probe = [0; PROBE_ROWS];
+    let step = (keys.len() / PROBE_ROWS).max(1);
+    for (slot, key) in probe.iter_mut().zip(keys.iter().step_by(step)) {
+        *slot = *key;
+    }
+    probe.sort_unstable();
+    keys.len() >= PROBE_ROWS && keep_distinct(&mut probe) > PROBE_DISTINCT
+}
+
+/// How many distinct numbers the column has, where the sample has `count`.
+fn distinct_of(sample: &Sample<'_>, count: usize, rank: impl Fn(u64) -> usize) -> f64 {
+    let input = sample.input;
+    // Occurrences of each number, and the windows it occurs in.
+    let mut seen = [(0u16, 0u8); SAMPLE_ROWS_MAX];
+    let mut rows = 0;
+    for (index, window) in sample.windows.iter().enumerate() {
+        for row in window.clone().filter(|row| input.is_valid(*row)) {
+            let (times, windows) = &mut seen[rank(input.key(row)).min(SAMPLE_ROWS_MAX - 1)];
+            *times += 1;
+            *windows |= 1 << (index % 8);
+            rows += 1;
+        }
+    }
+    let number = |pass: fn(&(u16, u8)) -> bool| {
+        seen[..count].iter().filter(|seen| pass(seen)).count() as f64
+    };
+    let once = number(|(times, _)| *times == 1);
+    let near = number(|(times, windows)| *times > 1 && windows.is_power_of_two());
+    let far = number(|(_, windows)| !windows.is_power_of_two());
+    let growth = input.rows() as f64 / rows.max(1) as f64;
+    let clustered = near > far && sample.windows.len() > 1;
+    let near = near * if clustered { growth } else { 1.0 };
+    once * growth.sqrt() + near + far
+}
+
+/// Moves the distinct keys of a sorted list to its front; how many there are.
+fn keep_distinct(sorted: &mut [u64]) -> usize {
+    let mut count = 0;
+    for index in 0..sorted.len() {
+        if count == 0 || sorted[count - 1] != sorted[index] {
+            sorted[count] = sorted[index];
+            count += 1;
+        }
+    }
+    count
+}
+
+/// The codes as lanes.
+fn cut<T: KeyLane>(codes: &[u64]) -> [T; SAMPLE_ROWS_MAX] {
+    let mut lanes = [T::cut(0); SAMPLE_ROWS_MAX];
+    let pairs = lanes.iter_mut().zip(codes);
+    pairs.for_each(|(lane, code)| *lane = T::cut(*code));
+    lanes
+}
+
 /// Whether integers lie so close that codes would be no narrower.
-fn is_narrow(input: &Input<'_>, table: &[u64], codes: &DataType) -> bool {
-    let (Some(first), Some(last)) = (table.first(), table.last()) else {
+fn is_narrow(input: &Input<'_>, keys: &[u64], codes: &DataType) -> bool {
+    let (Some(first), Some(last)) = (keys.iter().min(), keys.iter().max()) else {
         return true;
     };
     let code_bytes = Physical::of(codes).map_or(0, Physical::lane_bytes);

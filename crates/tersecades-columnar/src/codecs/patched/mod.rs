@@ -19,14 +19,16 @@ use std::ops::Range;
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, block_count};
-use crate::choose::{Estimate, Sample};
+use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, SquareSum};
+use crate::goal::Tier;
 use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
+use crate::narrow::width_of;
 use crate::patch::{self as patches, Patches};
 use crate::predicate::{Coverage, Predicate};
 use crate::selection::{Selection, Shape};
@@ -37,9 +39,6 @@ use crate::values::Values;
 use kept::Kept;
 
 const PATCHES: usize = 0;
-
-/// Most rows looked at to find the range that is kept.
-const SAMPLE_ROWS: usize = 1_024;
 
 /// Nanoseconds to correct one outlier, a guess.
 const PATCH_NS: f64 = 1.0;
@@ -146,7 +145,7 @@ fn split<T: KeyLane>(
 fn kept_of(input: &Input<'_>, work: &mut EncodeWork) -> Kept {
     let keys = &mut work.keys;
     keys.clear();
-    let step = input.rows().div_ceil(SAMPLE_ROWS).max(1);
+    let step = input.rows().div_ceil(SAMPLE_ROWS_MAX).max(1);
     let rows = (0..input.rows()).step_by(step);
     keys.extend(
         rows.filter(|row| input.is_valid(*row))
@@ -157,9 +156,12 @@ fn kept_of(input: &Input<'_>, work: &mut EncodeWork) -> Kept {
 }
 
 /// The sampled values as lanes, outliers saturated.
-fn saturated<T: KeyLane>(keys: &[u64], kept: Kept, flip: u64) -> Vec<T> {
-    let lane = |key: &u64| T::cut(key.clamp(&kept.low, &kept.high) ^ flip);
-    keys.iter().map(lane).collect()
+fn saturated<T: KeyLane>(keys: &[u64], kept: Kept, flip: u64) -> [T; SAMPLE_ROWS_MAX] {
+    let mut lanes = [T::cut(0); SAMPLE_ROWS_MAX];
+    for (lane, key) in lanes.iter_mut().zip(keys) {
+        *lane = T::cut((*key).clamp(kept.low, kept.high) ^ flip);
+    }
+    lanes
 }
 
 impl Codec for Patched {
@@ -186,24 +188,30 @@ impl Codec for Patched {
 
     fn estimate(&self, sample: &Sample<'_>) -> Estimate {
         let input = sample.input;
-        let rows = sample.windows.iter().cloned().flatten();
-        let valid = rows.filter(|row| input.is_valid(*row));
-        let keys: Vec<u64> = valid.map(|row| input.key(row)).collect();
-        let (bytes, flip) = (input.physical.lane_bytes(), input.physical.flip());
-        let mut sorted = keys.clone();
+        let (mut room, mut sorted_room) = ([0; SAMPLE_ROWS_MAX], [0; SAMPLE_ROWS_MAX]);
+        let keys = sample.keys(&mut room);
+        let range = keys.iter().max().zip(keys.iter().min());
+        let width = range.map_or(0, |(high, low)| width_of(high - low));
+        if sample.goal.tier == Tier::Hot && width < 2 {
+            return f64::INFINITY.into();
+        }
+        let sorted = &mut sorted_room[..keys.len()];
+        sorted.copy_from_slice(keys);
         sorted.sort_unstable();
-        let kept = kept::choose(&sorted, bytes, sample.goal.tier);
+        let (bytes, flip) = (input.physical.lane_bytes(), input.physical.flip());
+        let kept = kept::choose(sorted, bytes, sample.goal.tier);
         let inside = |key: &&u64| (kept.low..=kept.high).contains(key);
         let outliers = keys.len() - keys.iter().filter(inside).count();
         if outliers == 0 {
             return f64::INFINITY.into();
         }
+        let count = keys.len();
         let price = |lanes: Lanes<'_>| sample.inner(input.data_type, lanes);
         let mut estimate = match bytes {
-            1 => price(Lanes::U8(&saturated(&keys, kept, flip))),
-            2 => price(Lanes::U16(&saturated(&keys, kept, flip))),
-            4 => price(Lanes::U32(&saturated(&keys, kept, flip))),
-            _ => price(Lanes::U64(&saturated(&keys, kept, flip))),
+            1 => price(Lanes::U8(&saturated(keys, kept, flip)[..count])),
+            2 => price(Lanes::U16(&saturated(keys, kept, flip)[..count])),
+            4 => price(Lanes::U32(&saturated(keys, kept, flip)[..count])),
+            _ => price(Lanes::U64(&saturated(keys, kept, flip)[..count])),
         };
         let share = outliers as f64 / keys.len() as f64;
         estimate.bytes_per_row += share * (2 + bytes) as f64 + 4.0 / BLOCK_ROWS as f64;
