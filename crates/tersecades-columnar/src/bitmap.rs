@@ -149,6 +149,17 @@ pub(crate) fn count_range(words: &[u64], rows: Range<usize>) -> usize {
     count
 }
 
+/// Calls `visit` with every row of `rows` whose bit is set, ascending.
+pub(crate) fn for_each_one(words: &[u64], rows: Range<usize>, mut visit: impl FnMut(usize)) {
+    for_each_word(rows, |index, mask| {
+        let mut rest = words[index] & mask;
+        while rest != 0 {
+            visit(index * WORD_ROWS + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

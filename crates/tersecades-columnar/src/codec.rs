@@ -13,12 +13,13 @@ use crate::block::BLOCK_ROWS;
 use crate::choose::{Estimate, Sample, choose_inside};
 use crate::chunk::Chunk;
 use crate::dictionary::Dictionary;
+use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::goal::{Goal, Tier};
 use crate::input::Input;
 use crate::kernels::kernels;
-use crate::predicate::Predicate;
+use crate::predicate::{KeyRange, Predicate};
 use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
@@ -60,6 +61,8 @@ pub struct Work {
     pub(crate) selection: Selection,
     /// Bytes, one or two a block.
     pub(crate) marks: Vec<u8>,
+    /// Ranges of codes.
+    pub(crate) ranges: Vec<KeyRange>,
 }
 
 /// What encoders are told, and their reused memory.
@@ -82,6 +85,7 @@ pub struct EncodeWork {
     pub(crate) ends: Vec<u32>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) shorts: Vec<u16>,
+    pub(crate) distinct: Distinct,
 }
 
 impl EncodeWork {
@@ -269,7 +273,7 @@ pub fn compare_decoded(
 }
 
 /// The rows of each unit of a chunk.
-fn units(codec: &dyn Codec, rows: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn units(codec: &dyn Codec, rows: usize) -> impl Iterator<Item = Range<usize>> {
     let unit = codec.unit_rows();
     (0..rows.div_ceil(unit)).map(move |index| index * unit..rows.min((index + 1) * unit))
 }

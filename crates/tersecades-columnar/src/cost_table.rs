@@ -43,7 +43,12 @@ impl CostTable {
     /// AVX-512.
     pub const DEFAULT: CostTable = CostTable {
         byte_ns: 0.06,
-        value_ns: first(&[0.02, 0.005, 0.025, 0.005, 0.02], 0.02),
+        value_ns: first(
+            &[
+                0.02, 0.005, 0.025, 0.005, 0.02, 0.04, 0.02, 0.02, 0.02, 0.04, 0.2, 0.1,
+            ],
+            0.02,
+        ),
         stored_ns: first(&[0.0, 0.15, 0.0, 0.15], 0.0),
     };
 

@@ -29,8 +29,10 @@ pub mod values;
 
 pub mod chunk;
 pub mod codec;
+mod distinct;
 mod keys;
 mod lane;
+mod narrow;
 mod patch;
 mod scatter;
 

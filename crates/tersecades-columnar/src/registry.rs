@@ -10,20 +10,25 @@
 use crate::codec::Codec;
 use crate::codecs::{
     base_delta::BaseDelta, bit_pack::BitPack, constant::Constant, delta::Delta,
-    dictionary::DictionaryCodes, plain::Plain, run_length::RunLength, varint::Varint,
+    dictionary::DictionaryCodes, frame_of_reference::FrameOfReference,
+    number_dictionary::NumberDictionary, plain::Plain, run_length::RunLength, sequence::Sequence,
+    varint::Varint,
 };
 use crate::error::{Error, Result};
 
 /// Every codec, in order of preference at equal cost.
 pub const CODECS: &[&dyn Codec] = &[
-    &Plain,           // id 0: values looked at once; nothing to decode
-    &Constant,        // id 1: mostly one value; answers from the exceptions alone
-    &BaseDelta,       // id 2: the workhorse for integers and times
-    &RunLength,       // id 3: repeats; cheaper than deltas when runs are long
-    &DictionaryCodes, // id 4: text
-    &BitPack,         // id 9: integers of any few bits
-    &Delta,           // id 10: neighbours that differ by little
-    &Varint,          // id 11: values of many sizes near zero
+    &Plain,            // id 0: values looked at once; nothing to decode
+    &Constant,         // id 1: mostly one value; answers from the exceptions alone
+    &BaseDelta,        // id 2: the workhorse for integers and times
+    &RunLength,        // id 3: repeats; cheaper than deltas when runs are long
+    &FrameOfReference, // id 5: integers without outliers; least overhead, no patches
+    &Sequence,         // id 7: regular times and counters; as runs, with a step
+    &NumberDictionary, // id 8: numbers of which few are distinct, floats above all
+    &DictionaryCodes,  // id 4: text
+    &BitPack,          // id 9: integers of any few bits
+    &Delta,            // id 10: neighbours that differ by little
+    &Varint,           // id 11: values of many sizes near zero
 ];
 
 /// The codec that takes everything.

@@ -29,6 +29,8 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         None,
         Some("eu"),
     ]));
+    let times: ArrayRef = Arc::new(Int64Array::from_iter_values([1_000, 1_003, 1_001]));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([7, 1_000, 7]));
     vec![
         ("plain", samples::encode("plain", small(&[7, 9, 9]))),
         (
@@ -41,6 +43,18 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             samples::encode("run_length", small(&[4, 4, 4, 9])),
         ),
         ("dictionary", samples::encode("dictionary", text)),
+        (
+            "frame_of_reference",
+            samples::encode("frame_of_reference", times),
+        ),
+        (
+            "number_dictionary",
+            samples::encode("number_dictionary", numbers),
+        ),
+        (
+            "sequence",
+            samples::encode("sequence", small(&[10, 20, 30, 100, 110])),
+        ),
         ("bit_pack", samples::encode("bit_pack", near)),
         (
             "delta",

@@ -8,13 +8,14 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{GROUP_ROWS, GROUPS};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
+use crate::narrow::with_deltas;
 
+use super::View;
 use super::scan::WORDS;
-use super::{View, with_deltas};
 
 /// Whether block `block`, whose sections have the right lengths, keeps to this.
 pub(super) fn block_fits(view: &View<'_>, block: usize) -> bool {
-    let rows = view.block_len(block);
+    let rows = view.deltas.block_len(block);
     let mut unpatched = [u64::MAX; WORDS];
     for index in view.patches.of_block(block) {
         let row = view.patches.row(index);
@@ -22,7 +23,7 @@ pub(super) fn block_fits(view: &View<'_>, block: usize) -> bool {
     }
     let unpatched = &unpatched[..rows.div_ceil(WORD_ROWS)];
     let patch_base = |row: usize| view.bases[block * GROUPS + row / GROUP_ROWS];
-    with_deltas!(view, block, deltas => {
+    with_deltas!(view.deltas, block, deltas => {
         let reach = reach(deltas);
         groups_fit(view, block, reach, largest(deltas, unpatched))
             && patches_fit(view, block, |row| (patch_base(row), deltas[row].key()), reach)

@@ -17,10 +17,13 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
 use crate::chunk::Chunk;
 use crate::codec::EncodeWork;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::Input;
-use crate::kernels::{Lane, Narrow, kernels, prefetch};
+use crate::kernels::kernels;
 use crate::lane::KeyLane;
+use crate::narrow::{
+    fill_holes, line_number, narrow, prefetch_eighth, section_mut, widest, width_of,
+};
 use crate::patch as patches;
 use crate::stats::Stats;
 
@@ -67,23 +70,6 @@ struct Plan<T> {
     patches: usize,
 }
 
-/// The largest delta of `width` bytes.
-pub(super) fn widest(width: usize) -> u64 {
-    if width == 0 {
-        0
-    } else {
-        u64::MAX >> (64 - 8 * width)
-    }
-}
-
-/// The fewest bytes that hold `range`.
-pub(super) fn width_of(range: u64) -> usize {
-    [0, 1, 2, 4]
-        .into_iter()
-        .find(|width| range <= widest(*width))
-        .unwrap_or(8)
-}
-
 impl<T: KeyLane> Draft<'_, T> {
     /// Finds the ends of each group.
     fn find_ends(&mut self) {
@@ -102,10 +88,7 @@ impl<T: KeyLane> Draft<'_, T> {
 
     /// Asks for the cache lines of one eighth of the next block.
     fn prefetch_next(&self, eighth: usize) {
-        let start = eighth * GROUP_ROWS;
-        for index in (start..start + GROUP_ROWS).step_by(CACHE_LINE_BYTES / size_of::<T>()) {
-            prefetch(self.next, index);
-        }
+        prefetch_eighth(self.next, eighth);
     }
 
     fn groups(&self) -> usize {
@@ -309,7 +292,7 @@ pub(super) fn encode<T: KeyLane>(
             }
         }
         if let Some(valid) = valid {
-            draft.values = fill_holes(&draft, valid, &mut filled);
+            draft.values = fill_holes(values, draft.flip, &draft.min, valid, &mut filled);
         }
         let plan = draft.plan();
         if block == 0 {
@@ -327,39 +310,6 @@ pub(super) fn encode<T: KeyLane>(
     patches::write(&mut out.body, PATCHES, size_of::<T>(), work);
     out.stats = Stats::from_ends(low, high);
     Ok(())
-}
-
-fn line_number(lines: usize) -> Result<u32> {
-    u32::try_from(lines).map_err(|_| Error::limit("a chunk of base_delta holds at most 256 GiB"))
-}
-
-fn section_mut<T: bytemuck::Pod>(out: &mut Chunk, index: usize) -> &mut [T] {
-    let (start, length) = out.body.sections[index];
-    bytemuck::cast_slice_mut(&mut out.body.bytes.bytes_mut()[start..start + length])
-}
-
-/// Copies the block with the smallest key of its group in the holes of nulls.
-fn fill_holes<'a, T: KeyLane>(
-    draft: &Draft<'_, T>,
-    valid: &[u64],
-    filled: &'a mut [T; BLOCK_ROWS],
-) -> &'a [T] {
-    let filled = &mut filled[..draft.values.len()];
-    filled.copy_from_slice(draft.values);
-    for (index, word) in valid.iter().enumerate() {
-        let rows = draft
-            .values
-            .len()
-            .saturating_sub(index * WORD_ROWS)
-            .min(WORD_ROWS);
-        let mut holes = !word & (u64::MAX >> (WORD_ROWS - rows.max(1)));
-        while holes != 0 {
-            let row = index * WORD_ROWS + holes.trailing_zeros() as usize;
-            filled[row] = draft.min[row / GROUP_ROWS] ^ draft.flip;
-            holes &= holes - 1;
-        }
-    }
-    filled
 }
 
 fn write_block<T: KeyLane>(
@@ -388,48 +338,16 @@ fn write_block<T: KeyLane>(
     section_mut::<u32>(out, OFFSETS)[block] = line_number(lines)?;
     let deltas = &mut out.body.bytes.bytes_mut()[start..];
     let deltas = &mut deltas[..draft.values.len() * plan.width];
-    narrow(draft, plan, deltas);
+    let next = |part| draft.prefetch_next(PARTS + part);
+    narrow(
+        draft.values,
+        draft.flip,
+        &plan.bases,
+        plan.width,
+        deltas,
+        next,
+    );
     Ok(())
-}
-
-/// Narrows into `deltas`; the width is never above the lane's.
-fn narrow<T: KeyLane>(draft: &Draft<'_, T>, plan: &Plan<T>, deltas: &mut [u8]) {
-    let bases = &plan.bases;
-    match (plan.width, size_of::<T>()) {
-        (0, _) => {}
-        (1, 1) => narrow_lanes::<u8, u8>(draft, bases, deltas),
-        (1, 2) => narrow_lanes::<u16, u8>(draft, bases, deltas),
-        (2, 2) => narrow_lanes::<u16, u16>(draft, bases, deltas),
-        (1, 4) => narrow_lanes::<u32, u8>(draft, bases, deltas),
-        (2, 4) => narrow_lanes::<u32, u16>(draft, bases, deltas),
-        (4, 4) => narrow_lanes::<u32, u32>(draft, bases, deltas),
-        (1, _) => narrow_lanes::<u64, u8>(draft, bases, deltas),
-        (2, _) => narrow_lanes::<u64, u16>(draft, bases, deltas),
-        (4, _) => narrow_lanes::<u64, u32>(draft, bases, deltas),
-        _ => narrow_lanes::<u64, u64>(draft, bases, deltas),
-    }
-}
-
-/// `T` is `V`: the cast only tells the compiler.
-fn narrow_lanes<V: KeyLane + Narrow<D>, D: Lane + bytemuck::Pod>(
-    draft: &Draft<'_, impl KeyLane>,
-    bases: &[impl KeyLane; GROUPS],
-    deltas: &mut [u8],
-) {
-    let narrow = V::pair(kernels()).narrow;
-    let flip = V::cut(draft.flip.key());
-    let values: &[V] = bytemuck::cast_slice(draft.values);
-    let deltas: &mut [D] = bytemuck::cast_slice_mut(deltas);
-    let parts = values.chunks(PART_ROWS).zip(deltas.chunks_mut(PART_ROWS));
-    for (part, (values, deltas)) in parts.enumerate() {
-        draft.prefetch_next(PARTS + part);
-        let mut part_bases = [V::cut(0); GROUPS];
-        let groups = &bases[part * PART_GROUPS..(part + 1) * PART_GROUPS];
-        for (to, base) in part_bases.iter_mut().zip(groups) {
-            *to = V::cut(base.key());
-        }
-        narrow(values, flip, &part_bases, deltas);
-    }
 }
 
 fn collect_patches<T: KeyLane>(draft: &Draft<'_, T>, plan: &Plan<T>, work: &mut EncodeWork) {

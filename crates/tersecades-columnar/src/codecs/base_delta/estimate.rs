@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS};
 use crate::input::Input;
-
-use super::encode::{widest, width_of};
+use crate::narrow::{widest, width_of};
 
 /// Widths in bytes, widest first.
 const WIDTHS: [usize; 5] = [8, 4, 2, 1, 0];

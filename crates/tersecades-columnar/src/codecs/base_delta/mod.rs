@@ -25,7 +25,6 @@ mod scan;
 
 use std::ops::Range;
 
-use crate::aligned::CACHE_LINE_BYTES;
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
@@ -34,8 +33,8 @@ use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::kernels::{Narrow, kernels, prefetch_rows};
 use crate::lane::{KeyLane, with_lanes};
+use crate::narrow::{Deltas, widen, with_deltas};
 use crate::patch::Patches;
 use crate::predicate::{KeyRange, Predicate};
 use crate::selection::{Selection, Shape};
@@ -57,24 +56,18 @@ pub struct BaseDelta;
 /// The sections of one chunk.
 #[derive(Clone, Copy)]
 struct View<'a> {
-    rows: usize,
     bases: &'a [u64],
     maxima: &'a [u64],
-    widths: &'a [u8],
-    offsets: &'a [u32],
-    deltas: &'a [u8],
+    deltas: Deltas<'a>,
     patches: Patches<'a>,
 }
 
 impl<'a> View<'a> {
     fn of(chunk: &'a Chunk) -> Self {
         View {
-            rows: chunk.rows,
             bases: chunk.body.section(BASES),
             maxima: chunk.body.section(MAXIMA),
-            widths: chunk.body.section(WIDTHS),
-            offsets: chunk.body.section(OFFSETS),
-            deltas: chunk.body.section(DELTAS),
+            deltas: Deltas::of(chunk, WIDTHS),
             patches: Patches::of(chunk, PATCHES),
         }
     }
@@ -85,55 +78,15 @@ impl<'a> View<'a> {
         bases
     }
 
-    fn block_len(&self, block: usize) -> usize {
-        block_rows(block, self.rows).len()
-    }
-
-    /// The deltas of a block whose width is the lane's.
-    fn block_deltas<D: bytemuck::Pod>(&self, block: usize) -> &'a [D] {
-        let start = self.offsets[block] as usize * CACHE_LINE_BYTES;
-        let bytes = self.block_len(block) * size_of::<D>();
-        bytemuck::cast_slice(&self.deltas[start..start + bytes])
-    }
-
-    /// The deltas of full blocks of one width.
-    fn delta_bytes(&self, blocks: Range<usize>) -> &'a [u8] {
-        let start = self.offsets[blocks.start] as usize * CACHE_LINE_BYTES;
-        &self.deltas[start..self.offsets[blocks.end] as usize * CACHE_LINE_BYTES]
-    }
-
     /// Base plus delta of one row, whether or not a patch replaces it.
     fn unpatched_key(&self, row: usize) -> u64 {
-        let (at, width) = self.delta_position(row);
-        let delta = match width {
-            0 => 0,
-            1 => u64::from(self.deltas[at]),
-            2 => read::<2>(self.deltas, at),
-            4 => read::<4>(self.deltas, at),
-            _ => read::<8>(self.deltas, at),
-        };
-        self.bases[row / GROUP_ROWS].wrapping_add(delta)
-    }
-
-    #[inline]
-    fn delta_position(&self, row: usize) -> (usize, u8) {
-        let block = row / BLOCK_ROWS;
-        let width = self.widths[block];
-        let start = self.offsets[block] as usize * CACHE_LINE_BYTES;
-        (start + (row % BLOCK_ROWS) * usize::from(width), width)
+        self.bases[row / GROUP_ROWS].wrapping_add(self.deltas.get(row).0)
     }
 
     /// The key of one row.
     #[inline]
     fn key(&self, row: usize) -> u64 {
-        let (at, width) = self.delta_position(row);
-        let (delta, widest) = match width {
-            0 => (0, 0),
-            1 => (u64::from(self.deltas[at]), u64::from(u8::MAX)),
-            2 => (read::<2>(self.deltas, at), u64::from(u16::MAX)),
-            4 => (read::<4>(self.deltas, at), u64::from(u32::MAX)),
-            _ => (read::<8>(self.deltas, at), u64::MAX),
-        };
+        let (delta, widest) = self.deltas.get(row);
         if (delta == 0 || delta == widest)
             && let Some(key) = self.patches.find(row / BLOCK_ROWS, row % BLOCK_ROWS)
         {
@@ -142,40 +95,6 @@ impl<'a> View<'a> {
         self.bases[row / GROUP_ROWS].wrapping_add(delta)
     }
 }
-
-#[inline]
-fn read<const N: usize>(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word[..N].copy_from_slice(&bytes[at..at + N]);
-    u64::from_le_bytes(word)
-}
-
-/// Runs `$body` with `$deltas` bound to the deltas of `$block`, typed by the block's width, or
-/// `$zero` when the width is 0.
-macro_rules! with_deltas {
-    ($view:expr, $block:expr, $deltas:ident => $body:expr, zero $zero:expr) => {
-        match $view.widths[$block] {
-            0 => $zero,
-            1 => {
-                let $deltas = $view.block_deltas::<u8>($block);
-                $body
-            }
-            2 => {
-                let $deltas = $view.block_deltas::<u16>($block);
-                $body
-            }
-            4 => {
-                let $deltas = $view.block_deltas::<u32>($block);
-                $body
-            }
-            _ => {
-                let $deltas = $view.block_deltas::<u64>($block);
-                $body
-            }
-        }
-    };
-}
-use with_deltas;
 
 impl Codec for BaseDelta {
     fn id(&self) -> u8 {
@@ -212,28 +131,12 @@ impl Codec for BaseDelta {
         }
         let view = View::of(chunk);
         let blocks = block_count(chunk.rows);
-        let sizes = [view.bases.len(), view.maxima.len()];
-        if sizes != [blocks * GROUPS; 2]
-            || view.widths.len() != blocks
-            || view.offsets.len() != blocks + 1
-        {
+        if [view.bases.len(), view.maxima.len()] != [blocks * GROUPS; 2] {
             return Err(Error::corrupt(
                 "base_delta sections do not fit the number of blocks",
             ));
         }
-        let mut end = 0;
-        for block in 0..blocks {
-            let width = view.widths[block];
-            let bytes = view.block_len(block) * usize::from(width);
-            let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-            let fits = view.offsets[block] == end
-                && (end as usize + lines) * CACHE_LINE_BYTES <= view.deltas.len();
-            let narrow = usize::from(width) <= chunk.physical.lane_bytes();
-            if !matches!(width, 0 | 1 | 2 | 4 | 8) || !narrow || !fits {
-                return Err(Error::corrupt("deltas out of range").block(block as u32));
-            }
-            end += lines as u32;
-        }
+        view.deltas.validate(chunk.physical.lane_bytes())?;
         view.patches.validate(chunk.rows)?;
         let key_max = chunk.physical.key_max();
         let fits = |block: &usize| {
@@ -282,7 +185,7 @@ impl Codec for BaseDelta {
                 range: *range,
                 stats: chunk.stats,
             };
-            match uniform_width(&view) {
+            match view.deltas.uniform_width() {
                 1 => return test.select::<u8>(&view, within.list(), list),
                 2 => return test.select::<u16>(&view, within.list(), list),
                 4 => return test.select::<u32>(&view, within.list(), list),
@@ -318,14 +221,7 @@ impl Codec for BaseDelta {
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
-        let view = View::of(chunk);
-        match uniform_width(&view) {
-            1 => prefetch_rows(view.deltas, rows),
-            2 => prefetch_rows::<u16>(bytemuck::cast_slice(view.deltas), rows),
-            4 => prefetch_rows::<u32>(bytemuck::cast_slice(view.deltas), rows),
-            8 => prefetch_rows::<u64>(bytemuck::cast_slice(view.deltas), rows),
-            _ => {}
-        }
+        Deltas::of(chunk, WIDTHS).prefetch(rows);
     }
 
     fn decoder(&self) -> &dyn Codec {
@@ -345,7 +241,7 @@ impl RowTest {
     /// A saturated delta stands for a patch or for the end itself; where the range treats all keys
     /// beyond that end alike, the patches need not be searched.
     fn select<D: KeyLane>(&self, view: &View<'_>, rows: &[u32], list: &mut Vec<u32>) {
-        let deltas: &[D] = bytemuck::cast_slice(view.deltas);
+        let deltas = view.deltas.all::<D>();
         let RowTest { range, stats } = *self;
         let (to_top, from_bottom) = (range.high >= stats.max, range.low <= stats.min);
         for row in rows {
@@ -373,22 +269,12 @@ impl RowTest {
     }
 }
 
-/// The width of all blocks, where they share one that is not zero.
-fn uniform_width(view: &View<'_>) -> u8 {
-    let first = view.widths.first().copied().unwrap_or(0);
-    if view.widths.iter().all(|width| *width == first) {
-        first
-    } else {
-        0
-    }
-}
-
 /// Visits the keys of listed rows.
 ///
 /// Where all blocks have one width, which most chunks do, the deltas are one array.
 #[inline]
 fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    match uniform_width(view) {
+    match view.deltas.uniform_width() {
         1 => for_each_uniform::<u8>(view, rows, visit),
         2 => for_each_uniform::<u16>(view, rows, visit),
         4 => for_each_uniform::<u32>(view, rows, visit),
@@ -402,7 +288,7 @@ fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) 
 /// [`for_each_key`] where every delta is a `D`.
 #[inline]
 fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    let deltas: &[D] = bytemuck::cast_slice(view.deltas);
+    let deltas = view.deltas.all::<D>();
     for row in rows {
         let at = *row as usize;
         let delta = deltas[at].key();
@@ -422,10 +308,10 @@ fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl F
 fn decode_block(view: &View<'_>, block: usize, keys: &mut Vec<u64>) {
     let bases = view.block_bases(block);
     let start = keys.len();
-    let rows = view.block_len(block);
+    let rows = view.deltas.block_len(block);
     keys.resize(start + rows, 0);
     let out = &mut keys[start..];
-    with_deltas!(view, block, deltas => widen(deltas, &bases, out), zero {
+    with_deltas!(view.deltas, block, deltas => widen(deltas, &bases, out), zero {
         for (group, keys) in out.chunks_mut(GROUP_ROWS).enumerate() {
             keys.fill(bases[group]);
         }
@@ -433,13 +319,6 @@ fn decode_block(view: &View<'_>, block: usize, keys: &mut Vec<u64>) {
     for index in view.patches.of_block(block) {
         out[view.patches.row(index)] = view.patches.key(index);
     }
-}
-
-fn widen<D: crate::kernels::Lane>(deltas: &[D], bases: &[u64; GROUPS], out: &mut [u64])
-where
-    u64: Narrow<D>,
-{
-    (<u64 as Narrow<D>>::pair(kernels()).widen)(deltas, bases, 0, out);
 }
 
 const _: () = assert!(BLOCK_ROWS / WORD_ROWS == 16);

@@ -13,48 +13,14 @@ use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
+use crate::narrow::{GroupFold, single_range, widest, with_deltas};
 use crate::predicate::{KeyRange, Predicate};
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
-use super::{View, with_deltas};
+use super::View;
 
 pub(super) const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 const GROUP_WORDS: usize = GROUP_ROWS / WORD_ROWS;
-
-/// The largest delta of `width` bytes.
-fn widest(width: u8) -> u64 {
-    match width {
-        0 => 0,
-        width => u64::MAX >> (64 - 8 * u32::from(width)),
-    }
-}
-
-/// The ranges to evaluate: those of the predicate, or, where fewer, those it leaves out.
-struct Ranges {
-    list: [KeyRange; 1],
-    inverted: bool,
-}
-
-/// One range evaluated directly, or the one gap of two (`<>`); `None` when there are more.
-fn single_range(predicate: &Predicate, key_max: u64) -> Option<Ranges> {
-    let Predicate::Keys(ranges) = predicate else {
-        return None;
-    };
-    match ranges.as_slice() {
-        [range] => Some(Ranges {
-            list: [*range],
-            inverted: false,
-        }),
-        [below, above] if below.low == 0 && above.high == key_max => Some(Ranges {
-            list: [KeyRange {
-                low: below.high + 1,
-                high: above.low - 1,
-            }],
-            inverted: true,
-        }),
-        _ => None,
-    }
-}
 
 /// [`crate::codec::Codec::compare`] over whole blocks.
 pub(super) fn compare_blocks(
@@ -69,8 +35,7 @@ pub(super) fn compare_blocks(
     };
     let view = View::of(chunk);
     let mut marks = std::mem::take(&mut work.marks);
-    if let Some(ranges) = single_range(predicate, chunk.physical.key_max()) {
-        let [range] = ranges.list;
+    if let Some((range, inverted)) = single_range(predicate, chunk.physical.key_max()) {
         if mark_groups(&view, range, &mut marks) || !view.patches.is_empty() {
             let words = out.set_bits(chunk.rows);
             fill_words(chunk, &view, range, &marks, (words, work));
@@ -78,7 +43,7 @@ pub(super) fn compare_blocks(
             work.tally.skipped += chunk.rows as u64;
             out.set_none(chunk.rows);
         }
-        if ranges.inverted {
+        if inverted {
             out.invert();
         }
     } else {
@@ -101,12 +66,14 @@ pub(super) fn compare_blocks(
 /// # Cost
 /// One cache line per block that its bases rule out; the maxima of the others are read too.
 fn mark_groups(view: &View<'_>, range: KeyRange, marks: &mut Vec<u8>) -> bool {
-    let blocks = view.widths.len();
+    let blocks = view.deltas.widths.len();
     marks.clear();
     marks.resize(2 * blocks, 0);
     let (any, all) = marks.split_at_mut(blocks);
     let overlap = kernels().overlap;
-    let widest = widest(view.widths.iter().copied().max().unwrap_or(0));
+    let widest = widest(usize::from(
+        view.deltas.widths.iter().copied().max().unwrap_or(0),
+    ));
     let reached = range.low.saturating_sub(widest)..=range.high;
     overlap(view.bases, view.bases, reached, any, all);
     let mut touched = false;
@@ -141,7 +108,7 @@ fn fill_words(
     let (any, all) = marks.split_at(blocks);
     let patched = !view.patches.is_empty();
     for block in 0..blocks {
-        let rows = view.block_len(block);
+        let rows = view.deltas.block_len(block);
         let first = block * WORDS;
         let words = &mut words[first..first + rows.div_ceil(WORD_ROWS)];
         match (any[block], all[block]) {
@@ -153,7 +120,7 @@ fn fill_words(
             }
             (any, _) => {
                 work.tally.direct += rows as u64;
-                with_deltas!(view, block, deltas => {
+                with_deltas!(view.deltas, block, deltas => {
                     compare_deltas(deltas, &view.block_bases(block), range, any, words);
                 }, zero {
                     compare_bases(any, words);
@@ -211,7 +178,7 @@ fn holes_agree(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) ->
     let bases = &view.bases[block * GROUPS..(block + 1) * GROUPS];
     let lowest = bases.iter().copied().min().unwrap_or(0);
     let highest = bases.iter().copied().max().unwrap_or(0);
-    let top = lowest.saturating_add(widest(view.widths[block]));
+    let top = lowest.saturating_add(widest(usize::from(view.deltas.widths[block])));
     let above = range.high < top || (range.low <= top && range.high >= chunk.stats.max);
     let below = range.low > highest || (range.high >= highest && range.low <= chunk.stats.min);
     above && below
@@ -250,7 +217,7 @@ pub(super) fn fold_blocks(
     }
     let mut mask = [0; WORDS];
     for block in 0..block_count(chunk.rows) {
-        let rows = view.block_len(block);
+        let rows = view.deltas.block_len(block);
         let words = &mut mask[..rows.div_ceil(WORD_ROWS)];
         let patches = view.patches.of_block(block);
         let whole = match within.block(block) {
@@ -280,8 +247,8 @@ pub(super) fn fold_blocks(
         } else {
             Some(&*words)
         };
-        let part = GroupFold::new(chunk, &view, block, selected);
-        with_deltas!(view, block, deltas => part.fold(deltas, asked, out), zero {
+        let part = GroupFold::new(chunk.physical, view.block_bases(block), rows, selected);
+        with_deltas!(view.deltas, block, deltas => part.fold(deltas, asked, out), zero {
             part.fold_bases(asked, out);
         });
     }
@@ -292,24 +259,15 @@ pub(super) fn fold_blocks(
 fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
     let full = chunk.rows / BLOCK_ROWS;
     let mut keys = (kernels().u64.sum_flat)(&view.bases[..full * GROUPS]) * GROUP_ROWS as u128;
-    let mut start = 0;
-    while start < full {
-        let width = view.widths[start];
-        let same = view.widths[start..full]
-            .iter()
-            .position(|next| *next != width);
-        let end = same.map_or(full, |count| start + count);
-        keys += sum_bytes(width, view.delta_bytes(start..end));
-        start = end;
-    }
-    if full < view.widths.len() {
+    keys += view.deltas.sum(full);
+    if full < view.deltas.widths.len() {
         for row in full * BLOCK_ROWS..chunk.rows {
             keys += u128::from(view.unpatched_key(row));
         }
     }
     let mut correction = 0;
     if !view.patches.is_empty() {
-        for block in 0..view.widths.len() {
+        for block in 0..view.deltas.widths.len() {
             for index in view.patches.of_block(block) {
                 let hole = view.unpatched_key(block * BLOCK_ROWS + view.patches.row(index));
                 correction += i128::from(view.patches.key(index)) - i128::from(hole);
@@ -318,123 +276,6 @@ fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
     }
     let flips = i128::from(chunk.physical.flip()) * chunk.rows as i128;
     keys as i128 + correction - flips
-}
-
-/// The sum of deltas of `width` bytes.
-fn sum_bytes(width: u8, bytes: &[u8]) -> u128 {
-    match width {
-        0 => 0,
-        1 => (kernels().u8.sum_flat)(bytes),
-        2 => (kernels().u16.sum_flat)(bytemuck::cast_slice(bytes)),
-        4 => (kernels().u32.sum_flat)(bytemuck::cast_slice(bytes)),
-        _ => (kernels().u64.sum_flat)(bytemuck::cast_slice(bytes)),
-    }
-}
-
-/// The fold of one block's groups: selected counts, bases as values.
-struct GroupFold<'a> {
-    bases: [i128; GROUPS],
-    base_keys: [u64; GROUPS],
-    counts: [u64; GROUPS],
-    mask: Option<&'a [u64]>,
-}
-
-impl<'a> GroupFold<'a> {
-    fn new(chunk: &Chunk, view: &View<'_>, block: usize, mask: Option<&'a [u64]>) -> Self {
-        let base_keys = view.block_bases(block);
-        let rows = view.block_len(block);
-        let counts = std::array::from_fn(|group| match mask {
-            None => rows.saturating_sub(group * GROUP_ROWS).min(GROUP_ROWS) as u64,
-            Some(words) => {
-                let words = words.iter().skip(group * GROUP_WORDS).take(GROUP_WORDS);
-                words.map(|word| u64::from(word.count_ones())).sum()
-            }
-        });
-        let bases = base_keys.map(|key| chunk.physical.value_of(key));
-        GroupFold {
-            bases,
-            base_keys,
-            counts,
-            mask,
-        }
-    }
-
-    fn fold<D: KeyLane>(&self, deltas: &[D], asked: Asked, out: &mut Fold) {
-        out.count += self.counts.iter().sum::<u64>();
-        let table = D::of(kernels());
-        let mut sums = [0u128; GROUPS];
-        if asked.sum || asked.squares {
-            (table.sum)(deltas, self.mask, &mut sums);
-        }
-        if asked.sum {
-            for (group, deltas_sum) in sums.iter().enumerate() {
-                let base_part = self.bases[group] * i128::from(self.counts[group]);
-                out.add_sum(base_part + *deltas_sum as i128);
-            }
-        }
-        if asked.squares {
-            let mut squares = [0u128; GROUPS];
-            (table.squares)(deltas, self.mask, &mut squares);
-            self.fold_squares(deltas, &sums, &squares, out);
-        }
-        if asked.ends {
-            let (mut min, mut max) = ([D::MAX; GROUPS], [D::cut(0); GROUPS]);
-            (table.min_max)(deltas, D::cut(0), self.mask, &mut min, &mut max);
-            for group in (0..GROUPS).filter(|group| self.counts[*group] > 0) {
-                out.add_end(i128::from(self.base_keys[group] + min[group].key()));
-                out.add_end(i128::from(self.base_keys[group] + max[group].key()));
-            }
-        }
-    }
-
-    /// `Σ(b + d)² = n·b² + 2b·Σd + Σd²`, or value by value where a part could leave 128 bits.
-    fn fold_squares<D: KeyLane>(
-        &self,
-        deltas: &[D],
-        sums: &[u128; GROUPS],
-        squares: &[u128; GROUPS],
-        out: &mut Fold,
-    ) {
-        for group in 0..GROUPS {
-            let base = self.bases[group];
-            if size_of::<D>() <= 4 && base.unsigned_abs() < 1 << 56 {
-                let count = i128::from(self.counts[group]);
-                let total =
-                    count * base * base + 2 * base * sums[group] as i128 + squares[group] as i128;
-                out.squares.add(total as u128);
-                continue;
-            }
-            let lanes = deltas
-                .iter()
-                .enumerate()
-                .skip(group * GROUP_ROWS)
-                .take(GROUP_ROWS);
-            for (row, delta) in lanes {
-                let selected = self
-                    .mask
-                    .is_none_or(|words| words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1 == 1);
-                if selected {
-                    out.squares.add_square(base + i128::from(delta.key()));
-                }
-            }
-        }
-    }
-
-    fn fold_bases(&self, asked: Asked, out: &mut Fold) {
-        for group in (0..GROUPS).filter(|group| self.counts[*group] > 0) {
-            let (base, count) = (self.bases[group], self.counts[group]);
-            out.count += count;
-            if asked.sum {
-                out.add_sum(base * i128::from(count));
-            }
-            if asked.squares {
-                out.squares.add_square_times(base, count);
-            }
-            if asked.ends {
-                out.add_end(i128::from(self.base_keys[group]));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

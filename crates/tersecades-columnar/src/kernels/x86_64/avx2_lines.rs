@@ -125,7 +125,7 @@ macro_rules! lines {
         shift: $right:ident $left:ident,
         ends: $min:ident $max:ident,
         sums: $add:ident $total:ident,
-        $($prefix_sum:item)?
+        $(prefix: $prefix_sum:ident)?
     ) => {
         impl Lines<$lane> for Avx2 {
             type Line = Pair;
@@ -184,7 +184,13 @@ macro_rules! lines {
                 [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])]
             }
 
-            $($prefix_sum)?
+            $(
+                #[inline]
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                unsafe fn prefix_sum(values: &mut [$lane], start: $lane) {
+                    $prefix_sum(values, start)
+                }
+            )?
         }
 
         impl FoldLines<$lane> for Avx2 {
@@ -279,11 +285,7 @@ lines!(
     shift: _mm256_srl_epi32 _mm256_sll_epi32,
     ends: _mm256_min_epu32 _mm256_max_epu32,
     sums: add_halves total_32,
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn prefix_sum(values: &mut [u32], start: u32) {
-        prefix_sum_32(values, start)
-    }
+    prefix: prefix_sum_32
 );
 
 lines!(
@@ -296,11 +298,7 @@ lines!(
     shift: _mm256_srl_epi64 _mm256_sll_epi64,
     ends: min_64 max_64,
     sums: add_halves total_halves,
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn prefix_sum(values: &mut [u64], start: u64) {
-        prefix_sum_64(values, start)
-    }
+    prefix: prefix_sum_64
 );
 
 /// Sums inside a register in 3 steps; only one addition waits for the register before.

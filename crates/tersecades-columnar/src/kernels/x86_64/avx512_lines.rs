@@ -98,7 +98,7 @@ macro_rules! lines {
         shift: $right:ident $left:ident,
         ends: $min:ident $max:ident,
         sums: $add:ident $total:ident,
-        $($prefix_sum:item)?
+        $(prefix: $prefix_sum:ident)?
     ) => {
         impl Lines<$lane> for Avx512 {
             type Line = __m512i;
@@ -107,93 +107,99 @@ macro_rules! lines {
             const FOLDS: Folds<$lane> = folds_of_lines::<Self, $lane>();
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn splat(value: $lane) -> Self::Line {
                 $splat(value.cast_signed())
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn load(from: *const $lane) -> Self::Line {
                 // SAFETY: the caller promised a line to read.
                 unsafe { _mm512_loadu_si512(from.cast()) }
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn store(line: Self::Line, to: *mut $lane) {
                 // SAFETY: the caller promised room for a line.
                 unsafe { _mm512_storeu_si512(to.cast(), line) }
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn shift_right(line: Self::Line, count: u32) -> Self::Line {
                 $right(line, count_of(count))
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn shift_left(line: Self::Line, count: u32) -> Self::Line {
                 $left(line, count_of(count))
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn and(a: Self::Line, b: Self::Line) -> Self::Line {
                 _mm512_and_si512(a, b)
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn or(a: Self::Line, b: Self::Line) -> Self::Line {
                 _mm512_or_si512(a, b)
             }
 
-            $($prefix_sum)?
+            $(
+                #[inline]
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                unsafe fn prefix_sum(values: &mut [$lane], start: $lane) {
+                    $prefix_sum(values, start)
+                }
+            )?
         }
 
         impl FoldLines<$lane> for Avx512 {
             type Sums = [__m512i; 2];
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn min(a: Self::Line, b: Self::Line) -> Self::Line {
                 $min(a, b)
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn max(a: Self::Line, b: Self::Line) -> Self::Line {
                 $max(a, b)
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn inside(line: Self::Line, low: Self::Line, span: Self::Line) -> u64 {
                 u64::from($at_most($sub(line, low), span))
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn keep(line: Self::Line, keep: u64, other: Self::Line) -> Self::Line {
                 $keep(other, keep as $mask, line)
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn no_sums() -> Self::Sums {
                 [_mm512_setzero_si512(); 2]
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn add(sums: Self::Sums, line: Self::Line) -> Self::Sums {
                 $add(sums, line)
             }
 
             #[inline]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
             unsafe fn total(sums: Self::Sums) -> u128 {
                 $total(sums)
             }
@@ -235,11 +241,7 @@ lines!(
     shift: _mm512_srl_epi32 _mm512_sll_epi32,
     ends: _mm512_min_epu32 _mm512_max_epu32,
     sums: add_halves total_32,
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn prefix_sum(values: &mut [u32], start: u32) {
-        prefix_sum_32(values, start)
-    }
+    prefix: prefix_sum_32
 );
 
 lines!(
@@ -252,16 +254,12 @@ lines!(
     shift: _mm512_srl_epi64 _mm512_sll_epi64,
     ends: _mm512_min_epu64 _mm512_max_epu64,
     sums: add_halves total_halves,
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn prefix_sum(values: &mut [u64], start: u64) {
-        prefix_sum_64(values, start)
-    }
+    prefix: prefix_sum_64
 );
 
 /// Sums inside a register in 4 steps; only one addition waits for the register before.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn prefix_sum_32(values: &mut [u32], start: u32) {
     let (registers, rest) = values.as_chunks_mut::<16>();
     let mut before = _mm512_set1_epi32(start.cast_signed());
@@ -296,7 +294,7 @@ fn prefix_sum_32(values: &mut [u32], start: u32) {
 
 /// Sums inside a register in 3 steps; only one addition waits for the register before.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn prefix_sum_64(values: &mut [u64], start: u64) {
     let (registers, rest) = values.as_chunks_mut::<8>();
     let mut before = _mm512_set1_epi64(start.cast_signed());
