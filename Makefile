@@ -80,7 +80,7 @@ check-tables:
 	$(call step,generated tables in the documentation)
 	cargo xtask docs --check
 
-venv: ## Python with the independent engine that answers are compared with, in .venv
+venv: ## Python with what answers and bytes are compared with, in .venv
 	$(call step,Python environment of the comparison)
 	@if [ -n "$${TERSECADES_PYTHON:-}" ]; then \
 	  echo "TERSECADES_PYTHON=$$TERSECADES_PYTHON"; \
@@ -91,7 +91,7 @@ venv: ## Python with the independent engine that answers are compared with, in .
 	  touch .venv/installed; \
 	else \
 	  rm -rf .venv; \
-	  $(call skip,no Python environment: answers are not compared with another engine); \
+	  $(call skip,no Python environment: answers and bytes are not compared with others); \
 	fi
 
 bench: ## run the benchmarks (ARGS=...)

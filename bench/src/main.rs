@@ -4,6 +4,7 @@
 //! Each prints ratios taken in one run, because times alone say more about the machine.
 
 mod bitpack;
+mod choice;
 mod chunk;
 mod cost;
 mod data;
@@ -44,6 +45,8 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
     /// Where tables go as Markdown.
     markdown: Option<PathBuf>,
+    /// Where `choice` writes its rows as Parquet.
+    export: Option<PathBuf>,
     /// Queries or schemes to run; all when empty.
     queries: Vec<String>,
     /// Threads that queries run on, besides one.
@@ -82,6 +85,7 @@ const BENCHES: &[Bench] = &[
     ("bitpack", true, bitpack::run),
     ("costs", true, cost::run),
     ("execution", false, execution::run),
+    ("choice", false, choice::run),
     ("layout", false, layout::run),
     ("scans", false, scan::run),
     ("queries", false, query::run),
@@ -89,7 +93,7 @@ const BENCHES: &[Bench] = &[
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
                      [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] [-o FILE.jsonl] \
-                     [--markdown FILE.md]";
+                     [--markdown FILE.md] [--export FOLDER]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
     let mut options = Options {
@@ -98,6 +102,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         data: None,
         output: None,
         markdown: None,
+        export: None,
         queries: Vec::new(),
         threads: 1,
         repetitions: 11,
@@ -120,6 +125,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
                 .extend(value()?.split(',').map(str::to_owned)),
             "--data" => options.data = Some(value()?.into()),
             "--markdown" => options.markdown = Some(value()?.into()),
+            "--export" => options.export = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
             name if name == "micro" || BENCHES.iter().any(|bench| bench.0 == name) => {
                 options.names.push(argument);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tersecades::columnar::goal::Tier;
 use tersecades::prelude::{DataType, TimeUnit};
 
 /// A count such as `5000`, `20_000_000`, `20k`, `20M` or `1G`.
@@ -51,6 +52,12 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
     }
+}
+
+/// `hot` or `cold`.
+pub(crate) fn tier(text: &str) -> Result<Tier, String> {
+    text.parse()
+        .map_err(|_| "the tiers are hot and cold".to_owned())
 }
 
 /// `name=type`.

@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tersecades::columnar::batch::{Batch, BatchEncoder};
-use tersecades::engine::source;
+use tersecades::columnar::goal::Uses;
 use tersecades::prelude::SchemaRef;
 use tersecades::{Error, Result};
 
 use crate::argument;
 use crate::encoding::{ColumnEncoding, Price};
+use crate::explain::FileExplanation;
 use crate::figure::{self, grouped};
 use crate::json::Object;
 use crate::outcome::Outcome;
-use crate::progress_bar::Progress;
-use crate::reading::ReadingArguments;
+use crate::reading::{EncodingArguments, LimitedRows, ReadingArguments};
 use crate::table::Table;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -28,15 +28,6 @@ enum Format {
     Table,
     /// One JSON object
     Json,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Tier {
-    /// As a stream is held in memory: cheap to encode and to scan
-    #[default]
-    Hot,
-    /// As it would be stored for long
-    Cold,
 }
 
 /// Show type, codec and bytes of each column of a file, and why the codec was chosen
@@ -49,13 +40,16 @@ pub(crate) struct InspectArguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 
-    /// Which encoding to show
-    #[arg(long, value_enum, default_value_t)]
-    tier: Tier,
+    /// Try every codec, and every pair of which the first composes, and show what the choice lost
+    #[arg(long)]
+    explain: bool,
 
     /// Only the first rows, as 5000, 20k or 20M
     #[arg(long, value_parser = argument::count)]
     rows: Option<u64>,
+
+    #[command(flatten)]
+    encoding: EncodingArguments,
 
     #[command(flatten)]
     reading: ReadingArguments,
@@ -71,15 +65,23 @@ struct FileEncoding {
 
 /// Prints how a file encodes.
 pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
-    if arguments.tier == Tier::Cold {
-        let error = Error::unsupported("there is no cold tier yet");
-        return Err(error.hint("leave out --tier, or use --tier hot").into());
-    }
     let shown = arguments.path.display().to_string();
-    let file = encode(arguments).map_err(|error| match error.context().file {
+    let of_file = |error: Error| match error.context().file {
         Some(_) => error,
         None => error.file(&shown),
-    })?;
+    };
+    if arguments.explain {
+        let goal = arguments.encoding.to_options()?.goal(Uses::default());
+        let rows = LimitedRows::open(&arguments.path, &arguments.reading, arguments.rows);
+        let explained = rows.and_then(|rows| FileExplanation::of(rows, &goal));
+        let explained = explained.map_err(of_file)?;
+        let text = match arguments.format {
+            Format::Table => explained.to_text(),
+            Format::Json => explained.to_json(&shown),
+        };
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
+    let file = encode(arguments).map_err(of_file)?;
     if file.rejected_rows > 0 {
         eprintln!(
             "warning: {} rows could not be read",
@@ -94,32 +96,25 @@ pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
 }
 
 fn encode(arguments: &InspectArguments) -> Result<FileEncoding> {
-    let mut source = source::open(&arguments.path, &arguments.reading.to_options())?;
-    let mut encoder = BatchEncoder::new(&source.schema())?;
+    let mut rows = LimitedRows::open(&arguments.path, &arguments.reading, arguments.rows)?;
+    let mut encoder = BatchEncoder::new(&rows.schema())?;
+    let options = arguments.encoding.to_options()?;
+    options.apply(&mut encoder, &rows.schema(), |_| Uses::default())?;
     let schema = SchemaRef::clone(encoder.schema());
     let mut batch = Batch::empty(SchemaRef::clone(&schema));
     let mut columns = Vec::new();
     columns.resize_with(schema.fields().len(), ColumnEncoding::default);
-    let rows_limit = arguments.rows.unwrap_or(u64::MAX);
-    let rows_hint = source.rows_hint().map(|rows| rows.min(rows_limit));
-    let progress = Progress::start("encoding", rows_hint.or(arguments.rows));
-    let mut rows = 0;
-    while rows < rows_limit {
-        let Some(arrived) = source.next()? else { break };
-        let wanted = usize::try_from(rows_limit - rows).unwrap_or(usize::MAX);
-        let arrived = arrived.slice(0, arrived.num_rows().min(wanted));
+    while let Some(arrived) = rows.next()? {
         encoder.encode(&arrived, &mut batch)?;
         for (column, chunk) in columns.iter_mut().zip(batch.columns()) {
             column.add(chunk);
         }
-        rows += arrived.num_rows() as u64;
-        progress.show(rows);
     }
     Ok(FileEncoding {
         schema,
         columns,
-        rows,
-        rejected_rows: source.rejected().count_rows,
+        rows: rows.count(),
+        rejected_rows: rows.rejected(),
     })
 }
 

@@ -5,6 +5,7 @@
 //! ```
 //! Exit code 0 is good, 1 is an error in query or data, 2 is a command line that makes no sense.
 
+mod costs;
 mod demo;
 mod generate;
 mod inspect;
@@ -13,6 +14,7 @@ mod shell;
 
 mod argument;
 mod encoding;
+mod explain;
 mod reading;
 
 mod figure;
@@ -37,6 +39,7 @@ struct CommandLine {
 enum Command {
     Demo(demo::DemoArguments),
     Inspect(inspect::InspectArguments),
+    Costs(costs::CostsArguments),
     Generate(generate::GenerateArguments),
     Lists(lists::ListsArguments),
     Completions(shell::CompletionsArguments),
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Costs(arguments) => costs::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Lists(arguments) => lists::run(&arguments),
         Command::Completions(arguments) => shell::completions::<CommandLine>(&arguments),

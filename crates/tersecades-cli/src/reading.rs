@@ -1,10 +1,18 @@
-//! Options of commands that read files.
+//! Options of commands that read files and encode what they read, and the reading itself.
+
+use std::path::Path;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tersecades::engine::source::{CsvOptions, OnError, SourceOptions};
-use tersecades::prelude::DataType;
+use tersecades::Result;
+use tersecades::columnar::goal::Tier;
+use tersecades::engine::runtime::EncodeOptions;
+use tersecades::engine::source::{self, CsvOptions, OnError, Source, SourceOptions};
+use tersecades::prelude::{DataType, RecordBatch, SchemaRef};
 
 use crate::argument;
+use crate::costs;
+use crate::progress_bar::Progress;
 
 /// What happens to rows that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -73,7 +81,101 @@ impl ReadingArguments {
     }
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
+/// How columns are encoded.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Encoding options")]
+pub(crate) struct EncodingArguments {
+    /// Where encoded batches are kept: hot (memory, scanned often) or cold (small first)
+    #[arg(long, default_value = "hot", value_parser = argument::tier)]
+    tier: Tier,
+
+    /// Encodes a column by this scheme instead of a choice; may be repeated
+    #[arg(long, value_name = "NAME=SCHEME", value_parser = argument::pair)]
+    encoding: Vec<(String, String)>,
+
+    /// What codecs cost: default, measured (see `costs`) or a file [env: TERSECADES_COSTS]
+    #[arg(long)]
+    costs: Option<String>,
+}
+
+impl EncodingArguments {
+    /// The options of the encoder.
+    ///
+    /// # Errors
+    /// What reading a cost table says.
+    pub(crate) fn to_options(&self) -> Result<EncodeOptions> {
+        Ok(EncodeOptions {
+            tier: self.tier,
+            costs: Some(Arc::new(costs::table(self.costs.as_deref())?)),
+            schemes: self.encoding.clone(),
+        })
+    }
+}
+
+/// The first rows of a file, batch by batch.
+pub(crate) struct LimitedRows {
+    source: Box<dyn Source>,
+    progress: Progress,
+    rows: u64,
+    limit: u64,
+}
+
+impl LimitedRows {
+    /// Opens a file of which at most `limit` rows are wanted.
+    ///
+    /// # Errors
+    /// What opening says.
+    pub(crate) fn open(
+        path: &Path,
+        reading: &ReadingArguments,
+        limit: Option<u64>,
+    ) -> Result<LimitedRows> {
+        let source = source::open(path, &reading.to_options())?;
+        let hint = source.rows_hint();
+        let hint = hint.map(|rows| rows.min(limit.unwrap_or(u64::MAX)));
+        Ok(LimitedRows {
+            progress: Progress::start("encoding", hint.or(limit)),
+            source,
+            rows: 0,
+            limit: limit.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Columns of the file.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.source.schema()
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// What reading says.
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        self.progress.show(self.rows);
+        if self.rows >= self.limit {
+            return Ok(None);
+        }
+        let Some(arrived) = self.source.next()? else {
+            return Ok(None);
+        };
+        let wanted = usize::try_from(self.limit - self.rows).unwrap_or(usize::MAX);
+        let arrived = arrived.slice(0, arrived.num_rows().min(wanted));
+        self.rows += arrived.num_rows() as u64;
+        Ok(Some(arrived))
+    }
+
+    /// Rows handed out so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.rows
+    }
+
+    /// Rows that could not be read.
+    pub(crate) fn rejected(&self) -> u64 {
+        self.source.rejected().count_rows
+    }
+}
+
+fn delimiter(text: &str) -> std::result::Result<u8, String> {
     match (text, text.as_bytes()) {
         ("tab" | "\\t", _) => Ok(b'\t'),
         (_, [byte]) if byte.is_ascii() => Ok(*byte),

@@ -274,6 +274,42 @@ fn raw_bytes_are_those_of_arrow() {
 }
 
 #[test]
+fn encodings_are_overridden_and_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("probes.parquet");
+    generate(&path, &[]);
+    let pinned = inspect_json(&path, &["--encoding", "rtt_us=plain", "--tier", "cold"]);
+    let columns = pinned["columns"].as_array().unwrap();
+    let rtt = columns.iter().find(|it| it["name"] == "rtt_us").unwrap();
+    assert_eq!(rtt["codec"], "plain");
+    let explained = inspect_json(&path, &["--explain", "--rows", "70k"]);
+    assert!(explained["regret"].as_f64() < Some(0.05), "{explained}");
+    for column in explained["columns"].as_array().unwrap() {
+        let candidates = column["candidates"].as_array().unwrap();
+        assert!(candidates[0]["cost_ns"].as_f64() > Some(0.0));
+        assert!(candidates.len() > 1, "{column}");
+    }
+    let probes = path.to_str().unwrap();
+    let table = stdout_of(&["inspect", probes, "--explain", "--rows", "1k"]);
+    assert!(table.contains("regret in all"), "{table}");
+}
+
+#[test]
+fn cost_tables_are_kept_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("costs.txt"), "byte hot 0.06\n0 compare 0 0\n").unwrap();
+    let shown = stdout_of(&["costs", "--file", &at("costs.txt")]);
+    assert!(shown.contains("plain"), "{shown}");
+    fs::write(at("a.csv"), "a\n1\n2\n").unwrap();
+    let json = inspect_json(
+        folder.path().join("a.csv").as_path(),
+        &["--costs", &at("costs.txt")],
+    );
+    assert_eq!(json["rows"], 2);
+}
+
+#[test]
 fn generated_files_depend_on_the_seed_alone() {
     let folder = tempfile::tempdir().unwrap();
     let bytes_of = |name: &str, more: &[&str]| {
@@ -317,8 +353,8 @@ fn what_is_wrong_with_data_exits_with_1_and_a_hint() {
             &["bad.csv", "row 3", "column a"],
         ),
         (
-            &["inspect", &missing, "--tier", "cold"],
-            &["hint: ", "--tier hot"],
+            &["inspect", &at("bad.csv"), "--encoding", "a=plane"],
+            &["column a", "did you mean `plain`"],
         ),
         (
             &["generate", "weather", "-o", &at("w.csv")],

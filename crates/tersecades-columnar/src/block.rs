@@ -15,6 +15,10 @@ pub const GROUP_ROWS: usize = 128;
 /// Bases of one block.
 pub const GROUPS: usize = BLOCK_ROWS / GROUP_ROWS;
 
+/// Rows that general-purpose compressors take together: enough to learn from, few enough that one
+/// row can be had without the rest of the chunk.
+pub const UNIT_ROWS: usize = 16 * BLOCK_ROWS;
+
 /// Blocks needed for `rows` values.
 pub fn block_count(rows: usize) -> usize {
     rows.div_ceil(BLOCK_ROWS)

@@ -7,6 +7,7 @@ use std::ops::Range;
 use arrow_schema::DataType;
 
 use crate::block::GROUP_ROWS;
+use crate::chunk::Chunk;
 use crate::codec::Codec;
 use crate::goal::Goal;
 use crate::input::{Input, Lanes};
@@ -30,7 +31,7 @@ pub struct Candidate {
     pub codec: &'static dyn Codec,
     /// Expected bytes per row.
     pub bytes_per_row: f64,
-    /// Expected nanoseconds to scan a row.
+    /// Expected nanoseconds per row and read, by the goal's uses.
     pub scan_ns: f64,
 }
 
@@ -114,7 +115,7 @@ impl Sample<'_> {
         let candidates = sample.price();
         candidates.iter().next().map_or(none, |winner| Estimate {
             bytes_per_row: winner.bytes_per_row,
-            inner_ns: winner.scan_ns - self.goal.costs.byte_ns * winner.bytes_per_row,
+            inner_ns: winner.scan_ns - self.goal.read_ns(winner.bytes_per_row),
         })
     }
 
@@ -130,7 +131,7 @@ impl Sample<'_> {
                 continue;
             }
             let estimate = codec.estimate(self);
-            let own_ns = self.goal.costs.scan_ns(codec.id(), estimate.bytes_per_row);
+            let own_ns = self.goal.cost_ns(codec, estimate.bytes_per_row);
             candidates.insert(Candidate {
                 codec,
                 bytes_per_row: estimate.bytes_per_row,
@@ -146,7 +147,7 @@ impl Sample<'_> {
 pub struct Estimate {
     /// Bytes per row of the column, those of inner codecs included.
     pub bytes_per_row: f64,
-    /// Nanoseconds per row that inner codecs compute, reading their bytes not counted.
+    /// Nanoseconds per row and read that inner codecs compute, getting their bytes not counted.
     pub inner_ns: f64,
 }
 
@@ -157,6 +158,16 @@ impl From<f64> for Estimate {
             inner_ns: 0.0,
         }
     }
+}
+
+/// What `chunk` costs per row and read, by its real size and the goal's cost table.
+pub fn price(chunk: &Chunk, goal: &Goal) -> f64 {
+    let rows = chunk.rows().max(1) as f64;
+    let inner = chunk.inner().map(|inner| {
+        let computing_ns = price(inner, goal) * inner.rows() as f64;
+        (computing_ns - goal.read_ns(inner.byte_size() as f64)) / rows
+    });
+    goal.cost_ns(chunk.codec(), chunk.byte_size() as f64 / rows) + inner.sum::<f64>()
 }
 
 /// Prices every codec that accepts `input`.

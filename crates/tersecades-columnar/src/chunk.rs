@@ -91,7 +91,7 @@ impl Body {
         work: &mut EncodeWork,
     ) -> Result<()> {
         let spare = self.take_inner(index);
-        self.inner[index] = Some(work.encode_inner(input, spare)?);
+        self.inner[index] = Some(work.encode_inner(index, input, spare)?);
         Ok(())
     }
 
@@ -177,6 +177,7 @@ impl Chunk {
         let stage = scheme.first();
         let codec = stage.map_or_else(registry::fallback, |stage| stage.codec);
         debug_assert!(codec.accepts(input));
+        work.begin(codec.id());
         work.parameter = stage.and_then(|stage| stage.parameter);
         work.rest = scheme.rest();
         self.data_type.clone_from(input.data_type);
@@ -200,6 +201,27 @@ impl Chunk {
         if !self.stats.known {
             self.stats = Stats::of(input);
         }
+        Ok(())
+    }
+
+    /// Becomes `input` under the codec that is cheapest for the goal of `work`.
+    ///
+    /// # Errors
+    /// What [`Codec::encode`] says.
+    ///
+    /// # Cost
+    /// Where a choice that was kept turns out to be off, the values are encoded twice.
+    pub(crate) fn encode_chosen(&mut self, input: &Input<'_>, work: &mut EncodeWork) -> Result<()> {
+        let (codec, priced) = work.habit.choose(input, &work.goal, work.depth);
+        self.encode(&codec.into(), input, work)?;
+        if !work.habit.record(self.bytes_per_row()) && !priced {
+            let better = work.habit.look(input, &work.goal, work.depth);
+            if better.id() != codec.id() {
+                self.encode(&better.into(), input, work)?;
+                work.habit.record(self.bytes_per_row());
+            }
+        }
+        self.candidates = *work.habit.candidates();
         Ok(())
     }
 
@@ -264,6 +286,11 @@ impl Chunk {
         let array = array.map_or(0, |array| crate::arrow::array_bytes(array.as_ref()));
         let inner: usize = self.inner().map(Chunk::byte_size).sum();
         sections + array + inner + size_of_val(self.validity.words())
+    }
+
+    /// [`Chunk::byte_size`] per row.
+    pub fn bytes_per_row(&self) -> f64 {
+        self.byte_size() as f64 / self.rows.max(1) as f64
     }
 
     /// The dictionary behind text codes.

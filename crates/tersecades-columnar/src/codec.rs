@@ -10,13 +10,14 @@ use std::ops::Range;
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::BLOCK_ROWS;
-use crate::choose::{Estimate, Sample, choose_inside};
-use crate::chunk::Chunk;
+use crate::choose::{Estimate, Sample};
+use crate::chunk::{Chunk, INNER_MAX};
 use crate::dictionary::Dictionary;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::goal::{Goal, Tier};
+use crate::habit::Habit;
 use crate::input::Input;
 use crate::kernels::kernels;
 use crate::predicate::{KeyRange, Predicate};
@@ -61,8 +62,11 @@ pub struct Work {
     pub(crate) selection: Selection,
     /// Bytes, one or two a block.
     pub(crate) marks: Vec<u8>,
-    /// Ranges of codes.
+    /// Ranges of a comparison, in the keys of the codec inside.
     pub(crate) ranges: Vec<KeyRange>,
+    /// Rows whose values are kept apart, and the others.
+    pub(crate) patched: Selection,
+    pub(crate) unpatched: Selection,
 }
 
 /// What encoders are told, and their reused memory.
@@ -75,9 +79,13 @@ pub struct EncodeWork {
     /// What the scheme says of the codecs inside.
     pub(crate) rest: Scheme,
     /// Codecs around this one.
-    depth: usize,
-    /// Memory of the codec inside.
-    nested: Option<Box<EncodeWork>>,
+    pub(crate) depth: usize,
+    /// What was chosen so far where the scheme leaves the choice open.
+    pub(crate) habit: Habit,
+    /// The codec used last, which the choices inside hang on.
+    last: Option<u8>,
+    /// Memory of the codecs inside.
+    nested: [Option<Box<EncodeWork>>; INNER_MAX],
     pub(crate) patch_starts: Vec<u32>,
     pub(crate) patch_rows: Vec<u16>,
     pub(crate) patch_keys: Vec<u64>,
@@ -94,7 +102,26 @@ impl EncodeWork {
         self.depth + 1 < STAGES_MAX
     }
 
-    /// Encodes `input` as the chunk inside another: by the scheme where it says how, else by
+    /// Aims at `goal`; what was chosen for another is forgotten.
+    pub(crate) fn aim(&mut self, goal: Goal) {
+        self.goal = goal;
+        self.habit.forget();
+        self.forget_inside();
+    }
+
+    /// Takes note that the codec with wire id `id` is next.
+    pub(crate) fn begin(&mut self, id: u8) {
+        if self.last.replace(id) != Some(id) {
+            self.forget_inside();
+        }
+    }
+
+    fn forget_inside(&mut self) {
+        let inside = self.nested.iter_mut().flatten();
+        inside.for_each(|nested| nested.habit.forget());
+    }
+
+    /// Encodes `input` as chunk `index` inside another: by the scheme where it says how, else by
     /// choice. The memory of `spare` is reused.
     ///
     /// The chunk keeps no validity: its holes belong to the chunk around it.
@@ -103,6 +130,7 @@ impl EncodeWork {
     /// What [`Codec::encode`] says.
     pub(crate) fn encode_inner(
         &mut self,
+        index: usize,
         input: &Input<'_>,
         spare: Option<Box<Chunk>>,
     ) -> Result<Box<Chunk>> {
@@ -112,16 +140,12 @@ impl EncodeWork {
             )));
         }
         let mut chunk = spare.unwrap_or_default();
-        let nested = self.nested.get_or_insert_default();
+        let nested = self.nested[index].get_or_insert_default();
         nested.goal.clone_from(&self.goal);
         nested.depth = self.depth + 1;
         match self.rest.first() {
             Some(stage) if stage.codec.accepts(input) => chunk.encode(&self.rest, input, nested)?,
-            _ => {
-                let candidates = choose_inside(input, &self.goal, nested.depth);
-                chunk.encode(&candidates.codec().into(), input, nested)?;
-                chunk.candidates = candidates;
-            }
+            _ => chunk.encode_chosen(input, nested)?,
         }
         chunk.validity.clear();
         chunk.nulls = 0;

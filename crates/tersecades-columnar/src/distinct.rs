@@ -41,8 +41,8 @@ impl Distinct {
 
     #[inline]
     fn first_slot(&self, key: u64) -> usize {
-        let mixed = (key ^ key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) as usize >> 16
+        let mixed = (key ^ (key >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) as usize >> 16
             & (self.slots.len() - 1)
     }
 
@@ -96,7 +96,7 @@ mod tests {
         let mut distinct = Distinct::default();
         for round in 0..2u64 {
             distinct.clear();
-            let key = |index: u64| (index << 40 ^ index * 3).rotate_left(round as u32 * 13);
+            let key = |index: u64| ((index << 40) ^ (index * 3)).rotate_left(round as u32 * 13);
             for index in 0..5_000u64 {
                 assert_eq!(u64::from(distinct.number(key(index))), index);
                 assert_eq!(distinct.number(key(index / 2)), (index / 2) as u32);

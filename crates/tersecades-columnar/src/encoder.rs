@@ -13,13 +13,13 @@ use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
 use crate::bitmap::Bitmap;
-use crate::choose::choose;
 use crate::chunk::Chunk;
-use crate::codec::EncodeWork;
+use crate::codec::{Codec, EncodeWork};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::goal::Goal;
 use crate::input::{Input, Lanes};
+use crate::registry::CODECS;
 use crate::scheme::Scheme;
 use crate::types::{Physical, logical_type};
 
@@ -72,9 +72,75 @@ impl ColumnEncoder {
         self.pinned = scheme.into();
     }
 
+    /// Uses `scheme` as [`ColumnEncoder::pin`] does, and refuses one that the column's type rules
+    /// out. Text under a codec that takes no codes is not made into codes.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, listing the codecs that take the type.
+    pub fn require(&mut self, scheme: impl Into<Scheme>) -> Result<()> {
+        let scheme = scheme.into();
+        if let Some(stage) = scheme.first() {
+            let (arrives, taken) = (
+                self.takes(stage.codec, false),
+                self.takes(stage.codec, true),
+            );
+            if !arrives && !taken {
+                return Err(self.refusal(stage.codec));
+            }
+            if self.physical == Physical::Text && !arrives {
+                self.keep_text();
+            }
+        }
+        self.pin(scheme);
+        Ok(())
+    }
+
+    fn refusal(&self, codec: &dyn Codec) -> Error {
+        let takes = |codec: &&&dyn Codec| self.takes(**codec, false) || self.takes(**codec, true);
+        let names: Vec<&str> = CODECS
+            .iter()
+            .filter(takes)
+            .map(|codec| codec.name())
+            .collect();
+        let (name, data_type) = (codec.name(), &self.data_type);
+        Error::invalid(format!("`{name}` takes no values of {data_type}"))
+            .hint(format!("the codecs that do are {}", names.join(", ")))
+    }
+
+    /// Whether `codec` takes the column as it arrives, or its text as it is when `as_text`.
+    fn takes(&self, codec: &dyn Codec, as_text: bool) -> bool {
+        let lanes = match (self.physical.lane_bytes(), &self.dictionary) {
+            _ if self.physical == Physical::Wide => Lanes::Wide(&[]),
+            (1, _) => Lanes::U8(&[]),
+            (2, _) => Lanes::U16(&[]),
+            (4, _) => Lanes::U32(&[]),
+            (8, _) => Lanes::U64(&[]),
+            (_, Some(dictionary)) if !as_text => Lanes::Codes {
+                codes: &[],
+                dictionary,
+            },
+            _ => Lanes::Text {
+                offsets: &[0],
+                bytes: &[],
+            },
+        };
+        codec.accepts(&Input {
+            data_type: &self.data_type,
+            physical: self.physical,
+            lanes,
+            validity: None,
+            array: None,
+        })
+    }
+
+    /// Leaves text as it is instead of making it into codes.
+    pub fn keep_text(&mut self) {
+        self.dictionary = None;
+    }
+
     /// Chooses for `goal`.
     pub fn aim(&mut self, goal: Goal) {
-        self.work.goal = goal;
+        self.work.aim(goal);
     }
 
     /// The column's logical type.
@@ -162,10 +228,7 @@ impl ColumnEncoder {
         if pinned.is_some_and(|codec| codec.accepts(&input)) {
             return out.encode(&self.pinned, &input, &mut self.work);
         }
-        let candidates = choose(&input, &self.work.goal);
-        out.encode(&candidates.codec().into(), &input, &mut self.work)?;
-        out.candidates = candidates;
-        Ok(())
+        out.encode_chosen(&input, &mut self.work)
     }
 
     fn encode_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {

@@ -111,6 +111,12 @@ impl Input<'_> {
         self.lanes.len()
     }
 
+    /// Whether the values are floats, in lanes.
+    pub fn is_float(&self) -> bool {
+        matches!(self.physical, Physical::Float { .. })
+            && matches!(self.lanes, Lanes::U32(_) | Lanes::U64(_))
+    }
+
     /// Whether row `index` is not null.
     #[inline]
     pub fn is_valid(&self, index: usize) -> bool {

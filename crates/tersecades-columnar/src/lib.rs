@@ -9,6 +9,7 @@
 //! The crate does no I/O, reads no clock and starts no thread.
 
 pub mod error;
+pub mod nearest;
 
 pub mod types;
 
@@ -27,21 +28,26 @@ pub mod stats;
 pub mod fold;
 pub mod values;
 
+mod bits;
 pub mod chunk;
 pub mod codec;
 mod distinct;
+mod grid;
 mod keys;
 mod lane;
 mod narrow;
 mod patch;
 mod scatter;
+mod stream;
 
 pub mod codecs;
 pub mod registry;
 
 pub mod choose;
 pub mod cost_table;
+pub mod explain;
 pub mod goal;
+mod habit;
 pub mod scheme;
 
 pub mod arrow;

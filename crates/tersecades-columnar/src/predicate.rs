@@ -5,6 +5,7 @@
 //! cannot hold (`x > 2.5` on integers, `x = 300` on bytes) are rounded to the range with the same
 //! rows, never wrapped.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
 
@@ -298,16 +299,21 @@ impl Predicate {
 
 impl TextPredicate {
     fn matches(&self, bytes: &[u8]) -> bool {
+        self.matches_ordered(|constant| bytes.cmp(constant))
+    }
+
+    /// Whether a text passes that `order` compares with a constant.
+    pub(crate) fn matches_ordered(&self, order: impl Fn(&[u8]) -> Ordering) -> bool {
         let inside = self.ranges.iter().any(|(low, high)| {
             let above = match low {
-                Bound::Included(low) => bytes >= low.as_slice(),
-                Bound::Excluded(low) => bytes > low.as_slice(),
+                Bound::Included(low) => order(low).is_ge(),
+                Bound::Excluded(low) => order(low).is_gt(),
                 Bound::Unbounded => true,
             };
             above
                 && match high {
-                    Bound::Included(high) => bytes <= high.as_slice(),
-                    Bound::Excluded(high) => bytes < high.as_slice(),
+                    Bound::Included(high) => order(high).is_le(),
+                    Bound::Excluded(high) => order(high).is_lt(),
                     Bound::Unbounded => true,
                 }
         });

@@ -50,6 +50,13 @@ impl From<&'static dyn Codec> for Scheme {
 }
 
 impl Scheme {
+    /// `outer` with `inner` inside.
+    pub fn of_two(outer: &'static dyn Codec, inner: &'static dyn Codec) -> Scheme {
+        let mut scheme = Scheme::from(outer);
+        scheme.stages[1] = Scheme::from(inner).stages[0];
+        scheme
+    }
+
     /// The outermost codec.
     pub fn first(&self) -> Option<Stage> {
         self.stages[0]

@@ -122,6 +122,12 @@ impl Selection {
         &self.words
     }
 
+    /// Becomes the bitmap form and hands out its words; bits past the last row must stay zero.
+    pub(crate) fn bits_mut(&mut self) -> &mut [u64] {
+        self.to_bits();
+        &mut self.words
+    }
+
     /// Rows of the list form.
     pub fn list(&self) -> &[u32] {
         debug_assert_eq!(self.shape, Shape::Rows);

@@ -6,6 +6,7 @@ use arrow_schema::DataType;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::selection::Selection;
 
 /// Position of a column in a [`Frame`]: first the batch's columns, then the derived ones.
@@ -149,33 +150,6 @@ impl Scope {
                 }
             })
     }
-}
-
-/// The known name that differs least from `name`, if it differs little.
-pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let scored = known
-        .iter()
-        .map(|known| (edit_distance(name, known), *known));
-    scored
-        .min()
-        .filter(|(distance, _)| *distance <= 1 + name.len() / 3)
-        .map(|(_, known)| known)
-}
-
-/// Levenshtein distance over bytes.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b = b.as_bytes();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

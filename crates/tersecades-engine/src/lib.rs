@@ -22,6 +22,8 @@ pub mod operator;
 
 pub mod aggregate;
 
+pub mod costs;
+
 pub mod runtime;
 
 pub mod sink;

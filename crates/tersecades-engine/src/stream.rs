@@ -7,7 +7,9 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::batch::Batch;
+use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
+use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
@@ -164,6 +166,25 @@ impl Stream {
     /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].
     pub fn keep(mut self, keep: Keep) -> Self {
         self.options.keep = Some(keep);
+        self
+    }
+
+    /// Encodes `column` by `scheme`, as `delta(bit_pack)`, instead of a choice.
+    pub fn encoding(mut self, column: impl Into<String>, scheme: impl Into<String>) -> Self {
+        let schemes = &mut self.options.encoding.schemes;
+        schemes.push((column.into(), scheme.into()));
+        self
+    }
+
+    /// Encodes for `tier` what is kept.
+    pub fn tier(mut self, tier: Tier) -> Self {
+        self.options.encoding.tier = tier;
+        self
+    }
+
+    /// Chooses codecs by `costs` instead of the table that ships.
+    pub fn costs(mut self, costs: impl Into<Arc<CostTable>>) -> Self {
+        self.options.encoding.costs = Some(costs.into());
         self
     }
 

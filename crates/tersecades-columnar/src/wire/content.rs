@@ -159,7 +159,7 @@ pub(super) fn read(content: &[u8]) -> Result<Chunk> {
         header.part(content, TEXT_ENDS)?,
         header.part(content, TEXTS)?,
     );
-    if chunk.physical == Physical::Text && chunk.inner().next().is_some() {
+    if chunk.codec.id() == registry::text_codes().id() {
         chunk.body.dictionary = Some(read_texts(&chunk.data_type, ends, texts)?);
     } else if !ends.is_empty() || !texts.is_empty() {
         return Err(Error::corrupt("texts without codes"));

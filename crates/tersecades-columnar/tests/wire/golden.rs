@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, UInt8Array};
+use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray, UInt8Array};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::{registry, wire};
 
@@ -14,9 +14,17 @@ use crate::{assert_same, samples, written};
 /// Bytes shown on one line.
 const LINE_BYTES: usize = 16;
 
+/// Times of a probe every 10 s.
+fn probes() -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(
+        (0..100).map(|probe| 1_700_000_000 + 10 * probe),
+    ))
+}
+
 /// The examples of the codecs' own documentation.
 fn examples() -> Vec<(&'static str, Chunk)> {
     let small = |values: &[u8]| Arc::new(UInt8Array::from(values.to_vec())) as ArrayRef;
+    let floats = |values: &[f64]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
     let wide: ArrayRef =
         Arc::new(Int64Array::from_iter((0..64).map(|i| {
             (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
@@ -31,6 +39,14 @@ fn examples() -> Vec<(&'static str, Chunk)> {
     ]));
     let times: ArrayRef = Arc::new(Int64Array::from_iter_values([1_000, 1_003, 1_001]));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([7, 1_000, 7]));
+    let outlier = (0..24).map(|row| if row == 1 { 90_000 } else { 3 + row % 3 });
+    let outlier: ArrayRef = Arc::new(Int64Array::from_iter_values(outlier));
+    let links: ArrayRef = Arc::new(StringArray::from(vec![
+        Some("http://ab.com"),
+        None,
+        Some("http://abc.com"),
+        Some("ä"),
+    ]));
     vec![
         ("plain", samples::encode("plain", small(&[7, 9, 9]))),
         (
@@ -51,9 +67,26 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             "number_dictionary",
             samples::encode("number_dictionary", numbers),
         ),
+        ("patched", samples::encode("patched", outlier)),
         (
             "sequence",
             samples::encode("sequence", small(&[10, 20, 30, 100, 110])),
+        ),
+        (
+            "decimal",
+            samples::encode("decimal(plain)", floats(&[1.5, 2.25, f64::NAN])),
+        ),
+        (
+            "xor",
+            samples::encode("xor", floats(&[1.0, 1.0, 1.5, -0.1])),
+        ),
+        (
+            "fixed_point",
+            samples::encode("fixed_point(0.01, plain)", floats(&[1.234, f64::NAN])),
+        ),
+        (
+            "zfp",
+            samples::encode("zfp(0.001)", floats(&[0.5, 0.75, 1.0, 1.25, 1.5])),
         ),
         ("bit_pack", samples::encode("bit_pack", near)),
         (
@@ -61,6 +94,11 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             samples::encode("delta(plain)", small(&[100, 103, 106, 107])),
         ),
         ("varint", samples::encode("varint", mixed)),
+        ("symbols", samples::text_under("symbols", &links)),
+        ("pco", samples::encode("pco", probes())),
+        ("lz4", samples::encode("lz4", probes())),
+        ("snappy", samples::encode("snappy", probes())),
+        ("zstd", samples::text_under("zstd", &links)),
     ]
 }
 

@@ -13,36 +13,24 @@ use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::EncodeWork;
 use tersecades_columnar::encoder::ColumnEncoder;
+use tersecades_columnar::goal::Tier;
 use tersecades_columnar::input::Input;
 use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::{arrow, registry};
 
-/// What numbers are encoded with.
-const SCHEMES: &[&str] = &[
-    "plain",
-    "constant",
-    "base_delta",
-    "run_length",
-    "run_length(varint)",
-    "sequence",
-    "frame_of_reference",
-    "number_dictionary",
-    "bit_pack",
-    "delta(bit_pack)",
-    "delta(run_length(varint))",
-    "varint",
-];
+/// Codecs of text that is not dictionary-encoded.
+pub(crate) const TEXT_CODECS: [&str; 5] = ["plain", "symbols", "lz4", "snappy", "zstd"];
 
-/// An array under this scheme, or under the chosen codec where that refuses it.
+/// An array under this scheme, or under the chosen one where that refuses it.
 pub(crate) fn encode(scheme: &str, array: ArrayRef) -> Chunk {
     let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
     encoder.pin(scheme.parse::<Scheme>().unwrap());
     encoder.encode_new(&array).unwrap()
 }
 
-/// Text that is not dictionary-encoded, as beyond the cardinality limit.
-pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
+/// Text that is not dictionary-encoded, as beyond the cardinality limit, under `codec`.
+pub(crate) fn text_under(codec: &str, array: &ArrayRef) -> Chunk {
     let mut validity = Bitmap::default();
     if let Some(nulls) = array.nulls() {
         validity.copy_nulls(nulls);
@@ -52,14 +40,29 @@ pub(crate) fn plain_text(array: ArrayRef) -> Chunk {
         physical: Physical::of(array.data_type()).unwrap(),
         lanes: arrow::lanes(array.as_ref()).unwrap(),
         validity: (!validity.is_empty()).then_some(&validity),
-        array: Some(&array),
+        array: Some(array),
     };
     let mut chunk = Chunk::default();
-    let plain = registry::by_name("plain").unwrap();
+    let codec = registry::by_name(codec).unwrap();
     chunk
-        .encode(&plain.into(), &input, &mut EncodeWork::default())
+        .encode(&codec.into(), &input, &mut EncodeWork::default())
         .unwrap();
     chunk
+}
+
+/// Every codec by name, the lossy ones with a bound, and cascades; and whether each is cold.
+fn schemes() -> impl Iterator<Item = (String, bool)> {
+    let cascades = [
+        "run_length(varint)",
+        "delta(bit_pack)",
+        "delta(run_length(varint))",
+    ];
+    let codecs = registry::CODECS.iter().map(|codec| {
+        let bound = if codec.is_lossy() { "(0.25)" } else { "" };
+        let name = format!("{}{bound}", codec.name());
+        (name, codec.tier() == Tier::Cold)
+    });
+    codecs.chain(cascades.map(|cascade| (cascade.to_owned(), true)))
 }
 
 /// A fixed sequence of numbers without a pattern.
@@ -80,6 +83,17 @@ fn drifting(index: usize) -> Option<i64> {
         0 => value + 1_000_000_000,
         1 => value - 1_000_000_000,
         _ => value,
+    })
+}
+
+/// A sensor's readings of one decimal, with holes, and some that are no such decimals.
+fn reading(index: usize) -> Option<f64> {
+    let value = 200.0 + (index as f64 / 30.0).sin() * 50.0;
+    (!hole(index)).then_some(match noise(index) % 60 {
+        0 => f64::NAN,
+        1 => -0.0,
+        2 => value,
+        _ => value.round() / 10.0,
     })
 }
 
@@ -130,6 +144,7 @@ fn numbers(rows: usize) -> Vec<ArrayRef> {
                 .map(|i| (!hole(i)).then_some(i as f32 / 300.0))
                 .collect::<Float32Array>(),
         ),
+        Arc::new(all.clone().map(reading).collect::<Float64Array>()),
         Arc::new(
             Decimal128Array::from_iter_values(bits().map(|b| i128::from(b) - (1 << 62)))
                 .with_precision_and_scale(30, 4)
@@ -167,9 +182,13 @@ fn texts(rows: usize) -> Vec<ArrayRef> {
 /// Every codec over every array of `rows` rows, named.
 pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
     let mut all = Vec::new();
-    for array in numbers(rows) {
-        for scheme in SCHEMES {
-            let chunk = encode(scheme, Arc::clone(&array));
+    for (index, array) in numbers(rows).into_iter().enumerate() {
+        for (at, (scheme, cold)) in schemes().enumerate() {
+            // Each cold one on every third array of numbers only, to keep tests short.
+            if cold && !(index + at).is_multiple_of(3) {
+                continue;
+            }
+            let chunk = encode(&scheme, Arc::clone(&array));
             if scheme.starts_with(chunk.codec().name()) {
                 all.push((format!("{scheme} {}", array.data_type()), chunk));
             }
@@ -181,7 +200,10 @@ pub(crate) fn chunks(rows: usize) -> Vec<(String, Chunk)> {
             format!("{} {}", chunk.codec_label(), array.data_type()),
             chunk,
         ));
-        all.push((format!("plain {}", array.data_type()), plain_text(array)));
+        for codec in TEXT_CODECS {
+            let chunk = text_under(codec, &array);
+            all.push((format!("{codec} {}", array.data_type()), chunk));
+        }
     }
     all
 }

@@ -20,10 +20,10 @@ use std::fmt::Debug;
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::{Asked, Fold};
+use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::{Physical, Value};
 
 use crate::expression::Expression;
-use crate::frame::nearest;
 use crate::plan::AggregateCall;
 
 /// A reading of a fold.

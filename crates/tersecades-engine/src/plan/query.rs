@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::TimeUnit;
+use tersecades_columnar::goal::Uses;
 
 use crate::expression::Expression;
 use crate::window::Window;
@@ -80,4 +81,73 @@ pub struct Query {
     pub event_time: EventTime,
     /// Steps in order; the last is what comes out.
     pub steps: Vec<Step>,
+}
+
+impl Query {
+    /// What the query does with a column of the stream; the default for one it does not name, since
+    /// what is kept is there for other queries.
+    pub fn uses(&self, column: &str) -> Uses {
+        let mut uses = Uses {
+            compare: 0.0,
+            fold: 0.0,
+            ..Uses::default()
+        };
+        let names = |expression: &Expression| expression.columns().contains(&column);
+        for step in &self.steps {
+            match step {
+                Step::Filter(condition) => uses.compare += f64::from(names(condition)),
+                Step::LookupJoin { stream_key, .. } => {
+                    uses.decode += f64::from(stream_key == column);
+                }
+                Step::Project(columns) => {
+                    let read = columns.iter().any(|(_, expression)| names(expression));
+                    uses.decode += f64::from(read);
+                    break;
+                }
+                Step::Aggregate {
+                    keys, aggregates, ..
+                } => {
+                    let mut arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
+                    uses.fold += f64::from(arguments.any(names));
+                    uses.decode += f64::from(keys.iter().any(|key| key == column));
+                    break;
+                }
+            }
+        }
+        let used = uses.compare + uses.fold + uses.decode > 0.0;
+        if used { uses } else { Uses::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::call;
+    use crate::expression::col;
+    use crate::window::tumble;
+
+    #[test]
+    fn a_column_is_priced_for_what_is_done_with_it() {
+        let aggregate = Step::Aggregate {
+            window: tumble(Duration::from_secs(1)),
+            keys: vec!["pair".to_owned()],
+            aggregates: vec![call("sum", col("rtt"))],
+        };
+        let query = Query {
+            event_time: EventTime {
+                expression: col("time"),
+                unit: TimeUnit::Millisecond,
+                lateness: Duration::ZERO,
+            },
+            steps: vec![Step::Filter(col("code").gt(0)), aggregate],
+        };
+        let uses = |column| {
+            let uses = query.uses(column);
+            (uses.compare, uses.fold, uses.decode)
+        };
+        assert_eq!(uses("code"), (1.0, 0.0, 0.0));
+        assert_eq!(uses("rtt"), (0.0, 1.0, 0.0));
+        assert_eq!(uses("pair"), (0.0, 0.0, 1.0));
+        assert_eq!(query.uses("other"), Uses::default());
+    }
 }

@@ -16,6 +16,7 @@ use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::Query;
 
+use super::encoding::EncodeOptions;
 use super::ingest::{Ingest, Origin};
 use super::metrics::Metrics;
 use super::retained::{Keep, Retained};
@@ -25,7 +26,7 @@ use super::tail::Tail;
 use super::worker::Worker;
 
 /// How a query is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// Worker threads; 1 runs everything on the caller's thread.
     pub threads: usize,
@@ -35,6 +36,8 @@ pub struct RunOptions {
     pub keep_late: bool,
     /// Most bytes of window state and retained batches.
     pub memory_bytes_limit: Option<usize>,
+    /// How columns are encoded.
+    pub encoding: EncodeOptions,
 }
 
 impl Default for RunOptions {
@@ -44,6 +47,7 @@ impl Default for RunOptions {
             keep: None,
             keep_late: false,
             memory_bytes_limit: None,
+            encoding: EncodeOptions::default(),
         }
     }
 }
@@ -86,7 +90,8 @@ impl Running {
         } else {
             first.columns_read()
         };
-        let ingest = Ingest::new(origin, columns.as_deref(), options.keep.is_some())?;
+        let (columns, kept) = (columns.as_deref(), options.keep.is_some());
+        let ingest = Ingest::new(origin, columns, kept, &options.encoding, query)?;
         let plan = first.over(Arc::clone(ingest.schema()))?;
         let mut scope = Scope::of_schema(&plan.input);
         let needs_time = plan.aggregate().is_some() || options.keep.is_some();

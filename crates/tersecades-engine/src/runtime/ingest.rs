@@ -12,7 +12,10 @@ use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::error::Result;
 use tersecades_columnar::registry;
 
+use crate::plan::Query;
 use crate::source::Source;
+
+use super::encoding::EncodeOptions;
 
 /// Batches kept for reuse.
 const POOL_BATCHES: usize = 16;
@@ -47,12 +50,20 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// Reads `origin`, of which only `columns` are wanted (all when `None`); values are encoded
-    /// when `encode`, else kept plain.
+    /// Reads `origin`, of which only `columns` are wanted (all when `None`); values are encoded by
+    /// choice for what `query` does with them when they are `kept`, else plain where `options` do
+    /// not say otherwise.
     ///
     /// # Errors
-    /// `Unsupported`, naming the column, for types that cannot be encoded.
-    pub fn new(origin: Origin, columns: Option<&[String]>, encode: bool) -> Result<Self> {
+    /// `Unsupported`, naming the column, for types that cannot be encoded; what
+    /// [`EncodeOptions::apply`] says.
+    pub fn new(
+        origin: Origin,
+        columns: Option<&[String]>,
+        kept: bool,
+        options: &EncodeOptions,
+        query: &Query,
+    ) -> Result<Self> {
         let arriving = origin.schema();
         let wanted = |name: &String| columns.is_none_or(|columns| columns.contains(name));
         let whole = matches!(origin, Origin::Encoded(..));
@@ -67,12 +78,13 @@ impl Ingest {
         let mut encoder = None;
         if !whole {
             let mut columns = BatchEncoder::new(&schema)?;
-            if !encode {
+            if !kept {
                 columns
                     .columns_mut()
                     .iter_mut()
                     .for_each(|c| c.pin(registry::fallback()));
             }
+            options.apply(&mut columns, &arriving, |column| query.uses(column))?;
             schema = Arc::clone(columns.schema());
             encoder = Some(columns);
         }

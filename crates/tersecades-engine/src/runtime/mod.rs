@@ -7,6 +7,7 @@
 //!           emitted windows ─▶ next Stage (window over window) ─▶ out
 //! ```
 
+pub mod encoding;
 pub mod engine;
 pub mod ingest;
 pub mod metrics;
@@ -16,6 +17,7 @@ pub mod state;
 pub mod tail;
 pub mod worker;
 
+pub use encoding::EncodeOptions;
 pub use engine::Running;
 pub use metrics::{ColumnMetrics, Metrics};
 pub use retained::{Keep, Retained};

@@ -157,7 +157,7 @@ fn encode(
     }
 }
 
-fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Check {
+pub(super) fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Check {
     let nulls = case.array.null_count();
     if (chunk.rows(), chunk.nulls()) != (case.values.len(), nulls) {
         return Err(format!(

@@ -2,7 +2,10 @@
 
 pub mod codec;
 
+pub mod lossy;
+
 mod case;
 mod expected;
 
 pub use codec::{check_codec, check_scheme};
+pub use lossy::check_lossy_codec;

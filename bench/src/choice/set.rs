@@ -1,0 +1,86 @@
+//! The sets of real data: folders of files that an engine source reads, and raw float columns.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+use tersecades_columnar::Result;
+use tersecades_columnar::batch::BATCH_ROWS;
+use tersecades_engine::source::{self, SourceOptions};
+
+/// Suffix of files of little-endian 64-bit floats.
+const FLOATS: &str = ".f64le.bin";
+
+const SUFFIXES: [&str; 4] = [".parquet", ".csv", ".csv.gz", FLOATS];
+
+/// The rows of one file.
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) batches: Vec<RecordBatch>,
+}
+
+/// The folders of `data` that hold a file of a known suffix, with these files.
+pub(super) fn sets(data: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
+    let mut sets = Vec::new();
+    for folder in entries(data)? {
+        let name = name_of(&folder);
+        let mut files = if folder.is_dir() {
+            entries(&folder)?
+        } else {
+            Vec::new()
+        };
+        files.retain(|file| {
+            let name = name_of(file);
+            SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && file.is_file()
+        });
+        if !files.is_empty() && name != "storage34" {
+            sets.push((name, files));
+        }
+    }
+    Ok(sets)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// The first `rows` rows of a file.
+pub(super) fn read(path: &Path, rows: usize) -> Result<Table> {
+    let name = name_of(path);
+    let batches = if name.ends_with(FLOATS) {
+        floats(path, rows)?
+    } else {
+        let mut source = source::open(path, &SourceOptions::default())?;
+        let (mut batches, mut left) = (Vec::new(), rows);
+        while left > 0 {
+            let Some(batch) = source.next()? else { break };
+            let batch = batch.slice(0, batch.num_rows().min(left));
+            left -= batch.num_rows();
+            batches.push(batch);
+        }
+        batches
+    };
+    Ok(Table { name, batches })
+}
+
+fn floats(path: &Path, rows: usize) -> Result<Vec<RecordBatch>> {
+    let bytes = std::fs::read(path)?;
+    let words = bytes.as_chunks::<8>().0;
+    let words = &words[..words.len().min(rows)];
+    let batch = |words: &[[u8; 8]]| {
+        let values = words.iter().map(|word| f64::from_le_bytes(*word));
+        let column: ArrayRef = Arc::new(Float64Array::from_iter_values(values));
+        Ok(RecordBatch::try_from_iter([("value", column)])?)
+    };
+    words.chunks(BATCH_ROWS).map(batch).collect()
+}

@@ -1,0 +1,113 @@
+//! `costs`: what bytes and operations cost, as shipped, as cached, or measured on this machine.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tersecades::columnar::cost_table::{Cost, CostTable, Operation};
+use tersecades::columnar::goal::Tier;
+use tersecades::columnar::registry::CODECS;
+use tersecades::engine::costs;
+use tersecades::{Error, Result};
+
+use crate::outcome::Outcome;
+use crate::table::Table;
+
+/// Names the table where no option does.
+const VARIABLE: &str = "TERSECADES_COSTS";
+
+/// Show or measure what each operation costs under each codec
+#[derive(Debug, Args)]
+pub(crate) struct CostsArguments {
+    /// Measure this machine, which takes less than two seconds, and keep the result
+    #[arg(long)]
+    measure: bool,
+
+    /// The file of the table [default: costs.txt in the cache folder of the user]
+    #[arg(long)]
+    file: Option<PathBuf>,
+}
+
+/// Prints a cost table, measured before if that is asked for.
+pub(crate) fn run(arguments: &CostsArguments) -> Outcome {
+    let path = arguments.file.clone().map_or_else(cache_file, Ok)?;
+    let table = if arguments.measure {
+        let table = costs::measure(costs::BUDGET)?;
+        write(&path, &table)?;
+        eprintln!("measured, kept in {}", path.display());
+        table
+    } else if arguments.file.is_some() || path.exists() {
+        eprintln!("from {}", path.display());
+        read(&path)?
+    } else {
+        eprintln!("as shipped; `tersecades costs --measure` measures this machine");
+        CostTable::default()
+    };
+    Ok(std::io::stdout().write_all(to_text(&table).as_bytes())?)
+}
+
+/// The table that `choice`, or else the environment, names: `default`, `measured` or a file.
+///
+/// # Errors
+/// `Io` and `InvalidArgument` for files that hold none.
+pub(crate) fn table(choice: Option<&str>) -> Result<CostTable> {
+    let variable = std::env::var(VARIABLE).ok();
+    match choice.or(variable.as_deref()) {
+        None | Some("" | "default") => Ok(CostTable::default()),
+        Some("measured") => {
+            let path = cache_file()?;
+            read(&path).map_err(|error| error.hint("run `tersecades costs --measure` first"))
+        }
+        Some(path) => read(Path::new(path)),
+    }
+}
+
+fn cache_file() -> Result<PathBuf> {
+    let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = folder("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| folder("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let cache = cache.ok_or_else(|| {
+        Error::invalid("neither XDG_CACHE_HOME nor HOME is set").hint("name a file with --file")
+    })?;
+    Ok(cache.join("tersecades").join("costs.txt"))
+}
+
+fn read(path: &Path) -> Result<CostTable> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| Error::from(error).file(&shown))?;
+    text.parse().map_err(|error: Error| error.file(&shown))
+}
+
+fn write(path: &Path, table: &CostTable) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, table.to_string())
+}
+
+fn to_text(table: &CostTable) -> String {
+    let mut columns = vec!["codec".to_owned(), "tier".to_owned()];
+    columns.extend(Operation::ALL.map(|operation| format!(">{}", operation.name())));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut lines = Table::new(&columns);
+    for codec in CODECS {
+        let cell = |operation| match table.measured(codec.id(), operation) {
+            Some(cost) => cost_text(cost),
+            None => format!("({})", cost_text(table.cost(*codec, operation))),
+        };
+        let mut cells = vec![codec.name().to_owned(), codec.tier().to_string()];
+        cells.extend(Operation::ALL.map(cell));
+        lines.push(cells);
+    }
+    format!(
+        "nanoseconds per value + per encoded byte (in brackets: not measured)\n\n{}\n\
+         a byte of memory {} ns, of storage {} ns\n",
+        lines.to_text(""),
+        table.byte_ns(Tier::Hot),
+        table.byte_ns(Tier::Cold),
+    )
+}
+
+fn cost_text(cost: Cost) -> String {
+    format!("{:.3} + {:.3}", cost.value_ns, cost.stored_ns)
+}

@@ -1,0 +1,206 @@
+//! `zfp`: smooth floats within an absolute tolerance.
+//!
+//! ```text
+//! section 0:    the tolerance, f64
+//! section 1:    where each block's stream starts, in 64-bit words, u32, blocks + 1 of them
+//! section 2:    the streams, each read alone
+//! sections 3-5: patches: what is not finite or does not come back within the tolerance
+//!
+//! stream = four values …, filled up with zeros to whole 64-bit little-endian words
+//! four   = 0                          four zeros, or four values below the tolerance
+//!        | 1  exponent  plane …       exponent: 8 or 11 bits; planes from the highest
+//! ```
+//! Lossy, so only where a scheme asks for it: `zfp(0.001)`. Every value that comes back is checked
+//! while encoding.
+//!
+//! Bits are read from the lowest of a word. Four values are scaled by their largest exponent to
+//! integers of two spare bits, transformed (so that smooth values leave all but the first small),
+//! written in base -2 (so that small numbers of both signs have leading zeros) and cut into bit
+//! planes, of which those below the tolerance are left out. The streams are those of the reference
+//! library for one dimension in its fixed-accuracy mode, without header. That library overflows for
+//! values whose largest magnitude is below `2^-961` (`f64`) or `2^-97` (`f32`) and above the
+//! tolerance; here they are scaled exactly.
+//!
+//! Source: Lindstrom, Fixed-Rate Compressed Floating-Point Arrays, TVCG 2014;
+//! <https://zfp.readthedocs.io/en/latest/algorithm.html>.
+
+mod plane;
+
+mod block;
+mod stream;
+
+use std::ops::Range;
+
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
+use crate::choose::{Estimate, Sample};
+use crate::chunk::Chunk;
+use crate::codec::{Codec, EncodeWork};
+use crate::error::{Error, Result};
+use crate::goal::Tier;
+use crate::input::Input;
+use crate::patch::{self as patches, Patches};
+use crate::stats::Stats;
+use crate::stream::{self as streams, Streams};
+use crate::types::{Physical, float_key};
+use crate::values::{Values, float_of_bits};
+
+pub use stream::{Format, decode, encode};
+
+const TOLERANCE: usize = 0;
+const STREAMS: usize = 1;
+const PATCHES: usize = 3;
+
+/// Smooth floats within an absolute tolerance.
+#[derive(Debug)]
+pub struct Zfp;
+
+fn format_of(physical: Physical) -> Format {
+    match physical.lane_bytes() {
+        4 => Format::SINGLE,
+        _ => Format::DOUBLE,
+    }
+}
+
+fn is_tolerance(tolerance: f64) -> bool {
+    tolerance > 0.0 && tolerance.is_finite()
+}
+
+/// The bits, in a lane, of a value.
+fn bits_of(value: f64, physical: Physical) -> u64 {
+    match physical.lane_bytes() {
+        4 => u64::from((value as f32).to_bits()),
+        _ => value.to_bits(),
+    }
+}
+
+/// Encodes the rows of one block; returns the ends of what comes back.
+///
+/// Nulls, and what is not finite, hold the value before.
+fn encode_block(
+    input: &Input<'_>,
+    rows: Range<usize>,
+    tolerance: f64,
+    last: &mut f64,
+    work: &mut EncodeWork,
+) -> (u64, u64) {
+    let (mut values, mut back) = ([0.0; BLOCK_ROWS], [0.0; BLOCK_ROWS]);
+    let (values, back) = (&mut values[..rows.len()], &mut back[..rows.len()]);
+    let value_of = |row| float_of_bits(input.lanes.bits(row), input.physical.lane_bytes() as u8);
+    for (slot, row) in values.iter_mut().zip(rows.clone()) {
+        let value = value_of(row);
+        if input.is_valid(row) && value.is_finite() {
+            *last = value;
+        }
+        *slot = *last;
+    }
+    let (format, start) = (format_of(input.physical), work.bytes.len());
+    encode(values, format, tolerance, &mut work.bytes);
+    decode(&work.bytes[start..], format, tolerance, back);
+    streams::end_block(work);
+    patches::begin_block(work);
+    let (mut low, mut high) = (u64::MAX, 0);
+    for (index, row) in rows.enumerate().filter(|(_, row)| input.is_valid(*row)) {
+        let (value, mut back) = (value_of(row), back[index]);
+        if !value.is_finite() || (value - back).abs() > tolerance || !back.is_finite() {
+            work.patch_rows.push(index as u16);
+            work.patch_keys.push(input.lanes.bits(row));
+            back = value;
+        }
+        low = low.min(float_key(back));
+        high = high.max(float_key(back));
+    }
+    (low, high)
+}
+
+impl Codec for Zfp {
+    fn id(&self) -> u8 {
+        16
+    }
+
+    fn name(&self) -> &'static str {
+        "zfp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "lossy, by request: smooth floats within a tolerance, as transformed bit planes of four"
+    }
+
+    fn accepts(&self, input: &Input<'_>) -> bool {
+        input.is_float()
+    }
+
+    fn tier(&self) -> Tier {
+        Tier::Cold
+    }
+
+    fn is_lossy(&self) -> bool {
+        true
+    }
+
+    fn estimate(&self, _sample: &Sample<'_>) -> Estimate {
+        f64::INFINITY.into()
+    }
+
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        let tolerance = work.parameter.filter(|tolerance| is_tolerance(*tolerance));
+        let tolerance = tolerance.ok_or_else(|| {
+            Error::invalid("zfp needs a positive tolerance").hint("write `zfp(0.001)`")
+        })?;
+        out.body.add_section::<f64>(TOLERANCE, 1)[0] = tolerance;
+        streams::begin(work);
+        patches::begin(work);
+        let (mut low, mut high, mut last) = (u64::MAX, 0, 0.0);
+        for block in 0..block_count(input.rows()) {
+            let rows = block_rows(block, input.rows());
+            let ends = encode_block(input, rows, tolerance, &mut last, work);
+            (low, high) = (low.min(ends.0), high.max(ends.1));
+        }
+        patches::begin_block(work);
+        streams::write(&mut out.body, STREAMS, work);
+        let lane_bytes = input.physical.lane_bytes();
+        patches::write(&mut out.body, PATCHES, lane_bytes, work);
+        out.stats = Stats::from_ends(low, high);
+        Ok(())
+    }
+
+    fn validate(&self, chunk: &Chunk) -> Result<()> {
+        if !matches!(chunk.physical, Physical::Float { .. }) {
+            return Err(Error::corrupt("a zfp chunk of no floats"));
+        }
+        match *chunk.body.section::<f64>(TOLERANCE) {
+            [tolerance] if is_tolerance(tolerance) => {}
+            _ => return Err(Error::corrupt("a tolerance is missing or is none")),
+        }
+        Streams::of(chunk, STREAMS).validate(chunk.rows)?;
+        Patches::of(chunk, PATCHES).validate(chunk.rows)
+    }
+
+    fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
+        let tolerance = chunk.body.section::<f64>(TOLERANCE)[0];
+        let streams = Streams::of(chunk, STREAMS);
+        let patches = Patches::of(chunk, PATCHES);
+        let mut values = [0.0; BLOCK_ROWS];
+        for block in rows.start / BLOCK_ROWS..block_count(rows.end) {
+            let start = block * BLOCK_ROWS;
+            let values = &mut values[..(rows.end - start).min(BLOCK_ROWS)];
+            let format = format_of(chunk.physical);
+            decode(streams.of_block(block), format, tolerance, values);
+            let first = rows.start.saturating_sub(start);
+            let out_start = out.keys.len();
+            let wanted = values[first..].iter();
+            out.keys
+                .extend(wanted.map(|value| bits_of(*value, chunk.physical)));
+            let wanted = &mut out.keys[out_start..];
+            for index in patches.of_block(block) {
+                let row = patches.row(index).checked_sub(first);
+                if let Some(key) = row.and_then(|row| wanted.get_mut(row)) {
+                    *key = patches.key(index);
+                }
+            }
+        }
+    }
+
+    fn decoder(&self) -> &dyn Codec {
+        self
+    }
+}

@@ -1,0 +1,222 @@
+//! Codecs of text without a dictionary against the texts themselves: nulls, empty texts, zero
+//! bytes, long repeats and noise, over several blocks and units.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
+use tersecades_columnar::bitmap::Bitmap;
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::{EncodeWork, Work};
+use tersecades_columnar::fold::{Asked, Fold};
+use tersecades_columnar::input::Input;
+use tersecades_columnar::predicate::{Comparison, Predicate};
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::{Physical, Value};
+use tersecades_columnar::values::Values;
+use tersecades_columnar::{arrow, registry, wire};
+
+const CODECS: [&str; 4] = ["symbols", "lz4", "snappy", "zstd"];
+
+const COMPARISONS: [Comparison; 6] = [
+    Comparison::Equal,
+    Comparison::NotEqual,
+    Comparison::Less,
+    Comparison::LessOrEqual,
+    Comparison::Greater,
+    Comparison::GreaterOrEqual,
+];
+
+type Row = Option<Vec<u8>>;
+
+fn noise(index: usize) -> u64 {
+    let mut bits = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits ^ (bits >> 32)
+}
+
+/// Columns by name; `rows` rows each.
+fn columns(rows: usize) -> Vec<(&'static str, Vec<Row>)> {
+    let column = |make: &dyn Fn(usize) -> Row| (0..rows).map(make).collect::<Vec<Row>>();
+    let link = |i: usize| format!("https://example.org/{}/{:x}.html", i % 9, noise(i) >> 40);
+    let bytes = |i: usize| {
+        let length = noise(i) as usize % 23;
+        (0..length).map(|at| noise(i * 31 + at) as u8).collect()
+    };
+    let zeros = |i: usize| {
+        let length = noise(i) as usize % 20;
+        (0..length)
+            .map(|at| u8::from(noise(i + at).is_multiple_of(5)) * (at as u8 % 3))
+            .collect()
+    };
+    vec![
+        ("links", column(&|i| Some(link(i).into_bytes()))),
+        (
+            "holes",
+            column(&|i| (i % 3 != 1).then(|| link(i).into_bytes())),
+        ),
+        ("nothing", column(&|_| None)),
+        ("empty", column(&|i| (i % 7 != 0).then(Vec::new))),
+        ("noise", column(&|i| Some(bytes(i)))),
+        ("zeros", column(&|i| Some(zeros(i)))),
+        (
+            "long",
+            column(&|i| Some(vec![b'a' + (i % 3) as u8; noise(i) as usize % 300])),
+        ),
+        (
+            "umlauts",
+            column(&|i| Some("grün ÄÖÜ 漢字 ".repeat(i % 4).into_bytes())),
+        ),
+        (
+            "equal",
+            column(&|_| Some(b"the same text in every row".to_vec())),
+        ),
+        (
+            "rare",
+            column(&|i| (i % 1_500 == 1_499).then(|| link(i).into_bytes())),
+        ),
+    ]
+}
+
+fn array(rows: &[Row]) -> ArrayRef {
+    let utf8 = rows
+        .iter()
+        .flatten()
+        .all(|row| std::str::from_utf8(row).is_ok());
+    let texts = rows.iter().map(Option::as_deref);
+    match utf8 {
+        true => Arc::new(
+            texts
+                .map(|text| text.map(|text| std::str::from_utf8(text).unwrap()))
+                .collect::<StringArray>(),
+        ),
+        false => Arc::new(texts.collect::<BinaryArray>()),
+    }
+}
+
+fn encode(codec: &str, array: &ArrayRef, work: &mut EncodeWork, chunk: &mut Chunk) {
+    let mut validity = Bitmap::default();
+    if let Some(nulls) = array.nulls() {
+        validity.copy_nulls(nulls);
+    }
+    let input = Input {
+        data_type: array.data_type(),
+        physical: Physical::of(array.data_type()).unwrap(),
+        lanes: arrow::lanes(array.as_ref()).unwrap(),
+        validity: (!validity.is_empty()).then_some(&validity),
+        array: Some(array),
+    };
+    let codec = registry::by_name(codec).unwrap();
+    chunk.encode(&codec.into(), &input, work).unwrap();
+    codec.validate(chunk).unwrap();
+}
+
+/// Selections: all rows, every third as bits, a few listed, the last one.
+fn selections(rows: usize) -> Vec<Selection> {
+    let listed = |keep: &dyn Fn(usize) -> bool| {
+        let mut selection = Selection::default();
+        let list = selection.set_rows(rows);
+        list.extend((0..rows).filter(|row| keep(*row)).map(|row| row as u32));
+        selection
+    };
+    let mut dense = listed(&|row| row % 3 == 0);
+    dense.to_bits();
+    vec![
+        Selection::all(rows),
+        dense,
+        listed(&|row| noise(row).is_multiple_of(97)),
+        listed(&|row| row + 1 == rows),
+    ]
+}
+
+fn text(values: &Values, index: usize) -> Row {
+    values.is_valid(index).then(|| {
+        let dictionary = values.dictionary.as_ref().unwrap();
+        dictionary.read().get(values.keys[index] as u32).to_vec()
+    })
+}
+
+fn check(name: &str, chunk: &Chunk, rows: &[Row]) {
+    let mut work = Work::default();
+    for within in selections(rows.len()) {
+        let mut chosen = Vec::new();
+        within.for_each(|row| chosen.push(row));
+        let mut values = Values::default();
+        chunk.gather(&within, &mut values, &mut work);
+        assert_eq!(values.len(), chosen.len(), "{name}");
+        for (index, row) in chosen.iter().enumerate() {
+            assert_eq!(text(&values, index), rows[*row], "{name} row {row}");
+        }
+        let asked = Asked {
+            sum: true,
+            ..Asked::default()
+        };
+        let mut fold = Fold::default();
+        chunk.fold(asked, &within, &mut fold, &mut work);
+        let valid = chosen.iter().filter(|row| rows[**row].is_some());
+        assert_eq!(fold.count, valid.count() as u64, "{name}");
+        for constant in constants(rows) {
+            let value = Value::Binary(constant.clone());
+            for how in COMPARISONS {
+                let predicate = Predicate::compare(chunk.data_type(), how, &value).unwrap();
+                let mut found = Selection::default();
+                chunk.compare(&predicate, &within, &mut found, &mut work);
+                let passes = |row: &usize| {
+                    rows[*row]
+                        .as_ref()
+                        .is_some_and(|text| predicate.matches_text(text))
+                };
+                let expected: Vec<usize> = chosen.iter().copied().filter(passes).collect();
+                let mut got = Vec::new();
+                found.for_each(|row| got.push(row));
+                assert_eq!(got, expected, "{name} {how:?} {constant:?}");
+            }
+        }
+    }
+}
+
+/// Texts of the column, their beginnings and continuations, and some that are never there.
+fn constants(rows: &[Row]) -> Vec<Vec<u8>> {
+    let mut constants = vec![Vec::new(), vec![0xFF; 3], b"m".to_vec()];
+    for at in [rows.len() / 3, rows.len() / 2 + 1] {
+        let Some(Some(text)) = rows.get(at) else {
+            continue;
+        };
+        constants.push(text.clone());
+        constants.push(text[..text.len() / 2].to_vec());
+        constants.push([text.as_slice(), &[0]].concat());
+    }
+    constants
+}
+
+#[test]
+fn texts_come_back_and_compare_as_themselves() {
+    for codec in CODECS {
+        let (mut work, mut chunk) = (EncodeWork::default(), Chunk::default());
+        for count in [0, 1, 63, 1_024, 1_025, 3_000, 17_000] {
+            for (name, rows) in columns(count) {
+                let name = format!("{codec} {name} {count}");
+                let array = array(&rows);
+                encode(codec, &array, &mut work, &mut chunk);
+                check(&name, &chunk, &rows);
+                let mut bytes = Vec::new();
+                wire::write_chunk(&chunk, &mut bytes).unwrap();
+                let (back, _) = wire::read_chunk(&bytes, None).unwrap();
+                assert_eq!(back.codec_label(), chunk.codec_label());
+                check(&name, &back, &rows);
+            }
+        }
+    }
+}
+
+#[test]
+fn slices_of_arrays_are_encoded_alone() {
+    let (_, rows) = columns(2_500).swap_remove(1);
+    for codec in CODECS {
+        let mut chunk = Chunk::default();
+        let slice = array(&rows).slice(700, 1_500);
+        encode(codec, &slice, &mut EncodeWork::default(), &mut chunk);
+        check(codec, &chunk, &rows[700..2_200]);
+    }
+}
