@@ -14,8 +14,9 @@
 //! Example: keys `1000, 1003, 1001` are base 1000, maximum 1003 and the two-bit lanes `0, 3, 1`.
 //!
 //! Source: frame of reference (Goldstein, Ramakrishnan and Shaft, ICDE 1998) over the interleaved
-//! layout of FastLanes (PVLDB 16(9), 2023); FOR + SIMD-BP128 of "Integer Compression in NVRAM-centric
-//! Data Stores" (DaMoN'19) §3.1. Difference: comparisons and folds run on the packed block.
+//! layout of FastLanes (PVLDB 16(9), 2023); FOR + SIMD-BP128 of "Integer Compression in
+//! NVRAM-centric Data Stores" (DaMoN'19) §3.1. Difference: comparisons and folds run on the packed
+//! block.
 
 mod scan;
 

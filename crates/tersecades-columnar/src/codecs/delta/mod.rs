@@ -83,15 +83,18 @@ impl<'a> View<'a> {
     fn decode(&self, rows: Range<usize>, out: &mut Values) {
         let (first, start) = (rows.start / BLOCK_ROWS, out.keys.len());
         self.steps.codec.decode(self.steps, rows, out);
+        let flip = self.steps.physical.flip();
         let blocks = out.keys[start..].chunks_mut(BLOCK_ROWS);
         for (keys, first) in blocks.zip(&self.firsts[first..]) {
             keys[0] = *first;
             (kernels().u64.prefix_sum)(keys, 0);
             // Every step came as its key, half the lane too large; two halves are none.
-            let flips = [0, self.steps.physical.flip()].into_iter().cycle();
-            for (key, flip) in keys.iter_mut().zip(flips) {
-                *key = (*key ^ flip) & self.key_max;
+            let (pairs, last) = keys.as_chunks_mut::<2>();
+            for [even, odd] in pairs {
+                *even &= self.key_max;
+                *odd = (*odd ^ flip) & self.key_max;
             }
+            last.iter_mut().for_each(|even| *even &= self.key_max);
         }
     }
 

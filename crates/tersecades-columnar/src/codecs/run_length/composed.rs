@@ -235,7 +235,7 @@ mod tests {
     /// Runs of 1 to 3,000 rows, across and at the ends of blocks.
     fn runs() -> ArrayRef {
         let lengths = [1, 1_023, 1_024, 3_000, 1, 1, 70, 2_048, 5, 900];
-        let runs = lengths.into_iter().cycle().enumerate().take(40);
+        let runs = lengths.into_iter().cycle().enumerate().take(400);
         let values = runs.flat_map(|(run, rows)| std::iter::repeat_n(run as i64 % 7, rows));
         Arc::new(Int64Array::from_iter_values(values))
     }
