@@ -4,8 +4,8 @@
 //! Each prints ratios taken in one run, because times alone say more about the machine.
 
 mod bitpack;
-mod choice;
 mod bytes;
+mod choice;
 mod chunk;
 mod cost;
 mod data;
