@@ -1,14 +1,13 @@
 //! The narrow waist: what a codec must give, and what it may do better than decoding.
 //!
 //! A codec must name itself, accept types, `estimate`, `encode`, `validate` and `decode`. Every
-//! other primitive has a default here that decodes and computes, which is also the oracle its
+//! other primitive has a default that decodes and computes, which is also the oracle its
 //! overrides are tested against. Operators call the primitives through [`Chunk`] and never name a
 //! codec; [`Tally`] counts which way each value went.
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::bitmap::WORD_ROWS;
 use crate::block::BLOCK_ROWS;
 use crate::choose::{Estimate, Sample};
 use crate::chunk::{Chunk, INNER_MAX};
@@ -19,7 +18,6 @@ use crate::fold::{Asked, Fold};
 use crate::goal::{Goal, Tier};
 use crate::habit::Habit;
 use crate::input::Input;
-use crate::kernels::kernels;
 use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
@@ -27,9 +25,11 @@ use crate::primitive::rank::rank_decoded;
 use crate::primitive::repeats::{Repeats, repeats_decoded};
 use crate::primitive::slice::slice_decoded;
 use crate::scheme::{STAGES_MAX, Scheme};
-use crate::selection::{Selection, Shape};
-use crate::types::{Physical, float_key};
-use crate::values::{Values, float_of_bits};
+use crate::selection::Selection;
+use crate::values::Values;
+
+pub use crate::primitive::decoded::{compare_decoded, fold_decoded, fold_values, gather_decoded};
+pub(crate) use crate::primitive::decoded::{mask_keys, units};
 
 /// How many values each way of answering took; the "ran encoded" figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -346,171 +346,4 @@ pub trait Codec: Debug + Send + Sync {
 
     /// This codec, as the defaults of the primitives need it.
     fn decoder(&self) -> &dyn Codec;
-}
-
-/// The default of [`Codec::compare`]: decode unit by unit, then test.
-pub fn compare_decoded(
-    codec: &dyn Codec,
-    chunk: &Chunk,
-    predicate: &Predicate,
-    within: &Selection,
-    out: &mut Selection,
-    work: &mut Work,
-) {
-    let mut values = std::mem::take(&mut work.values);
-    let rows = chunk.rows();
-    if within.shape() == Shape::Rows {
-        values.reset(chunk.physical());
-        codec.gather(chunk, within.list(), &mut values, work);
-        let list = out.set_rows(rows);
-        let kept = within.list().iter().enumerate();
-        list.extend(
-            kept.filter(|(i, _)| matches(predicate, &values, *i))
-                .map(|(_, row)| *row),
-        );
-        work.values = values;
-        return;
-    }
-    let words = out.set_bits(rows);
-    for range in units(codec, rows) {
-        let first = range.start / WORD_ROWS;
-        values.reset(chunk.physical());
-        codec.decode(chunk, range, &mut values);
-        work.tally.decoded += values.len() as u64;
-        for index in 0..values.len() {
-            let bit = u64::from(matches(predicate, &values, index));
-            words[first + index / WORD_ROWS] |= bit << (index % WORD_ROWS);
-        }
-    }
-    out.intersect(within);
-    work.values = values;
-}
-
-/// The rows of each unit of a chunk.
-pub(crate) fn units(codec: &dyn Codec, rows: usize) -> impl Iterator<Item = Range<usize>> {
-    let unit = codec.unit_rows();
-    (0..rows.div_ceil(unit)).map(move |index| index * unit..rows.min((index + 1) * unit))
-}
-
-/// The rows of the unit that holds `row`.
-fn unit_of(codec: &dyn Codec, row: usize, rows: usize) -> Range<usize> {
-    let unit = codec.unit_rows();
-    let start = row / unit * unit;
-    start..rows.min(start + unit)
-}
-
-/// Whether decoded row `index` passes, null or not.
-fn matches(predicate: &Predicate, values: &Values, index: usize) -> bool {
-    match (values.physical, &values.dictionary) {
-        (Physical::Wide, _) => predicate.matches_wide(values.wide[index]),
-        (Physical::Text, Some(dictionary)) => {
-            predicate.matches_text(dictionary.read().get(values.keys[index] as u32))
-        }
-        (Physical::Float { bytes }, _) => {
-            predicate.matches_key(float_key(float_of_bits(values.keys[index], bytes)))
-        }
-        _ => predicate.matches_key(values.keys[index]),
-    }
-}
-
-/// The default of [`Codec::fold`]: decode unit by unit, then fold.
-pub fn fold_decoded(
-    codec: &dyn Codec,
-    chunk: &Chunk,
-    asked: Asked,
-    within: &Selection,
-    out: &mut Fold,
-    work: &mut Work,
-) {
-    let mut values = std::mem::take(&mut work.values);
-    values.reset(chunk.physical());
-    if within.shape() == Shape::Rows {
-        codec.gather(chunk, within.list(), &mut values, work);
-        fold_values(&values, 0..values.len(), asked, out);
-    } else {
-        for range in units(codec, chunk.rows()) {
-            let start = range.start;
-            values.reset(chunk.physical());
-            codec.decode(chunk, range, &mut values);
-            work.tally.decoded += values.len() as u64;
-            let chosen = (0..values.len()).filter(|index| within.contains(start + index));
-            fold_values(&values, chosen, asked, out);
-        }
-    }
-    work.values = values;
-}
-
-/// Folds the decoded values at `indices`.
-pub fn fold_values(
-    values: &Values,
-    indices: impl Iterator<Item = usize>,
-    asked: Asked,
-    out: &mut Fold,
-) {
-    let float = matches!(values.physical, Physical::Float { .. });
-    for index in indices {
-        out.count += 1;
-        if float {
-            let value = values.float(index);
-            if asked.sum {
-                out.float_sum.add(value);
-            }
-            if asked.squares {
-                out.spread.add(value);
-            }
-        } else if values.physical != Physical::Text {
-            let value = values.integer(index);
-            if asked.sum {
-                out.add_sum(value);
-            }
-            if asked.squares && values.physical != Physical::Wide {
-                out.squares.add_square(value);
-            }
-        }
-        if asked.ends {
-            out.add_end(values.ordered(index));
-        }
-    }
-}
-
-/// The default of [`Codec::gather`]: decode every touched unit, keep the listed rows.
-pub fn gather_decoded(
-    codec: &dyn Codec,
-    chunk: &Chunk,
-    rows: &[u32],
-    out: &mut Values,
-    work: &mut Work,
-) {
-    let mut block_values = Values::default();
-    let mut rest = rows;
-    while let Some(first) = rest.first() {
-        let range = unit_of(codec, *first as usize, chunk.rows());
-        let inside = rest.partition_point(|row| (*row as usize) < range.end);
-        block_values.reset(chunk.physical());
-        codec.decode(chunk, range.clone(), &mut block_values);
-        work.tally.decoded += range.len() as u64;
-        for row in &rest[..inside] {
-            let index = *row as usize - range.start;
-            match chunk.physical() {
-                Physical::Wide => out.wide.push(block_values.wide[index]),
-                _ => out.keys.push(block_values.keys[index]),
-            }
-        }
-        out.dictionary = block_values.dictionary.take();
-        rest = &rest[inside..];
-    }
-}
-
-/// Writes into `words` which of `keys` pass the ranges of `predicate`.
-pub(crate) fn mask_keys(predicate: &Predicate, keys: &[u64], words: &mut [u64]) {
-    let Predicate::Keys(ranges) = predicate else {
-        return;
-    };
-    let mut part = [0u64; BLOCK_ROWS / WORD_ROWS];
-    let part = &mut part[..keys.len().div_ceil(WORD_ROWS)];
-    words[..part.len()].fill(0);
-    for range in ranges {
-        (kernels().u64.range_mask_flat)(keys, range.low, range.high - range.low, part);
-        (kernels().bitmap.or)(&mut words[..part.len()], part);
-    }
 }

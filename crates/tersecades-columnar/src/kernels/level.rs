@@ -125,89 +125,36 @@ where
     }
 }
 
+/// A call that runs with the features of a level.
+macro_rules! at_level {
+    ($level:ty, $call:expr) => {
+        // SAFETY: the caller of `table` promised the features of the level.
+        unsafe {
+            <$level>::run(
+                #[inline(always)]
+                || $call,
+            )
+        }
+    };
+}
+
 const fn lanes<L: Steps<W> + Lines<W>, W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask: |values, low, span, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::range_mask::<L, W>(values, low, span, out),
-                )
-            }
+            at_level!(L, block::range_mask::<L, W>(values, low, span, out))
         },
         range_mask_flat: |values, low, span, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::range_mask_flat::<L, W>(values, low, span, out),
-                )
-            }
+            at_level!(L, block::range_mask_flat::<L, W>(values, low, span, out))
         },
-        sum: |values, mask, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::sum::<L, W>(values, mask, out),
-                )
-            }
-        },
-        sum_flat: |values| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::sum_flat::<L, W>(values),
-                )
-            }
-        },
-        squares: |values, mask, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::squares::<L, W>(values, mask, out),
-                )
-            }
-        },
+        sum: |values, mask, out| at_level!(L, block::sum::<L, W>(values, mask, out)),
+        sum_flat: |values| at_level!(L, block::sum_flat::<L, W>(values)),
+        squares: |values, mask, out| at_level!(L, block::squares::<L, W>(values, mask, out)),
         min_max: |values, flip, mask, min, max| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::min_max::<L, W>(values, flip, mask, min, max),
-                )
-            }
+            at_level!(L, block::min_max::<L, W>(values, flip, mask, min, max))
         },
-        add: |a, b, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::add(a, b, out),
-                )
-            }
-        },
-        prefix_sum: |values, start| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || L::prefix_sum(values, start),
-                )
-            }
-        },
-        add_past: |a, b, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::add_past::<L, W>(a, b, out),
-                )
-            }
-        },
+        add: |a, b, out| at_level!(L, block::add(a, b, out)),
+        prefix_sum: |values, start| at_level!(L, L::prefix_sum(values, start)),
+        add_past: |a, b, out| at_level!(L, block::add_past::<L, W>(a, b, out)),
     }
 }
 

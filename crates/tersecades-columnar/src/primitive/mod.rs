@@ -1,6 +1,7 @@
-//! The primitives of the waist beyond compare, fold and gather: a file each.
+//! The primitives of the waist, a file each, and what they default to.
 //!
 //! ```text
+//! decoded       compare, fold, gather          their defaults alone
 //! repeats       (value, count) pairs           group, distinct, histograms
 //! rank          keys that sort as values do    quantiles, merges, arg_min and arg_max
 //! fold_by       a fold for each group id       windowed group-by
@@ -11,6 +12,7 @@
 //! against, and the method of [`Chunk`] that keeps nulls out and asks the codec.
 
 pub mod arithmetic;
+pub mod decoded;
 pub mod fold_by;
 pub mod rank;
 pub mod repeats;
