@@ -16,11 +16,13 @@ const PART_GROUPS: usize = PART_ROWS / GROUP_ROWS;
 ///
 /// # Errors
 /// `LimitExceeded` past 256 GiB.
+#[inline]
 pub(crate) fn line_number(lines: usize) -> Result<u32> {
     u32::try_from(lines).map_err(|_| Error::limit("the deltas of a chunk take at most 256 GiB"))
 }
 
 /// Section `index` of a chunk that is being written.
+#[inline]
 pub(crate) fn section_mut<T: bytemuck::Pod>(out: &mut Chunk, index: usize) -> &mut [T] {
     let (start, length) = out.body.sections[index];
     bytemuck::cast_slice_mut(&mut out.body.bytes.bytes_mut()[start..start + length])
@@ -64,6 +66,7 @@ pub(crate) fn fill_holes<'a, T: KeyLane>(
 ///
 /// `between` is called with 0, 1, … before each quarter of the block, to ask for what is needed
 /// next while memory is idle.
+#[inline]
 pub(crate) fn narrow<T: KeyLane>(
     values: &[T],
     flip: T,
@@ -88,6 +91,7 @@ pub(crate) fn narrow<T: KeyLane>(
 }
 
 /// The lanes are `V`: the cast only tells the compiler.
+#[inline]
 fn lanes<V: KeyLane + Narrow<D>, D: Lane + bytemuck::Pod>(
     values: &[impl KeyLane],
     flip: impl KeyLane,
