@@ -60,7 +60,10 @@ pub(super) fn read(path: &Path, rows: usize) -> Result<Table> {
     let batches = if name.ends_with(FLOATS) {
         floats(path, rows)?
     } else {
-        let mut source = source::open(path, &SourceOptions::default())?;
+        // Whole numbers turn into floats late in some files, so types are inferred from all rows.
+        let mut options = SourceOptions::default();
+        options.csv.infer_rows = rows;
+        let mut source = source::open(path, &options)?;
         let (mut batches, mut left) = (Vec::new(), rows);
         while left > 0 {
             let Some(batch) = source.next()? else { break };

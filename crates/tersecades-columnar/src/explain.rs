@@ -159,8 +159,8 @@ impl Explainer {
                 continue;
             };
             encoder.pin(attempt.scheme);
-            encoder.encode(array, &mut self.chunk)?;
-            if !follows(&self.chunk, &attempt.scheme) {
+            let refused = encoder.encode(array, &mut self.chunk).is_err();
+            if refused || !follows(&self.chunk, &attempt.scheme) {
                 continue;
             }
             attempt

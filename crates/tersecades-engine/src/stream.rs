@@ -13,8 +13,8 @@ use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::RunOptions;
 use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::memory::MemorySource;
 use crate::source::{Source, SourceOptions};

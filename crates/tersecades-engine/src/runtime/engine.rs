@@ -16,41 +16,14 @@ use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::Query;
 
-use super::encoding::EncodeOptions;
 use super::ingest::{Ingest, Origin};
 use super::metrics::Metrics;
-use super::retained::{Keep, Retained};
+use super::option::RunOptions;
+use super::retained::Retained;
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_stages};
 use super::state::{StateReader, StateWriter};
 use super::tail::Tail;
 use super::worker::Worker;
-
-/// How a query is run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunOptions {
-    /// Worker threads; 1 runs everything on the caller's thread.
-    pub threads: usize,
-    /// Whether and how much of the stream is kept, encoded, for further queries.
-    pub keep: Option<Keep>,
-    /// Whether late rows are kept for [`Running::take_late`], not only counted.
-    pub keep_late: bool,
-    /// Most bytes of window state and retained batches.
-    pub memory_bytes_limit: Option<usize>,
-    /// How columns are encoded.
-    pub encoding: EncodeOptions,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        RunOptions {
-            threads: 1,
-            keep: None,
-            keep_late: false,
-            memory_bytes_limit: None,
-            encoding: EncodeOptions::default(),
-        }
-    }
-}
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {

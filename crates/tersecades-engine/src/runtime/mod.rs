@@ -11,6 +11,7 @@ pub mod encoding;
 pub mod engine;
 pub mod ingest;
 pub mod metrics;
+pub mod option;
 pub mod retained;
 pub mod stage;
 pub mod state;
