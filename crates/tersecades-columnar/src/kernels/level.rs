@@ -8,7 +8,9 @@
 //! table entry -> run (target features) -> loop (generic, inlined) -> step (intrinsics, inlined)
 //! ```
 
-use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
+use super::{
+    Add, BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES,
+};
 use super::{bitmap, block};
 
 /// Lanes that share one word of a bitmap.
@@ -175,24 +177,32 @@ const fn lanes<L: Steps<W>, W: Lane>() -> LaneKernels<W> {
                 )
             }
         },
-        add: |a, b, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::add(a, b, out),
-                )
-            }
-        },
-        add_past: |a, b, out| {
-            // SAFETY: the caller of `table` promised the features of `L`.
-            unsafe {
-                L::run(
-                    #[inline(always)]
-                    || block::add_past::<L, W>(a, b, out),
-                )
-            }
-        },
+        add: add::<L, W>(),
+        add_past: add_past::<L, W>(),
+    }
+}
+
+const fn add<L: Steps<W>, W: Lane>() -> Add<W> {
+    |a, b, out| {
+        // SAFETY: the caller of `table` promised the features of `L`.
+        unsafe {
+            L::run(
+                #[inline(always)]
+                || block::add(a, b, out),
+            )
+        }
+    }
+}
+
+const fn add_past<L: Steps<W>, W: Lane>() -> Add<W> {
+    |a, b, out| {
+        // SAFETY: the caller of `table` promised the features of `L`.
+        unsafe {
+            L::run(
+                #[inline(always)]
+                || block::add_past::<L, W>(a, b, out),
+            )
+        }
     }
 }
 

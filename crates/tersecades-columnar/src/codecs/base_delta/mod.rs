@@ -241,6 +241,11 @@ impl Codec for BaseDelta {
             }
             end += lines as u32;
         }
+        if view.offsets[blocks] != end {
+            return Err(Error::corrupt(
+                "the deltas end elsewhere than the last block",
+            ));
+        }
         view.patches.validate(chunk.rows)?;
         let key_max = chunk.physical.key_max();
         let fits = |block: &usize| {
