@@ -3,6 +3,7 @@
 //! Without a name every bench of [`BENCHES`] runs; `micro` runs those that need no data file.
 //! Each prints ratios taken in one run, because times alone say more about the machine.
 
+mod add;
 mod bitpack;
 mod bytes;
 mod choice;
@@ -81,6 +82,7 @@ const BENCHES: &[Bench] = &[
     ("limits", true, limits::run),
     ("search", true, search::run),
     ("sum", true, sum::run),
+    ("add", true, add::run),
     ("encode", true, encode::run),
     ("kernels", true, level::run),
     ("bitpack", true, bitpack::run),

@@ -22,7 +22,7 @@ use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
 use crate::primitive::rank::rank_decoded;
-use crate::primitive::repeats::{Repeats, repeats_decoded};
+use crate::primitive::repeat::{Repeats, repeats_decoded};
 use crate::primitive::slice::slice_decoded;
 use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::Selection;

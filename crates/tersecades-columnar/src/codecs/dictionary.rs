@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::predicate::Predicate;
-use crate::primitive::repeats::Repeats;
+use crate::primitive::repeat::Repeats;
 use crate::selection::Selection;
 use crate::stats::Stats;
 use crate::types::Physical;

@@ -183,7 +183,12 @@ impl<'a> Deltas<'a> {
             }
             end += lines as u32;
         }
-        Ok(())
+        match self.offsets[blocks] == end {
+            true => Ok(()),
+            false => Err(Error::corrupt(
+                "the deltas end elsewhere than the last block",
+            )),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub mod arithmetic;
 pub mod decoded;
 pub mod fold_by;
 pub mod rank;
-pub mod repeats;
+pub mod repeat;
 pub mod slice;
 
 use crate::bitmap::WORD_ROWS;

@@ -7,7 +7,7 @@ use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::primitive::arithmetic::Change;
 use tersecades_columnar::primitive::fold_by::Folds;
-use tersecades_columnar::primitive::repeats::Repeats;
+use tersecades_columnar::primitive::repeat::Repeats;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;

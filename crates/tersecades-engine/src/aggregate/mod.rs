@@ -2,8 +2,8 @@
 //!
 //! Most aggregates are a reading of one [`Fold`] (count, sum, squares, ends), so several
 //! aggregates of one argument share one pass over its encoded values and panes merge folds. Those
-//! that a fold cannot answer read a [`collected::Collection`], which keeps more of the values. A new
-//! aggregate is a file with its reading and a line in [`AGGREGATES`].
+//! that a fold cannot answer read a [`collected::Collection`], which keeps more of the values. A
+//! new aggregate is a file with its reading and a line in [`AGGREGATES`].
 
 pub mod arg_extreme;
 pub mod collected;

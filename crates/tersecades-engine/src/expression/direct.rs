@@ -96,3 +96,66 @@ impl Direct {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int32Array, Int64Array, RecordBatch};
+    use tersecades_columnar::ErrorKind;
+    use tersecades_columnar::batch::BatchEncoder;
+    use tersecades_columnar::registry::by_id;
+    use tersecades_columnar::values::Values;
+
+    use super::*;
+    use crate::expression::{BoundExpression, col, lit};
+    use crate::frame::Scope;
+
+    #[test]
+    fn sums_of_whole_columns_are_not_decoded() {
+        let a: ArrayRef = Arc::new(Int64Array::from_iter_values((0..3_000).map(|i| i * 7 % 90)));
+        let b: ArrayRef = Arc::new(Int32Array::from_iter(
+            (0..3_000).map(|i| (i % 5 > 0).then_some(-(i % 40))),
+        ));
+        let rows = RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap();
+        let mut encoder = BatchEncoder::new(&rows.schema()).unwrap();
+        let base_delta = by_id(2).unwrap();
+        for column in encoder.columns_mut() {
+            column.pin(base_delta);
+        }
+        let frame = Frame::new(Arc::new(encoder.encode_new(&rows).unwrap()));
+        let scope = Scope::of_schema(&rows.schema());
+        let value = |a: i128, b: i128, how: usize| [a + b, a + 3, b - 9, 2 * a][how];
+        let sums = [
+            col("a") + col("b"),
+            lit(3i64) + col("a"),
+            col("b") - lit(9i64),
+            col("a") * lit(2i64),
+        ];
+        let (mut out, mut values) = (Chunk::default(), Values::default());
+        for (how, sum) in sums.iter().enumerate() {
+            let mut work = Work::default();
+            let mut bound = BoundExpression::bind(sum, &scope).unwrap();
+            bound.evaluate(&frame, &mut out, &mut work).unwrap();
+            assert_eq!(work.tally.decoded, 0, "{sum}");
+            assert_eq!(out.codec().id() == 2, how < 3, "{sum}");
+            assert!(out.stats().known);
+            out.gather(&frame.selection, &mut values, &mut work);
+            for i in 0..3_000i32 {
+                let (a, b) = (i128::from(i * 7 % 90), i128::from(-(i % 40)));
+                let null = i % 5 == 0 && (how == 0 || how == 2);
+                assert_eq!(values.is_valid(i as usize), !null, "{sum} row {i}");
+                if !null {
+                    assert_eq!(
+                        values.integer(i as usize),
+                        value(a, b, how),
+                        "{sum} row {i}"
+                    );
+                }
+            }
+        }
+        let mut bound = BoundExpression::bind(&(col("a") + lit(i64::MAX)), &scope).unwrap();
+        let overflow = bound.evaluate(&frame, &mut out, &mut Work::default());
+        assert_eq!(overflow.unwrap_err().kind(), ErrorKind::LimitExceeded);
+    }
+}

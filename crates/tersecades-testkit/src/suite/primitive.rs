@@ -11,7 +11,7 @@ use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::primitive::arithmetic::Change;
 use tersecades_columnar::primitive::fold_by::Folds;
-use tersecades_columnar::primitive::repeats::Repeats;
+use tersecades_columnar::primitive::repeat::Repeats;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value};
 

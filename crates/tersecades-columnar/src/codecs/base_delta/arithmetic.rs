@@ -153,17 +153,20 @@ pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut En
 
 /// Adds bases and maxima of a block; returns the width of its deltas.
 fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> Option<usize> {
-    let [a, b] = sides;
+    let groups = block * GROUPS..(block + 1) * GROUPS;
+    let (mut bases, mut maxima) = ([0; GROUPS], [0; GROUPS]);
     let mut widest_span = 0;
-    for group in block * GROUPS..(block + 1) * GROUPS {
-        let span =
-            (a.maxima[group] - a.bases[group]).checked_add(b.maxima[group] - b.bases[group])?;
-        let base = i128::from(a.bases[group]) + i128::from(b.bases[group]) + by;
-        let base = place(base, span, || has_values(out, group))?;
-        section_mut::<u64>(out, BASES)[group] = base;
-        section_mut::<u64>(out, MAXIMA)[group] = base + span;
+    let ends = sides.map(|view| (&view.bases[groups.clone()], &view.maxima[groups.clone()]));
+    let [(base_a, max_a), (base_b, max_b)] = ends;
+    for group in 0..GROUPS {
+        let span = (max_a[group] - base_a[group]).checked_add(max_b[group] - base_b[group])?;
+        let base = i128::from(base_a[group]) + i128::from(base_b[group]) + by;
+        let base = place(base, span, || has_values(out, groups.start + group))?;
+        (bases[group], maxima[group]) = (base, base + span);
         widest_span = widest_span.max(span);
     }
+    section_mut::<u64>(out, BASES)[groups.clone()].copy_from_slice(&bases);
+    section_mut::<u64>(out, MAXIMA)[groups].copy_from_slice(&maxima);
     Some(width_of(widest_span))
 }
 

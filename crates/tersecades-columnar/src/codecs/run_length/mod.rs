@@ -34,7 +34,7 @@ use crate::predicate::Predicate;
 use crate::primitive::arithmetic::Change;
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded, single};
 use crate::primitive::rank::{rank_decoded, rank_of};
-use crate::primitive::repeats::{Repeats, repeats_decoded};
+use crate::primitive::repeat::{Repeats, repeats_decoded};
 use crate::selection::{Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};

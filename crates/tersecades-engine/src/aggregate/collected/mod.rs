@@ -10,11 +10,11 @@
 
 mod distinct;
 mod extreme;
-mod ranks;
+mod rank_log;
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::primitive::repeats::Repeats;
+use tersecades_columnar::primitive::repeat::Repeats;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Value;
 use tersecades_columnar::values::Values;
@@ -26,7 +26,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 
 use distinct::Distinct;
 use extreme::Extreme;
-use ranks::Ranks;
+use rank_log::Ranks;
 
 /// What an aggregate needs kept of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
