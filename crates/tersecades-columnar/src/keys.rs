@@ -1,7 +1,7 @@
 //! Blocks of decoded keys: what codecs that decode before they answer share.
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::GROUPS;
+use crate::block::{BLOCK_ROWS, GROUPS};
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::types::Physical;
@@ -11,12 +11,12 @@ use crate::types::Physical;
 const SPAN_MAX: u64 = u32::MAX as u64;
 const BASE_MAX: u128 = 1 << 56;
 
-/// Folds the keys of at most a block, those of `mask` when there is one; `keys` become anything.
+/// Folds the keys of at most a block, those of `mask` when there is one.
 ///
 /// # Cost
 /// A pass of a vector kernel for each part that is asked.
 pub(crate) fn fold_keys(
-    keys: &mut [u64],
+    keys: &[u64],
     physical: Physical,
     asked: Asked,
     mask: Option<&[u64]>,
@@ -58,7 +58,7 @@ fn ends(keys: &[u64], mask: Option<&[u64]>) -> (u64, u64) {
 }
 
 fn add_squares(
-    keys: &mut [u64],
+    keys: &[u64],
     (low, high): (u64, u64),
     physical: Physical,
     mask: Option<&[u64]>,
@@ -73,12 +73,14 @@ fn add_squares(
         }
         return;
     }
-    // Keys outside the mask wrap, but no kernel reads them.
-    keys.iter_mut().for_each(|key| *key = key.wrapping_sub(low));
-    let mut squares = [0; GROUPS];
-    (kernels().u64.squares)(keys, mask, &mut squares);
+    // Keys outside the mask saturate; no kernel reads them.
+    let mut deltas = [0; BLOCK_ROWS];
+    (kernels().u64_u32.narrow)(keys, 0, &[low; GROUPS], &mut deltas);
+    let (deltas, mut sums, mut squares) = (&deltas[..keys.len()], [0; GROUPS], [0; GROUPS]);
+    (kernels().u32.sum)(deltas, mask, &mut sums);
+    (kernels().u32.squares)(deltas, mask, &mut squares);
     let count = mask.map_or(keys.len() as u64, kernels().bitmap.count);
-    let deltas = sum(keys, mask) as i128;
+    let deltas = sums.iter().sum::<u128>() as i128;
     let squares = squares.iter().sum::<u128>() as i128;
     let total = i128::from(count) * base * base + 2 * base * deltas + squares;
     out.squares.add(total as u128);
@@ -99,7 +101,7 @@ mod tests {
             let selected =
                 |row: &usize| mask.is_none_or(|words| words[row / 64] >> (row % 64) & 1 == 1);
             let (mut got, mut expected) = (Fold::default(), Fold::default());
-            fold_keys(&mut keys.to_vec(), physical, asked, mask, &mut got);
+            fold_keys(keys, physical, asked, mask, &mut got);
             for row in (0..keys.len()).filter(selected) {
                 expected.add_repeats(physical, keys[row], 1, asked);
             }

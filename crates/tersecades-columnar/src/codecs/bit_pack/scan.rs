@@ -190,7 +190,7 @@ impl BlockFold<'_> {
         };
         let mut part = Fold::default();
         let mask = self.mask.map(|mask| &mask[..rows.div_ceil(64)]);
-        fold_keys(&mut keys[..rows], self.physical, squares, mask, &mut part);
+        fold_keys(&keys[..rows], self.physical, squares, mask, &mut part);
         out.squares.merge(part.squares);
     }
 }
