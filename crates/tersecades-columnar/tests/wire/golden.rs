@@ -23,24 +23,66 @@ fn probes() -> ArrayRef {
 
 /// The examples of the codecs' own documentation.
 fn examples() -> Vec<(&'static str, Chunk)> {
+    let mut examples = integers();
+    examples.extend(floats());
+    examples.extend(texts());
+    let numbers = ["pco", "lz4", "snappy"];
+    examples.extend(numbers.map(|codec| (codec, samples::encode(codec, probes()))));
+    examples
+}
+
+fn integers() -> Vec<(&'static str, Chunk)> {
     let small = |values: &[u8]| Arc::new(UInt8Array::from(values.to_vec())) as ArrayRef;
-    let floats = |values: &[f64]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+    let long = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let int = |values: Vec<i32>| Arc::new(Int32Array::from(values)) as ArrayRef;
     let wide: ArrayRef =
         Arc::new(Int64Array::from_iter((0..64).map(|i| {
             (i != 9).then_some(if i == 3 { 999_999 } else { 1_000 + i })
         })));
-    let near: ArrayRef = Arc::new(Int32Array::from(vec![1_000, 1_003, 1_001]));
-    let mixed: ArrayRef = Arc::new(Int32Array::from(vec![1, -2, 300, 0]));
+    let outlier = (0..24).map(|row| if row == 1 { 90_000 } else { 3 + row % 3 });
+    let examples = [
+        ("plain", small(&[7, 9, 9])),
+        ("constant", small(&[0, 0, 5, 0])),
+        ("base_delta", wide),
+        ("run_length", small(&[4, 4, 4, 9])),
+        ("frame_of_reference", long(vec![1_000, 1_003, 1_001])),
+        ("number_dictionary", long(vec![7, 1_000, 7])),
+        ("patched", long(outlier.collect())),
+        ("sequence", small(&[10, 20, 30, 100, 110])),
+        ("bit_pack", int(vec![1_000, 1_003, 1_001])),
+        ("delta(plain)", small(&[100, 103, 106, 107])),
+        ("varint", int(vec![1, -2, 300, 0])),
+    ];
+    named(examples)
+}
+
+fn floats() -> Vec<(&'static str, Chunk)> {
+    let floats = |values: &[f64]| Arc::new(Float64Array::from(values.to_vec())) as ArrayRef;
+    let examples = [
+        ("decimal(plain)", floats(&[1.5, 2.25, f64::NAN])),
+        ("xor", floats(&[1.0, 1.0, 1.5, -0.1])),
+        ("fixed_point(0.01, plain)", floats(&[1.234, f64::NAN])),
+        ("zfp(0.001)", floats(&[0.5, 0.75, 1.0, 1.25, 1.5])),
+    ];
+    named(examples)
+}
+
+/// Each array under its scheme, by the name of the outermost codec.
+fn named<const N: usize>(examples: [(&'static str, ArrayRef); N]) -> Vec<(&'static str, Chunk)> {
+    let named = examples.map(|(scheme, array)| {
+        let name = scheme.split('(').next().unwrap_or(scheme);
+        (name, samples::encode(scheme, array))
+    });
+    named.into()
+}
+
+fn texts() -> Vec<(&'static str, Chunk)> {
     let text: ArrayRef = Arc::new(StringArray::from(vec![
         Some("eu"),
         Some("us"),
         None,
         Some("eu"),
     ]));
-    let times: ArrayRef = Arc::new(Int64Array::from_iter_values([1_000, 1_003, 1_001]));
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([7, 1_000, 7]));
-    let outlier = (0..24).map(|row| if row == 1 { 90_000 } else { 3 + row % 3 });
-    let outlier: ArrayRef = Arc::new(Int64Array::from_iter_values(outlier));
     let links: ArrayRef = Arc::new(StringArray::from(vec![
         Some("http://ab.com"),
         None,
@@ -48,56 +90,8 @@ fn examples() -> Vec<(&'static str, Chunk)> {
         Some("ä"),
     ]));
     vec![
-        ("plain", samples::encode("plain", small(&[7, 9, 9]))),
-        (
-            "constant",
-            samples::encode("constant", small(&[0, 0, 5, 0])),
-        ),
-        ("base_delta", samples::encode("base_delta", wide)),
-        (
-            "run_length",
-            samples::encode("run_length", small(&[4, 4, 4, 9])),
-        ),
         ("dictionary", samples::encode("dictionary", text)),
-        (
-            "frame_of_reference",
-            samples::encode("frame_of_reference", times),
-        ),
-        (
-            "number_dictionary",
-            samples::encode("number_dictionary", numbers),
-        ),
-        ("patched", samples::encode("patched", outlier)),
-        (
-            "sequence",
-            samples::encode("sequence", small(&[10, 20, 30, 100, 110])),
-        ),
-        (
-            "decimal",
-            samples::encode("decimal(plain)", floats(&[1.5, 2.25, f64::NAN])),
-        ),
-        (
-            "xor",
-            samples::encode("xor", floats(&[1.0, 1.0, 1.5, -0.1])),
-        ),
-        (
-            "fixed_point",
-            samples::encode("fixed_point(0.01, plain)", floats(&[1.234, f64::NAN])),
-        ),
-        (
-            "zfp",
-            samples::encode("zfp(0.001)", floats(&[0.5, 0.75, 1.0, 1.25, 1.5])),
-        ),
-        ("bit_pack", samples::encode("bit_pack", near)),
-        (
-            "delta",
-            samples::encode("delta(plain)", small(&[100, 103, 106, 107])),
-        ),
-        ("varint", samples::encode("varint", mixed)),
         ("symbols", samples::text_under("symbols", &links)),
-        ("pco", samples::encode("pco", probes())),
-        ("lz4", samples::encode("lz4", probes())),
-        ("snappy", samples::encode("snappy", probes())),
         ("zstd", samples::text_under("zstd", &links)),
     ]
 }

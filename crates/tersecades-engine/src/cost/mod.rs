@@ -13,6 +13,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{Codec, Tally, Work};
 use tersecades_columnar::cost_table::{Cost, CostTable, Operation};
@@ -39,6 +40,8 @@ const GATHER_STEP: usize = 97;
 /// A column under a codec.
 struct Specimen {
     array: ArrayRef,
+    /// Whether text is encoded as it lies, not as codes of a dictionary.
+    raw: bool,
     encoder: ColumnEncoder,
     chunk: Chunk,
     predicate: Predicate,
@@ -112,7 +115,9 @@ fn specimens_of(codec: &'static dyn Codec, columns: &[ArrayRef]) -> Result<Vec<S
             ..Goal::of_tier(codec.tier())
         });
         encoder.pin(codec);
-        let chunk = encoder.encode_new(array)?;
+        let mut chunk = encoder.encode_new(array)?;
+        let raw = *array.data_type() == DataType::Utf8 && chunk.codec().id() != codec.id();
+        encode(&mut encoder, array, raw, &mut chunk)?;
         let lane_bytes = chunk.physical().lane_bytes() as f64;
         let grows = lane_bytes > 0.0 && chunk.bytes_per_row() > 1.1 * lane_bytes;
         if chunk.codec().id() != codec.id() || grows {
@@ -122,12 +127,26 @@ fn specimens_of(codec: &'static dyn Codec, columns: &[ArrayRef]) -> Result<Vec<S
         let predicate = Predicate::compare(chunk.data_type(), Comparison::Equal, &middle)?;
         specimens.push(Specimen {
             array: ArrayRef::clone(array),
+            raw,
             encoder,
             chunk,
             predicate,
         });
     }
     Ok(specimens)
+}
+
+/// Encodes a column, text as codes or, `raw`, as it lies.
+fn encode(
+    encoder: &mut ColumnEncoder,
+    array: &ArrayRef,
+    raw: bool,
+    chunk: &mut Chunk,
+) -> Result<()> {
+    match tersecades_columnar::arrow::lanes(array.as_ref()) {
+        Some(lanes) if raw => encoder.encode_values(lanes, chunk),
+        _ => encoder.encode(array, chunk),
+    }
 }
 
 /// The value in the middle of a chunk.
@@ -176,7 +195,7 @@ impl Specimen {
             Operation::Encode => {
                 let mut outcome = Ok(());
                 let ns = median_ns(patience, || {
-                    let encoded = self.encoder.encode(&self.array, chunk);
+                    let encoded = encode(&mut self.encoder, &self.array, self.raw, chunk);
                     outcome = std::mem::replace(&mut outcome, Ok(())).and(encoded);
                 });
                 outcome?;

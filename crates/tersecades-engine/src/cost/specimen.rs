@@ -50,7 +50,7 @@ fn integers() -> Vec<ArrayRef> {
     let odd = |stream, odds| draws(stream, odds).map(|draw| if draw == 0 { 10_060 } else { 0 });
     let skewed = draws(1, 1 << 20).map(|draw| {
         let shift = draw.trailing_ones();
-        (draw >> 4) % 1_000 << shift.min(12)
+        ((draw >> 4) % 1_000) << shift.min(12)
     });
     let decimals = draws(2, 1 << 40).map(i128::from);
     vec![
@@ -113,7 +113,9 @@ fn texts() -> Vec<ArrayRef> {
         let keys: arrow_array::Int32Array = draws(stream, count).map(|key| key as i32).collect();
         Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(names)))
     };
+    let logs = draws(32, 1 << 24).map(|it| format!("GET /item/{it}/view status=200"));
     vec![
+        Arc::new(logs.map(Some).collect::<StringArray>()),
         few(30, 200, |it| format!("cluster-{it}")),
         few(31, 9_000, |it| {
             format!("https://example.org/item/{}/view", it * 7_919)

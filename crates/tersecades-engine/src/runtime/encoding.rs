@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn what_cannot_be_encoded_so_is_refused_with_a_hint() {
         for (schemes, hint) in [
-            (("rtt", "plain"), "did you mean `rtt_us`?"),
+            (("rtt_su", "plain"), "did you mean `rtt_us`?"),
             (("rtt_us", "planes"), "did you mean `plain`?"),
             (("rtt_us", "dictionary"), "run_length"),
             (("name", "run_length"), "dictionary"),
