@@ -10,7 +10,7 @@ use crate::selection::{Selection, Shape};
 use crate::types::float_key;
 use crate::values::float_of_bits;
 
-use super::{Grid, PATCHES, multiple_of_key, multiples};
+use super::{Grid, PATCHES, multiple_of_key, multiple_range, multiples};
 
 /// Selects the rows of `within` that pass `predicate`.
 pub(crate) fn compare(
@@ -24,12 +24,12 @@ pub(crate) fn compare(
     let (Some(inner), Shape::All | Shape::Bits) = (multiples(chunk), within.shape()) else {
         return compare_decoded(codec, chunk, predicate, within, out, work);
     };
-    let mut ranges = std::mem::take(&mut work.ranges);
+    let mut ranges = std::mem::take(&mut work.multiples);
     translate(grid, inner, predicate, &mut ranges);
     let translated = Predicate::Keys(ranges);
     inner.compare(&translated, within, out, work);
     if let Predicate::Keys(ranges) = translated {
-        work.ranges = ranges;
+        work.multiples = ranges;
     }
     let patches = Patches::of(chunk, PATCHES);
     if patches.is_empty() {
@@ -132,7 +132,9 @@ fn translate(grid: Grid, inner: &Chunk, predicate: &Predicate, ranges: &mut Vec<
         return;
     }
     let value_key = |key| float_key(grid.value(multiple_of_key(key)));
-    let (min, end) = (inner.stats.min, inner.stats.max + 1);
+    // A slice may count what lies in null rows, which is anything.
+    let (least, most) = multiple_range().into_inner();
+    let (min, end) = (inner.stats.min.max(least), inner.stats.max.min(most) + 1);
     for range in wanted {
         let low = bisect(min, end, |key| value_key(key) < range.low);
         let high = bisect(low, end, |key| value_key(key) <= range.high);
