@@ -10,7 +10,7 @@ use crate::selection::{Selection, Shape};
 use crate::types::float_key;
 use crate::values::float_of_bits;
 
-use super::{Grid, PATCHES, multiple_of_key, multiple_range, multiples};
+use super::{Grid, PATCHES, multiple_of_key, multiples};
 
 /// Selects the rows of `within` that pass `predicate`.
 pub(crate) fn compare(
@@ -132,9 +132,7 @@ fn translate(grid: Grid, inner: &Chunk, predicate: &Predicate, ranges: &mut Vec<
         return;
     }
     let value_key = |key| float_key(grid.value(multiple_of_key(key)));
-    // A slice may count what lies in null rows, which is anything.
-    let (least, most) = multiple_range().into_inner();
-    let (min, end) = (inner.stats.min.max(least), inner.stats.max.min(most) + 1);
+    let (min, end) = (inner.stats.min, inner.stats.max + 1);
     for range in wanted {
         let low = bisect(min, end, |key| value_key(key) < range.low);
         let high = bisect(low, end, |key| value_key(key) <= range.high);

@@ -20,6 +20,7 @@ use crate::chunk::Chunk;
 use crate::codec::{EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::patch::{self as patches, Patches};
+use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
 
@@ -203,6 +204,15 @@ pub(crate) fn slice(
     Patches::of(chunk, PATCHES).collect(chunk.rows, rows.clone(), encode, |key| key);
     patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
     inner.slice(rows, &mut cut, work, encode)?;
+    if out.nulls > 0 {
+        // What lies in null rows is anything and must not count.
+        let mut valid = std::mem::take(&mut work.patched);
+        valid.set_all(out.rows);
+        valid.retain_words(out.validity.words());
+        cut.stats = Stats::default();
+        cut.settle_stats(&valid, work);
+        work.patched = valid;
+    }
     out.body.inner[0] = Some(cut);
     Ok(())
 }
