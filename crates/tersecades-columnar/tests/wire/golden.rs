@@ -58,7 +58,10 @@ fn examples() -> Vec<(&'static str, Chunk)> {
             "run_length",
             samples::encode("run_length", small(&[4, 4, 4, 9])),
         ),
-        ("dictionary", samples::encode("dictionary", text)),
+        (
+            "dictionary",
+            samples::encode("dictionary(base_delta)", text),
+        ),
         (
             "frame_of_reference",
             samples::encode("frame_of_reference", times),
