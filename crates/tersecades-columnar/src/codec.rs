@@ -73,6 +73,8 @@ pub struct Work {
     pub(crate) marks: Vec<u8>,
     /// Ranges of a comparison, in the keys of the codec inside.
     pub(crate) ranges: Vec<KeyRange>,
+    /// Ranges of multiples that a comparison of floats becomes.
+    pub(crate) multiples: Vec<KeyRange>,
     /// Rows whose values are kept apart, and the others.
     pub(crate) patched: Selection,
     pub(crate) unpatched: Selection,

@@ -5,6 +5,8 @@
 //! section n + 1: the streams
 //! ```
 
+use std::ops::Range;
+
 use crate::block::block_count;
 use crate::chunk::{Body, Chunk};
 use crate::codec::EncodeWork;
@@ -32,6 +34,15 @@ impl<'a> Streams<'a> {
     pub(crate) fn of_block(&self, block: usize) -> &'a [u8] {
         let at = |start: u32| start as usize * WORD_BYTES;
         &self.bytes[at(self.starts[block])..at(self.starts[block + 1])]
+    }
+
+    /// Collects the streams of `blocks` in the bytes of `work`.
+    pub(crate) fn collect(&self, blocks: Range<usize>, work: &mut EncodeWork) {
+        begin(work);
+        for block in blocks {
+            work.bytes.extend_from_slice(self.of_block(block));
+            end_block(work);
+        }
     }
 
     /// Checks that every block has a stream.

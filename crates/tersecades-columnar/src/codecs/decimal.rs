@@ -168,6 +168,17 @@ impl Codec for Decimal {
         grid::gather(grid_of_chunk(chunk), chunk, rows, out, work);
     }
 
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        grid::slice(chunk, rows, out, work, encode)
+    }
+
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
         grid::prefetch(chunk, rows);
     }

@@ -13,7 +13,8 @@
 //! ```
 //! Neighbouring measurements share sign, exponent and leading digits, so their XOR starts with
 //! zeros; equal low bits within the last 128 values are found by a table. Nulls repeat the value
-//! before. Decoding is the only thing done on the encoded form. Pricing a column allocates.
+//! before. Whole blocks are cut out as they are; all
+//! else decodes. Pricing a column allocates.
 //! Example: `[1.0, 1.0]` is the 64 bits of `1.0`, then `00` and the index 0: two words.
 //!
 //! Source: Pelkonen et al., Gorilla, VLDB 2015; Liakos, Papakonstantinopoulou and Kotidis, Chimp,
@@ -25,10 +26,11 @@ use crate::bits::{BitReader, BitWriter};
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork};
+use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::goal::Tier;
 use crate::input::Input;
+use crate::primitive::slice::slice_decoded;
 use crate::stream::{self, Streams};
 use crate::types::Physical;
 use crate::values::Values;
@@ -238,6 +240,24 @@ impl Codec for Xor {
             out.keys
                 .extend_from_slice(&values[rows.start.saturating_sub(start)..]);
         }
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !rows.start.is_multiple_of(BLOCK_ROWS) {
+            return slice_decoded(self, chunk, rows, out, work, encode);
+        }
+        out.begin_slice(chunk.codec, chunk, rows.clone());
+        let blocks = rows.start / BLOCK_ROWS..block_count(rows.end);
+        Streams::of(chunk, STREAMS).collect(blocks, encode);
+        stream::write(&mut out.body, STREAMS, encode);
+        Ok(())
     }
 
     fn decoder(&self) -> &dyn Codec {

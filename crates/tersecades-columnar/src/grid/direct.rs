@@ -24,12 +24,12 @@ pub(crate) fn compare(
     let (Some(inner), Shape::All | Shape::Bits) = (multiples(chunk), within.shape()) else {
         return compare_decoded(codec, chunk, predicate, within, out, work);
     };
-    let mut ranges = std::mem::take(&mut work.ranges);
+    let mut ranges = std::mem::take(&mut work.multiples);
     translate(grid, inner, predicate, &mut ranges);
     let translated = Predicate::Keys(ranges);
     inner.compare(&translated, within, out, work);
     if let Predicate::Keys(ranges) = translated {
-        work.ranges = ranges;
+        work.multiples = ranges;
     }
     let patches = Patches::of(chunk, PATCHES);
     if patches.is_empty() {

@@ -17,16 +17,20 @@ use arrow_schema::DataType;
 
 use crate::block::{BLOCK_ROWS, block_count};
 use crate::chunk::Chunk;
-use crate::codec::Work;
+use crate::codec::{EncodeWork, Work};
 use crate::error::{Error, Result};
-use crate::patch::Patches;
+use crate::patch::{self as patches, Patches};
+use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
 
 pub(crate) use direct::{compare, fold};
 pub(crate) use encode::{encode, estimate};
 
-/// First of the sections with patches; the one before belongs to the codec.
+/// The section of the codec that uses the grid.
+const OWN: usize = 0;
+
+/// First of the sections with patches.
 const PATCHES: usize = 1;
 
 /// The type of the multiples.
@@ -176,6 +180,41 @@ pub(crate) fn gather(grid: Grid, chunk: &Chunk, rows: &[u32], out: &mut Values, 
         let patched = patches.find(block, row);
         *key = patched.unwrap_or_else(|| grid.bits_of_key(*key));
     }
+}
+
+/// Fills `out` with the values of `rows`: the codec's own section as it is, patches and multiples
+/// cut.
+///
+/// # Errors
+/// What the codec inside says.
+pub(crate) fn slice(
+    chunk: &Chunk,
+    rows: Range<usize>,
+    out: &mut Chunk,
+    work: &mut Work,
+    encode: &mut EncodeWork,
+) -> Result<()> {
+    let inner = multiples(chunk).ok_or_else(|| Error::internal("a grid has multiples"))?;
+    let mut cut = out.body.take_inner(0).unwrap_or_default();
+    out.begin_slice(chunk.codec, chunk, rows.clone());
+    let own = chunk.body.section::<u8>(OWN);
+    out.body
+        .add_section::<u8>(OWN, own.len())
+        .copy_from_slice(own);
+    Patches::of(chunk, PATCHES).collect(chunk.rows, rows.clone(), encode, |key| key);
+    patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
+    inner.slice(rows, &mut cut, work, encode)?;
+    if out.nulls > 0 {
+        // What lies in null rows is anything and must not count.
+        let mut valid = std::mem::take(&mut work.patched);
+        valid.set_all(out.rows);
+        valid.retain_words(out.validity.words());
+        cut.stats = Stats::default();
+        cut.settle_stats(&valid, work);
+        work.patched = valid;
+    }
+    out.body.inner[0] = Some(cut);
+    Ok(())
 }
 
 /// Asks for what the listed rows need.

@@ -90,7 +90,10 @@ fn texts() -> Vec<(&'static str, Chunk)> {
         Some("ä"),
     ]));
     vec![
-        ("dictionary", samples::encode("dictionary", text)),
+        (
+            "dictionary",
+            samples::encode("dictionary(base_delta)", text),
+        ),
         ("symbols", samples::text_under("symbols", &links)),
         ("zstd", samples::text_under("zstd", &links)),
     ]

@@ -34,11 +34,12 @@ use std::ops::Range;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork};
+use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::goal::Tier;
 use crate::input::Input;
 use crate::patch::{self as patches, Patches};
+use crate::primitive::slice::slice_decoded;
 use crate::stats::Stats;
 use crate::stream::{self as streams, Streams};
 use crate::types::{Physical, float_key};
@@ -198,6 +199,30 @@ impl Codec for Zfp {
                 }
             }
         }
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !rows.start.is_multiple_of(BLOCK_ROWS) {
+            return slice_decoded(self, chunk, rows, out, work, encode);
+        }
+        out.begin_slice(chunk.codec, chunk, rows.clone());
+        let tolerance = chunk.body.section::<f64>(TOLERANCE);
+        out.body
+            .add_section::<f64>(TOLERANCE, tolerance.len())
+            .copy_from_slice(tolerance);
+        let blocks = rows.start / BLOCK_ROWS..block_count(rows.end);
+        Streams::of(chunk, STREAMS).collect(blocks, encode);
+        streams::write(&mut out.body, STREAMS, encode);
+        Patches::of(chunk, PATCHES).collect(chunk.rows, rows, encode, |key| key);
+        patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
+        Ok(())
     }
 
     fn decoder(&self) -> &dyn Codec {
