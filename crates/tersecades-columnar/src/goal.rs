@@ -103,9 +103,12 @@ impl Goal {
         }
     }
 
-    /// Nanoseconds to get `bytes` from where they lie.
+    /// Nanoseconds to get `bytes` from where they lie, per read.
+    ///
+    /// The first read follows on arrival, when the bytes are still in a cache.
     pub fn read_ns(&self, bytes: f64) -> f64 {
-        self.costs.byte_ns(self.tier) * bytes
+        let later = 1.0 - 1.0 / self.uses.reads.max(1.0);
+        self.costs.byte_ns(self.tier) * bytes * later
     }
 
     /// Expected nanoseconds per row and read of a chunk with `bytes` per row: getting the bytes,

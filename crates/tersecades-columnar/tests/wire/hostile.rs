@@ -29,7 +29,7 @@ fn survives(name: &str, forged: &mut [u8], what: &str) -> bool {
 fn used_bytes(unit: &[u8]) -> Vec<usize> {
     let mut start = HEADER_BYTES;
     let mut used = Vec::new();
-    for part in 0..13 {
+    for part in 0..14 {
         let at = 64 + part * 8;
         let length = u64::from_le_bytes(unit[at..at + 8].try_into().unwrap()) as usize;
         used.extend(start..start + length);

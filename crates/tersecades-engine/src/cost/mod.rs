@@ -251,7 +251,10 @@ fn fit(points: &[(f64, f64)]) -> Option<Cost> {
         wbt += weight * bytes * ns;
     }
     let determinant = w * wbb - wb * wb;
-    let (mut value_ns, mut stored_ns) = (wt / w, 0.0);
+    // Where no line rises, all points count alike, however far apart they lie.
+    let logarithms = points.iter().map(|(_, ns)| ns.max(1e-3).ln());
+    let middle = (logarithms.sum::<f64>() / points.len().max(1) as f64).exp();
+    let (mut value_ns, mut stored_ns) = (middle, 0.0);
     if determinant > 1e-9 * w * wbb {
         let slope = (w * wbt - wb * wt) / determinant;
         let level = (wt - slope * wb) / w;
