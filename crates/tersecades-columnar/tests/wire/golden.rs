@@ -46,8 +46,8 @@ fn integers() -> Vec<(&'static str, Chunk)> {
         ("base_delta", wide),
         ("run_length", small(&[4, 4, 4, 9])),
         ("frame_of_reference", long(vec![1_000, 1_003, 1_001])),
-        ("number_dictionary", long(vec![7, 1_000, 7])),
-        ("patched", long(outlier.collect())),
+        ("number_dictionary(base_delta)", long(vec![7, 1_000, 7])),
+        ("patched(frame_of_reference)", long(outlier.collect())),
         ("sequence", small(&[10, 20, 30, 100, 110])),
         ("bit_pack", int(vec![1_000, 1_003, 1_001])),
         ("delta(plain)", small(&[100, 103, 106, 107])),
@@ -94,8 +94,11 @@ fn texts() -> Vec<(&'static str, Chunk)> {
             "dictionary",
             samples::encode("dictionary(base_delta)", text),
         ),
-        ("symbols", samples::text_under("symbols", &links)),
-        ("zstd", samples::text_under("zstd", &links)),
+        (
+            "symbols",
+            samples::text_under("symbols(base_delta)", &links),
+        ),
+        ("zstd", samples::text_under("zstd(base_delta)", &links)),
     ]
 }
 

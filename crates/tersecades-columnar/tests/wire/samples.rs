@@ -30,7 +30,7 @@ pub(crate) fn encode(scheme: &str, array: ArrayRef) -> Chunk {
 }
 
 /// Text that is not dictionary-encoded, as beyond the cardinality limit, under `codec`.
-pub(crate) fn text_under(codec: &str, array: &ArrayRef) -> Chunk {
+pub(crate) fn text_under(scheme: &str, array: &ArrayRef) -> Chunk {
     let mut validity = Bitmap::default();
     if let Some(nulls) = array.nulls() {
         validity.copy_nulls(nulls);
@@ -43,9 +43,9 @@ pub(crate) fn text_under(codec: &str, array: &ArrayRef) -> Chunk {
         array: Some(array),
     };
     let mut chunk = Chunk::default();
-    let codec = registry::by_name(codec).unwrap();
+    let scheme: Scheme = scheme.parse().unwrap();
     chunk
-        .encode(&codec.into(), &input, &mut EncodeWork::default())
+        .encode(&scheme, &input, &mut EncodeWork::default())
         .unwrap();
     chunk
 }
