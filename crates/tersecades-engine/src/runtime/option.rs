@@ -10,7 +10,9 @@ pub struct RunOptions {
     pub threads: usize,
     /// Whether and how much of the stream is kept, encoded, for further queries.
     pub keep: Option<Keep>,
-    /// Whether late rows are kept for [`Running::take_late`](super::Running::take_late), not only counted.
+    /// Whether late rows are kept for [`take_late`], not only counted.
+    ///
+    /// [`take_late`]: super::Running::take_late
     pub keep_late: bool,
     /// Most bytes of window state and retained batches.
     pub memory_bytes_limit: Option<usize>,
