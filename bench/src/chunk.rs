@@ -22,14 +22,22 @@ pub(crate) fn encode(array: &ArrayRef, name: &str) -> Result<Chunk> {
     encoder.encode_new(array)
 }
 
-/// `rows` timestamps with jitter as base_delta chunks, each with memory of its own.
+/// `values`, over and over up to `rows`, as base_delta chunks, each with memory of its own.
 ///
 /// # Errors
 /// What the encoder says.
 pub(crate) fn encoded(values: Vec<i64>, rows: usize) -> Result<Vec<Chunk>> {
+    encoded_as("base_delta", values, rows)
+}
+
+/// [`encoded`] under the codec called `name`.
+///
+/// # Errors
+/// What the encoder says.
+pub(crate) fn encoded_as(name: &str, values: Vec<i64>, rows: usize) -> Result<Vec<Chunk>> {
     let arrays = slices(values, BATCH_ROWS);
     let mut encoder = ColumnEncoder::new(&DataType::Int64)?;
-    encoder.pin(codec("base_delta"));
+    encoder.pin(codec(name));
     let count = rows.div_ceil(BATCH_ROWS);
     let arrays = arrays.iter().cycle().take(count);
     arrays.map(|array| encoder.encode_new(array)).collect()

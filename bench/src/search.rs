@@ -16,7 +16,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
 use crate::Options;
-use crate::chunk::{GAP, dense_values, encode, encoded, gapped_values};
+use crate::chunk::{GAP, dense_values, encode, encoded, encoded_as, gapped_values};
 use crate::data::{slices, timestamps};
 use crate::limits::read;
 use crate::measure::interleave;
@@ -69,6 +69,7 @@ fn from_memory(options: &Options, report: &mut Report) -> Result<()> {
         billions(&known),
         "G rows/s",
     );
+    drop((dense, gapped, sorted));
     let ratio = |ours: &crate::measure::Timing| plain.median_s / ours.median_s;
     report.judge(
         "nothing skippable / byte loop",
@@ -83,6 +84,38 @@ fn from_memory(options: &Options, report: &mut Report) -> Result<()> {
         Bar::AtLeast(13.0),
     );
     report.judge("sorted / byte loop", ratio(&known), "x", Bar::AtLeast(13.0));
+    one_base(options, &bytes, report)
+}
+
+/// The same with one base a block instead of eight.
+fn one_base(options: &Options, bytes: &[Vec<u8>], report: &mut Report) -> Result<()> {
+    const CODEC: &str = "frame_of_reference";
+    let rows = bytes.len() * BATCH_ROWS;
+    let dense = encoded_as(CODEC, dense_values(), rows)?;
+    let gapped = encoded_as(CODEC, gapped_values(), rows)?;
+    let (everywhere, absent) = (equal(100)?, equal(10 * GAP + GAP / 2)?);
+    let (mut first, mut second) = (Search::default(), Search::default());
+    let [plain, full, skipping] = interleave(
+        options.repetitions,
+        [
+            &mut || scan_bytes(bytes),
+            &mut || first.all(&dense, &everywhere),
+            &mut || second.all(&gapped, &absent),
+        ],
+    );
+    let ratio = |ours: &crate::measure::Timing| plain.median_s / ours.median_s;
+    report.judge(
+        "one base a block: nothing skippable / byte loop",
+        ratio(&full),
+        "x",
+        Bar::AtLeast(0.8),
+    );
+    report.judge(
+        "one base a block: blocks skippable / byte loop",
+        ratio(&skipping),
+        "x",
+        Bar::AtLeast(13.0),
+    );
     Ok(())
 }
 
