@@ -13,14 +13,14 @@ use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::ingest::Origin;
+use crate::runtime::engine::columns_read;
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
-use crate::source::memory::MemorySource;
+use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
 use crate::window::Window;
 
-/// A stream and what is to be done with it.
+/// A stream and what is to be done with it; each run of it, or of a clone, opens its table anew.
 ///
 /// # Examples
 /// ```
@@ -40,13 +40,15 @@ use crate::window::Window;
 /// assert_eq!(windows.len(), 2);
 /// assert_eq!(windows[0].num_columns(), 4);
 /// ```
+#[derive(Clone)]
 pub struct Stream {
-    origin: Origin,
+    table: Arc<dyn Table>,
     query: Query,
     options: RunOptions,
 }
 
 /// A stream cut into windows, to be grouped.
+#[derive(Clone)]
 pub struct WindowedStream {
     stream: Stream,
     window: Window,
@@ -54,13 +56,13 @@ pub struct WindowedStream {
 }
 
 impl Stream {
-    fn new(origin: Origin, event_time: EventTime) -> Self {
+    fn new(table: Arc<dyn Table>, event_time: EventTime) -> Self {
         let query = Query {
             event_time,
             steps: Vec::new(),
         };
         Stream {
-            origin,
+            table,
             query,
             options: RunOptions::default(),
         }
@@ -71,34 +73,32 @@ impl Stream {
     /// # Errors
     /// `InvalidArgument` for unknown suffixes, `Io` and `Corrupt` for unreadable files.
     pub fn open(path: impl AsRef<Path>, options: &SourceOptions) -> Result<Self> {
-        Ok(Self::from_source(crate::source::open(
-            path.as_ref(),
-            options,
-        )?))
+        Ok(Self::from_table(FileTable::new(path.as_ref(), options)?))
     }
 
-    /// The rows of a source.
+    /// The rows of a table.
+    pub fn from_table(table: impl Table + 'static) -> Self {
+        Self::new(Arc::new(table), default_time())
+    }
+
+    /// The rows of a source, for one run.
     pub fn from_source(source: Box<dyn Source>) -> Self {
-        Self::new(Origin::Source(source), default_time())
+        Self::from_table(OneRun::new(source))
     }
 
     /// Rows that are in memory.
     pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        Self::from_source(Box::new(MemorySource::new(schema, batches)))
+        Self::from_table(MemoryTable::new(schema, batches))
     }
 
     /// Batches that are encoded already; nothing is encoded again.
     pub fn from_encoded(schema: SchemaRef, batches: Vec<Arc<Batch>>) -> Self {
-        Self::new(Origin::Encoded(batches.into_iter(), schema), default_time())
+        Self::from_table(EncodedTable::new(schema, batches))
     }
 
-    /// The retained range of another stream, as it is.
+    /// The retained range of another stream, as it is when the query starts.
     pub fn from_retained(retained: &Retained) -> Self {
-        let origin = Origin::Encoded(
-            retained.batches().into_iter(),
-            Arc::clone(retained.schema()),
-        );
-        Self::new(origin, retained.event_time().clone())
+        Self::new(Arc::new(retained.clone()), retained.event_time().clone())
     }
 
     /// Event time is `time`, and rows may come `lateness` after newer ones.
@@ -217,7 +217,14 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
-        Running::start(self.origin, &self.query, self.options)
+        let columns = match self.options.keep {
+            Some(_) => None,
+            None => columns_read(&self.query, &self.table.schema())?,
+        };
+        // Rows without columns have no number in most formats.
+        let columns = columns.filter(|columns| !columns.is_empty());
+        let origin = self.table.open(columns.as_deref())?;
+        Running::start(origin, &self.query, self.options)
     }
 }
 

@@ -55,7 +55,7 @@ impl Running {
     /// # Errors
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
-        let mut plans = plan_stages(query, logical_schema(&origin)?)?.into_iter();
+        let mut plans = plan_stages(query, logical_schema(&origin.schema())?)?.into_iter();
         let first = plans
             .next()
             .ok_or_else(|| Error::internal("a query has a stage"))?;
@@ -471,8 +471,16 @@ fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> Result<i64> {
     i64::try_from(ticks).map_err(|_| Error::invalid("lateness is too long"))
 }
 
-fn logical_schema(origin: &Origin) -> Result<SchemaRef> {
-    let schema = origin.schema();
-    let encoder = tersecades_columnar::batch::BatchEncoder::new(&schema)?;
+fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
+    let encoder = tersecades_columnar::batch::BatchEncoder::new(arriving)?;
     Ok(Arc::clone(encoder.schema()))
+}
+
+/// Columns of `arriving` that `query` reads; `None` when it needs all.
+///
+/// # Errors
+/// What binding says.
+pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<String>>> {
+    let stages = plan_stages(query, logical_schema(arriving)?)?;
+    Ok(stages.first().and_then(StagePlan::columns_read))
 }

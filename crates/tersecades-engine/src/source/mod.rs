@@ -20,6 +20,7 @@ pub mod memory;
 pub mod parquet;
 mod parquet_nesting;
 pub mod pingmesh;
+pub mod table;
 
 pub use csv::CsvOptions;
 

@@ -1,0 +1,188 @@
+//! Where a stream's rows come from: something that can be opened, anew for every run.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::runtime::Retained;
+use crate::runtime::ingest::Origin;
+
+use super::memory::MemorySource;
+use super::{Source, SourceOptions};
+
+/// Rows with a schema, to be opened by each query that reads them.
+pub trait Table: Send + Sync {
+    /// The Arrow schema of its rows.
+    fn schema(&self) -> SchemaRef;
+
+    /// Its rows, from the first; only `columns` are wanted (all when `None`), and a table that
+    /// cannot leave the others out may hand them out as well.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` for what cannot be read; `InvalidArgument` when it is read a second time
+    /// and cannot be.
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin>;
+}
+
+/// A file, read again by every query.
+#[derive(Debug)]
+pub struct FileTable {
+    path: PathBuf,
+    options: SourceOptions,
+    schema: SchemaRef,
+}
+
+impl FileTable {
+    /// The file at `path`, its format told by its suffix.
+    ///
+    /// # Errors
+    /// What [`super::open`] says.
+    pub fn new(path: impl Into<PathBuf>, options: &SourceOptions) -> Result<Self> {
+        let path = path.into();
+        let schema = super::open(&path, options)?.schema();
+        Ok(FileTable {
+            path,
+            options: options.clone(),
+            schema,
+        })
+    }
+}
+
+impl Table for FileTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        let mut options = self.options.clone();
+        if let Some(columns) = columns {
+            options.columns = Some(columns.to_vec());
+        }
+        Ok(Origin::Source(super::open(&self.path, &options)?))
+    }
+}
+
+/// Record batches that are in memory.
+#[derive(Debug)]
+pub struct MemoryTable {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl MemoryTable {
+    /// Rows of `schema`.
+    pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        MemoryTable { schema, batches }
+    }
+}
+
+impl Table for MemoryTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
+        let source = MemorySource::new(Arc::clone(&self.schema), self.batches.clone());
+        Ok(Origin::Source(Box::new(source)))
+    }
+}
+
+/// Batches that are encoded already.
+#[derive(Debug)]
+pub struct EncodedTable {
+    schema: SchemaRef,
+    batches: Vec<Arc<Batch>>,
+}
+
+impl EncodedTable {
+    /// Rows of `schema`.
+    pub fn new(schema: SchemaRef, batches: Vec<Arc<Batch>>) -> Self {
+        EncodedTable { schema, batches }
+    }
+}
+
+impl Table for EncodedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
+        let batches = self.batches.clone().into_iter();
+        Ok(Origin::Encoded(batches, Arc::clone(&self.schema)))
+    }
+}
+
+impl Table for Retained {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(Retained::schema(self))
+    }
+
+    fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
+        let batches = self.batches().into_iter();
+        Ok(Origin::Encoded(batches, Arc::clone(Retained::schema(self))))
+    }
+}
+
+/// A source that can be read once, as a pipe or a generator that runs.
+pub struct OneRun {
+    schema: SchemaRef,
+    source: Mutex<Option<Box<dyn Source>>>,
+}
+
+impl OneRun {
+    /// The rows of `source`.
+    pub fn new(source: Box<dyn Source>) -> Self {
+        OneRun {
+            schema: source.schema(),
+            source: Mutex::new(Some(source)),
+        }
+    }
+}
+
+impl Table for OneRun {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
+        let mut source = self.source.lock().unwrap_or_else(|held| held.into_inner());
+        match source.take() {
+            Some(source) => Ok(Origin::Source(source)),
+            None => Err(Error::invalid("this source was read by an earlier run")
+                .hint("keep the stream, or read its rows from a file or memory")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    fn rows() -> RecordBatch {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        RecordBatch::try_from_iter([("number", numbers)]).unwrap()
+    }
+
+    fn count(table: &dyn Table) -> Result<usize> {
+        match table.open(None)? {
+            Origin::Source(mut source) => Ok(source.next()?.map_or(0, |batch| batch.num_rows())),
+            Origin::Encoded(batches, _) => Ok(batches.map(|batch| batch.rows()).sum()),
+        }
+    }
+
+    #[test]
+    fn memory_is_read_by_any_number_of_runs_and_a_source_by_one() {
+        let memory = MemoryTable::new(rows().schema(), vec![rows()]);
+        assert_eq!((count(&memory).unwrap(), count(&memory).unwrap()), (3, 3));
+        let source = MemorySource::new(rows().schema(), vec![rows()]);
+        let once = OneRun::new(Box::new(source));
+        assert_eq!(count(&once).unwrap(), 3);
+        assert!(count(&once).unwrap_err().hint_text().is_some());
+    }
+}
