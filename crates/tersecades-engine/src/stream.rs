@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
-use tersecades_columnar::batch::Batch;
+use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
@@ -179,6 +179,12 @@ impl Stream {
     /// Encodes for `tier` what is kept.
     pub fn tier(mut self, tier: Tier) -> Self {
         self.options.encoding.tier = tier;
+        self
+    }
+
+    /// Lays batches out row after row or, the default, column by column.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.encoding.layout = layout;
         self
     }
 
