@@ -92,6 +92,15 @@ pub(crate) static BEIJING: DataSet = DataSet {
         sample_size = -1)",
 };
 
+/// One user after the other, each in order.
+pub(crate) static GEOLIFE: DataSet = DataSet {
+    name: "geolife",
+    files: &["points.parquet"],
+    types: &[],
+    lateness: DAY.saturating_mul(5 * 366),
+    table_sql: "SELECT * FROM read_parquet('$DATA/points.parquet')",
+};
+
 /// A set in memory, as the sources handed it out.
 pub(crate) struct Loaded {
     pub(crate) folder: PathBuf,

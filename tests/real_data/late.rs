@@ -40,7 +40,7 @@ struct Case {
 /// Window size, slide and lateness, in seconds.
 type Shape = (i64, i64, i64);
 
-fn integers(batch: &RecordBatch, name: &str) -> Vec<i64> {
+pub(crate) fn integers(batch: &RecordBatch, name: &str) -> Vec<i64> {
     let column = cast(batch.column_by_name(name).unwrap(), &DataType::Int64).unwrap();
     column.as_primitive::<Int64Type>().values().to_vec()
 }

@@ -7,7 +7,8 @@
 //!                   ├─▶ answers ◀─ DuckDB on the same files (questions, each asked of both)
 //!                   ├─▶ determinism       arrival order and restarts change nothing
 //!                   ├─▶ stages            windows over windows, retained ranges
-//!                   └─▶ late              late rows, counted by the definition
+//!                   ├─▶ late              late rows, counted by the definition
+//!                   └─▶ disorder          recorded disorder, covered by lateness or partitions
 //! ```
 //! `TERSECADES_DATA` names the folder (default `data/` at the root of the repository). A set that
 //! is not there, or a missing DuckDB, skips its tests with a line on the terminal.
@@ -28,6 +29,7 @@ mod duckdb;
 
 mod answers;
 mod determinism;
+mod disorder;
 mod late;
 mod oddities;
 mod round_trip;

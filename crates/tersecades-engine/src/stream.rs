@@ -1,6 +1,7 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
 mod rows;
+mod time;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
-use crate::window::{Window, global};
+use crate::window::{Updates, Window, global};
 
 /// A stream and what is to be done with it; each run of it, or of a clone, opens its table anew.
 ///
@@ -47,6 +48,8 @@ pub struct Stream {
     table: Arc<dyn Table>,
     query: Query,
     options: RunOptions,
+    /// When results of windows to come come.
+    updates: Updates,
 }
 
 /// A stream cut into windows, or taken whole, to be grouped.
@@ -67,6 +70,7 @@ impl Stream {
             table,
             query,
             options: RunOptions::default(),
+            updates: Updates::default(),
         }
     }
 
@@ -157,7 +161,10 @@ impl Stream {
     }
 
     /// Cuts the stream into windows.
-    pub fn window(self, window: Window) -> WindowedStream {
+    pub fn window(self, mut window: Window) -> WindowedStream {
+        if !window.updates.are_possible() {
+            window.updates = self.updates;
+        }
         WindowedStream {
             stream: self,
             window,
@@ -209,6 +216,12 @@ impl Stream {
         self
     }
 
+    /// Keeps late rows, with all columns of the stream, for [`Running::take_late`].
+    pub fn keep_late_whole(mut self) -> Self {
+        self.options.keep_late_whole = true;
+        self.keep_late()
+    }
+
     /// Keeps late rows for [`Running::take_late`].
     pub fn keep_late(mut self) -> Self {
         self.options.keep_late = true;
@@ -244,7 +257,7 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query.
     pub fn schema(&self) -> Result<SchemaRef> {
-        let stream = self.clone().nested()?;
+        let stream = self.clone().nested()?.timed()?;
         output_schema(&stream.query, &stream.table.schema())
     }
 
@@ -253,13 +266,13 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
-        self.nested()?.start()
+        self.nested()?.timed()?.start()
     }
 
     fn start(self) -> Result<Running> {
-        let columns = match self.options.keep {
-            Some(_) => None,
-            None => columns_read(&self.query, &self.table.schema())?,
+        let columns = match self.options.keep.is_some() || self.options.keep_late_whole {
+            true => None,
+            false => columns_read(&self.query, &self.table.schema())?,
         };
         // Rows without columns have no number in most formats.
         let columns = columns.filter(|columns| !columns.is_empty());

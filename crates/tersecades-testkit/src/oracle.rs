@@ -13,6 +13,7 @@ pub mod aggregate;
 pub mod compare;
 pub mod evaluate;
 pub mod order;
+pub mod partition;
 pub mod rows;
 pub mod step;
 pub mod window;
@@ -24,6 +25,7 @@ use tersecades_columnar::types::{Value, logical_type};
 use tersecades_engine::plan::{Query, Step};
 
 pub use compare::{assert_same, difference};
+pub use partition::Partitioned;
 
 /// One row.
 pub type Row = Vec<Value>;
@@ -104,6 +106,19 @@ pub fn tick_ns(unit: TimeUnit) -> i128 {
 /// `InvalidArgument` or `SchemaMismatch` for queries without meaning, `LimitExceeded` when a
 /// result does not fit its type.
 pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
+    answer_partitioned(query, schema, rows, None)
+}
+
+/// As [`answer`], of a source with partitions.
+///
+/// # Errors
+/// As [`answer`].
+pub fn answer_partitioned(
+    query: &Query,
+    schema: &Schema,
+    rows: &[Row],
+    partitioned: Option<&Partitioned>,
+) -> Result<Answer> {
     let mut result = Answer::default();
     let windowed = query.steps.iter().find_map(|step| match step {
         Step::Aggregate { window, .. } => Some(window.needs_time()),
@@ -113,6 +128,10 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
         Some(false) => arrive_untimed(schema, rows),
         _ => arrive(query, schema, rows, &mut result)?,
     };
+    if let Some(partitioned) = partitioned {
+        let lateness_ns = query.event_time.lateness.as_nanos() as i128;
+        partition::judge(&mut flow, partitioned, lateness_ns);
+    }
     let mut later = false;
     for next in &query.steps {
         flow = match next {

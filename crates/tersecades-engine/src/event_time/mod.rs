@@ -1,9 +1,12 @@
 //! Event time: when a row happened, and how far the stream has come.
 //!
 //! The watermark before row `i` is the largest event time of the rows before it, less the
-//! lateness. It is defined by rows, not by batches, so batch size never changes an answer: a
-//! batch in which a row arrives after its window has closed is cut there (see [`watermark`]).
+//! lateness; of several partitions, the one furthest behind counts (see [`partitions`]). It is
+//! defined by rows, not by batches, so batch size never changes an answer: a batch in which a row
+//! arrives after its window has closed is cut there (see [`watermark`]).
 
+pub mod clock;
+pub mod partitions;
 pub mod watermark;
 
 use tersecades_columnar::chunk::Chunk;
@@ -13,7 +16,8 @@ use tersecades_columnar::types::Physical;
 
 use crate::frame::Slot;
 
-pub use watermark::{Cut, Watermark};
+pub use clock::{Clock, SharedClock, SystemClock, TestClock};
+pub use watermark::{Closing, Cut, Watermark};
 
 /// What an operator needs to know about the time of a frame.
 #[derive(Debug, Clone, Copy)]

@@ -1,13 +1,19 @@
 //! The watermark of one stream, and where a batch must be cut.
 
+use std::time::Duration;
+
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
-use crate::window::Boundaries;
+use crate::runtime::state::{StateReader, StateWriter};
+use crate::source::PartitionState;
+use crate::window::{Boundaries, Emission};
 
 use super::key_range;
+use super::partitions::Partitions;
 
 /// Rows `first_row..` of a batch are judged by `watermark` (until the next cut).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,22 +24,77 @@ pub struct Cut {
     pub watermark: i64,
 }
 
+/// The windows whose closing cuts batches.
+#[derive(Debug, Clone, Copy)]
+pub struct Closing<'a> {
+    /// Where windows start and end.
+    pub boundaries: &'a dyn Boundaries,
+    /// When they come out, if that is not once, when they close.
+    pub emission: Option<Emission>,
+}
+
 /// How far a stream has come.
 #[derive(Debug, Clone)]
 pub struct Watermark {
     lateness: i64,
-    /// Largest event time seen.
-    newest: Option<i64>,
+    partitions: Partitions,
+    /// The partition whose rows come next.
+    partition: usize,
+    /// It never goes back.
+    reached: i64,
+    /// Rows after this time do not move it.
+    future_from: i64,
+    future_rows: u64,
     times: Values,
     found: Selection,
+}
+
+/// What the rows of one batch do to the watermark.
+#[derive(Debug, Clone, Copy)]
+struct Course {
+    /// The watermark before the batch.
+    reached: i64,
+    /// The newest time of its partition before the batch.
+    newest: Option<i64>,
+    /// Up to which newest time other partitions let it move.
+    ceiling: i64,
+    lateness: i64,
+    future_from: i64,
+}
+
+impl Course {
+    /// The watermark when the newest time of the partition is `newest`.
+    fn watermark(&self, newest: Option<i64>) -> i64 {
+        let own = newest.map_or(i64::MIN, |newest| {
+            newest.min(self.ceiling).saturating_sub(self.lateness)
+        });
+        own.max(self.reached)
+    }
+
+    /// The newest time after a row at `at`.
+    fn after(&self, newest: Option<i64>, at: i64) -> Option<i64> {
+        match at > self.future_from {
+            true => newest,
+            false => newest.max(Some(at)),
+        }
+    }
 }
 
 impl Watermark {
     /// Nothing seen yet; rows may be `lateness` ticks behind the newest.
     pub fn new(lateness: i64) -> Self {
+        Watermark::of_partitions(lateness, 1)
+    }
+
+    /// As [`Watermark::new`], of a source with so many partitions.
+    pub fn of_partitions(lateness: i64, partitions: usize) -> Self {
         Watermark {
             lateness,
-            newest: None,
+            partitions: Partitions::new(partitions),
+            partition: 0,
+            reached: i64::MIN,
+            future_from: i64::MAX,
+            future_rows: 0,
             times: Values::default(),
             found: Selection::default(),
         }
@@ -41,78 +102,182 @@ impl Watermark {
 
     /// The watermark before the next row; the smallest time when no row was seen.
     pub fn current(&self) -> i64 {
-        self.newest
-            .map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness))
+        self.reached
+    }
+
+    /// How far behind the newest row the watermark is.
+    pub fn lateness(&self) -> i64 {
+        self.lateness
     }
 
     /// The largest event time seen.
     pub fn newest(&self) -> Option<i64> {
-        self.newest
+        self.partitions.newest_of_all()
     }
 
-    /// Continues from a snapshot.
+    /// Rows that were too far in the future to move the watermark.
+    pub fn future_rows(&self) -> u64 {
+        self.future_rows
+    }
+
+    /// Rows after `time` do not move the watermark from here on.
+    pub fn set_future(&mut self, time: i64) {
+        self.future_from = time;
+    }
+
+    /// How far each partition has come.
+    pub fn partitions(&self) -> &Partitions {
+        &self.partitions
+    }
+
+    /// The next rows are of the partition at `index`.
+    pub fn set_partition(&mut self, index: usize) {
+        self.partition = index.min(self.partitions.count() - 1);
+    }
+
+    /// Takes in how a partition stands, at a time of the clock; see [`Partitions::observe`].
+    pub fn observe(&mut self, index: usize, state: PartitionState, clock: (Duration, Duration)) {
+        self.partitions.observe(index, state, clock);
+    }
+
+    /// Goes where the partitions let it; whether it moved.
+    pub fn settle(&mut self) -> bool {
+        let least = self.partitions.least();
+        self.advance_to(least.map_or(i64::MIN, |least| least.saturating_sub(self.lateness)))
+    }
+
+    /// Goes to `time` whatever the rows say; whether it moved.
+    pub fn advance_to(&mut self, time: i64) -> bool {
+        let moved = time > self.reached;
+        self.reached = self.reached.max(time);
+        moved
+    }
+
+    /// Continues from a snapshot of a stream without partitions.
     pub fn resume(&mut self, newest: Option<i64>) {
-        self.newest = newest;
+        self.partitions.set_newest(0, newest);
+        self.settle();
+    }
+
+    /// Writes how far the stream has come.
+    pub fn snapshot(&self, out: &mut StateWriter) {
+        out.i64(self.reached);
+        out.u64(self.future_rows);
+        self.partitions.snapshot(out);
+    }
+
+    /// Reads what [`Watermark::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// What [`Partitions::restore`] says.
+    pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.reached = from.i64()?;
+        self.future_rows = from.u64()?;
+        self.partitions.restore(from)
     }
 
     /// Takes in the times of a batch; fills `cuts`, of which the first is at row 0.
     ///
     /// A further cut stands where a row would otherwise be counted into a window that closed
-    /// earlier in the same batch.
+    /// earlier in the same batch, or be missing in what came out of it.
     ///
     /// # Cost
     /// Nothing per row unless the batch closes a window.
     pub fn pass(
         &mut self,
         time: &Chunk,
-        windows: Option<&dyn Boundaries>,
+        closing: Option<Closing<'_>>,
         cuts: &mut Vec<Cut>,
         work: &mut Work,
     ) {
         cuts.clear();
         cuts.push(Cut {
             first_row: 0,
-            watermark: self.current(),
+            watermark: self.reached,
         });
         let stats = time.stats();
         if !stats.known {
             return;
         }
-        let batch_newest = time.physical().value_of(stats.max) as i64;
-        let before = self.current();
-        let newest = self
-            .newest
-            .map_or(batch_newest, |newest| newest.max(batch_newest));
-        let after = newest.saturating_sub(self.lateness);
+        let course = Course {
+            reached: self.reached,
+            newest: self.partitions.newest(self.partition),
+            ceiling: self.partitions.ceiling(self.partition),
+            lateness: self.lateness,
+            future_from: self.future_from,
+        };
+        let newest = course.newest.max(self.batch_newest(time, work));
+        let after = course.watermark(newest);
         let oldest = time.physical().value_of(stats.min) as i64;
-        if let Some(windows) = windows {
-            let first_end = windows.ending_after(before.max(oldest)).end;
-            if first_end <= i128::from(after) {
-                let last_end = windows.last_end(after);
-                if self.may_cut(time, (first_end as i64, last_end as i64), work) {
-                    self.cut_batch(time, windows, cuts, work);
-                }
-            }
+        if let Some(closing) = closing
+            && self.may_cut(time, &closing, course, (oldest, after), work)
+        {
+            self.cut_batch(time, &closing, course, cuts, work);
         }
-        self.newest = Some(newest);
+        self.partitions.set_newest(self.partition, newest);
+        self.reached = after;
     }
 
-    /// Whether a row that a closing window could hold stands behind the row that closes the first.
-    ///
-    /// Two comparisons of the time column, which skip most blocks.
+    /// The newest time of a batch that may move the watermark; counts those that may not.
+    fn batch_newest(&mut self, time: &Chunk, work: &mut Work) -> Option<i64> {
+        let newest = time.physical().value_of(time.stats().max) as i64;
+        if newest <= self.future_from {
+            return Some(newest);
+        }
+        let mut times = std::mem::take(&mut self.times);
+        time.gather(&Selection::all(time.rows()), &mut times, work);
+        let mut newest = None;
+        for row in (0..times.len()).filter(|row| times.is_valid(*row)) {
+            let at = times.integer(row) as i64;
+            match at > self.future_from {
+                true => self.future_rows += 1,
+                false => newest = newest.max(Some(at)),
+            }
+        }
+        self.times = times;
+        newest
+    }
+
+    /// Whether a row whose judgement depends on a window that closes in the batch stands behind
+    /// the row that closes it; `after` is the watermark behind the batch.
     fn may_cut(
         &mut self,
         time: &Chunk,
+        closing: &Closing<'_>,
+        course: Course,
+        (oldest, after): (i64, i64),
+        work: &mut Work,
+    ) -> bool {
+        let windows = closing.boundaries;
+        if let Some(emission) = closing.emission {
+            return emission.passes(windows, course.reached, after)
+                && (emission.is_periodic() || i128::from(oldest) < windows.last_end(after));
+        }
+        let first_end = windows.ending_after(course.reached.max(oldest)).end;
+        if first_end > i128::from(after) {
+            return false;
+        }
+        let (first_end, last_end) = (first_end as i64, windows.last_end(after) as i64);
+        self.stands_behind(time, course, (first_end, last_end), work)
+    }
+
+    /// Whether a row before `last_end` stands behind the first that closes a window at `first_end`.
+    ///
+    /// Two comparisons of the time column, which skip most blocks.
+    fn stands_behind(
+        &mut self,
+        time: &Chunk,
+        course: Course,
         (first_end, last_end): (i64, i64),
         work: &mut Work,
     ) -> bool {
-        let closing = first_end.saturating_add(self.lateness);
-        if self.newest.is_some_and(|newest| newest >= closing) {
+        let closing = first_end.saturating_add(course.lateness);
+        if course.newest.is_some_and(|newest| newest >= closing) {
             return true;
         }
         let physical = time.physical();
         let everything = Selection::all(time.rows());
-        let closers = key_range(physical, closing, i64::MAX);
+        let closers = key_range(physical, closing, course.future_from);
         time.compare(&closers, &everything, &mut self.found, work);
         let Some(closer) = self.found.first() else {
             return false;
@@ -126,31 +291,45 @@ impl Watermark {
     fn cut_batch(
         &mut self,
         time: &Chunk,
-        windows: &dyn Boundaries,
+        closing: &Closing<'_>,
+        course: Course,
         cuts: &mut Vec<Cut>,
         work: &mut Work,
     ) {
         let mut times = std::mem::take(&mut self.times);
         time.gather(&Selection::all(time.rows()), &mut times, work);
-        let mut newest = self.newest;
-        let mut judged_by = self.current();
+        let mut newest = course.newest;
+        let mut judged_by = course.reached;
         for row in (0..times.len()).filter(|row| times.is_valid(*row)) {
             let at = times.integer(row) as i64;
-            let watermark = newest.map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness));
-            if watermark > judged_by {
-                // The first window that holds the row and had not closed when last judged.
-                let window = windows.ending_after(at.max(judged_by));
-                if window.start <= i128::from(at) && window.end <= i128::from(watermark) {
-                    cuts.push(Cut {
-                        first_row: row,
-                        watermark,
-                    });
-                    judged_by = watermark;
-                }
+            let watermark = course.watermark(newest);
+            if watermark > judged_by && closing.cuts(at, judged_by, watermark) {
+                cuts.push(Cut {
+                    first_row: row,
+                    watermark,
+                });
+                judged_by = watermark;
             }
-            newest = Some(newest.map_or(at, |newest| newest.max(at)));
+            newest = course.after(newest, at);
         }
         self.times = times;
+    }
+}
+
+impl Closing<'_> {
+    /// Whether a row at `at` must not be judged together with rows that `judged_by` judged.
+    fn cuts(&self, at: i64, judged_by: i64, watermark: i64) -> bool {
+        let Some(emission) = self.emission else {
+            // The first window that holds the row and had not closed when last judged.
+            let window = self.boundaries.ending_after(at.max(judged_by));
+            return window.start <= i128::from(at) && window.end <= i128::from(watermark);
+        };
+        let touches_closed = || {
+            let window = self.boundaries.ending_after(at);
+            window.start <= i128::from(at) && window.end <= i128::from(watermark)
+        };
+        emission.passes(self.boundaries, judged_by, watermark)
+            && (emission.is_periodic() || touches_closed())
     }
 }
 
@@ -178,7 +357,11 @@ mod tests {
             panic!("hops are aligned");
         };
         let (mut cuts, mut work) = (Vec::new(), Work::default());
-        Watermark::new(0).pass(&chunk, Some(&*windows), &mut cuts, &mut work);
+        let closing = Closing {
+            boundaries: &*windows,
+            emission: None,
+        };
+        Watermark::new(0).pass(&chunk, Some(closing), &mut cuts, &mut work);
         let cuts: Vec<_> = cuts
             .iter()
             .map(|cut| (cut.first_row, cut.watermark))

@@ -1,6 +1,8 @@
 //! A running query: pulls batches, feeds stages, hands out results as windows close.
 
+mod open;
 mod snapshot;
+mod time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
-use crate::event_time::{Arrival, Cut, Watermark, time_range};
+use crate::event_time::{Arrival, Closing, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
@@ -21,12 +23,14 @@ use crate::source::SourceState;
 use crate::window::Windowing;
 
 use super::ingest::{Ingest, Origin};
-use super::metrics::Metrics;
-use super::option::RunOptions;
+use super::metrics::{LateWindow, Metrics};
+use super::option::{OnLimit, RunOptions};
 use super::part::Part;
 use super::retained::Retained;
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Worker;
+
+pub use open::OpenWindow;
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {
@@ -34,6 +38,10 @@ pub struct Running {
     plan: StagePlan,
     time: Option<BoundTime>,
     watermark: Watermark,
+    /// Nanoseconds of one tick of the event time.
+    tick_ns: i64,
+    /// What the query asks, for snapshots.
+    query: String,
     /// The group-by state that emits, or the whole first stage when no workers run.
     stage: Stage,
     workers: Vec<Worker>,
@@ -59,10 +67,9 @@ impl Running {
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
         let (first, tails) = plan_parts(query, logical_schema(&origin.schema())?)?;
-        let columns = if options.keep.is_some() {
-            None
-        } else {
-            first.columns_read()
+        let columns = match options.keep.is_some() || options.keep_late_whole {
+            true => None,
+            false => first.columns_read(),
         };
         let (columns, kept) = (columns.as_deref(), options.keep.is_some());
         let ingest = Ingest::new(origin, columns, kept, &options.encoding, query)?;
@@ -87,10 +94,12 @@ impl Running {
         };
         Ok(Running {
             stage: plan.instantiate(options.keep_late)?,
+            watermark: Watermark::of_partitions(lateness, ingest.partitions()),
             ingest,
             plan,
             time,
-            watermark: Watermark::new(lateness),
+            tick_ns: tick,
+            query: query.to_string(),
             workers: workers?,
             next_worker: 0,
             tails,
@@ -141,6 +150,14 @@ impl Running {
         let state = self.state();
         metrics.late_rows = state.late_rows;
         metrics.untimed_rows = state.untimed_rows;
+        metrics.future_rows = self.watermark.future_rows();
+        metrics.shortened_rows = self.retained.as_ref().map_or(0, Retained::shortened_rows);
+        if let Some(late) = self.stage.aggregate.as_ref().map(|a| a.late_windows()) {
+            let windows = late.iter();
+            let windows = windows.map(|(start, end, rows)| LateWindow { start, end, rows });
+            metrics.late_by_window = windows.collect();
+            metrics.late_rows_older = late.older;
+        }
         for aggregate in self.aggregates() {
             metrics.skipped_rows += aggregate.unplaced().skipped;
         }
@@ -158,8 +175,8 @@ impl Running {
         self.stage.aggregate.iter().chain(tails)
     }
 
-    /// Takes the late rows kept so far, with the columns the query reads; needs
-    /// [`RunOptions::keep_late`]. A snapshot does not hold them.
+    /// Takes the late rows kept so far, with the columns the query reads, or all of them with
+    /// [`RunOptions::keep_late_whole`]; needs [`RunOptions::keep_late`].
     pub fn take_late(&mut self) -> Vec<RecordBatch> {
         self.stage
             .aggregate
@@ -200,7 +217,11 @@ impl Running {
             return Ok(false);
         }
         let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
-        match self.ingest.next_batch(satisfied)? {
+        let batch = self.ingest.next_batch(satisfied)?;
+        if let Some(batch) = &batch {
+            self.observe_source(batch.rows())?;
+        }
+        match batch {
             Some(batch) => self.take_in(batch)?,
             None => {
                 self.finished = true;
@@ -210,13 +231,29 @@ impl Running {
                 self.finish_tails()?;
             }
         }
-        let used = self.state_bytes();
-        match self.options.memory_bytes_limit {
-            Some(limit) if used > limit => Err(Error::limit(format!(
-                "window state and retained batches take {used} bytes, the limit is {limit}"
+        self.check_memory()?;
+        Ok(!self.finished)
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        let Some(limit) = self.options.memory_bytes_limit else {
+            return Ok(());
+        };
+        let mut used = self.state_bytes();
+        let mut shortened = String::new();
+        if let (OnLimit::Shorten, Some(retained)) = (self.options.on_limit, &self.retained)
+            && used > limit
+        {
+            used -= retained.shorten(used - limit);
+            let rows = retained.shortened_rows();
+            shortened = format!(" although {rows} retained rows were dropped");
+        }
+        match used > limit {
+            true => Err(Error::limit(format!(
+                "window state and retained batches take {used} bytes{shortened}, the limit is {limit}"
             ))
             .hint("raise the limit, shorten windows or retention, or group by fewer keys")),
-            _ => Ok(!self.finished),
+            false => Ok(()),
         }
     }
 
@@ -256,7 +293,8 @@ impl Running {
         evaluate_time(time, frame, &mut self.work)?;
         let column = frame.column(time.slot);
         let range = time_range(column)?;
-        let windowing = self.plan.aggregate().map(|plan| &plan.window);
+        let aggregate = self.plan.aggregate();
+        let windowing = aggregate.map(|plan| &plan.window);
         if !matches!(windowing, Some(Windowing::Global)) {
             self.metrics.untimed_rows += column.nulls() as u64;
         }
@@ -264,8 +302,12 @@ impl Running {
             Some(Windowing::Aligned(boundaries)) => Some(&**boundaries),
             _ => None,
         };
+        let closing = boundaries.map(|boundaries| Closing {
+            boundaries,
+            emission: aggregate.and_then(|plan| plan.emission),
+        });
         self.watermark
-            .pass(column, boundaries, &mut self.cuts, &mut self.work);
+            .pass(column, closing, &mut self.cuts, &mut self.work);
         if let Some(retained) = &self.retained {
             retained.push(&frame.batch, range.map_or(i64::MIN, |range| range.1));
         }

@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::registry;
 
 use crate::plan::Query;
-use crate::source::{Source, SourceState};
+use crate::source::{PartitionState, Source, SourceState};
 
 use super::encoding::EncodeOptions;
 
@@ -138,6 +138,38 @@ impl Ingest {
         match &self.origin {
             Origin::Source(source) => source.describe(),
             Origin::Encoded(..) => Vec::new(),
+        }
+    }
+
+    /// How many partitions the source has.
+    pub fn partitions(&self) -> usize {
+        match &self.origin {
+            Origin::Source(source) => source.partitions(),
+            Origin::Encoded(..) => 1,
+        }
+    }
+
+    /// The partition of the last batch.
+    pub fn partition(&self) -> usize {
+        match &self.origin {
+            Origin::Source(source) => source.partition(),
+            Origin::Encoded(..) => 0,
+        }
+    }
+
+    /// How a partition stands.
+    pub fn partition_state(&self, partition: usize) -> PartitionState {
+        match &self.origin {
+            Origin::Source(source) => source.partition_state(partition),
+            Origin::Encoded(..) => PartitionState::Flowing,
+        }
+    }
+
+    /// What a partition is called.
+    pub fn partition_name(&self, partition: usize) -> String {
+        match &self.origin {
+            Origin::Source(source) => source.partition_name(partition),
+            Origin::Encoded(..) => "the stream".to_owned(),
         }
     }
 

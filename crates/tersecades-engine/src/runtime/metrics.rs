@@ -20,6 +20,17 @@ pub struct ColumnMetrics {
     pub candidates: Candidates,
 }
 
+/// Late rows of one window, in ticks of the event time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateWindow {
+    /// Its first time.
+    pub start: i64,
+    /// The first time after it.
+    pub end: i64,
+    /// Rows that came after it had closed, of which it is the last window.
+    pub rows: u64,
+}
+
 /// Counters of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
@@ -31,6 +42,16 @@ pub struct Metrics {
     pub untimed_rows: u64,
     /// Rows that came after all their windows had closed.
     pub late_rows: u64,
+    /// The same, for the last window of each row; at most
+    /// [`LATE_WINDOWS_MAX`](crate::operator::window_aggregate::late::LATE_WINDOWS_MAX) windows of
+    /// the first group-by, the newest, in order.
+    pub late_by_window: Vec<LateWindow>,
+    /// Late rows of older windows than those.
+    pub late_rows_older: u64,
+    /// Rows too far ahead of the clock to move the watermark.
+    pub future_rows: u64,
+    /// Retained rows that were dropped to stay below the memory limit.
+    pub shortened_rows: u64,
     /// Rows between windows that leave gaps.
     pub skipped_rows: u64,
     /// Rows the source could not read and left out.

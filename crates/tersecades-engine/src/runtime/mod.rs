@@ -20,6 +20,7 @@ pub mod tail;
 pub mod worker;
 
 pub use encoding::EncodeOptions;
-pub use engine::Running;
-pub use metrics::{ColumnMetrics, Metrics};
+pub use engine::{OpenWindow, Running};
+pub use metrics::{ColumnMetrics, LateWindow, Metrics};
+pub use option::{OnLimit, RunOptions, TimeKind, TimeOptions};
 pub use retained::{Keep, Retained};

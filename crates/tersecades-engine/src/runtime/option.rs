@@ -1,7 +1,14 @@
 //! How a query is run, apart from what it asks.
 
+use std::time::Duration;
+
+use crate::event_time::SharedClock;
+
 use super::encoding::EncodeOptions;
 use super::retained::Keep;
+
+/// How long a partition may be silent before it no longer holds the watermark back.
+pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
 /// How a query is run.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,8 +21,14 @@ pub struct RunOptions {
     ///
     /// [`take_late`]: super::Running::take_late
     pub keep_late: bool,
+    /// Whether late rows are kept with all columns, not only those that the query reads.
+    pub keep_late_whole: bool,
     /// Most bytes of window state and retained batches.
     pub memory_bytes_limit: Option<usize>,
+    /// What happens at that limit.
+    pub on_limit: OnLimit,
+    /// What moves time.
+    pub time: TimeOptions,
     /// How columns are encoded.
     pub encoding: EncodeOptions,
 }
@@ -26,8 +39,57 @@ impl Default for RunOptions {
             threads: 1,
             keep: None,
             keep_late: false,
+            keep_late_whole: false,
             memory_bytes_limit: None,
+            on_limit: OnLimit::default(),
+            time: TimeOptions::default(),
             encoding: EncodeOptions::default(),
+        }
+    }
+}
+
+/// What a run does at its memory limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLimit {
+    /// Stops with an error.
+    #[default]
+    Refuse,
+    /// Drops the oldest retained batches first; stops when that does not help.
+    Shorten,
+}
+
+/// What a row's time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimeKind {
+    /// When it happened, which the row says.
+    #[default]
+    Event,
+    /// When it arrived.
+    Ingestion,
+    /// When it arrived; windows close by the clock, also when nothing arrives.
+    Processing,
+}
+
+/// What moves time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeOptions {
+    /// What a row's time is.
+    pub kind: TimeKind,
+    /// What says what time it is.
+    pub clock: SharedClock,
+    /// A partition that is asked in vain for so long no longer holds the watermark back.
+    pub idle_timeout: Duration,
+    /// Rows further than this ahead of the clock do not move the watermark.
+    pub future_limit: Option<Duration>,
+}
+
+impl Default for TimeOptions {
+    fn default() -> Self {
+        TimeOptions {
+            kind: TimeKind::default(),
+            clock: SharedClock::default(),
+            idle_timeout: IDLE_TIMEOUT_DEFAULT,
+            future_limit: None,
         }
     }
 }

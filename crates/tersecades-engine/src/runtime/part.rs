@@ -112,10 +112,7 @@ impl Part {
     /// What encoding says.
     pub fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         match self {
-            Part::Stage(tail) => {
-                tail.snapshot(out);
-                Ok(())
-            }
+            Part::Stage(tail) => tail.snapshot(out),
             Part::Rows(plan, operator) => {
                 out.blob(plan.describe().as_bytes());
                 operator.snapshot(out)

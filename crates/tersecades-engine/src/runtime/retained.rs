@@ -23,6 +23,7 @@ struct Kept {
     batches: VecDeque<(Arc<Batch>, i64)>,
     bytes: usize,
     newest: i64,
+    shortened_rows: u64,
 }
 
 /// A handle on the retained range of a stream; any number of queries may read it while it grows.
@@ -43,6 +44,7 @@ impl Retained {
             batches: VecDeque::new(),
             bytes: 0,
             newest: i64::MIN,
+            shortened_rows: 0,
         };
         Retained {
             schema,
@@ -81,6 +83,25 @@ impl Retained {
                 kept.bytes -= batch.byte_size();
             }
         }
+    }
+
+    /// Drops oldest batches of `bytes` bytes, if there are as many besides the newest; returns how
+    /// many bytes went.
+    pub(crate) fn shorten(&self, bytes: usize) -> usize {
+        let mut kept = self.lock();
+        let before = kept.bytes;
+        while before - kept.bytes < bytes && kept.batches.len() > 1 {
+            if let Some((batch, _)) = kept.batches.pop_front() {
+                kept.bytes -= batch.byte_size();
+                kept.shortened_rows += batch.rows() as u64;
+            }
+        }
+        before - kept.bytes
+    }
+
+    /// Rows that were dropped before their time to stay below a memory limit.
+    pub fn shortened_rows(&self) -> u64 {
+        self.lock().shortened_rows
     }
 
     /// Columns of the retained batches.

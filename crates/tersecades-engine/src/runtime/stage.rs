@@ -112,8 +112,10 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
     };
     follow(&first, &mut flow);
     let mut parts = Vec::new();
+    let mut updates = first.updates();
     while let Some(next) = rest.first() {
         if let Step::Rows(plan) = next {
+            check_final(updates)?;
             let operator = plan.bind(&flow)?;
             flow.schema = operator.schema();
             flow.windowed &= plan.keeps_windows();
@@ -130,11 +132,26 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
             return Err(Error::unsupported("a window over rows in no order of time")
                 .hint("sort after the window"));
         }
+        if plan.aggregate.is_some() {
+            check_final(updates)?;
+            updates = plan.updates();
+        }
         follow(&plan, &mut flow);
         parts.push(Part::stage(plan)?);
         rest = following;
     }
     Ok((first, parts))
+}
+
+/// Refuses results that replace earlier ones as the rows of a further step.
+fn check_final(updates: bool) -> Result<()> {
+    match updates {
+        true => Err(Error::unsupported(
+            "a step over windows that come out more than once would count rows twice",
+        )
+        .hint("emit final results without allowed lateness, or put updates on the last window")),
+        false => Ok(()),
+    }
 }
 
 /// The steps of the next stage, which ends with a group-by or before an operator on rows.
@@ -227,6 +244,12 @@ impl StagePlan {
             .aggregate
             .map(|aggregate| Arc::clone(aggregate.plan()));
         Ok(plan)
+    }
+
+    /// Whether results may replace earlier ones.
+    fn updates(&self) -> bool {
+        let aggregate = self.aggregate.as_ref();
+        aggregate.is_some_and(|plan| plan.emission.is_some())
     }
 
     /// The windows, if the stage ends with a group-by.

@@ -102,13 +102,17 @@ impl Tail {
     }
 
     /// Writes the state.
-    pub fn snapshot(&self, out: &mut StateWriter) {
+    ///
+    /// # Errors
+    /// What writing late rows says.
+    pub fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         let newest = self.watermark.newest();
         out.u64(u64::from(newest.is_some()));
         out.i64(newest.unwrap_or(0));
         out.u64(self.rows_before);
-        if let Some(aggregate) = &self.stage.aggregate {
-            aggregate.snapshot(out);
+        match &self.stage.aggregate {
+            Some(aggregate) => aggregate.snapshot(out),
+            None => Ok(()),
         }
     }
 

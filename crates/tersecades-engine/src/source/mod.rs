@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
+pub mod arrival;
 pub mod arrow_ipc;
 pub mod csv;
 pub mod generator;
@@ -19,6 +20,7 @@ mod ipc_bounds;
 pub mod memory;
 pub mod parquet;
 mod parquet_nesting;
+pub mod partitioned;
 pub mod pingmesh;
 pub mod query;
 pub mod table;
@@ -40,6 +42,8 @@ pub trait Source: Send {
     fn schema(&self) -> SchemaRef;
 
     /// The next batch, of at most `batch_rows` rows, or `None` at the end.
+    ///
+    /// A source that has nothing right now, but may have later, gives a batch without rows.
     ///
     /// After an error the source is at its end.
     ///
@@ -70,6 +74,38 @@ pub trait Source: Send {
     fn is_resumable(&self) -> bool {
         true
     }
+
+    /// How many partitions there are, each of which is in order by itself.
+    fn partitions(&self) -> usize {
+        1
+    }
+
+    /// The partition of the last batch, from 0.
+    fn partition(&self) -> usize {
+        0
+    }
+
+    /// How a partition stands since the last batch was asked for.
+    fn partition_state(&self, _partition: usize) -> PartitionState {
+        PartitionState::Flowing
+    }
+
+    /// What a partition is called.
+    fn partition_name(&self, _partition: usize) -> String {
+        "the stream".to_owned()
+    }
+}
+
+/// How a partition of a source stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PartitionState {
+    /// It sends rows, or has not been asked.
+    #[default]
+    Flowing,
+    /// It was asked and had nothing.
+    Waiting,
+    /// It will send no more.
+    Ended,
 }
 
 /// What a source that runs queries itself holds and has counted.

@@ -13,6 +13,7 @@ use crate::operator::sort::Sort;
 use crate::operator::top_k::TopK;
 use crate::operator::union::UnionTable;
 use crate::plan::Step;
+use crate::runtime::option::TimeKind;
 use crate::source::query::QueryTable;
 
 use super::Stream;
@@ -123,7 +124,9 @@ impl Stream {
             return Ok(self);
         };
         let outer = self.query.steps.split_off(last + 1);
-        let options = self.options.clone();
+        let mut options = self.options.clone();
+        // Rows have their time from the inner stream.
+        options.time.kind = TimeKind::Event;
         self.options.keep = None;
         let mut stream = self.as_source()?;
         stream.options = options;

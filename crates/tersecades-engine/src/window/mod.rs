@@ -8,6 +8,7 @@
 //! A window is `[start, end)`. Panes are stretches that no window boundary cuts, so a row is
 //! aggregated once, whatever the overlap.
 
+mod emission;
 pub mod global;
 pub mod hop;
 mod span;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
 
+pub use emission::{Emission, Emit, Rhythm, Updates};
 pub use global::global;
 pub use hop::hop;
 pub use span::{Boundaries, Span, floor};
@@ -64,6 +66,8 @@ pub struct Window {
     pub shape: Shape,
     /// Shift of all windows from the epoch.
     pub offset: Duration,
+    /// When results come, and for how long late rows change them.
+    pub updates: Updates,
 }
 
 /// A window in ticks of the event time.
@@ -80,6 +84,7 @@ impl From<Shape> for Window {
         Window {
             shape,
             offset: Duration::ZERO,
+            updates: Updates::default(),
         }
     }
 }
@@ -89,6 +94,36 @@ impl Window {
     pub fn offset(mut self, offset: Duration) -> Self {
         self.offset = offset;
         self
+    }
+
+    /// The same windows, whose results come as `emit` says.
+    pub fn emit(mut self, emit: Emit) -> Self {
+        self.updates.emit = emit;
+        self
+    }
+
+    /// The same windows, whose results change with rows up to `late` behind the watermark.
+    pub fn allowed_lateness(mut self, late: Duration) -> Self {
+        self.updates.allowed_lateness = late;
+        self
+    }
+
+    /// When windows come out, if that is not once, in ticks of `tick_ns` nanoseconds.
+    ///
+    /// # Errors
+    /// `Unsupported` for windows that come out once only; what [`Updates::bind`] says.
+    pub fn emission(&self, tick_ns: i64) -> Result<Option<Emission>> {
+        let emission = self.updates.bind(Ticks { tick_ns })?;
+        if emission.is_some() && !matches!(self.bind(tick_ns)?, Windowing::Aligned(_)) {
+            let message = format!(
+                "a {} window comes out once, when it closes",
+                self.kind().name
+            );
+            return Err(Error::unsupported(message).hint(
+                "leave out updates and allowed lateness, or use windows of fixed boundaries",
+            ));
+        }
+        Ok(emission)
     }
 
     /// Which kind it is.
@@ -144,10 +179,10 @@ impl fmt::Display for Window {
             Shape::Tumble { size } => write!(to, " {size:?}")?,
             Shape::Hop { size, slide } => write!(to, " {size:?} every {slide:?}")?,
         }
-        match self.offset.is_zero() {
-            true => Ok(()),
-            false => write!(to, " offset {:?}", self.offset),
+        if !self.offset.is_zero() {
+            write!(to, " offset {:?}", self.offset)?;
         }
+        write!(to, "{}", self.updates)
     }
 }
 

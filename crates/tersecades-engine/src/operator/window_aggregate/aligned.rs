@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::selection::{Selection, Shape};
@@ -19,6 +20,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Span};
 
 use super::emit;
+use super::open::{last_window, windows_over};
 use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
@@ -67,6 +69,22 @@ impl AlignedState {
             .filter(|(index, _)| self.is_covered(self.times.integer(*index) as i64));
         let kept: Vec<u32> = covered.map(|(_, row)| *row).collect();
         self.part.set_rows(time.rows()).extend(kept);
+    }
+
+    /// Counts the rows of `part` as late, by the last window that held each.
+    fn count_late(&mut self, shared: &mut Shared, time: &Chunk, work: &mut Work) {
+        time.gather(&self.part, &mut self.times, work);
+        let mut window: Option<Span> = None;
+        let mut pane: Option<Span> = None;
+        for index in 0..self.times.len() {
+            let at = self.times.integer(index) as i64;
+            let held = match (window, pane) {
+                (Some(window), Some(pane)) if pane.holds(at) => window,
+                _ => last_window(&*self.boundaries, at),
+            };
+            shared.late_windows.count(held, 1);
+            (window, pane) = (Some(held), Some(self.boundaries.pane(at)));
+        }
     }
 
     fn add_by_comparison(
@@ -231,6 +249,9 @@ impl WindowState for AlignedState {
         if self.boundaries.leaves_gaps() {
             self.drop_uncovered(frame, arrival, work);
         }
+        if !self.part.is_empty() {
+            self.count_late(shared, frame.column(arrival.time_slot), work);
+        }
         shared.set_apart(frame, &self.part, work)
     }
 
@@ -293,6 +314,12 @@ impl WindowState for AlignedState {
             self.drop_panes_before(shared, self.boundaries.ending_after(from).start);
         }
         Ok(())
+    }
+
+    fn open_windows(&self) -> Vec<Span> {
+        let panes = self.panes.keys();
+        let open = windows_over(&*self.boundaries, panes, self.closed_to);
+        open.into_values().collect()
     }
 
     fn byte_size(&self) -> usize {

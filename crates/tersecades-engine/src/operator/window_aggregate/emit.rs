@@ -24,7 +24,19 @@ pub fn emit(
     pane: &Pane,
     sorter: &mut Sorter,
 ) -> Result<RecordBatch> {
-    let order = sorter.sort(&plan.keys, pane);
+    emit_groups(plan, window, pane, sorter.sort(&plan.keys, pane))
+}
+
+/// The groups `order` of the result of `window`.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_groups(
+    plan: &AggregatePlan,
+    window: Option<Span>,
+    pane: &Pane,
+    order: &[u32],
+) -> Result<RecordBatch> {
     let rows = order.len();
     let fields = plan.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());

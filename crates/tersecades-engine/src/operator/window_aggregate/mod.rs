@@ -8,11 +8,14 @@
 pub mod aligned;
 pub mod emit;
 pub mod keys;
+pub mod late;
+mod open;
 pub mod pane;
 pub mod plan;
 pub mod sort;
 pub mod state;
 pub mod table;
+pub mod update;
 pub mod whole;
 
 use std::collections::BTreeMap;
@@ -27,7 +30,10 @@ use crate::expression::evaluate::BoundExpression;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
+use crate::window::Span;
+
 use keys::SharedDictionary;
+use late::LateWindows;
 use pane::Pane;
 use plan::AggregatePlan;
 use state::{Shared, WindowState, state_of};
@@ -59,6 +65,16 @@ impl WindowAggregate {
     /// Rows that no window took so far.
     pub fn unplaced(&self) -> Unplaced {
         self.shared.unplaced
+    }
+
+    /// Which windows missed late rows.
+    pub fn late_windows(&self) -> &LateWindows {
+        &self.shared.late_windows
+    }
+
+    /// Windows with rows that have not closed, in order; none where windows are not aligned.
+    pub fn open_windows(&self) -> Vec<Span> {
+        self.state.open_windows()
     }
 
     /// Takes the late rows kept so far.
@@ -94,6 +110,7 @@ impl WindowAggregate {
         Partial {
             panes: self.state.take(),
             unplaced: std::mem::take(&mut self.shared.unplaced),
+            late_windows: std::mem::take(&mut self.shared.late_windows),
             late: self.take_late(),
         }
     }
@@ -102,6 +119,7 @@ impl WindowAggregate {
     pub fn absorb(&mut self, partial: Partial) {
         self.shared.unplaced.late += partial.unplaced.late;
         self.shared.unplaced.skipped += partial.unplaced.skipped;
+        self.shared.late_windows.merge(&partial.late_windows);
         self.shared.late.extend(partial.late);
         self.state.absorb(&mut self.shared, partial.panes);
     }
@@ -131,6 +149,7 @@ impl WindowAggregate {
     fn identity(&self) -> String {
         let AggregatePlan {
             window,
+            emission,
             label,
             schema,
             arguments,
@@ -138,17 +157,23 @@ impl WindowAggregate {
             ..
         } = &*self.shared.plan;
         let arguments: Vec<String> = arguments.iter().map(|a| a.expression.to_string()).collect();
-        format!("{window:?} {label} of {arguments:?} {collections:?} as {schema}")
+        format!("{window:?} {emission:?} {label} of {arguments:?} {collections:?} as {schema}")
     }
 
-    /// Writes the whole state.
-    pub fn snapshot(&self, out: &mut StateWriter) {
+    /// Writes the whole state, late rows that were not taken included.
+    ///
+    /// # Errors
+    /// What writing late rows says.
+    pub fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         out.blob(self.identity().as_bytes());
         out.u64(self.shared.unplaced.late);
         out.u64(self.shared.unplaced.skipped);
+        self.shared.late_windows.snapshot(out);
+        late::write_rows(&self.shared.late, out)?;
         self.dictionaries()
             .for_each(|dictionary| dictionary.snapshot(out));
         self.state.snapshot(out);
+        Ok(())
     }
 
     /// Reads what [`WindowAggregate::snapshot`] wrote, into a state that has seen no row.
@@ -164,6 +189,8 @@ impl WindowAggregate {
             late: from.u64()?,
             skipped: from.u64()?,
         };
+        self.shared.late_windows = LateWindows::restore(from)?;
+        self.shared.late = late::read_rows(from)?;
         self.dictionaries()
             .try_for_each(|dictionary| dictionary.restore(from))?;
         self.state.restore(&self.shared, from)
@@ -175,5 +202,6 @@ impl WindowAggregate {
 pub struct Partial {
     panes: BTreeMap<i64, Pane>,
     unplaced: Unplaced,
+    late_windows: LateWindows,
     late: Vec<RecordBatch>,
 }

@@ -13,7 +13,7 @@ use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
 use crate::frame::{Scope, Slot};
 use crate::plan::AggregateCall;
-use crate::window::{Shape, Window, Windowing};
+use crate::window::{Emission, Shape, Window, Windowing};
 
 use super::keys::{KeyLayout, SharedDictionary};
 
@@ -56,6 +56,8 @@ pub struct Reading {
 pub struct AggregatePlan {
     /// The windows, in ticks of the event time.
     pub window: Windowing,
+    /// When windows come out, if that is not once.
+    pub emission: Option<Emission>,
     /// Columns of the result before the keys: start and end of the window, if it has them.
     pub window_columns: usize,
     /// Group keys.
@@ -71,6 +73,9 @@ pub struct AggregatePlan {
     /// One line for explain.
     pub label: String,
 }
+
+/// The last column of results that may be replaced: `insert` or `update`.
+pub const CHANGE: &str = "change";
 
 /// Nanoseconds of one tick of `unit`.
 pub fn tick_ns(unit: TimeUnit) -> i64 {
@@ -96,6 +101,7 @@ impl AggregatePlan {
         computed: &mut Vec<BoundExpression>,
     ) -> Result<Self> {
         let windowing = window.bind(tick_ns(unit))?;
+        let emission = window.emission(tick_ns(unit))?;
         let mut key_columns = Vec::new();
         for name in keys {
             let (data_type, slot) = scope.find(name)?;
@@ -127,12 +133,16 @@ impl AggregatePlan {
             ));
             readings.push(reading);
         }
+        if emission.is_some() {
+            fields.push(Field::new(CHANGE, DataType::Utf8, false));
+        }
         check_fields(&fields)?;
         let label = label(window, keys, calls);
         let schema = Arc::new(Schema::new(fields));
         let keys = KeyLayout::new(&key_columns)?;
         Ok(AggregatePlan {
             window: windowing,
+            emission,
             window_columns,
             keys,
             arguments: binder.arguments,

@@ -11,12 +11,14 @@ use tersecades_columnar::selection::Selection;
 use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
-use crate::window::Windowing;
+use crate::window::{Span, Windowing};
 
 use super::aligned::AlignedState;
+use super::late::LateWindows;
 use super::pane::{Pane, PaneWork};
 use super::plan::AggregatePlan;
 use super::sort::Sorter;
+use super::update::UpdatingState;
 use super::whole::WholeState;
 
 /// Rows that no window took.
@@ -34,6 +36,8 @@ pub struct Shared {
     pub plan: Arc<AggregatePlan>,
     /// Rows that no window took so far.
     pub unplaced: Unplaced,
+    /// Which windows missed late rows.
+    pub late_windows: LateWindows,
     /// Late rows, where they are kept.
     pub late: Vec<RecordBatch>,
     pub(super) scratch: PaneWork,
@@ -47,6 +51,7 @@ impl Shared {
         Shared {
             plan,
             unplaced: Unplaced::default(),
+            late_windows: LateWindows::default(),
             late: Vec::new(),
             scratch: PaneWork::default(),
             sorter: Sorter::default(),
@@ -127,6 +132,11 @@ pub trait WindowState: Send {
         out: &mut Vec<RecordBatch>,
     ) -> Result<()>;
 
+    /// Windows with rows that have not closed, in order; none where windows are not aligned.
+    fn open_windows(&self) -> Vec<Span> {
+        Vec::new()
+    }
+
     /// Bytes of state.
     fn byte_size(&self) -> usize;
 
@@ -150,7 +160,10 @@ pub trait WindowState: Send {
 pub(super) fn state_of(plan: &AggregatePlan) -> Box<dyn WindowState> {
     match &plan.window {
         Windowing::Global => Box::new(WholeState::default()),
-        Windowing::Aligned(boundaries) => Box::new(AlignedState::new(Arc::clone(boundaries))),
+        Windowing::Aligned(boundaries) => match plan.emission {
+            None => Box::new(AlignedState::new(Arc::clone(boundaries))),
+            Some(emission) => Box::new(UpdatingState::new(Arc::clone(boundaries), emission)),
+        },
     }
 }
 

@@ -19,13 +19,12 @@ impl Running {
             return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
         }
         let mut out = StateWriter::default();
-        let newest = self.watermark.newest();
-        out.u64(u64::from(newest.is_some()));
-        out.i64(newest.unwrap_or(0));
+        out.blob(self.query.as_bytes());
+        self.watermark.snapshot(&mut out);
         out.u64(self.metrics.untimed_rows);
         out.u64(self.rows_before);
         if let Some(aggregate) = &self.stage.aggregate {
-            aggregate.snapshot(&mut out);
+            aggregate.snapshot(&mut out)?;
         }
         for part in &mut self.tails {
             part.snapshot(&mut out)?;
@@ -44,9 +43,11 @@ impl Running {
             ));
         }
         let mut from = StateReader::open(snapshot)?;
-        let known = from.u64()? != 0;
-        let newest = from.i64()?;
-        self.watermark.resume(known.then_some(newest));
+        if from.blob()? != self.query.as_bytes() {
+            return Err(Error::corrupt("the snapshot belongs to another query")
+                .hint("restore with the event time and the steps it was taken with"));
+        }
+        self.watermark.restore(&mut from)?;
         self.metrics.untimed_rows = from.u64()?;
         self.rows_before = from.u64()?;
         if let Some(aggregate) = &mut self.stage.aggregate {

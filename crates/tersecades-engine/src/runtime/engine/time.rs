@@ -1,0 +1,49 @@
+//! What moves the watermark besides rows: partitions that end or fall silent, and the clock.
+
+use std::time::Duration;
+
+use tersecades_columnar::error::Result;
+
+use super::Running;
+use crate::event_time::clock::whole_ticks;
+use crate::runtime::option::TimeKind;
+
+impl Running {
+    /// Takes in how the source's partitions stand after it was asked for a batch, which had
+    /// `rows` rows; closes what may close since.
+    pub(super) fn observe_source(&mut self, rows: usize) -> Result<()> {
+        if self.time.is_none() {
+            return Ok(());
+        }
+        let options = &self.options.time;
+        let silent = rows == 0 && options.kind == TimeKind::Processing;
+        let partitions = self.watermark.partitions().count();
+        let needs_clock = partitions > 1 || options.future_limit.is_some() || silent;
+        if !needs_clock {
+            return Ok(());
+        }
+        let now = options.clock.0.now();
+        let clock = (now, options.idle_timeout);
+        if let Some(limit) = options.future_limit {
+            self.watermark
+                .set_future(self.ticks(now.saturating_add(limit)));
+        }
+        for partition in 0..partitions {
+            let state = self.ingest.partition_state(partition);
+            self.watermark.observe(partition, state, clock);
+        }
+        self.watermark.set_partition(self.ingest.partition());
+        let mut moved = self.watermark.settle();
+        if silent {
+            moved |= self.watermark.advance_to(self.ticks(now));
+        }
+        match moved {
+            true => self.close(self.watermark.current()),
+            false => Ok(()),
+        }
+    }
+
+    fn ticks(&self, since_epoch: Duration) -> i64 {
+        whole_ticks(since_epoch, self.tick_ns)
+    }
+}

@@ -1,0 +1,219 @@
+//! Several tables read as the partitions of one stream, in turns.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::selection::Selection;
+
+use crate::runtime::ingest::Origin;
+
+use super::table::Table;
+use super::{PartitionState, Rejected, Source, SourceState};
+
+/// Tables of one schema, each a partition: a batch of each in turn, so that none runs ahead.
+///
+/// Every partition has a watermark of its own, and the least of them counts: rows need to be in
+/// order within their partition only.
+pub struct PartitionedTable {
+    partitions: Vec<(String, Arc<dyn Table>)>,
+    schema: SchemaRef,
+}
+
+impl PartitionedTable {
+    /// The rows of `tables`, named by their numbers from 0.
+    ///
+    /// # Errors
+    /// As [`PartitionedTable::named`].
+    pub fn new(tables: Vec<Arc<dyn Table>>) -> Result<Self> {
+        let numbered = tables.into_iter().enumerate();
+        PartitionedTable::named(numbered.map(|(index, table)| (index.to_string(), table)))
+    }
+
+    /// The rows of tables with names, which say what holds a window open.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without tables, `SchemaMismatch` when their columns differ.
+    pub fn named(partitions: impl IntoIterator<Item = (String, Arc<dyn Table>)>) -> Result<Self> {
+        let partitions: Vec<(String, Arc<dyn Table>)> = partitions.into_iter().collect();
+        let Some((first, table)) = partitions.first() else {
+            return Err(Error::invalid("a stream of no partitions").hint("name at least one table"));
+        };
+        let schema = table.schema();
+        for (name, table) in &partitions[1..] {
+            if table.schema().fields() != schema.fields() {
+                let message = format!("partitions `{first}` and `{name}` have different columns");
+                return Err(Error::schema(message).hint("project each to the same names and types"));
+            }
+        }
+        Ok(PartitionedTable { partitions, schema })
+    }
+}
+
+impl Table for PartitionedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        let mut partitions = Vec::new();
+        let mut schema = None;
+        for (name, table) in &self.partitions {
+            let source = as_source(table.open(columns)?);
+            schema.get_or_insert_with(|| source.schema());
+            partitions.push(Partition {
+                name: name.clone(),
+                source,
+                state: PartitionState::Flowing,
+            });
+        }
+        Ok(Origin::Source(Box::new(PartitionedSource {
+            schema: schema.unwrap_or_else(|| Arc::clone(&self.schema)),
+            last: partitions.len() - 1,
+            partitions,
+            rejected: Rejected::default(),
+        })))
+    }
+}
+
+struct Partition {
+    name: String,
+    source: Box<dyn Source>,
+    state: PartitionState,
+}
+
+struct PartitionedSource {
+    schema: SchemaRef,
+    partitions: Vec<Partition>,
+    /// Where the last batch came from.
+    last: usize,
+    rejected: Rejected,
+}
+
+impl PartitionedSource {
+    fn count_rejected(&mut self) {
+        let sources = || self.partitions.iter().map(|p| p.source.rejected());
+        if sources().any(|rejected| rejected.count_rows > 0) {
+            self.rejected = Rejected {
+                count_rows: sources().map(|rejected| rejected.count_rows).sum(),
+                kept: sources()
+                    .flat_map(|rejected| rejected.kept.clone())
+                    .collect(),
+            };
+        }
+    }
+}
+
+impl Source for PartitionedSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let count = self.partitions.len();
+        let mut silent = None;
+        for turn in 1..=count {
+            let index = (self.last + turn) % count;
+            let partition = &mut self.partitions[index];
+            if partition.state == PartitionState::Ended {
+                continue;
+            }
+            match partition.source.next()? {
+                Some(batch) if batch.num_rows() > 0 => {
+                    partition.state = PartitionState::Flowing;
+                    self.last = index;
+                    self.count_rejected();
+                    return Ok(Some(batch));
+                }
+                Some(nothing) => {
+                    partition.state = PartitionState::Waiting;
+                    silent = Some(nothing);
+                }
+                None => partition.state = PartitionState::Ended,
+            }
+        }
+        self.count_rejected();
+        Ok(silent)
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        let hints = self.partitions.iter().map(|p| p.source.rows_hint());
+        hints.sum()
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        let mut all = SourceState::default();
+        for state in self.partitions.iter().map(|p| p.source.state()) {
+            all.bytes += state.bytes;
+            all.late_rows += state.late_rows;
+            all.untimed_rows += state.untimed_rows;
+        }
+        all
+    }
+
+    fn is_resumable(&self) -> bool {
+        self.partitions.iter().all(|p| p.source.is_resumable())
+    }
+
+    fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    fn partition(&self) -> usize {
+        self.last
+    }
+
+    fn partition_state(&self, partition: usize) -> PartitionState {
+        self.partitions[partition].state
+    }
+
+    fn partition_name(&self, partition: usize) -> String {
+        format!("partition `{}`", self.partitions[partition].name)
+    }
+}
+
+/// Rows as record batches, decoded where they are encoded.
+pub(super) fn as_source(origin: Origin) -> Box<dyn Source> {
+    match origin {
+        Origin::Source(source) => source,
+        Origin::Encoded(batches, schema) => Box::new(DecodedSource {
+            batches,
+            schema,
+            work: Work::default(),
+            rejected: Rejected::default(),
+        }),
+    }
+}
+
+/// Encoded batches as record batches.
+struct DecodedSource {
+    batches: std::vec::IntoIter<Arc<Batch>>,
+    schema: SchemaRef,
+    work: Work,
+    rejected: Rejected,
+}
+
+impl Source for DecodedSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(batch) = self.batches.next() else {
+            return Ok(None);
+        };
+        let rows = Selection::all(batch.rows());
+        batch.to_arrow(&rows, &mut self.work).map(Some)
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+}

@@ -1,0 +1,110 @@
+//! What time rows have, what moves the watermark, and when results come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tersecades_columnar::error::Result;
+
+use crate::event_time::{Clock, SharedClock};
+use crate::expression::col;
+use crate::runtime::option::{OnLimit, TimeKind};
+use crate::source::arrival::{ARRIVAL_TIME, ArrivalTable};
+use crate::source::partitioned::PartitionedTable;
+use crate::source::table::Table;
+use crate::window::Emit;
+
+use super::{Stream, WindowedStream};
+
+impl Stream {
+    /// The rows of several tables of one schema, each a partition that is in order by itself.
+    ///
+    /// # Errors
+    /// What [`PartitionedTable::new`] says.
+    pub fn from_partitions(tables: Vec<Arc<dyn Table>>) -> Result<Stream> {
+        Ok(Stream::from_table(PartitionedTable::new(tables)?))
+    }
+
+    /// Event time is the time of the clock when a row's batch arrives, in the column
+    /// `arrival_time`; no row is late.
+    pub fn ingestion_time(self) -> Self {
+        self.by_arrival(TimeKind::Ingestion)
+    }
+
+    /// As [`Stream::ingestion_time`], and windows close by the clock when nothing arrives.
+    pub fn processing_time(self) -> Self {
+        self.by_arrival(TimeKind::Processing)
+    }
+
+    fn by_arrival(mut self, kind: TimeKind) -> Self {
+        self.options.time.kind = kind;
+        self.event_time(col(ARRIVAL_TIME), Duration::ZERO)
+    }
+
+    /// The table with what [`Stream::ingestion_time`] adds to it.
+    pub(super) fn timed(mut self) -> Result<Stream> {
+        if self.options.time.kind != TimeKind::Event {
+            let clock = self.options.time.clock.clone();
+            self.table = Arc::new(ArrivalTable::new(self.table, clock)?);
+        }
+        Ok(self)
+    }
+
+    /// Takes the time from `clock` instead of the system.
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.options.time.clock = SharedClock(Arc::new(clock));
+        self
+    }
+
+    /// A partition that is asked in vain for so long no longer holds the watermark back; 30
+    /// seconds unless said.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.options.time.idle_timeout = timeout;
+        self
+    }
+
+    /// Rows further than `limit` ahead of the clock do not move the watermark.
+    ///
+    /// Without it a single row with a time in the far future makes all rows behind it late.
+    pub fn future_limit(mut self, limit: Duration) -> Self {
+        self.options.time.future_limit = Some(limit);
+        self
+    }
+
+    /// What happens at the memory limit.
+    pub fn on_limit(mut self, on_limit: OnLimit) -> Self {
+        self.options.on_limit = on_limit;
+        self
+    }
+
+    /// When the results of windows that are put on from here on come; see
+    /// [`WindowedStream::emit`].
+    pub fn emit(mut self, emit: Emit) -> Self {
+        self.updates.emit = emit;
+        self
+    }
+
+    /// Rows up to `late` behind the watermark change the results of windows that are put on from
+    /// here on; see [`WindowedStream::allowed_lateness`].
+    pub fn allowed_lateness(mut self, late: Duration) -> Self {
+        self.updates.allowed_lateness = late;
+        self
+    }
+}
+
+impl WindowedStream {
+    /// When results come.
+    ///
+    /// Where they may come more than once, their last column `change` says of a row whether its
+    /// window and keys are new (`insert`) or replace what came before (`update`).
+    pub fn emit(mut self, emit: Emit) -> Self {
+        self.window = self.window.emit(emit);
+        self
+    }
+
+    /// Rows up to `late` behind the watermark change results that came out; see
+    /// [`WindowedStream::emit`].
+    pub fn allowed_lateness(mut self, late: Duration) -> Self {
+        self.window = self.window.allowed_lateness(late);
+        self
+    }
+}

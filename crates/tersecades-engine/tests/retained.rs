@@ -1,0 +1,144 @@
+//! A retained range while its stream flows: read from other threads, and shortened at a limit.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::{Keep, OnLimit, Retained};
+use tersecades_engine::source::{Rejected, Source};
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::tumble;
+use tersecades_engine::{ErrorKind, Result};
+
+const BATCH: i64 = 100;
+
+/// The numbers from 0, one each millisecond, until it is told to stop.
+struct Counting {
+    next: i64,
+    stop: Arc<AtomicBool>,
+    rejected: Rejected,
+}
+
+impl Source for Counting {
+    fn schema(&self) -> SchemaRef {
+        let fields = ["timestamp", "value"].map(|name| Field::new(name, DataType::Int64, false));
+        Arc::new(Schema::new(fields.to_vec()))
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if self.stop.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let numbers = self.next..self.next + BATCH;
+        self.next += BATCH;
+        let column = |numbers| Arc::new(Int64Array::from_iter_values(numbers)) as ArrayRef;
+        let columns = vec![column(numbers.clone()), column(numbers)];
+        Ok(Some(RecordBatch::try_new(self.schema(), columns)?))
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+}
+
+fn counting(stop: &Arc<AtomicBool>) -> Stream {
+    Stream::from_source(Box::new(Counting {
+        next: 0,
+        stop: Arc::clone(stop),
+        rejected: Rejected::default(),
+    }))
+}
+
+/// Rows, least and largest value of a retained range, found by a query.
+fn extent(retained: &Retained) -> (i64, i64, i64) {
+    let stream = Stream::from_retained(retained);
+    let value = || col("value");
+    let calls = [count(), call("min", value()), call("max", value())];
+    let batch = stream
+        .aggregate(calls)
+        .run()
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let [rows, least, most] =
+        [0, 1, 2].map(|column| batch.column(column).as_primitive::<Int64Type>().value(0));
+    (rows, least, most)
+}
+
+#[test]
+fn queries_of_other_threads_see_whole_batches_while_the_stream_flows() {
+    let (stop, queries) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let mut run = counting(&stop)
+        .keep(Keep::Duration(Duration::from_millis(2_500)))
+        .window(tumble(Duration::from_secs(1)))
+        .aggregate([count()])
+        .run()
+        .unwrap();
+    run.step().unwrap();
+    let retained = run.retained().unwrap().clone();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut newest = 0;
+                for _ in 0..60 {
+                    let (rows, least, most) = extent(&retained);
+                    assert_eq!((rows % BATCH, least % BATCH), (0, 0));
+                    assert_eq!(most - least + 1, rows, "no batch is missing between them");
+                    assert!(rows <= 2_600, "{rows}");
+                    assert!(most >= newest, "it does not go back");
+                    newest = most;
+                    queries.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        let mut seen = 0;
+        while queries.load(Ordering::SeqCst) < 120 {
+            run.step().unwrap();
+            while let Some(window) = run.take_result() {
+                seen += window.column(2).as_primitive::<Int64Type>().value(0);
+            }
+        }
+        stop.store(true, Ordering::SeqCst);
+        while run.step().unwrap() {}
+        while let Some(window) = run.take_result() {
+            seen += window.column(2).as_primitive::<Int64Type>().value(0);
+        }
+        assert_eq!(seen, run.metrics().rows as i64);
+    });
+}
+
+#[test]
+fn at_the_limit_a_retained_range_is_refused_or_shortens_itself() {
+    let start = |on_limit, limit| {
+        counting(&Arc::new(AtomicBool::new(false)))
+            .keep(Keep::Duration(Duration::from_secs(1_000_000)))
+            .memory_limit(limit)
+            .on_limit(on_limit)
+            .filter(col("value").lt(0))
+            .run()
+            .unwrap()
+    };
+    let mut refusing = start(OnLimit::Refuse, 20_000);
+    let error = (0..10_000).find_map(|_| refusing.step().err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    let mut shortening = start(OnLimit::Shorten, 20_000);
+    (0..500).for_each(|_| assert!(shortening.step().unwrap()));
+    let retained = shortening.retained().unwrap();
+    let (rows, least, most) = extent(retained);
+    assert!(retained.byte_size() <= 20_000 && rows > 0);
+    assert_eq!((most, most - least + 1), (500 * BATCH - 1, rows));
+    let dropped = shortening.metrics().shortened_rows;
+    assert_eq!(dropped as i64 + rows, 500 * BATCH);
+    let mut small = start(OnLimit::Shorten, 10);
+    let error = (0..10).find_map(|_| small.step().err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+}
