@@ -15,7 +15,7 @@ use crate::frame::{Frame, Scope};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time};
 use super::state::{StateReader, StateWriter};
 
-/// A stage on the results of another.
+/// A stage on the results of another part.
 pub struct Tail {
     /// What it runs.
     pub plan: StagePlan,
@@ -35,8 +35,8 @@ impl Tail {
     /// What binding says.
     pub fn new(plan: StagePlan) -> Result<Self> {
         let mut scope = Scope::of_schema(&plan.input);
-        let windowed = plan.aggregate().is_some();
-        let time = windowed
+        let time = plan
+            .timed
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
         Ok(Tail {
