@@ -1,8 +1,8 @@
 //! Results that come more than once: whatever replaces what, in the end they are the answer.
 //!
-//! With allowed lateness `a` a row counts in a window that ends after the watermark less `a`. So the
-//! last result of every group is the naive answer to the same query whose rows may be `a` later;
-//! and each result before is the naive answer over the rows that had arrived.
+//! With allowed lateness `a` a row counts in a window that ends after the watermark less `a`. So
+//! the last result of every group is the naive answer to the same query whose rows may be `a`
+//! later; and each result before is the naive answer over the rows that had arrived.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 

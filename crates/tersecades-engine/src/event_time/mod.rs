@@ -1,12 +1,12 @@
 //! Event time: when a row happened, and how far the stream has come.
 //!
 //! The watermark before row `i` is the largest event time of the rows before it, less the
-//! lateness; of several partitions, the one furthest behind counts (see [`partitions`]). It is
+//! lateness; of several partitions, the one furthest behind counts (see [`partition`]). It is
 //! defined by rows, not by batches, so batch size never changes an answer: a batch in which a row
 //! arrives after its window has closed is cut there (see [`watermark`]).
 
 pub mod clock;
-pub mod partitions;
+pub mod partition;
 pub mod watermark;
 
 use tersecades_columnar::chunk::Chunk;

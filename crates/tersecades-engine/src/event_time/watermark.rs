@@ -13,7 +13,7 @@ use crate::source::PartitionState;
 use crate::window::{Boundaries, Emission};
 
 use super::key_range;
-use super::partitions::Partitions;
+use super::partition::Partitions;
 
 /// Rows `first_row..` of a batch are judged by `watermark` (until the next cut).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

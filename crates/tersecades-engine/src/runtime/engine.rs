@@ -1,5 +1,6 @@
 //! A running query: pulls batches, feeds stages, hands out results as windows close.
 
+mod memory;
 mod open;
 mod snapshot;
 mod time;
@@ -24,7 +25,7 @@ use crate::window::Windowing;
 
 use super::ingest::{Ingest, Origin};
 use super::metrics::{LateWindow, Metrics};
-use super::option::{OnLimit, RunOptions};
+use super::option::RunOptions;
 use super::part::Part;
 use super::retained::Retained;
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
@@ -200,14 +201,6 @@ impl Running {
         self.ingest.rejected_rows()
     }
 
-    /// Bytes of window state, kept rows and retained batches.
-    pub fn state_bytes(&self) -> usize {
-        let panes: usize = self.aggregates().map(WindowAggregate::byte_size).sum();
-        let rows: usize = self.tails.iter().map(Part::row_bytes).sum();
-        let source = self.ingest.source_state().bytes;
-        panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
-    }
-
     /// Takes in one batch of the source; false at the end, when everything has come out.
     ///
     /// # Errors
@@ -233,28 +226,6 @@ impl Running {
         }
         self.check_memory()?;
         Ok(!self.finished)
-    }
-
-    fn check_memory(&self) -> Result<()> {
-        let Some(limit) = self.options.memory_bytes_limit else {
-            return Ok(());
-        };
-        let mut used = self.state_bytes();
-        let mut shortened = String::new();
-        if let (OnLimit::Shorten, Some(retained)) = (self.options.on_limit, &self.retained)
-            && used > limit
-        {
-            used -= retained.shorten(used - limit);
-            let rows = retained.shortened_rows();
-            shortened = format!(" although {rows} retained rows were dropped");
-        }
-        match used > limit {
-            true => Err(Error::limit(format!(
-                "window state and retained batches take {used} bytes{shortened}, the limit is {limit}"
-            ))
-            .hint("raise the limit, shorten windows or retention, or group by fewer keys")),
-            false => Ok(()),
-        }
     }
 
     /// Takes a result, if one is ready.

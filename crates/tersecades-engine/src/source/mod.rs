@@ -14,6 +14,7 @@ use tersecades_columnar::error::{Error, Result};
 pub mod arrival;
 pub mod arrow_ipc;
 pub mod csv;
+pub mod generated;
 pub mod generator;
 mod guard;
 mod ipc_bounds;
@@ -21,7 +22,6 @@ pub mod memory;
 pub mod parquet;
 mod parquet_nesting;
 pub mod partitioned;
-pub mod pingmesh;
 pub mod query;
 pub mod table;
 

@@ -1,0 +1,44 @@
+//! Bytes that a run holds, and what happens at their limit.
+
+use tersecades_columnar::error::{Error, Result};
+
+use super::Running;
+use crate::operator::window_aggregate::WindowAggregate;
+use crate::runtime::option::OnLimit;
+use crate::runtime::part::Part;
+use crate::runtime::retained::Retained;
+
+impl Running {
+    /// Bytes of window state, kept rows and retained batches.
+    pub fn state_bytes(&self) -> usize {
+        let panes: usize = self.aggregates().map(WindowAggregate::byte_size).sum();
+        let rows: usize = self.tails.iter().map(Part::row_bytes).sum();
+        let source = self.ingest.source_state().bytes;
+        panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
+    }
+
+    /// Stays below the memory limit, by shortening the retained range where that is asked for.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let Some(limit) = self.options.memory_bytes_limit else {
+            return Ok(());
+        };
+        let mut used = self.state_bytes();
+        let mut shortened = String::new();
+        if let (OnLimit::Shorten, Some(retained)) = (self.options.on_limit, &self.retained)
+            && used > limit
+        {
+            used -= retained.shorten(used - limit);
+            let rows = retained.shortened_rows();
+            shortened = format!(" although {rows} retained rows were dropped");
+        }
+        match used > limit {
+            true => {
+                let what = "window state and retained batches take";
+                let message = format!("{what} {used} bytes{shortened}, the limit is {limit}");
+                Err(Error::limit(message)
+                    .hint("raise the limit, shorten windows or retention, or group by fewer keys"))
+            }
+            false => Ok(()),
+        }
+    }
+}
