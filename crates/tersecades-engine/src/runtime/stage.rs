@@ -1,4 +1,4 @@
-//! A stage: transforms, then at most one windowed group-by.
+//! A stage: transforms, then at most one group-by.
 //!
 //! A query is a chain of stages; each group-by ends one. Every worker binds the first stage for
 //! itself; plans, prepared tables and key dictionaries are shared.
@@ -40,6 +40,8 @@ pub struct StagePlan {
     pub output: SchemaRef,
     /// Unit of event time.
     pub unit: TimeUnit,
+    /// Whether frames carry an event time: windows or a retained range read it.
+    pub timed: bool,
 }
 
 /// One worker's part of a stage.
@@ -101,7 +103,7 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
     check_names(&input)?;
     let (steps, mut rest) = split_stage(&query.steps);
     let tables = prepare_tables(steps)?;
-    let first = StagePlan::bind(steps, input, query.event_time.clone(), tables)?;
+    let first = StagePlan::bind(steps, input, query.event_time.clone(), (tables, false))?;
     let mut flow = RowInput {
         schema: Arc::clone(&first.output),
         event_time: query.event_time.clone(),
@@ -123,8 +125,8 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
         let (steps, following) = split_stage(rest);
         let tables = prepare_tables(steps)?;
         let schema = Arc::clone(&flow.schema);
-        let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), tables)?;
-        if plan.aggregate.is_some() && (flow.reordered || !flow.windowed) {
+        let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
+        if plan.timed && (flow.reordered || !flow.windowed) {
             return Err(Error::unsupported("a window over rows in no order of time")
                 .hint("sort after the window"));
         }
@@ -151,13 +153,14 @@ fn split_stage(steps: &[Step]) -> (&[Step], &[Step]) {
 fn follow(plan: &StagePlan, flow: &mut RowInput) {
     flow.schema = Arc::clone(&plan.output);
     if plan.aggregate.is_some() {
+        let first = plan.output.fields().first();
+        flow.windowed = first.is_some_and(|field| field.name() == "window_start");
+        flow.reordered = false;
         flow.event_time = EventTime {
             expression: col("window_start"),
             unit: plan.unit,
             lateness: std::time::Duration::ZERO,
         };
-        flow.windowed = true;
-        flow.reordered = false;
     }
 }
 
@@ -198,8 +201,11 @@ impl StagePlan {
         steps: &[Step],
         input: SchemaRef,
         event_time: EventTime,
-        tables: Vec<Arc<PreparedTable>>,
+        (tables, timed): (Vec<Arc<PreparedTable>>, bool),
     ) -> Result<Self> {
+        let windowed = steps
+            .iter()
+            .any(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
         let mut plan = StagePlan {
             output: Arc::clone(&input),
             input,
@@ -208,11 +214,9 @@ impl StagePlan {
             tables,
             aggregate: None,
             unit: TimeUnit::Millisecond,
+            timed: windowed || timed,
         };
-        let needs_time = steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { .. }));
-        if needs_time {
+        if plan.timed {
             plan.unit = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?.unit;
         }
         let stage = plan.instantiate(false)?;
@@ -237,11 +241,7 @@ impl StagePlan {
     /// What binding says; a plan that was bound once binds again.
     pub fn instantiate(&self, keep_late: bool) -> Result<Stage> {
         let mut scope = Scope::of_schema(&self.input);
-        let windowed = self
-            .steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { .. }));
-        if windowed {
+        if self.timed {
             bind_time(&self.event_time, &mut scope)?;
         }
         let mut stage = Stage {
@@ -295,8 +295,7 @@ impl StagePlan {
     pub fn columns_read(&self) -> Option<Vec<String>> {
         let mut names: Vec<&str> = Vec::new();
         let mut narrowed = false;
-        let needs_time = self.aggregate.is_some();
-        let time = needs_time.then_some(&self.event_time.expression);
+        let time = self.timed.then_some(&self.event_time.expression);
         time.into_iter()
             .for_each(|expression| names.extend(expression.columns()));
         for step in &self.steps {
@@ -326,13 +325,14 @@ impl StagePlan {
         narrowed.then(|| kept.cloned().collect())
     }
 
-    /// The same plan over batches that lack the columns it does not read.
+    /// The same plan over batches that lack the columns it does not read, with an event time if
+    /// it needs one or they are `timed`.
     ///
     /// # Errors
     /// What binding says.
-    pub fn over(&self, input: SchemaRef) -> Result<Self> {
-        let tables = self.tables.clone();
-        StagePlan::bind(&self.steps, input, self.event_time.clone(), tables)
+    pub fn over(&self, input: SchemaRef, timed: bool) -> Result<Self> {
+        let shared = (self.tables.clone(), timed);
+        StagePlan::bind(&self.steps, input, self.event_time.clone(), shared)
     }
 }
 
