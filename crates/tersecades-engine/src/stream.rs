@@ -1,6 +1,6 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
-mod joins;
+mod join;
 mod rows;
 
 use std::path::Path;
