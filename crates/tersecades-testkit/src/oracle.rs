@@ -12,6 +12,7 @@
 pub mod aggregate;
 pub mod compare;
 pub mod evaluate;
+pub mod join;
 pub mod order;
 pub mod rows;
 pub mod step;
