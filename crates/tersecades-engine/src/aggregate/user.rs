@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::io::Cursor;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -22,6 +23,8 @@ use super::Aggregate;
 use super::collected::{CollectWork, Collection, Finish, Rows, collected};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
+use crate::source::guard::guard;
+use crate::source::ipc_bounds::check_stream;
 
 /// An aggregate that the engine does not have.
 ///
@@ -298,13 +301,15 @@ impl Collection for UserCollection {
             let error = String::from_utf8_lossy(bytes);
             return Err(Error::corrupt(format!("no state was written: {error}")));
         }
-        let state = from_bytes(bytes)?;
-        if state.iter().any(|column| column.len() != groups) {
-            return Err(Error::corrupt("a state of other groups"));
-        }
-        let ids: Vec<u32> = (0..groups as u32).collect();
-        self.take_in(Ok(state), &ids);
-        self.failure.take().map_or(Ok(()), Err)
+        guard("aggregate state", || {
+            let state = from_bytes(bytes)?;
+            if state.iter().any(|column| column.len() != groups) {
+                return Err(Error::corrupt("a state of other groups"));
+            }
+            let ids: Vec<u32> = (0..groups as u32).collect();
+            self.take_in(Ok(state), &ids);
+            self.failure.take().map_or(Ok(()), Err)
+        })
     }
 
     fn copy(&self) -> Box<dyn Collection> {
@@ -340,6 +345,7 @@ fn to_bytes(state: Vec<ArrayRef>, groups: usize) -> Result<Vec<u8>> {
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Vec<ArrayRef>> {
+    check_stream(&mut Cursor::new(bytes))?;
     let mut reader = StreamReader::try_new(bytes, None)?;
     let batch = reader.next();
     let batch = batch.ok_or_else(|| Error::corrupt("a state without rows"))??;
