@@ -1,24 +1,26 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
+mod rows;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
-use tersecades_columnar::batch::Batch;
+use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::columns_read;
+use crate::runtime::engine::{columns_read, output_schema};
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
-use crate::window::Window;
+use crate::window::{Window, global};
 
 /// A stream and what is to be done with it; each run of it, or of a clone, opens its table anew.
 ///
@@ -47,7 +49,7 @@ pub struct Stream {
     options: RunOptions,
 }
 
-/// A stream cut into windows, to be grouped.
+/// A stream cut into windows, or taken whole, to be grouped.
 #[derive(Clone)]
 pub struct WindowedStream {
     stream: Stream,
@@ -163,6 +165,19 @@ impl Stream {
         }
     }
 
+    /// Groups the whole stream by columns; the groups come out at its end, sorted by key.
+    ///
+    /// No event time is needed and no row is late. Without aggregates the result is each different
+    /// key once.
+    pub fn group_by<N: Into<String>>(self, keys: impl IntoIterator<Item = N>) -> WindowedStream {
+        self.window(global()).group_by(keys)
+    }
+
+    /// Computes aggregates of the whole stream: one row at its end, for an empty stream too.
+    pub fn aggregate(self, calls: impl IntoIterator<Item = AggregateCall>) -> Stream {
+        self.window(global()).aggregate(calls)
+    }
+
     /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].
     pub fn keep(mut self, keep: Keep) -> Self {
         self.options.keep = Some(keep);
@@ -179,6 +194,12 @@ impl Stream {
     /// Encodes for `tier` what is kept.
     pub fn tier(mut self, tier: Tier) -> Self {
         self.options.encoding.tier = tier;
+        self
+    }
+
+    /// Lays batches out row after row or, the default, column by column.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.encoding.layout = layout;
         self
     }
 
@@ -212,11 +233,30 @@ impl Stream {
         self
     }
 
+    /// Appends a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.query.steps.push(step);
+        self
+    }
+
+    /// Names and logical types of the results.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        let stream = self.clone().nested()?;
+        output_schema(&stream.query, &stream.table.schema())
+    }
+
     /// Binds and starts the query.
     ///
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
+        self.nested()?.start()
+    }
+
+    fn start(self) -> Result<Running> {
         let columns = match self.options.keep {
             Some(_) => None,
             None => columns_read(&self.query, &self.table.schema())?,
@@ -243,6 +283,20 @@ impl WindowedStream {
             aggregates: calls.into_iter().collect(),
         });
         self.stream
+    }
+}
+
+impl Stream {
+    /// Where the results keep their event time: the windows' start, or where the rows had it.
+    fn output_time(&self) -> EventTime {
+        let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
+        match self.query.steps.iter().any(grouped) {
+            true => EventTime {
+                expression: col("window_start"),
+                ..default_time()
+            },
+            false => self.query.event_time.clone(),
+        }
     }
 }
 

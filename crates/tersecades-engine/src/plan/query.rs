@@ -9,6 +9,7 @@ use tersecades_columnar::goal::Uses;
 
 use crate::aggregate::UserAggregate;
 use crate::expression::Expression;
+use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
 
 /// Where a row's event time comes from, and how far out of order rows may be.
@@ -94,7 +95,8 @@ pub enum Step {
         /// Columns of the table to add, and the names they get.
         columns: Vec<(String, String)>,
     },
-    /// Groups by window and keys; columns become `window_start`, `window_end`, keys, aggregates.
+    /// Groups by window and keys; columns become `window_start`, `window_end` (neither for the
+    /// global window), keys, aggregates.
     ///
     /// A window over a window takes `window_start` as its event time.
     Aggregate {
@@ -105,6 +107,8 @@ pub enum Step {
         /// What to compute for each group.
         aggregates: Vec<AggregateCall>,
     },
+    /// An operator on rows as they come out of the steps before it.
+    Rows(Arc<dyn RowOperatorPlan>),
 }
 
 /// A whole query over one stream.
@@ -148,6 +152,10 @@ impl Query {
                     let mut filters = aggregates.iter().filter_map(|call| call.filter.as_ref());
                     uses.compare += f64::from(filters.any(names));
                     uses.decode += f64::from(keys.iter().any(|key| key == column));
+                    break;
+                }
+                Step::Rows(_) => {
+                    uses.decode += 1.0;
                     break;
                 }
             }

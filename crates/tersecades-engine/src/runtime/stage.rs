@@ -1,4 +1,4 @@
-//! A stage: transforms, then at most one windowed group-by.
+//! A stage: transforms, then at most one group-by.
 //!
 //! A query is a chain of stages; each group-by ends one. Every worker binds the first stage for
 //! itself; plans, prepared tables and key dictionaries are shared.
@@ -19,9 +19,12 @@ use crate::operator::Operator;
 use crate::operator::filter::Filter;
 use crate::operator::lookup_join::{LookupJoin, PreparedTable};
 use crate::operator::project::Project;
+use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
+
+use super::part::Part;
 
 /// What all workers of a stage share.
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ pub struct StagePlan {
     pub output: SchemaRef,
     /// Unit of event time.
     pub unit: TimeUnit,
+    /// Whether frames carry an event time: windows or a retained range read it.
+    pub timed: bool,
 }
 
 /// One worker's part of a stage.
@@ -93,36 +98,71 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
     }
 }
 
-/// Splits a query into stage plans.
+/// Splits a query into its first stage and the parts that follow it.
 ///
 /// # Errors
-/// What binding says.
-pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
-    let mut stages = Vec::new();
+/// What binding says; `Unsupported` for a window over rows that are in no order of time.
+pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Part>)> {
     check_names(&input)?;
-    let mut input = input;
-    let mut event_time = query.event_time.clone();
-    let mut rest = query.steps.as_slice();
-    loop {
-        let end = rest
-            .iter()
-            .position(|step| matches!(step, Step::Aggregate { .. }));
-        let (steps, following) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+    let (steps, mut rest) = split_stage(&query.steps);
+    let tables = prepare_tables(steps)?;
+    let first = StagePlan::bind(steps, input, query.event_time.clone(), (tables, false))?;
+    let mut flow = RowInput {
+        schema: Arc::clone(&first.output),
+        event_time: query.event_time.clone(),
+        windowed: false,
+        reordered: false,
+    };
+    follow(&first, &mut flow);
+    let mut parts = Vec::new();
+    while let Some(next) = rest.first() {
+        if let Step::Rows(plan) = next {
+            let operator = plan.bind(&flow)?;
+            flow.schema = operator.schema();
+            flow.windowed &= plan.keeps_windows();
+            flow.reordered |= plan.reorders();
+            parts.push(Part::rows(Arc::clone(plan), operator));
+            rest = &rest[1..];
+            continue;
+        }
+        let (steps, following) = split_stage(rest);
         let tables = prepare_tables(steps)?;
-        let plan = StagePlan::bind(steps, input, event_time, tables)?;
-        let windowed = plan.aggregate.is_some();
-        input = Arc::clone(&plan.output);
-        event_time = EventTime {
+        let schema = Arc::clone(&flow.schema);
+        let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
+        if plan.timed && (flow.reordered || !flow.windowed) {
+            return Err(Error::unsupported("a window over rows in no order of time")
+                .hint("sort after the window"));
+        }
+        follow(&plan, &mut flow);
+        parts.push(Part::stage(plan)?);
+        rest = following;
+    }
+    Ok((first, parts))
+}
+
+/// The steps of the next stage, which ends with a group-by or before an operator on rows.
+fn split_stage(steps: &[Step]) -> (&[Step], &[Step]) {
+    let end = steps
+        .iter()
+        .position(|step| matches!(step, Step::Aggregate { .. } | Step::Rows(_)));
+    let end = end.map_or(steps.len(), |end| match steps[end] {
+        Step::Rows(_) => end,
+        _ => end + 1,
+    });
+    steps.split_at(end)
+}
+
+/// What comes out of `plan`, which takes in `flow`.
+fn follow(plan: &StagePlan, flow: &mut RowInput) {
+    flow.schema = Arc::clone(&plan.output);
+    if plan.aggregate.is_some() {
+        flow.event_time = EventTime {
             expression: col("window_start"),
             unit: plan.unit,
             lateness: std::time::Duration::ZERO,
         };
-        stages.push(plan);
-        rest = following;
-        if rest.is_empty() {
-            return Ok(stages);
-        }
-        debug_assert!(windowed, "only a group-by ends a stage early");
+        flow.windowed = plan.timed;
+        flow.reordered = false;
     }
 }
 
@@ -163,8 +203,11 @@ impl StagePlan {
         steps: &[Step],
         input: SchemaRef,
         event_time: EventTime,
-        tables: Vec<Arc<PreparedTable>>,
+        (tables, timed): (Vec<Arc<PreparedTable>>, bool),
     ) -> Result<Self> {
+        let windowed = steps
+            .iter()
+            .any(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
         let mut plan = StagePlan {
             output: Arc::clone(&input),
             input,
@@ -173,11 +216,9 @@ impl StagePlan {
             tables,
             aggregate: None,
             unit: TimeUnit::Millisecond,
+            timed: windowed || timed,
         };
-        let needs_time = steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { .. }));
-        if needs_time {
+        if plan.timed {
             plan.unit = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?.unit;
         }
         let stage = plan.instantiate(false)?;
@@ -202,11 +243,7 @@ impl StagePlan {
     /// What binding says; a plan that was bound once binds again.
     pub fn instantiate(&self, keep_late: bool) -> Result<Stage> {
         let mut scope = Scope::of_schema(&self.input);
-        let windowed = self
-            .steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { .. }));
-        if windowed {
+        if self.timed {
             bind_time(&self.event_time, &mut scope)?;
         }
         let mut stage = Stage {
@@ -245,6 +282,7 @@ impl StagePlan {
                     let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));
                     stage.aggregate = Some(WindowAggregate::new(shared, computed, keep_late));
                 }
+                Step::Rows(_) => return Err(Error::internal("a stage holds no row operators")),
             }
         }
         let shown = scope
@@ -259,8 +297,7 @@ impl StagePlan {
     pub fn columns_read(&self) -> Option<Vec<String>> {
         let mut names: Vec<&str> = Vec::new();
         let mut narrowed = false;
-        let needs_time = self.aggregate.is_some();
-        let time = needs_time.then_some(&self.event_time.expression);
+        let time = self.timed.then_some(&self.event_time.expression);
         time.into_iter()
             .for_each(|expression| names.extend(expression.columns()));
         for step in &self.steps {
@@ -280,6 +317,7 @@ impl StagePlan {
                     let arguments = aggregates.iter().flat_map(AggregateCall::expressions);
                     arguments.for_each(|expression| names.extend(expression.columns()));
                 }
+                Step::Rows(_) => {}
             }
         }
         let fields = self.input.fields().iter().map(|field| field.name());
@@ -287,13 +325,14 @@ impl StagePlan {
         narrowed.then(|| kept.cloned().collect())
     }
 
-    /// The same plan over batches that lack the columns it does not read.
+    /// The same plan over batches that lack the columns it does not read, with an event time if
+    /// it needs one or they are `timed`.
     ///
     /// # Errors
     /// What binding says.
-    pub fn over(&self, input: SchemaRef) -> Result<Self> {
-        let tables = self.tables.clone();
-        StagePlan::bind(&self.steps, input, self.event_time.clone(), tables)
+    pub fn over(&self, input: SchemaRef, timed: bool) -> Result<Self> {
+        let shared = (self.tables.clone(), timed);
+        StagePlan::bind(&self.steps, input, self.event_time.clone(), shared)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::frame::{Frame, Scope};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time};
 use super::state::{StateReader, StateWriter};
 
-/// A stage on the results of another.
+/// A stage on the results of another part.
 pub struct Tail {
     /// What it runs.
     pub plan: StagePlan,
@@ -32,7 +32,9 @@ pub struct Tail {
 
 /// The plan over the columns it reads alone, and where they are: others need not be encoded.
 fn narrow(plan: StagePlan) -> Result<(StagePlan, Option<Vec<usize>>)> {
-    let Some(names) = plan.columns_read() else {
+    // Rows without columns have no number in most formats.
+    let names = plan.columns_read().filter(|names| !names.is_empty());
+    let Some(names) = names else {
         return Ok((plan, None));
     };
     let place = |name: &String| plan.input.index_of(name);
@@ -41,7 +43,7 @@ fn narrow(plan: StagePlan) -> Result<(StagePlan, Option<Vec<usize>>)> {
         .map(place)
         .collect::<std::result::Result<Vec<_>, _>>()?;
     let input = Arc::new(plan.input.project(&read)?);
-    Ok((plan.over(input)?, Some(read)))
+    Ok((plan.over(input, plan.timed)?, Some(read)))
 }
 
 impl Tail {
@@ -52,8 +54,8 @@ impl Tail {
     pub fn new(plan: StagePlan) -> Result<Self> {
         let (plan, read) = narrow(plan)?;
         let mut scope = Scope::of_schema(&plan.input);
-        let windowed = plan.aggregate().is_some();
-        let time = windowed
+        let time = plan
+            .timed
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
         Ok(Tail {
