@@ -50,7 +50,12 @@ impl fmt::Display for Step {
 
 impl fmt::Display for AggregateCall {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{:?} = {}(", self.output, self.function)?;
+        let user = self.user.as_ref();
+        let function = user.map_or(self.function.as_str(), |user| user.aggregate.name());
+        write!(to, "{:?} = {function}(", self.output)?;
+        for argument in user.iter().flat_map(|user| &user.arguments) {
+            write!(to, "{argument}, ")?;
+        }
         if let Some(argument) = &self.argument {
             write!(to, "{argument}")?;
         }
@@ -60,7 +65,11 @@ impl fmt::Display for AggregateCall {
         if let Some(parameter) = self.parameter {
             write!(to, ", {parameter}")?;
         }
-        write!(to, ")")
+        write!(to, ")")?;
+        match &self.filter {
+            Some(filter) => write!(to, " where {filter}"),
+            None => Ok(()),
+        }
     }
 }
 
