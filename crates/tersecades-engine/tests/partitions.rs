@@ -25,7 +25,7 @@ use tersecades_testkit::query::random_query;
 use tersecades_testkit::random::Random;
 
 /// Queries of one run; `TERSECADES_ORACLE_SEEDS` asks for more.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 200;
 
 fn seeds() -> u64 {
     let seeds = std::env::var("TERSECADES_ORACLE_SEEDS").ok();
