@@ -295,10 +295,7 @@ impl Stream {
     pub(crate) fn output_time(&self) -> EventTime {
         let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
         match self.query.steps.iter().any(grouped) {
-            true => EventTime {
-                expression: col("window_start"),
-                ..default_time()
-            },
+            true => window_time(),
             false => self.query.event_time.clone(),
         }
     }
@@ -317,6 +314,14 @@ impl Stream {
         let limit = self.options.memory_bytes_limit;
         self.options.memory_bytes_limit = limit.or(options.memory_bytes_limit);
         self
+    }
+}
+
+/// Where the results of windows have their event time.
+fn window_time() -> EventTime {
+    EventTime {
+        expression: col("window_start"),
+        ..default_time()
     }
 }
 
