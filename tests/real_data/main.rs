@@ -8,7 +8,8 @@
 //!                   ├─▶ determinism       arrival order and restarts change nothing
 //!                   ├─▶ stages            windows over windows, retained ranges
 //!                   ├─▶ late              late rows, counted by the definition
-//!                   └─▶ disorder          recorded disorder, covered by lateness or partitions
+//!                   ├─▶ disorder          recorded disorder, covered by lateness or partitions
+//!                   └─▶ many_files        globs, JSON, formats written and read back
 //! ```
 //! `TERSECADES_DATA` names the folder (default `data/` at the root of the repository). A set that
 //! is not there, or a missing DuckDB, skips its tests with a line on the terminal.
@@ -31,6 +32,7 @@ mod answers;
 mod determinism;
 mod disorder;
 mod late;
+mod many_files;
 mod oddities;
 mod round_trip;
 mod stages;

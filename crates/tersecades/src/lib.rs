@@ -44,12 +44,13 @@ pub mod prelude {
     pub use arrow_schema::{DataType, SchemaRef, TimeUnit};
     pub use tersecades_columnar::types::Value;
     pub use tersecades_engine::aggregate::{call, count};
+    pub use tersecades_engine::event_time::{Clock, SystemClock, TestClock};
     pub use tersecades_engine::expression::{Expression, col, lit};
     pub use tersecades_engine::plan::LookupTable;
-    pub use tersecades_engine::runtime::{Keep, Metrics, Retained, Running};
+    pub use tersecades_engine::runtime::{Keep, Metrics, OnLimit, OpenWindow, Retained, Running};
     pub use tersecades_engine::source::generated::{GeneratorTable, PingmeshSource};
     pub use tersecades_engine::source::generator::{Pingmesh, PingmeshOptions};
     pub use tersecades_engine::source::{Source, SourceOptions};
     pub use tersecades_engine::stream::{Stream, WindowedStream};
-    pub use tersecades_engine::window::{Window, global, hop, tumble};
+    pub use tersecades_engine::window::{Emit, Window, global, hop, tumble};
 }
