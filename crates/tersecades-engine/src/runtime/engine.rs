@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::Result;
 use tersecades_columnar::selection::Selection;
 
 use crate::event_time::{Arrival, Closing, Cut, Watermark, time_range};
