@@ -5,6 +5,7 @@ use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
 
 use super::Rows;
+use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::table::GroupTable;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -82,7 +83,10 @@ impl Distinct {
 
     pub(super) fn merge(&mut self, other: &Distinct, targets: &[u32]) {
         other.for_each(other.seen.keys(), |id, value| {
-            self.insert(targets[id as usize], value);
+            let target = targets[id as usize];
+            if target != NO_GROUP {
+                self.insert(target, value);
+            }
         });
     }
 

@@ -7,6 +7,7 @@ use tersecades_columnar::values::{Values, float_of_bits};
 use arrow_schema::DataType;
 
 use super::Rows;
+use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -78,7 +79,9 @@ impl Extreme {
 
     pub(super) fn merge(&mut self, other: &Extreme, targets: &[u32]) {
         for (best, target) in other.best.iter().zip(targets) {
-            if let Some(best) = best {
+            if let Some(best) = best
+                && *target != NO_GROUP
+            {
                 self.offer(*target as usize, *best);
             }
         }

@@ -177,7 +177,8 @@ impl Collection {
         }
     }
 
-    /// Adds the groups of `other`, group `id` to group `targets[id]`.
+    /// Adds the groups of `other`, group `id` to group `targets[id]`, or to none where that is
+    /// [`NO_GROUP`](crate::operator::window_aggregate::pane::NO_GROUP).
     pub fn merge(&mut self, other: &Collection, targets: &[u32]) {
         match (self, other) {
             (Collection::Ranks(ranks), Collection::Ranks(other)) => ranks.merge(other, targets),

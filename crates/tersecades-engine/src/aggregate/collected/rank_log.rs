@@ -12,6 +12,7 @@ use tersecades_columnar::types::{Physical, Value, float_key, float_of};
 use tersecades_columnar::values::Values;
 
 use super::Rows;
+use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -98,10 +99,17 @@ impl Ranks {
     }
 
     pub(super) fn merge(&mut self, other: &Ranks, targets: &[u32]) {
-        self.ids
-            .extend(other.ids.iter().map(|id| targets[*id as usize]));
-        self.short.extend_from_slice(&other.short);
-        self.long.extend_from_slice(&other.long);
+        for (index, id) in other.ids.iter().enumerate() {
+            let target = targets[*id as usize];
+            if target == NO_GROUP {
+                continue;
+            }
+            self.ids.push(target);
+            match self.is_short() {
+                true => self.short.push(other.short[index]),
+                false => self.long.push(other.long[index]),
+            }
+        }
     }
 
     fn rank(&self, index: usize) -> u64 {
