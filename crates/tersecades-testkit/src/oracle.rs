@@ -24,6 +24,7 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::{Value, logical_type};
 use tersecades_engine::plan::{Query, Step};
+use tersecades_engine::window::Window;
 
 pub use compare::{assert_same, difference};
 
@@ -68,8 +69,8 @@ pub(crate) struct Traveller {
     /// How far off each float may be.
     pub(crate) slack: Vec<f64>,
     pub(crate) arrival: usize,
-    /// Event time in nanoseconds.
-    pub(crate) time_ns: i128,
+    /// Event time in nanoseconds, if it has one.
+    pub(crate) time_ns: Option<i128>,
     /// Watermark in nanoseconds before the row; `None` before the first.
     pub(crate) watermark_ns: Option<i128>,
 }
@@ -80,6 +81,8 @@ pub(crate) struct Flow {
     pub(crate) columns: Columns,
     pub(crate) rows: Vec<Traveller>,
     pub(crate) unit: TimeUnit,
+    /// Whether rows have event times at all.
+    pub(crate) timed: bool,
 }
 
 /// Names and logical types of `schema`.
@@ -107,14 +110,18 @@ pub fn tick_ns(unit: TimeUnit) -> i128 {
 /// result does not fit its type.
 pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
     let mut result = Answer::default();
-    let windowed = query.steps.iter().find_map(|step| match step {
-        Step::Aggregate { window, .. } => Some(window.needs_time()),
+    let window = query.steps.iter().find_map(|step| match step {
+        Step::Aggregate { window, .. } => Some(window),
         _ => None,
     });
-    let mut flow = match windowed {
-        Some(false) => arrive_untimed(schema, rows),
-        _ => arrive(query, schema, rows, &mut result)?,
+    let mut flow = match window {
+        Some(window) if !window.reads_time() => arrive_untimed(schema, rows),
+        _ => arrive(query, schema, rows)?,
     };
+    if window.is_none_or(Window::needs_time) {
+        flow.rows.retain(|row| row.time_ns.is_some());
+        result.untimed_rows = rows.len() - flow.rows.len();
+    }
     let mut later = false;
     for next in &query.steps {
         flow = match next {
@@ -131,10 +138,9 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
                 keys,
                 aggregates,
             } => {
-                let input = match (later, window.needs_time()) {
-                    (true, true) => window::rearrive(flow)?,
-                    (true, false) => window::renumber(flow),
-                    (false, _) => flow,
+                let input = match later {
+                    true => window::rearrive(flow, window, &mut result)?,
+                    false => flow,
                 };
                 later = true;
                 window::aggregate(input, window, (keys, aggregates), &mut result)?
@@ -160,18 +166,19 @@ fn arrive_untimed(schema: &Schema, rows: &[Row]) -> Flow {
         values: values.clone(),
         slack: vec![0.0; values.len()],
         arrival,
-        time_ns: 0,
+        time_ns: None,
         watermark_ns: None,
     });
     Flow {
         columns: columns_of(schema),
         rows: rows.collect(),
         unit: TimeUnit::Millisecond,
+        timed: false,
     }
 }
 
-/// Gives every arriving row its event time and watermark; rows without event time are dropped.
-fn arrive(query: &Query, schema: &Schema, rows: &[Row], result: &mut Answer) -> Result<Flow> {
+/// Gives every arriving row its event time, if it has one, and the watermark before it.
+fn arrive(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Flow> {
     let columns = columns_of(schema);
     let time = &query.event_time;
     let unit = match evaluate::type_of(&time.expression, &columns)? {
@@ -188,11 +195,10 @@ fn arrive(query: &Query, schema: &Schema, rows: &[Row], result: &mut Answer) -> 
     let mut newest_ns: Option<i128> = None;
     let mut travellers = Vec::new();
     for (arrival, values) in rows.iter().enumerate() {
-        let Value::Integer(ticks) = evaluate::value_of(&time.expression, &columns, values)? else {
-            result.untimed_rows += 1;
-            continue;
+        let time_ns = match evaluate::value_of(&time.expression, &columns, values)? {
+            Value::Integer(ticks) => Some(ticks * tick_ns(unit)),
+            _ => None,
         };
-        let time_ns = ticks * tick_ns(unit);
         travellers.push(Traveller {
             values: values.clone(),
             slack: vec![0.0; values.len()],
@@ -200,11 +206,12 @@ fn arrive(query: &Query, schema: &Schema, rows: &[Row], result: &mut Answer) -> 
             time_ns,
             watermark_ns: newest_ns.map(|newest| newest - lateness_ns),
         });
-        newest_ns = Some(newest_ns.map_or(time_ns, |newest| newest.max(time_ns)));
+        newest_ns = newest_ns.max(time_ns);
     }
     Ok(Flow {
         columns,
         rows: travellers,
         unit,
+        timed: true,
     })
 }

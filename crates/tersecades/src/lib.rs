@@ -51,5 +51,7 @@ pub mod prelude {
     pub use tersecades_engine::source::generator::{Pingmesh, PingmeshOptions};
     pub use tersecades_engine::source::{Source, SourceOptions};
     pub use tersecades_engine::stream::{Stream, WindowedStream};
-    pub use tersecades_engine::window::{Window, global, hop, tumble};
+    pub use tersecades_engine::window::{
+        CalendarUnit, Window, calendar, cumulate, global, hop, session, tumble,
+    };
 }

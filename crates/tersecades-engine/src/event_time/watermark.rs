@@ -45,6 +45,11 @@ impl Watermark {
             .map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness))
     }
 
+    /// How far behind the newest row the watermark is.
+    pub fn lateness(&self) -> i64 {
+        self.lateness
+    }
+
     /// The largest event time seen.
     pub fn newest(&self) -> Option<i64> {
         self.newest

@@ -10,7 +10,6 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::selection::Selection;
 
 use crate::event_time::{Arrival, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
@@ -79,8 +78,12 @@ impl Running {
             Retained::new(schema, plan.event_time.clone(), keep, tick)
         };
         let retained = options.keep.map(keep);
+        let mergeable = plan
+            .aggregate()
+            .is_none_or(|plan| plan.window.is_mergeable());
         let workers: Result<Vec<Worker>> = match options.threads {
             0 | 1 => Ok(Vec::new()),
+            _ if !mergeable => Ok(Vec::new()),
             threads => (0..threads)
                 .map(|index| Worker::start(plan.instantiate(options.keep_late)?, index))
                 .collect(),
@@ -144,9 +147,10 @@ impl Running {
         for aggregate in self.aggregates() {
             metrics.skipped_rows += aggregate.unplaced().skipped;
         }
-        self.tails
-            .iter()
-            .for_each(|tail| metrics.tally.merge(tail.tally()));
+        for tail in &self.tails {
+            metrics.tally.merge(tail.tally());
+            metrics.untimed_rows += tail.untimed_rows();
+        }
         if let Some(batch) = &self.last_batch {
             metrics.count_dictionaries(batch);
         }
@@ -257,7 +261,7 @@ impl Running {
         let column = frame.column(time.slot);
         let range = time_range(column)?;
         let windowing = self.plan.aggregate().map(|plan| &plan.window);
-        if !matches!(windowing, Some(Windowing::Global)) {
+        if windowing.is_none_or(Windowing::needs_time) {
             self.metrics.untimed_rows += column.nulls() as u64;
         }
         let boundaries = match windowing {
@@ -293,12 +297,13 @@ impl Running {
                 let end = cuts
                     .get(index + 1)
                     .map_or(batch.rows(), |next| next.first_row);
-                select_rows(&mut frame.selection, cut.first_row, end);
+                frame.select_range(cut.first_row..end);
             }
             let arrival = Arrival {
                 time_slot,
                 watermark: cut.watermark,
                 time_range,
+                lateness: Some(self.watermark.lateness()),
                 rows_before: self.rows_before,
             };
             self.dispatch(frame, arrival)?;
@@ -383,11 +388,18 @@ impl Running {
     }
 
     fn run_tails(&mut self, results: &mut Vec<RecordBatch>, first: usize) -> Result<()> {
-        for tail in &mut self.tails[first..] {
+        for index in first..self.tails.len() {
+            let (before, rest) = self.tails.split_at_mut(index);
+            let feeding = match before.last() {
+                Some(part) => part.aggregate(),
+                None => self.stage.aggregate.as_ref(),
+            };
+            let watermark = feeding.map_or(i64::MIN, WindowAggregate::least_start);
             let mut next = Vec::new();
             for batch in results.drain(..) {
-                tail.push(batch, &mut next)?;
+                rest[0].push(batch, &mut next)?;
             }
+            rest[0].advance(watermark, &mut next)?;
             *results = next;
         }
         for batch in results.drain(..) {
@@ -436,12 +448,6 @@ fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Re
     computed.evaluate(frame, &mut column, work)?;
     frame.put_derived(column);
     Ok(())
-}
-
-fn select_rows(selection: &mut Selection, first: usize, end: usize) {
-    let rows = selection.rows();
-    selection.set_rows(rows).extend(first as u32..end as u32);
-    selection.settle();
 }
 
 /// The lateness in ticks; one longer than all of time means that nothing is late.

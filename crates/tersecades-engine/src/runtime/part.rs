@@ -95,6 +95,25 @@ impl Part {
         }
     }
 
+    /// Rows without event time, where it is needed.
+    pub fn untimed_rows(&self) -> u64 {
+        match self {
+            Part::Stage(tail) => tail.untimed_rows(),
+            Part::Rows(..) => 0,
+        }
+    }
+
+    /// Emits what closes now that no row from before `watermark` will come.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a result does not fit its type.
+    pub fn advance(&mut self, watermark: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
+        match self {
+            Part::Stage(tail) => tail.advance(watermark, out),
+            Part::Rows(..) => Ok(()),
+        }
+    }
+
     /// Emits everything at the end of the stream.
     ///
     /// # Errors

@@ -206,9 +206,13 @@ impl StagePlan {
         event_time: EventTime,
         (tables, timed): (Vec<Arc<PreparedTable>>, bool),
     ) -> Result<Self> {
-        let windowed = steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
+        let has_time = !event_time.is_absent(&input);
+        let windowed = steps.iter().any(|step| match step {
+            Step::Aggregate { window, .. } => {
+                window.needs_time() || window.reads_time() && has_time
+            }
+            _ => false,
+        });
         let mut plan = StagePlan {
             output: Arc::clone(&input),
             input,
@@ -277,7 +281,7 @@ impl StagePlan {
                     aggregates,
                 } => {
                     let mut computed = Vec::new();
-                    let window = (window, self.unit);
+                    let window = (window, self.unit, self.timed);
                     let bound =
                         AggregatePlan::bind(window, keys, aggregates, &mut scope, &mut computed)?;
                     let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));

@@ -6,7 +6,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 
 use super::grouped_value::GroupedValues;
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -71,7 +71,9 @@ impl Collection for Distinct {
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
         if let Ok(other) = collected::<Distinct>(other) {
             for (id, value) in other.seen.pairs() {
-                self.insert(targets[id as usize], value);
+                if let Some(target) = target_of(targets, id) {
+                    self.insert(target, value);
+                }
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Span};
 
-use super::emit;
+use super::emit::{Windows, emit};
 use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
@@ -183,15 +183,16 @@ impl AlignedState {
             return Ok(());
         };
         let Some(second) = second else {
-            let sorter = &mut shared.sorter;
-            out.push(emit::emit(&shared.plan, Some(window), first, sorter)?);
+            let order = shared.sorter.sort(&shared.plan.keys, first);
+            out.push(emit(&shared.plan, Windows::One(window), first, order)?);
             return Ok(());
         };
         let mut merged = shared.take_pane();
         for pane in [first, second].into_iter().chain(inside) {
             merged.merge(&shared.plan, pane);
         }
-        let emitted = emit::emit(&shared.plan, Some(window), &merged, &mut shared.sorter);
+        let order = shared.sorter.sort(&shared.plan.keys, &merged);
+        let emitted = emit(&shared.plan, Windows::One(window), &merged, order);
         shared.put_pane(merged);
         out.push(emitted?);
         Ok(())
@@ -293,6 +294,10 @@ impl WindowState for AlignedState {
             self.drop_panes_before(shared, self.boundaries.ending_after(from).start);
         }
         Ok(())
+    }
+
+    fn least_start(&self, watermark: i64) -> i64 {
+        self.boundaries.ending_after(watermark).first()
     }
 
     fn byte_size(&self) -> usize {

@@ -14,7 +14,7 @@ use crate::expression::evaluate::BoundExpression;
 use crate::expression::{Expression, col};
 use crate::frame::{EVENT_TIME, Scope, Slot};
 use crate::plan::{AggregateCall, UserCall};
-use crate::window::{Shape, Window, Windowing};
+use crate::window::{Window, Windowing};
 
 use super::keys::{KeyLayout, SharedDictionary};
 
@@ -73,6 +73,8 @@ pub struct AggregatePlan {
     pub window: Windowing,
     /// Columns of the result before the keys: start and end of the window, if it has them.
     pub window_columns: usize,
+    /// Whether frames carry an event time.
+    pub timed: bool,
     /// Group keys.
     pub keys: KeyLayout,
     /// Arguments.
@@ -106,7 +108,7 @@ impl AggregatePlan {
     /// # Errors
     /// `InvalidArgument` and `SchemaMismatch` for unknown names, wrong types, doubled outputs.
     pub fn bind(
-        (window, unit): (&Window, TimeUnit),
+        (window, unit, timed): (&Window, TimeUnit, bool),
         keys: &[String],
         calls: &[AggregateCall],
         scope: &mut Scope,
@@ -118,7 +120,7 @@ impl AggregatePlan {
             let (data_type, slot) = scope.find(name)?;
             key_columns.push((name.clone(), data_type.clone(), slot));
         }
-        let mut fields = window_fields(window, unit);
+        let mut fields = window_fields(window, unit, timed);
         let window_columns = fields.len();
         fields.extend(
             key_columns
@@ -154,6 +156,7 @@ impl AggregatePlan {
         Ok(AggregatePlan {
             window: windowing,
             window_columns,
+            timed,
             keys,
             arguments: binder.arguments,
             collections: binder.collections,
@@ -387,14 +390,14 @@ fn takes_one(name: &str) -> Error {
 }
 
 /// The columns that say which window a result is of.
-fn window_fields(window: &Window, unit: TimeUnit) -> Vec<Field> {
-    if matches!(window.shape, Shape::Global) {
+fn window_fields(window: &Window, unit: TimeUnit, timed: bool) -> Vec<Field> {
+    if !timed || !window.reads_time() {
         return Vec::new();
     }
     let time_type = DataType::Timestamp(unit, None);
     vec![
-        Field::new("window_start", time_type.clone(), false),
-        Field::new("window_end", time_type, false),
+        Field::new("window_start", time_type.clone(), !window.needs_time()),
+        Field::new("window_end", time_type, !window.needs_time()),
     ]
 }
 

@@ -14,8 +14,10 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::Windowing;
 
 use super::aligned::AlignedState;
+use super::count::CountState;
 use super::pane::{Pane, PaneWork};
 use super::plan::AggregatePlan;
+use super::session::SessionState;
 use super::sort::Sorter;
 use super::whole::WholeState;
 
@@ -127,6 +129,9 @@ pub trait WindowState: Send {
         out: &mut Vec<RecordBatch>,
     ) -> Result<()>;
 
+    /// The least start that a window emitted after an advance to `watermark` may have.
+    fn least_start(&self, watermark: i64) -> i64;
+
     /// Bytes of state.
     fn byte_size(&self) -> usize;
 
@@ -147,10 +152,12 @@ pub trait WindowState: Send {
 }
 
 /// Empty state for the windows of `plan`.
-pub(super) fn state_of(plan: &AggregatePlan) -> Box<dyn WindowState> {
-    match &plan.window {
+pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
+    match &shared.plan.window {
         Windowing::Global => Box::new(WholeState::default()),
         Windowing::Aligned(boundaries) => Box::new(AlignedState::new(Arc::clone(boundaries))),
+        Windowing::Session { gap } => Box::new(SessionState::new(shared, *gap)),
+        Windowing::Count { rows } => Box::new(CountState::new(shared, *rows)),
     }
 }
 
