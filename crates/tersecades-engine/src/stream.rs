@@ -1,19 +1,21 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
+mod rows;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
-use tersecades_columnar::batch::Batch;
+use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::columns_read;
+use crate::runtime::engine::{columns_read, output_schema};
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
@@ -195,6 +197,12 @@ impl Stream {
         self
     }
 
+    /// Lays batches out row after row or, the default, column by column.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.encoding.layout = layout;
+        self
+    }
+
     /// Chooses codecs by `costs` instead of the table that ships.
     pub fn costs(mut self, costs: impl Into<Arc<CostTable>>) -> Self {
         self.options.encoding.costs = Some(costs.into());
@@ -225,11 +233,30 @@ impl Stream {
         self
     }
 
+    /// Appends a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.query.steps.push(step);
+        self
+    }
+
+    /// Names and logical types of the results.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        let stream = self.clone().nested()?;
+        output_schema(&stream.query, &stream.table.schema())
+    }
+
     /// Binds and starts the query.
     ///
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
+        self.nested()?.start()
+    }
+
+    fn start(self) -> Result<Running> {
         let columns = match self.options.keep {
             Some(_) => None,
             None => columns_read(&self.query, &self.table.schema())?,
@@ -256,6 +283,20 @@ impl WindowedStream {
             aggregates: calls.into_iter().collect(),
         });
         self.stream
+    }
+}
+
+impl Stream {
+    /// Where the results keep their event time: the windows' start, or where the rows had it.
+    fn output_time(&self) -> EventTime {
+        let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
+        match self.query.steps.iter().any(grouped) {
+            true => EventTime {
+                expression: col("window_start"),
+                ..default_time()
+            },
+            false => self.query.event_time.clone(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use arrow_schema::{Schema, TimeUnit};
 use tersecades_columnar::goal::Uses;
 
 use crate::expression::{Expression, col};
+use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
 
 /// Where a row's event time comes from, and how far out of order rows may be.
@@ -87,6 +88,8 @@ pub enum Step {
         /// What to compute for each group.
         aggregates: Vec<AggregateCall>,
     },
+    /// An operator on rows as they come out of the steps before it.
+    Rows(Arc<dyn RowOperatorPlan>),
 }
 
 /// A whole query over one stream.
@@ -125,6 +128,10 @@ impl Query {
                     let mut arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
                     uses.fold += f64::from(arguments.any(names));
                     uses.decode += f64::from(keys.iter().any(|key| key == column));
+                    break;
+                }
+                Step::Rows(_) => {
+                    uses.decode += 1.0;
                     break;
                 }
             }

@@ -19,7 +19,7 @@ use crate::window::Windowing;
 use super::stage::{BoundTime, Stage, StagePlan, bind_time};
 use super::state::{StateReader, StateWriter};
 
-/// A stage on the results of another.
+/// A stage on the results of another part.
 pub struct Tail {
     /// What it runs.
     pub plan: StagePlan,

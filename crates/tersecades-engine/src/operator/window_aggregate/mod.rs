@@ -12,6 +12,7 @@ pub mod keys;
 pub mod pane;
 pub mod plan;
 pub mod session;
+pub mod slide;
 pub mod slot;
 pub mod sort;
 pub mod state;
@@ -153,7 +154,7 @@ impl WindowAggregate {
             collections,
             ..
         } = &*self.shared.plan;
-        let arguments: Vec<&str> = arguments.iter().map(|a| a.label.as_str()).collect();
+        let arguments: Vec<String> = arguments.iter().map(|a| a.expression.to_string()).collect();
         format!("{window:?} {label} of {arguments:?} {collections:?} as {schema}")
     }
 
