@@ -110,10 +110,7 @@ pub fn tick_ns(unit: TimeUnit) -> i128 {
 /// result does not fit its type.
 pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
     let mut result = Answer::default();
-    let window = query.steps.iter().find_map(|step| match step {
-        Step::Aggregate { window, .. } => Some(window),
-        _ => None,
-    });
+    let window = first_window(&query.steps);
     let mut flow = match window {
         Some(window) if !window.reads_time() => arrive_untimed(schema, rows),
         _ => arrive(query, schema, rows)?,
@@ -122,8 +119,7 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
         flow.rows.retain(|row| row.time_ns.is_some());
         result.untimed_rows = rows.len() - flow.rows.len();
     }
-    let mut later = false;
-    for next in &query.steps {
+    for (index, next) in query.steps.iter().enumerate() {
         flow = match next {
             Step::Filter(condition) => step::filter(flow, condition)?,
             Step::Project(list) => step::project(flow, list)?,
@@ -138,12 +134,11 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
                 keys,
                 aggregates,
             } => {
-                let input = match later {
-                    true => window::rearrive(flow, window, &mut result)?,
-                    false => flow,
-                };
-                later = true;
-                window::aggregate(input, window, (keys, aggregates), &mut result)?
+                let windows = window::aggregate(flow, window, (keys, aggregates), &mut result)?;
+                match first_window(&query.steps[index + 1..]) {
+                    Some(next) => window::rearrive(windows, next, &mut result)?,
+                    None => windows,
+                }
             }
             Step::Rows(operator) => {
                 let message = format!("{} is checked by `oracle::rows`", operator.describe());
@@ -158,6 +153,14 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
         .map(|row| (row.values, row.slack))
         .unzip();
     Ok(result)
+}
+
+/// The window of the first group-by.
+fn first_window(steps: &[Step]) -> Option<&Window> {
+    steps.iter().find_map(|step| match step {
+        Step::Aggregate { window, .. } => Some(window),
+        _ => None,
+    })
 }
 
 /// All arriving rows, where nothing asks for their event time.

@@ -147,10 +147,9 @@ impl Running {
         for aggregate in self.aggregates() {
             metrics.skipped_rows += aggregate.unplaced().skipped;
         }
-        for tail in &self.tails {
-            metrics.tally.merge(tail.tally());
-            metrics.untimed_rows += tail.untimed_rows();
-        }
+        self.tails
+            .iter()
+            .for_each(|tail| metrics.tally.merge(tail.tally()));
         if let Some(batch) = &self.last_batch {
             metrics.count_dictionaries(batch);
         }
@@ -175,10 +174,11 @@ impl Running {
     pub fn state(&self) -> SourceState {
         let source = self.ingest.source_state();
         let late = self.aggregates().map(|aggregate| aggregate.unplaced().late);
+        let untimed = self.tails.iter().map(Part::untimed_rows);
         SourceState {
             bytes: self.state_bytes(),
             late_rows: source.late_rows + late.sum::<u64>(),
-            untimed_rows: source.untimed_rows + self.metrics.untimed_rows,
+            untimed_rows: source.untimed_rows + self.metrics.untimed_rows + untimed.sum::<u64>(),
         }
     }
 
@@ -388,18 +388,17 @@ impl Running {
     }
 
     fn run_tails(&mut self, results: &mut Vec<RecordBatch>, first: usize) -> Result<()> {
-        for index in first..self.tails.len() {
-            let (before, rest) = self.tails.split_at_mut(index);
-            let feeding = match before.last() {
-                Some(part) => part.aggregate(),
-                None => self.stage.aggregate.as_ref(),
-            };
-            let watermark = feeding.map_or(i64::MIN, WindowAggregate::least_start);
+        let aggregate = self.stage.aggregate.as_ref();
+        let start = aggregate.map_or(i64::MIN, WindowAggregate::least_start);
+        let before = self.tails[..first].iter();
+        let mut start = before.fold(start, |start, part| part.least_start(start));
+        for part in &mut self.tails[first..] {
             let mut next = Vec::new();
             for batch in results.drain(..) {
-                rest[0].push(batch, &mut next)?;
+                part.push(batch, &mut next)?;
             }
-            rest[0].advance(watermark, &mut next)?;
+            part.advance(start, &mut next)?;
+            start = part.least_start(start);
             *results = next;
         }
         for batch in results.drain(..) {

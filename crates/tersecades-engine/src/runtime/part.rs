@@ -103,14 +103,24 @@ impl Part {
         }
     }
 
-    /// Emits what closes now that no row from before `watermark` will come.
+    /// Emits what closes now that no row will come whose window started before `start`.
     ///
     /// # Errors
     /// `LimitExceeded` when a result does not fit its type.
-    pub fn advance(&mut self, watermark: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
+    pub fn advance(&mut self, start: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
         match self {
-            Part::Stage(tail) => tail.advance(watermark, out),
+            Part::Stage(tail) => tail.advance(start, out),
             Part::Rows(..) => Ok(()),
+        }
+    }
+
+    /// The least start of a window that is still to come out, when `start` is that of what is still
+    /// to come in.
+    pub fn least_start(&self, start: i64) -> i64 {
+        match self {
+            Part::Stage(_) => self.aggregate().map_or(start, WindowAggregate::least_start),
+            Part::Rows(plan, _) if plan.reorders() => i64::MIN,
+            Part::Rows(..) => start,
         }
     }
 

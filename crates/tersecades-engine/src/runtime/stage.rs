@@ -23,6 +23,7 @@ use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
+use crate::window::Windowing;
 
 use super::part::Part;
 
@@ -129,7 +130,9 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
         let tables = prepare_tables(steps)?;
         let schema = Arc::clone(&flow.schema);
         let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
-        if plan.timed && (flow.reordered || !flow.windowed) {
+        let windowing = plan.aggregate.as_ref().map(|plan| &plan.window);
+        let needs_time = windowing.is_some_and(Windowing::needs_time);
+        if needs_time && (flow.reordered || !flow.windowed) {
             return Err(Error::unsupported("a window over rows in no order of time")
                 .hint("sort after the window"));
         }

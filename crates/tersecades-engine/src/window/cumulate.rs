@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
 
-use super::{Boundaries, Shape, Span, Ticks, Window, WindowKind, floor};
+use super::{Boundaries, Overlap, Shape, Span, Ticks, Window, WindowKind, floor};
 
 /// What users see of the kind.
 pub const KIND: WindowKind = WindowKind {
@@ -69,8 +69,11 @@ impl Boundaries for Cumulating {
         self.pane(time).start
     }
 
-    fn overlaps(&self) -> bool {
-        self.step < self.size
+    fn overlap(&self) -> Overlap {
+        match self.step < self.size {
+            true => Overlap::Growing,
+            false => Overlap::None,
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub use cumulate::cumulate;
 pub use global::global;
 pub use hop::hop;
 pub use session::session;
-pub use span::{Boundaries, Span, floor};
+pub use span::{Boundaries, Overlap, Span, floor};
 pub use tumble::tumble;
 
 /// A kind of window users can ask for.

@@ -16,10 +16,10 @@ use tersecades_columnar::values::Values;
 use crate::event_time::{Arrival, key_range};
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
-use crate::window::{Boundaries, Span};
+use crate::window::Boundaries;
 
-use super::emit::{Windows, emit};
 use super::pane::Pane;
+use super::slide::Slide;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
 /// Above this many panes in a batch, rows are assigned one by one.
@@ -31,6 +31,7 @@ pub struct AlignedState {
     boundaries: Arc<dyn Boundaries>,
     /// Panes by their first time.
     panes: BTreeMap<i64, Pane>,
+    slide: Slide,
     /// Windows that end at or before this have been emitted.
     closed_to: i64,
     part: Selection,
@@ -42,6 +43,7 @@ impl AlignedState {
     /// No pane.
     pub(super) fn new(boundaries: Arc<dyn Boundaries>) -> Self {
         AlignedState {
+            slide: Slide::new(boundaries.overlap()),
             boundaries,
             panes: BTreeMap::new(),
             closed_to: i64::MIN,
@@ -163,39 +165,13 @@ impl AlignedState {
         if rows.1.is_empty() {
             return Ok(());
         }
+        self.slide.touch(shared, start);
         let plan = Arc::clone(&shared.plan);
         let pane = self
             .panes
             .entry(start)
             .or_insert_with(|| shared.take_pane());
         pane.add(&plan, rows, (&mut shared.scratch, work))
-    }
-
-    fn emit_window(
-        &mut self,
-        shared: &mut Shared,
-        window: Span,
-        out: &mut Vec<RecordBatch>,
-    ) -> Result<()> {
-        let inside = self.panes.range(window.first()..=window.last());
-        let mut inside = inside.map(|(_, pane)| pane);
-        let (Some(first), second) = (inside.next(), inside.next()) else {
-            return Ok(());
-        };
-        let Some(second) = second else {
-            let order = shared.sorter.sort(&shared.plan.keys, first);
-            out.push(emit(&shared.plan, Windows::One(window), first, order)?);
-            return Ok(());
-        };
-        let mut merged = shared.take_pane();
-        for pane in [first, second].into_iter().chain(inside) {
-            merged.merge(&shared.plan, pane);
-        }
-        let order = shared.sorter.sort(&shared.plan.keys, &merged);
-        let emitted = emit(&shared.plan, Windows::One(window), &merged, order);
-        shared.put_pane(merged);
-        out.push(emitted?);
-        Ok(())
     }
 
     /// Recycles the panes that no window from `start` on contains.
@@ -285,7 +261,7 @@ impl WindowState for AlignedState {
             if window.end > i128::from(watermark) && !at_end {
                 break;
             }
-            self.emit_window(shared, window, out)?;
+            out.extend(self.slide.emit(shared, &self.panes, window)?);
             let Ok(end) = i64::try_from(window.end) else {
                 self.panes.clear();
                 break;
@@ -301,7 +277,8 @@ impl WindowState for AlignedState {
     }
 
     fn byte_size(&self) -> usize {
-        self.panes.values().map(Pane::byte_size).sum()
+        let panes: usize = self.panes.values().map(Pane::byte_size).sum();
+        panes + self.slide.byte_size()
     }
 
     fn take(&mut self) -> BTreeMap<i64, Pane> {
@@ -309,6 +286,9 @@ impl WindowState for AlignedState {
     }
 
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {
+        if let Some((first, _)) = panes.first_key_value() {
+            self.slide.touch(shared, *first);
+        }
         merge_panes(shared, &mut self.panes, panes);
     }
 

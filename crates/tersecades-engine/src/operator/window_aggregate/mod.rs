@@ -12,6 +12,7 @@ pub mod keys;
 pub mod pane;
 pub mod plan;
 pub mod session;
+pub mod slide;
 pub mod slot;
 pub mod sort;
 pub mod state;

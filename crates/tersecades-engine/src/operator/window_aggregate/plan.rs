@@ -168,6 +168,15 @@ impl AggregatePlan {
     }
 }
 
+impl AggregatePlan {
+    /// Whether the state of a group does not grow with its rows.
+    pub fn is_compact(&self) -> bool {
+        self.collections.iter().all(|collecting| {
+            matches!(&collecting.kind, Kind::Listed(kept) if kept.second != Second::No)
+        })
+    }
+}
+
 /// Binds aggregates, of which those with one argument share it.
 struct Binder<'a> {
     plain_scope: Scope,
