@@ -28,6 +28,7 @@ mod duckdb;
 
 mod answers;
 mod determinism;
+mod join;
 mod late;
 mod oddities;
 mod round_trip;
