@@ -45,6 +45,10 @@ pub mod prelude {
     pub use tersecades_columnar::types::Value;
     pub use tersecades_engine::aggregate::{call, count};
     pub use tersecades_engine::expression::{Expression, col, lit};
+    pub use tersecades_engine::operator::join::as_of::Direction;
+    pub use tersecades_engine::operator::join::{JoinKind, JoinOptions};
+    pub use tersecades_engine::operator::row::Extent;
+    pub use tersecades_engine::operator::row::keys::SortOrder;
     pub use tersecades_engine::plan::LookupTable;
     pub use tersecades_engine::runtime::{Keep, Metrics, Retained, Running};
     pub use tersecades_engine::source::generated::{GeneratorTable, PingmeshSource};
