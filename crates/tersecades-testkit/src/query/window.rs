@@ -70,7 +70,7 @@ fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) 
         let names = [format!("a{index}"), format!("b{index}")];
         let output = names.into_iter().find(free).unwrap_or_default();
         let (mut call, column) = call(scope, output, random);
-        if random.one_in(4) {
+        if random.one_in(4) && !scope.exact().columns.is_empty() {
             call.filter = Some(condition(&scope.exact(), 1, random));
         }
         aggregates.push(call);
