@@ -7,6 +7,7 @@ pub mod expression;
 pub mod scope;
 
 mod aggregate;
+mod function;
 mod window;
 
 use std::sync::Arc;

@@ -101,7 +101,7 @@ fn windowed(
         let names = [format!("a{index}"), format!("b{index}")];
         let output = names.into_iter().find(free).unwrap_or_default();
         let (mut call, column) = call(scope, output, random);
-        if random.one_in(4) {
+        if random.one_in(4) && !scope.exact().columns.is_empty() {
             call.filter = Some(condition(&scope.exact(), 1, random));
         }
         aggregates.push(call);

@@ -13,6 +13,7 @@
 //! given, never on their order or on how panes were merged.
 
 pub mod comoment;
+mod dense;
 pub mod distinct;
 pub mod extreme;
 mod grouped_value;

@@ -281,7 +281,7 @@ impl Binder<'_> {
         if let Some(index) = known {
             return Ok(index);
         }
-        let bound = BoundExpression::bind_condition(condition, &self.plain_scope)?;
+        let bound = BoundExpression::bind_filter(condition, &self.plain_scope)?;
         let slot = match bound.column_slot() {
             Some(slot) => slot,
             None => {
