@@ -13,8 +13,8 @@ use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::columns_read;
 use crate::runtime::option::RunOptions;
+use crate::runtime::outline::{columns_read, describe, output_schema};
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
@@ -210,6 +210,22 @@ impl Stream {
     pub fn query(mut self, query: Query) -> Self {
         self.query = query;
         self
+    }
+
+    /// Columns of the results; nothing is opened.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        output_schema(&self.query, &self.table.schema())
+    }
+
+    /// Operators, in order, one line each; nothing is opened.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn describe(&self) -> Result<Vec<String>> {
+        describe(&self.query, &self.table.schema())
     }
 
     /// Binds and starts the query.

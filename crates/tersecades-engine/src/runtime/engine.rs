@@ -19,6 +19,7 @@ use crate::plan::Query;
 use super::ingest::{Ingest, Origin};
 use super::metrics::Metrics;
 use super::option::RunOptions;
+use super::outline::logical_schema;
 use super::retained::Retained;
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_stages};
 use super::state::{StateReader, StateWriter};
@@ -469,18 +470,4 @@ fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> Result<i64> {
     let nanos = plan.event_time.lateness.as_nanos();
     let ticks = nanos.div_ceil(tick_ns.unsigned_abs().into());
     i64::try_from(ticks).map_err(|_| Error::invalid("lateness is too long"))
-}
-
-fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
-    let encoder = tersecades_columnar::batch::BatchEncoder::new(arriving)?;
-    Ok(Arc::clone(encoder.schema()))
-}
-
-/// Columns of `arriving` that `query` reads; `None` when it needs all.
-///
-/// # Errors
-/// What binding says.
-pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<String>>> {
-    let stages = plan_stages(query, logical_schema(arriving)?)?;
-    Ok(stages.first().and_then(StagePlan::columns_read))
 }

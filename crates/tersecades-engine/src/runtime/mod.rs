@@ -12,6 +12,7 @@ pub mod engine;
 pub mod ingest;
 pub mod metrics;
 pub mod option;
+pub mod outline;
 pub mod retained;
 pub mod stage;
 pub mod state;

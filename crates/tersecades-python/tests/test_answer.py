@@ -1,0 +1,166 @@
+"""Answers against Polars and pyarrow on the same data."""
+
+import math
+
+import polars as pl
+import pyarrow as pa
+import pytest
+import tersecades as tc
+
+AGGREGATES = {
+    "n": (tc.count(), pl.len()),
+    "valued": (tc.count("rtt_us"), pl.col("rtt_us").count()),
+    "total": (tc.sum("rtt_us"), pl.col("rtt_us").sum()),
+    "least": (tc.min("rtt_us"), pl.col("rtt_us").min()),
+    "most": (tc.max("load"), pl.col("load").max()),
+    "mean": (tc.mean("rtt_us"), pl.col("rtt_us").mean()),
+    "spread": (tc.stddev("load"), pl.col("load").std()),
+    "p90": (tc.quantile("rtt_us", 0.9), pl.col("rtt_us").quantile(0.9, "linear")),
+    "middle": (tc.median("load"), pl.col("load").median()),
+    "hosts": (tc.count_distinct("host"), pl.col("host").n_unique()),
+    "failures": (tc.count_if("failed"), pl.col("failed").sum()),
+}
+
+
+def close(left: object, right: object) -> bool:
+    """Whether two values are equal, floats to nine digits."""
+    if isinstance(left, float) and isinstance(right, (int, float)):
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9)
+    return left == right
+
+
+def assert_same(ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
+    """Compares two tables row by row."""
+    assert ours.columns == theirs.columns
+    assert ours.height == theirs.height
+    for row, (left, right) in enumerate(zip(ours.rows(), theirs.rows(), strict=True)):
+        assert all(map(close, left, right)), f"row {row}: {left} is not {right}"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_tumbling_windows(probes: pa.Table, threads: int) -> None:
+    ours = (
+        tc.from_arrow(probes)
+        .filter(tc.col("region") != "west")
+        .window(tc.tumble("10s"))
+        .group_by("region")
+        .agg(**{name: ours for name, (ours, _) in AGGREGATES.items()})
+        .threads(threads)
+        .to_polars()
+    )
+    start = pl.col("timestamp").dt.truncate("10s")
+    theirs = (
+        pl.DataFrame(probes)
+        .filter(pl.col("region") != "west")
+        .group_by(window_start=start, region="region")
+        .agg(**{name: theirs for name, (_, theirs) in AGGREGATES.items()})
+        .with_columns(window_end=pl.col("window_start") + pl.duration(seconds=10))
+        .sort("window_start", "region")
+        .select(ours.columns)
+    )
+    assert_same(ours, theirs)
+
+
+def test_hopping_windows(probes: pa.Table) -> None:
+    ours = (
+        tc.from_arrow(probes)
+        .window(tc.hop("60s", every="20s"))
+        .agg(n=tc.count(), total=tc.sum("rtt_us"))
+        .to_polars()
+    )
+    millis = pl.col("timestamp").cast(pl.Int64)
+    frames = []
+    for back in range(3):
+        start = ((millis // 20_000 - back) * 20_000).cast(pl.Datetime("ms"))
+        frames.append(pl.DataFrame(probes).with_columns(window_start=start))
+    theirs = (
+        pl.concat(frames)
+        .group_by("window_start")
+        .agg(n=pl.len(), total=pl.col("rtt_us").sum())
+        .with_columns(window_end=pl.col("window_start") + pl.duration(seconds=60))
+        .sort("window_start")
+        .select(ours.columns)
+    )
+    assert_same(ours, theirs)
+
+
+def test_projection_and_filter(probes: pa.Table) -> None:
+    ours = (
+        tc.from_arrow(probes)
+        .with_columns(ms=tc.col("rtt_us") / 1_000, twice=tc.col("host") * 2 + 1)
+        .filter((tc.col("ms") > 2.5) | tc.col("load").is_null())
+        .select("timestamp", "ms", "twice", parity=tc.col("host") % 2)
+        .to_polars()
+    )
+    theirs = (
+        pl.DataFrame(probes)
+        .with_columns(
+            ms=pl.col("rtt_us") / 1_000, twice=pl.col("host").cast(pl.Int64) * 2 + 1
+        )
+        .filter((pl.col("ms") > 2.5) | pl.col("load").is_null())
+        .select("timestamp", "ms", "twice", parity=pl.col("host").cast(pl.Int64) % 2)
+    )
+    assert_same(ours, theirs)
+
+
+def test_a_window_over_a_window(probes: pa.Table) -> None:
+    ours = (
+        tc.from_arrow(probes)
+        .window(tc.tumble("1s"))
+        .group_by("region")
+        .agg(n=tc.count())
+        .window(tc.tumble("1m"))
+        .group_by("region")
+        .agg(busiest=tc.max("n"))
+        .to_polars()
+    )
+    theirs = (
+        pl.DataFrame(probes)
+        .group_by(pl.col("timestamp").dt.truncate("1s"), "region")
+        .agg(n=pl.len())
+        .group_by(window_start=pl.col("timestamp").dt.truncate("1m"), region="region")
+        .agg(busiest=pl.col("n").max())
+        .with_columns(window_end=pl.col("window_start") + pl.duration(minutes=1))
+        .sort("window_start", "region")
+        .select(ours.columns)
+    )
+    assert_same(ours, theirs)
+
+
+def test_lookup(probes: pa.Table) -> None:
+    owners = pl.DataFrame({"id": range(0, 300, 2), "owner": [f"o{n}" for n in range(150)]})
+    owners = owners.with_columns(pl.col("id").cast(pl.Int32))
+    ours = (
+        tc.from_arrow(probes)
+        .lookup(owners, on=("host", "id"), columns={"owner": "host_owner"})
+        .select("timestamp", "host", "host_owner")
+        .to_polars()
+    )
+    theirs = (
+        pl.DataFrame(probes)
+        .join(owners, left_on="host", right_on="id", how="inner", maintain_order="left")
+        .select("timestamp", "host", host_owner="owner")
+    )
+    assert_same(ours, theirs)
+
+
+def test_computed_keys(probes: pa.Table) -> None:
+    ours = (
+        tc.from_arrow(probes)
+        .window(tc.tumble("5m"))
+        .group_by((tc.col("host") % 7).alias("shard"))
+        .agg(total=tc.sum("rtt_us"))
+        .to_polars()
+    )
+    theirs = (
+        pl.DataFrame(probes)
+        .group_by(
+            window_start=pl.col("timestamp").dt.truncate("5m"),
+            shard=pl.col("host").cast(pl.Int64) % 7,
+        )
+        .agg(total=pl.col("rtt_us").sum())
+        .with_columns(window_end=pl.col("window_start") + pl.duration(minutes=5))
+        .sort("window_start", "shard")
+        .select(ours.columns)
+    )
+    assert_same(ours, theirs)
