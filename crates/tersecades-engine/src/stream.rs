@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
-use tersecades_columnar::batch::Batch;
+use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
@@ -18,7 +18,7 @@ use crate::runtime::outline::{columns_read, describe, output_schema};
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
-use crate::window::Window;
+use crate::window::{Window, global};
 
 /// A stream and what is to be done with it; each run of it, or of a clone, opens its table anew.
 ///
@@ -47,7 +47,7 @@ pub struct Stream {
     options: RunOptions,
 }
 
-/// A stream cut into windows, to be grouped.
+/// A stream cut into windows, or taken whole, to be grouped.
 #[derive(Clone)]
 pub struct WindowedStream {
     stream: Stream,
@@ -163,6 +163,19 @@ impl Stream {
         }
     }
 
+    /// Groups the whole stream by columns; the groups come out at its end, sorted by key.
+    ///
+    /// No event time is needed and no row is late. Without aggregates the result is each different
+    /// key once.
+    pub fn group_by<N: Into<String>>(self, keys: impl IntoIterator<Item = N>) -> WindowedStream {
+        self.window(global()).group_by(keys)
+    }
+
+    /// Computes aggregates of the whole stream: one row at its end, for an empty stream too.
+    pub fn aggregate(self, calls: impl IntoIterator<Item = AggregateCall>) -> Stream {
+        self.window(global()).aggregate(calls)
+    }
+
     /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].
     pub fn keep(mut self, keep: Keep) -> Self {
         self.options.keep = Some(keep);
@@ -179,6 +192,12 @@ impl Stream {
     /// Encodes for `tier` what is kept.
     pub fn tier(mut self, tier: Tier) -> Self {
         self.options.encoding.tier = tier;
+        self
+    }
+
+    /// Lays batches out row after row or, the default, column by column.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.encoding.layout = layout;
         self
     }
 
