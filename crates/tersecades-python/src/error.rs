@@ -55,7 +55,7 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
 /// Exceptions of Python that are held while an engine error stands for them.
 const CARRIED_LIMIT: usize = 64;
 
-/// How the message of an engine error ends that stands for an exception of Python.
+/// What the message of an engine error holds that stands for an exception of Python.
 const CARRIED_MARK: &str = "[exception ";
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
@@ -192,7 +192,8 @@ pub(crate) fn carry(py: Python<'_>, exception: PyErr) -> Error {
 
 fn take_carried(message: &str) -> Option<PyErr> {
     let (_, number) = message.rsplit_once(CARRIED_MARK)?;
-    let number: u64 = number.strip_suffix(']')?.parse().ok()?;
+    let (number, _) = number.split_once(']')?;
+    let number: u64 = number.parse().ok()?;
     let mut carried = lock();
     let at = carried.held.iter().position(|(held, _)| *held == number)?;
     carried.held.remove(at).map(|(_, exception)| exception)

@@ -80,9 +80,16 @@ fn push_metrics(text: &mut String, metrics: &Metrics, seconds: f64) {
 }
 
 fn push_columns(text: &mut String, metrics: &Metrics) {
-    let names = metrics.columns.iter().map(|column| column.name.chars().count());
+    let names = metrics
+        .columns
+        .iter()
+        .map(|column| column.name.chars().count());
     let width = names.max().unwrap_or(0).max("column".len());
-    let _ = writeln!(text, "\n{:<width$}  Arrow B/row  kept B/row  codec", "column");
+    let _ = writeln!(
+        text,
+        "\n{:<width$}  Arrow B/row  kept B/row  codec",
+        "column"
+    );
     for column in &metrics.columns {
         let per_row = |bytes: u64| bytes as f64 / metrics.rows.max(1) as f64;
         let _ = writeln!(

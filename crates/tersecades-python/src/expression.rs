@@ -231,8 +231,7 @@ impl Expr {
             let hint = "put it in a list: .is_in([\"text\"])";
             return Err(invalid("is_in got one text instead of several", hint));
         }
-        let values: PyResult<Vec<_>> =
-            constants.try_iter()?.map(|item| value(&item?)).collect();
+        let values: PyResult<Vec<_>> = constants.try_iter()?.map(|item| value(&item?)).collect();
         Ok(Expression::OneOf(Box::new(self.expression.clone()), values?).into())
     }
 

@@ -63,7 +63,7 @@ impl GroupedStream {
 impl GroupedStream {
     /// Groups by columns as well: names, or expressions with an alias.
     #[pyo3(signature = (*keys))]
-    fn group_by(&self, keys: &Bound<'_, PyTuple>) -> PyResult<Self> {
+    pub(crate) fn group_by(&self, keys: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let keys = columns(keys)?.into_iter();
         let keys = keys.map(|key: Column| (key.name(), key.expression));
         Ok(GroupedStream {
@@ -86,21 +86,29 @@ impl GroupedStream {
         aggregates: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        let mut calls = Vec::new();
-        for aggregate in aggregates {
-            calls.push(extract(&aggregate)?.get().call.clone());
-        }
-        for (name, aggregate) in named.into_iter().flatten() {
-            let call = extract(&aggregate)?.get().call.clone();
-            calls.push(call.alias(name.extract::<String>()?));
-        }
-        Ok(self.aggregate(calls).into())
+        Ok(self.aggregate(aggregate_calls(aggregates, named)?).into())
     }
 
     fn __repr__(&self) -> String {
         let keys: Vec<&str> = self.keys.iter().map(|(name, _)| name.as_str()).collect();
-        format!("GroupedStream({}, keys=[{}])", self.window.kind, keys.join(", "))
+        format!("GroupedStream({}, keys=[{}])", self.window, keys.join(", "))
     }
+}
+
+/// Aggregates given in order and by name.
+pub(crate) fn aggregate_calls(
+    aggregates: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<AggregateCall>> {
+    let mut calls = Vec::new();
+    for aggregate in aggregates {
+        calls.push(extract(&aggregate)?.get().call.clone());
+    }
+    for (name, aggregate) in named.into_iter().flatten() {
+        let call = extract(&aggregate)?.get().call.clone();
+        calls.push(call.alias(name.extract::<String>()?));
+    }
+    Ok(calls)
 }
 
 fn extract<'a, 'py>(aggregate: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Aggregate>> {

@@ -18,6 +18,7 @@ mod literal;
 
 mod aggregate;
 mod expression;
+mod function;
 mod window;
 
 mod group;
@@ -27,7 +28,7 @@ mod stream;
 mod generate;
 mod reading;
 
-mod progress;
+mod progress_bar;
 mod running;
 
 mod explain;
@@ -46,10 +47,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     expression::register(module)?;
     aggregate::register(module)?;
     window::register(module)?;
+    function::register(module)?;
     reading::register(module)?;
     generate::register(module)?;
     group::register(module)?;
-    progress::register(module)?;
+    progress_bar::register(module)?;
     table::register(module)?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<running::Running>()?;

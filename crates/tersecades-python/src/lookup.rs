@@ -36,7 +36,9 @@ impl Lookup {
         };
         let columns = match columns.cast::<PyDict>() {
             Ok(renamed) => {
-                let pairs = renamed.iter().map(|(name, new)| Ok((name.extract()?, new.extract()?)));
+                let pairs = renamed
+                    .iter()
+                    .map(|(name, new)| Ok((name.extract()?, new.extract()?)));
                 pairs.collect::<PyResult<_>>()?
             }
             Err(_) => {

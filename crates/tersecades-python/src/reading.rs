@@ -165,7 +165,9 @@ fn from_arrow(
     }
     let (schema, batches) = read_batches(data)?;
     let mut pieces = Vec::new();
-    batches.iter().for_each(|batch| push_pieces(batch, &mut pieces));
+    batches
+        .iter()
+        .for_each(|batch| push_pieces(batch, &mut pieces));
     let stream = stream::Stream::from_batches(schema, pieces);
     Ok(timed(stream, event_time, lateness).into())
 }

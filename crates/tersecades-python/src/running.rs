@@ -1,9 +1,10 @@
 //! Running a stream: the engine works without Python's lock, and is interrupted between batches.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_cast::cast;
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
 use tersecades::Result;
@@ -11,7 +12,7 @@ use tersecades::engine::runtime;
 
 use crate::error::{OrRaise, invalid};
 use crate::metrics::Metrics;
-use crate::progress::Progress;
+use crate::progress_bar::Progress;
 use crate::schema::ColumnSchema;
 use crate::stream::Stream;
 use crate::table::ResultTable;
@@ -31,6 +32,7 @@ enum Turn {
 /// A query that is run from Python.
 pub(crate) struct Drive {
     running: runtime::Running,
+    schema: SchemaRef,
     progress: Progress,
     over: bool,
 }
@@ -41,6 +43,7 @@ impl Drive {
         let stream = stream.stream.clone();
         let running = py.detach(|| stream.run()).or_raise()?;
         Ok(Drive {
+            schema: running.schema(),
             running,
             progress: Progress::start(),
             over: false,
@@ -70,7 +73,7 @@ impl Drive {
                 self.progress.show(py, self.running.metrics().rows, all);
             }
             match turn.or_raise()? {
-                Turn::Result(batch) => return Ok(Some(batch)),
+                Turn::Result(batch) => return logical(&batch, &self.schema).map(Some),
                 Turn::End => return Ok(None),
                 Turn::Time => {}
             }
@@ -84,7 +87,7 @@ impl Drive {
             batches.push(batch);
         }
         Ok(ResultTable {
-            schema: self.running.schema(),
+            schema: Arc::clone(&self.schema),
             batches,
             metrics: Some(Py::new(py, Metrics::from(self.running.metrics()))?),
             late: self.take_late().map(|late| Py::new(py, late)).transpose()?,
@@ -106,6 +109,24 @@ impl Drive {
             late: None,
         })
     }
+}
+
+/// `batch` with the types that `schema` promises: text that is kept as codes becomes text.
+fn logical(batch: &RecordBatch, schema: &SchemaRef) -> PyResult<RecordBatch> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(
+        |(column, field)| match column.data_type() == field.data_type() {
+            true => Ok(Arc::clone(column)),
+            false => cast(column, field.data_type()),
+        },
+    );
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let converted = columns
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .and_then(|columns| {
+            RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+        });
+    converted.map_err(tersecades::Error::from).or_raise()
 }
 
 fn take_turn(running: &mut runtime::Running) -> Result<Turn> {
@@ -144,7 +165,9 @@ impl Running {
 
     /// Nobody else can hold the lock while `self` is borrowed alone.
     fn drive(&mut self) -> &mut Drive {
-        self.drive.get_mut().unwrap_or_else(|held| held.into_inner())
+        self.drive
+            .get_mut()
+            .unwrap_or_else(|held| held.into_inner())
     }
 }
 
@@ -186,7 +209,10 @@ impl Running {
     fn retained(&mut self) -> PyResult<Stream> {
         match self.drive().running.retained() {
             Some(retained) => Ok(Stream::of_retained(retained)),
-            None => Err(invalid("nothing of this stream is kept", "call .keep(\"10m\") first")),
+            None => Err(invalid(
+                "nothing of this stream is kept",
+                "call .keep(\"10m\") first",
+            )),
         }
     }
 }
@@ -204,6 +230,6 @@ impl Iterator for Drive {
 
 impl RecordBatchReader for Drive {
     fn schema(&self) -> SchemaRef {
-        self.running.schema()
+        Arc::clone(&self.schema)
     }
 }

@@ -26,8 +26,9 @@ impl ColumnSchema {
         let fields = schema.fields();
         let width = fields.iter().map(|field| field.name().chars().count());
         let width = width.max().unwrap_or(0);
-        let line =
-            |field: &arrow_schema::FieldRef| format!("{:<width$}  {}", field.name(), field.data_type());
+        let line = |field: &arrow_schema::FieldRef| {
+            format!("{:<width$}  {}", field.name(), field.data_type())
+        };
         fields.iter().map(line).collect()
     }
 }

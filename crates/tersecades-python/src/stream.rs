@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use tersecades::engine::expression::{Expression, col};
 use tersecades::engine::stream;
+use tersecades::engine::window::global;
 use tersecades::prelude::{Keep, Retained};
 
 use crate::capsule::stream_capsule;
@@ -15,7 +16,7 @@ use crate::duration::{Bytes, Length};
 use crate::error::{OrRaise, invalid};
 use crate::explain::Explanation;
 use crate::expression::{Column, columns};
-use crate::group::GroupedStream;
+use crate::group::{GroupedStream, aggregate_calls};
 use crate::lookup::Lookup;
 use crate::metrics::Metrics;
 use crate::running::{Drive, Running};
@@ -160,7 +161,11 @@ impl Stream {
             .iter()
             .find(|name| schema.column_with_name(name).is_none())
         {
-            let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let known: Vec<&str> = schema
+                .fields()
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
             let hint = format!("the columns are {}", known.join(", "));
             return Err(invalid(format!("unknown column `{unknown}`"), &hint));
         }
@@ -194,16 +199,37 @@ impl Stream {
         GroupedStream::windowed(self.stream.clone(), window.window)
     }
 
+    /// Groups the whole stream by columns; the groups come out at its end, sorted.
+    ///
+    /// >>> import tersecades as tc
+    /// >>> probes = tc.generate("pingmesh", rows=10_000)
+    /// >>> probes.group_by("error_code").agg(n=tc.count()).columns
+    /// ['error_code', 'n']
+    #[pyo3(signature = (*keys))]
+    fn group_by(&self, keys: &Bound<'_, PyTuple>) -> PyResult<GroupedStream> {
+        GroupedStream::windowed(self.stream.clone(), global()).group_by(keys)
+    }
+
+    /// Computes aggregates of the whole stream: one row, at its end.
+    ///
+    /// >>> import tersecades as tc
+    /// >>> tc.generate("pingmesh", rows=10_000).agg(n=tc.count()).to_pylist()
+    /// [{'n': 10000}]
+    #[pyo3(signature = (*aggregates, **named))]
+    fn agg(
+        &self,
+        aggregates: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let calls = aggregate_calls(aggregates, named)?;
+        Ok(self.change(|stream| stream.aggregate(calls)))
+    }
+
     /// Says what the event time is, and how late rows may come.
     ///
     /// `unit` is that of an integer time: `s`, `ms` (the default), `us` or `ns`.
     #[pyo3(signature = (time, lateness=None, *, unit=None))]
-    fn event_time(
-        &self,
-        time: Column,
-        lateness: Option<Length>,
-        unit: Option<NamedUnit>,
-    ) -> Self {
+    fn event_time(&self, time: Column, lateness: Option<Length>, unit: Option<NamedUnit>) -> Self {
         self.change(|stream| {
             let stream = timed(stream, Some(time), lateness);
             match unit {
@@ -361,6 +387,9 @@ impl Stream {
     }
 
     fn _repr_html_(&self) -> PyResult<String> {
-        Ok(format!("<pre>{}</pre>", escape(&Explanation::describe(self)?)))
+        Ok(format!(
+            "<pre>{}</pre>",
+            escape(&Explanation::describe(self)?)
+        ))
     }
 }

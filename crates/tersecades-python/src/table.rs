@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use pyo3::types::{PyCapsule, PyDict};
 use tersecades::engine::sink::{Sink as _, SinkOptions, Target, table::TableSink};
 use tersecades::{Error, Result};
 
-use crate::capsule::stream_capsule;
+use crate::capsule::{array_capsules, stream_capsule};
 use crate::error::{OrRaise, raise};
 use crate::metrics::Metrics;
 use crate::schema::ColumnSchema;
@@ -54,7 +54,9 @@ impl ResultTable {
         };
         let target = Target::Writer(Box::new(text.clone()));
         let mut sink = TableSink::create(target, &self.schema, &options)?;
-        self.batches.iter().try_for_each(|batch| sink.write(batch))?;
+        self.batches
+            .iter()
+            .try_for_each(|batch| sink.write(batch))?;
         sink.finish()?;
         text.take()
     }
@@ -85,7 +87,9 @@ impl ResultTable {
 }
 
 fn push_html_rows(html: &mut String, batch: &RecordBatch) -> Result<()> {
-    let options = FormatOptions::new().with_display_error(true).with_null("null");
+    let options = FormatOptions::new()
+        .with_display_error(true)
+        .with_null("null");
     let columns = batch.columns().iter();
     let formatters: std::result::Result<Vec<_>, _> = columns
         .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
@@ -135,11 +139,37 @@ impl Write for SharedText {
 ///
 /// # Errors
 /// `Unsupported`, saying what to install.
-fn library<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
+pub(crate) fn library<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyModule>> {
     py.import(name).map_err(|_| {
         let error = Error::unsupported(format!("this needs `{name}`, which is not installed"));
         raise(py, &error.hint(format!("pip install {name}")))
     })
+}
+
+/// A column on its way to a function of Python.
+#[pyclass(module = "tersecades", frozen)]
+pub(crate) struct ArrowArray {
+    array: ArrayRef,
+}
+
+impl ArrowArray {
+    /// Hands out `array` to whoever asks by Arrow's interface.
+    pub(crate) fn new(array: ArrayRef) -> Self {
+        ArrowArray { array }
+    }
+}
+
+#[pymethods]
+impl ArrowArray {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        drop(requested_schema);
+        array_capsules(py, self.array.as_ref())
+    }
 }
 
 #[pymethods]
@@ -194,23 +224,17 @@ impl ResultTable {
     }
 
     /// The rows as a `pyarrow.Table`, without a copy.
-    pub(crate) fn to_arrow<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         library(slf.py(), "pyarrow")?.call_method1("table", (slf,))
     }
 
     /// The rows as a `polars.DataFrame`.
-    pub(crate) fn to_polars<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         library(slf.py(), "polars")?.call_method1("DataFrame", (slf,))
     }
 
     /// The rows as a `pandas.DataFrame`.
-    pub(crate) fn to_pandas<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         library(slf.py(), "pandas")?;
         Self::to_arrow(slf)?.call_method0("to_pandas")
     }
@@ -227,9 +251,7 @@ impl ResultTable {
     }
 
     /// The rows as dictionaries.
-    pub(crate) fn to_pylist<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn to_pylist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Self::to_arrow(slf)?.call_method0("to_pylist")
     }
 

@@ -9,7 +9,7 @@ use crate::duration::Length;
 ///
 /// >>> import tersecades as tc
 /// >>> tc.hop("60s", every="10s")
-/// hop(60s, every 10s)
+/// hop 60s every 10s
 #[pyclass(name = "Window", module = "tersecades", frozen)]
 pub(crate) struct Window {
     pub(crate) window: window::Window,
@@ -30,20 +30,11 @@ impl Window {
     /// The name of the kind.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.window.kind
+        self.window.kind().name
     }
 
     fn __repr__(&self) -> String {
-        let window = &self.window;
-        let every = match window.slide == window.size {
-            true => String::new(),
-            false => format!(", every {:?}", window.slide),
-        };
-        let offset = match window.offset.is_zero() {
-            true => String::new(),
-            false => format!(", offset {:?}", window.offset),
-        };
-        format!("{}({:?}{every}{offset})", window.kind, window.size)
+        self.window.to_string()
     }
 }
 
@@ -53,7 +44,7 @@ impl Window {
 ///
 /// >>> import tersecades as tc
 /// >>> tc.tumble("1m")
-/// tumble(60s)
+/// tumble 60s
 #[pyfunction]
 #[pyo3(signature = (size, *, offset=None))]
 fn tumble(size: Length, offset: Option<Length>) -> Window {
@@ -65,7 +56,7 @@ fn tumble(size: Length, offset: Option<Length>) -> Window {
 ///
 /// >>> import tersecades as tc
 /// >>> tc.hop("1h", every="5m", offset="30s")
-/// hop(3600s, every 300s, offset 30s)
+/// hop 3600s every 300s offset 30s
 #[pyfunction]
 #[pyo3(signature = (size, *, every, offset=None))]
 fn hop(size: Length, every: Length, offset: Option<Length>) -> Window {

@@ -144,6 +144,24 @@ def test_lookup(probes: pa.Table) -> None:
     assert_same(ours, theirs)
 
 
+def test_the_whole_stream(probes: pa.Table) -> None:
+    ours = (
+        tc.from_arrow(probes)
+        .group_by("region", "failed")
+        .agg(**{name: ours for name, (ours, _) in AGGREGATES.items()})
+        .to_polars()
+    )
+    theirs = (
+        pl.DataFrame(probes)
+        .group_by("region", "failed")
+        .agg(**{name: theirs for name, (_, theirs) in AGGREGATES.items()})
+        .sort("region", "failed")
+        .select(ours.columns)
+    )
+    assert_same(ours, theirs)
+    assert tc.from_arrow(probes).agg(n=tc.count()).to_pylist() == [{"n": 200_000}]
+
+
 def test_computed_keys(probes: pa.Table) -> None:
     ours = (
         tc.from_arrow(probes)

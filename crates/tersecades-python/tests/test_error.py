@@ -60,9 +60,9 @@ def test_durations_say_how_they_are_written(wrong: Any) -> None:
 
 
 def test_lengths_are_read() -> None:
-    assert repr(tc.tumble("1h30m")) == "tumble(5400s)"
-    assert repr(tc.tumble("1.5 seconds")) == "tumble(1.5s)"
-    assert repr(tc.tumble("250ms")) == "tumble(250ms)"
+    assert repr(tc.tumble("1h30m")) == "tumble 5400s"
+    assert repr(tc.tumble("1.5 seconds")) == "tumble 1.5s"
+    assert repr(tc.tumble("250ms")) == "tumble 250ms"
 
 
 def test_no_windows_of_no_length(probes: pa.Table) -> None:
@@ -75,4 +75,4 @@ def test_what_is_no_aggregate_is_refused(probes: pa.Table) -> None:
     with pytest.raises(tc.InvalidArgument, match="aggregate"):
         windows.agg(n="count")  # type: ignore[arg-type]
     with pytest.raises(tc.InvalidArgument, match="median"):
-        tc.aggregate("medain", "rtt_us")
+        tc.aggregate("mediann", "rtt_us")

@@ -64,6 +64,7 @@ def test_libraries_in_and_out(probes: pa.Table) -> None:
     ].to_pylist()
     assert tc.from_arrow(few).to_polars().rows() == frame.rows()
     relation = duckdb.sql("SELECT host, region FROM few WHERE host < 10")
+    assert relation is not None
     assert tc.from_arrow(relation).to_pylist() == relation.to_arrow_table().to_pylist()
     arrays = tc.from_arrow(few).select("host", "timestamp").to_numpy()
     assert arrays["host"].dtype == np.int32

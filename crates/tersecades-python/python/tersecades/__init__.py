@@ -20,4 +20,4 @@ Nothing runs before a result is asked for: ``out.to_arrow()``, ``out.to_polars()
 """
 
 from ._native import *
-from ._native import __all__, __version__
+from ._native import __all__ as __all__, __version__ as __version__
