@@ -1,5 +1,7 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
+mod rows;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +15,8 @@ use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
+use crate::runtime::engine::{columns_read, describe, output_schema};
 use crate::runtime::option::RunOptions;
-use crate::runtime::outline::{columns_read, describe, output_schema};
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
@@ -231,12 +233,19 @@ impl Stream {
         self
     }
 
-    /// Columns of the results; nothing is opened.
+    /// Appends a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.query.steps.push(step);
+        self
+    }
+
+    /// Names and logical types of the results.
     ///
     /// # Errors
     /// Everything that can be wrong with a query.
     pub fn schema(&self) -> Result<SchemaRef> {
-        output_schema(&self.query, &self.table.schema())
+        let stream = self.clone().nested()?;
+        output_schema(&stream.query, &stream.table.schema())
     }
 
     /// Operators, in order, one line each; nothing is opened.
@@ -244,7 +253,10 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query.
     pub fn describe(&self) -> Result<Vec<String>> {
-        describe(&self.query, &self.table.schema())
+        let stream = self.clone().nested()?;
+        let mut lines = stream.table.describe()?;
+        lines.extend(describe(&stream.query, &stream.table.schema())?);
+        Ok(lines)
     }
 
     /// Binds and starts the query.
@@ -252,6 +264,10 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
+        self.nested()?.start()
+    }
+
+    fn start(self) -> Result<Running> {
         let columns = match self.options.keep {
             Some(_) => None,
             None => columns_read(&self.query, &self.table.schema())?,
@@ -278,6 +294,20 @@ impl WindowedStream {
             aggregates: calls.into_iter().collect(),
         });
         self.stream
+    }
+}
+
+impl Stream {
+    /// Where the results keep their event time: the windows' start, or where the rows had it.
+    fn output_time(&self) -> EventTime {
+        let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
+        match self.query.steps.iter().any(grouped) {
+            true => EventTime {
+                expression: col("window_start"),
+                ..default_time()
+            },
+            false => self.query.event_time.clone(),
+        }
     }
 }
 

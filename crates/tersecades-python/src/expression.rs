@@ -11,6 +11,7 @@ use crate::aggregate::Aggregate;
 use crate::data_type::{NamedType, NamedUnit};
 use crate::error::invalid;
 use crate::literal::{literal, typed_literal, value};
+use crate::order::SortKey;
 
 /// An expression over the columns of a stream.
 ///
@@ -254,6 +255,18 @@ impl Expr {
         (self.expression.clone() / other.0).into()
     }
 
+    /// Sorts ascending by the value, in `Stream.sort`.
+    #[pyo3(signature = (*, nulls_first=false))]
+    fn asc(&self, nulls_first: bool) -> SortKey {
+        SortKey::new(self.expression.clone(), false, nulls_first)
+    }
+
+    /// Sorts descending by the value, in `Stream.sort`.
+    #[pyo3(signature = (*, nulls_first=false))]
+    fn desc(&self, nulls_first: bool) -> SortKey {
+        SortKey::new(self.expression.clone(), true, nulls_first)
+    }
+
     /// Sum of the values of a group.
     fn sum(&self) -> Aggregate {
         Aggregate::of("sum", self.expression.clone())
@@ -326,6 +339,7 @@ pub(crate) fn make_timestamp(parts: &Bound<'_, PyTuple>) -> PyResult<Expr> {
 /// Adds the class and its functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Expr>()?;
+    module.add_class::<SortKey>()?;
     module.add_function(wrap_pyfunction!(column, module)?)?;
     module.add_function(wrap_pyfunction!(constant, module)?)?;
     module.add_function(wrap_pyfunction!(from_epoch, module)?)?;

@@ -15,6 +15,7 @@ mod arrow_table;
 mod data_type;
 mod duration;
 mod literal;
+mod order;
 
 mod aggregate;
 mod expression;

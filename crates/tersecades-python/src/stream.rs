@@ -19,6 +19,7 @@ use crate::expression::{Column, columns};
 use crate::group::{GroupedStream, aggregate_calls};
 use crate::lookup::Lookup;
 use crate::metrics::Metrics;
+use crate::order::sort_keys;
 use crate::running::{Drive, Running};
 use crate::schema::ColumnSchema;
 use crate::table::{ResultTable, escape};
@@ -223,6 +224,56 @@ impl Stream {
     ) -> PyResult<Self> {
         let calls = aggregate_calls(aggregates, named)?;
         Ok(self.change(|stream| stream.aggregate(calls)))
+    }
+
+    /// Sorts the results of each window, after windows, or all rows: by names and expressions, or
+    /// by `.asc()` and `.desc()` of them.
+    ///
+    /// >>> import pyarrow as pa, tersecades as tc
+    /// >>> stream = tc.from_arrow(pa.table({"n": [2, 3, 1]}))
+    /// >>> stream.sort(tc.col("n").desc()).limit(2).to_pylist()
+    /// [{'n': 3}, {'n': 2}]
+    #[pyo3(signature = (*by, descending=false, nulls_first=false))]
+    fn sort(&self, by: &Bound<'_, PyTuple>, descending: bool, nulls_first: bool) -> PyResult<Self> {
+        let keys = sort_keys(by, descending, nulls_first)?;
+        Ok(self.change(|stream| stream.sort(keys)))
+    }
+
+    /// The first `count` rows after `offset` of them; the source is not read further.
+    #[pyo3(signature = (count, offset=0))]
+    fn limit(&self, count: u64, offset: u64) -> Self {
+        self.change(|stream| stream.limit(count, offset))
+    }
+
+    /// The first `count` rows in the order of a sort: of each window, after windows, or of all.
+    ///
+    /// >>> import pyarrow as pa, tersecades as tc
+    /// >>> stream = tc.from_arrow(pa.table({"n": [2, 3, 1]}))
+    /// >>> stream.top_k(1, "n", descending=True).to_pylist()
+    /// [{'n': 3}]
+    #[pyo3(signature = (count, *by, descending=false, nulls_first=false))]
+    fn top_k(
+        &self,
+        count: usize,
+        by: &Bound<'_, PyTuple>,
+        descending: bool,
+        nulls_first: bool,
+    ) -> PyResult<Self> {
+        let keys = sort_keys(by, descending, nulls_first)?;
+        Ok(self.change(|stream| stream.top_k(count, keys)))
+    }
+
+    /// The first of rows that are equal in every column; null equals null.
+    fn distinct(&self) -> Self {
+        self.change(stream::Stream::distinct)
+    }
+
+    /// The rows of this stream and then those of the others, which have the same columns.
+    #[pyo3(signature = (*others))]
+    fn union(&self, others: Vec<Py<Stream>>) -> PyResult<Self> {
+        let others = others.iter().map(|other| other.get().stream.clone());
+        let all = std::iter::once(self.stream.clone()).chain(others);
+        Ok(stream::Stream::union(all).or_raise()?.into())
     }
 
     /// Says what the event time is, and how late rows may come.

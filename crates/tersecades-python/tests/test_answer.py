@@ -162,6 +162,29 @@ def test_the_whole_stream(probes: pa.Table) -> None:
     assert tc.from_arrow(probes).agg(n=tc.count()).to_pylist() == [{"n": 200_000}]
 
 
+def test_order_limits_and_unions(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).with_row_index("row")
+    stream = tc.from_arrow(frame)
+    ours = stream.sort("region", tc.col("rtt_us").desc(nulls_first=True), "row").limit(1_000, 500)
+    theirs = frame.sort(
+        "region", "rtt_us", "row", descending=[False, True, False], nulls_last=[True, False, True]
+    )
+    assert_same(ours.to_polars(), theirs.slice(500, 1_000))
+    best = stream.top_k(5, "load", "row", descending=True).to_polars()
+    assert_same(best, frame.drop_nulls("load").top_k(5, by=["load", "row"]))
+    hosts = stream.select("host", "failed").distinct().to_polars()
+    assert_same(hosts, frame.select("host", "failed").unique(maintain_order=True))
+    halves = stream.filter(tc.col("row") < 100_000), stream.filter(tc.col("row") >= 100_000)
+    assert_same(halves[0].union(halves[1]).to_polars(), frame)
+    windows = stream.window(tc.tumble("5m")).group_by("host").agg(n=tc.count())
+    best = windows.top_k(3, tc.col("n").desc(), "host").to_polars()
+    start = pl.col("timestamp").dt.truncate("5m")
+    theirs = frame.group_by(window_start=start, host="host").agg(n=pl.len())
+    theirs = theirs.sort("window_start", "n", "host", descending=[False, True, False])
+    theirs = theirs.group_by("window_start", maintain_order=True).head(3)
+    assert_same(best.drop("window_end"), theirs)
+
+
 def test_computed_keys(probes: pa.Table) -> None:
     ours = (
         tc.from_arrow(probes)

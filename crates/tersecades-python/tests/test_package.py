@@ -30,7 +30,7 @@ def documented() -> Iterator[tuple[str, Any]]:
                     yield f"{name}.{method}", value
 
 
-@pytest.mark.parametrize("name, thing", documented())
+@pytest.mark.parametrize("name, thing", list(documented()))
 def test_everything_is_documented_and_examples_run(name: str, thing: Any) -> None:
     assert thing.__doc__ and thing.__doc__.split("\n\n")[0].strip().endswith(".")
     test = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name, None, 0)
@@ -41,6 +41,14 @@ def test_everything_is_documented_and_examples_run(name: str, thing: Any) -> Non
 def test_every_aggregate_of_the_engine_has_its_function() -> None:
     for name in tc.aggregates():
         assert callable(getattr(tc, name)), name
+
+
+def test_every_generator_of_the_engine_makes_a_stream() -> None:
+    for name, (summary, parameters) in tc.generators().items():
+        assert summary and parameters
+        assert len(tc.generate(name, rows=500, **parameters).collect()) == 500
+    with pytest.raises(tc.InvalidArgument, match="generators"):
+        tc.generate("weathr")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

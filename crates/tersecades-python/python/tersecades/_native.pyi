@@ -47,6 +47,7 @@ _Duration: TypeAlias = str | timedelta
 _Bytes: TypeAlias = int | str
 _Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
 _OnError: TypeAlias = Literal["fail", "skip", "dead_letter"]
+_SortKeys: TypeAlias = str | Expr | SortKey | Sequence[str | Expr | SortKey]
 _DataType: TypeAlias = str | type | _ArrowSchema
 
 class Error(Exception):
@@ -97,12 +98,17 @@ class Expr:
     def between(self, low: _Operand, high: _Operand) -> Expr: ...
     def cast(self, data_type: _DataType) -> Expr: ...
     def div(self, other: _Operand) -> Expr: ...
+    def asc(self, *, nulls_first: bool = False) -> SortKey: ...
+    def desc(self, *, nulls_first: bool = False) -> SortKey: ...
     def sum(self) -> Aggregate: ...
     def mean(self) -> Aggregate: ...
     def min(self) -> Aggregate: ...
     def max(self) -> Aggregate: ...
     def count(self) -> Aggregate: ...
     def quantile(self, fraction: float) -> Aggregate: ...
+
+@final
+class SortKey: ...
 
 @final
 class Aggregate:
@@ -212,6 +218,22 @@ class Stream:
     def window(self, window: Window) -> GroupedStream: ...
     def group_by(self, *keys: str | Expr | Sequence[str | Expr]) -> GroupedStream: ...
     def agg(self, *aggregates: Aggregate, **named: Aggregate) -> Stream: ...
+    def sort(
+        self,
+        *by: _SortKeys,
+        descending: bool = False,
+        nulls_first: bool = False,
+    ) -> Stream: ...
+    def limit(self, count: int, offset: int = 0) -> Stream: ...
+    def top_k(
+        self,
+        count: int,
+        *by: _SortKeys,
+        descending: bool = False,
+        nulls_first: bool = False,
+    ) -> Stream: ...
+    def distinct(self) -> Stream: ...
+    def union(self, *others: Stream) -> Stream: ...
     def event_time(
         self,
         time: str | Expr,
@@ -344,13 +366,15 @@ def from_batches(
     lateness: _Duration | None = None,
 ) -> Stream: ...
 def generate(
-    kind: Literal["pingmesh"],
+    kind: str,
     *,
     rows: int = 1_000_000,
     seed: int | None = None,
     event_time: str | Expr | None = None,
     lateness: _Duration | None = None,
+    **parameters: str | float,
 ) -> Stream: ...
+def generators() -> dict[str, tuple[str, dict[str, str]]]: ...
 def progress(enabled: bool) -> None: ...
 
 __all__ = [
@@ -370,6 +394,7 @@ __all__ = [
     "Running",
     "Schema",
     "SchemaMismatch",
+    "SortKey",
     "Stream",
     "Table",
     "Unsupported",
@@ -387,6 +412,7 @@ __all__ = [
     "from_batches",
     "from_epoch",
     "generate",
+    "generators",
     "hop",
     "lit",
     "make_timestamp",
