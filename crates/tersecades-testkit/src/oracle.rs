@@ -10,8 +10,10 @@
 //! end at or before that watermark. Everything closes at the end of input.
 
 pub mod aggregate;
+mod collected;
 pub mod compare;
 pub mod evaluate;
+pub mod join;
 pub mod order;
 pub mod rows;
 pub mod step;

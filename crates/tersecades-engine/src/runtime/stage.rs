@@ -14,7 +14,7 @@ use crate::event_time::Arrival;
 use crate::expression::col;
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::filter::BoundFilter;
-use crate::frame::{Frame, Scope, Slot};
+use crate::frame::{EVENT_TIME, Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;
 use crate::operator::lookup_join::{LookupJoin, PreparedTable};
@@ -22,7 +22,7 @@ use crate::operator::project::Project;
 use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
-use crate::plan::{EventTime, Query, Step};
+use crate::plan::{AggregateCall, EventTime, Query, Step};
 
 use super::part::Part;
 
@@ -79,13 +79,16 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
         }
     };
     match bound.column_slot() {
-        Some(slot) => Ok(BoundTime {
-            computed: None,
-            slot,
-            unit,
-        }),
+        Some(slot) => {
+            scope.name_event_time(slot, bound.data_type().clone());
+            Ok(BoundTime {
+                computed: None,
+                slot,
+                unit,
+            })
+        }
         None => {
-            let slot = scope.add("\u{0}event_time", bound.data_type().clone());
+            let slot = scope.add(EVENT_TIME, bound.data_type().clone());
             Ok(BoundTime {
                 computed: Some(bound),
                 slot,
@@ -153,13 +156,14 @@ fn split_stage(steps: &[Step]) -> (&[Step], &[Step]) {
 fn follow(plan: &StagePlan, flow: &mut RowInput) {
     flow.schema = Arc::clone(&plan.output);
     if plan.aggregate.is_some() {
+        let first = plan.output.fields().first();
+        flow.windowed = first.is_some_and(|field| field.name() == "window_start");
+        flow.reordered = false;
         flow.event_time = EventTime {
             expression: col("window_start"),
             unit: plan.unit,
             lateness: std::time::Duration::ZERO,
         };
-        flow.windowed = plan.timed;
-        flow.reordered = false;
     }
 }
 
@@ -311,9 +315,7 @@ impl StagePlan {
                 } => {
                     narrowed = true;
                     names.extend(keys.iter().map(String::as_str));
-                    let arguments = aggregates
-                        .iter()
-                        .flat_map(|call| call.argument.iter().chain(&call.by));
+                    let arguments = aggregates.iter().flat_map(AggregateCall::expressions);
                     arguments.for_each(|expression| names.extend(expression.columns()));
                 }
                 Step::Rows(_) => {}
