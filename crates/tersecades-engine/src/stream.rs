@@ -300,7 +300,7 @@ impl WindowedStream {
 
 impl Stream {
     /// Where the results keep their event time: the windows' start, or where the rows had it.
-    pub(crate) fn output_time(&self) -> EventTime {
+    pub fn output_time(&self) -> EventTime {
         let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
         match self.query.steps.iter().any(grouped) {
             true => EventTime {

@@ -18,15 +18,21 @@ use crate::expression::Column;
 pub(crate) struct Aggregate {
     pub(crate) call: AggregateCall,
     written: String,
+    named: bool,
 }
 
 impl Aggregate {
-    fn new(call: AggregateCall) -> Self {
-        let written = match (&call.argument, call.function.as_str()) {
-            (None, function) => format!("{function}()"),
+    /// The aggregate that `call` stands for.
+    pub(crate) fn new(call: AggregateCall) -> Self {
+        let written = match (&call.argument, &call.user) {
+            (None, None) => format!("{}()", call.function),
             _ => call.output.clone(),
         };
-        Aggregate { call, written }
+        Aggregate {
+            call,
+            written,
+            named: false,
+        }
     }
 
     /// The aggregate `function` of `argument`.
@@ -47,6 +53,20 @@ impl Aggregate {
         Aggregate {
             call: self.call.clone().alias(name),
             written: self.written.clone(),
+            named: true,
+        }
+    }
+
+    /// The same aggregate of the rows where the condition is true; groups without one stay.
+    ///
+    /// >>> import tersecades as tc
+    /// >>> tc.count().filter(tc.col("code") != 0).alias("failures")
+    /// count() FILTER (WHERE code <> 0) AS failures
+    fn filter(&self, condition: Column) -> Aggregate {
+        Aggregate {
+            written: format!("{} FILTER (WHERE {})", self.written, condition.expression),
+            call: self.call.clone().filter(condition.expression),
+            named: self.named,
         }
     }
 
@@ -57,10 +77,9 @@ impl Aggregate {
     }
 
     fn __repr__(&self) -> String {
-        let AggregateCall { output, .. } = &self.call;
-        match *output == self.written || self.call.argument.is_none() && output == "count" {
-            true => self.written.clone(),
-            false => format!("{} AS {output}", self.written),
+        match self.named {
+            true => format!("{} AS {}", self.written, self.call.output),
+            false => self.written.clone(),
         }
     }
 }
@@ -109,6 +128,24 @@ of_one_column! {
     count_distinct,
     /// Exact median of the values of a group.
     median,
+    /// Median of the values of a group from a sketch, whose error `aggregates()` states.
+    approx_median,
+    /// How many different values a group has, from a sketch, whose error `aggregates()` states.
+    approx_count_distinct,
+    /// Sum of the different values of a group.
+    sum_distinct,
+    /// Whether every condition of a group that is not null is true.
+    bool_and,
+    /// Whether some condition of a group is true.
+    bool_or,
+    /// Some value of a group that is not null.
+    any_value,
+    /// Value in the row of a group of the earliest event time; the first to arrive of several.
+    first,
+    /// Value in the row of a group of the latest event time; the last to arrive of several.
+    last,
+    /// Most frequent value of a group; the least of several.
+    mode,
 }
 
 /// How many rows a group has, or how many of its values of a column are not null.
@@ -127,24 +164,67 @@ fn count(column: Option<Column>) -> Aggregate {
     }
 }
 
-/// Exact quantile: the value below which the share `fraction` of a group lies, between two values
-/// by straight line.
-#[pyfunction]
-fn quantile(column: Column, fraction: f64) -> Aggregate {
-    Aggregate::quantile(column.expression, fraction)
+macro_rules! of_two_columns {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            fn $name(column: Column, by: Column) -> Aggregate {
+                let (argument, by) = (column.expression, by.expression);
+                Aggregate::new(aggregate::call_by(stringify!($name), argument, by))
+            }
+        )*
+
+        fn register_of_two_columns(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(module.add_function(wrap_pyfunction!($name, module)?)?;)*
+            Ok(())
+        }
+    };
 }
 
-/// The value of `column` in the row of a group where `by` is least; the first to arrive of several.
-#[pyfunction]
-fn arg_min(column: Column, by: Column) -> Aggregate {
-    Aggregate::new(aggregate::arg_min(column.expression, by.expression))
+of_two_columns! {
+    /// The value of `column` in the row of a group where `by` is least; the first to arrive of
+    /// several.
+    arg_min,
+    /// The value of `column` in the row of a group where `by` is greatest; the first to arrive of
+    /// several.
+    arg_max,
+    /// Covariance of two columns of a group as a sample of more.
+    covariance,
+    /// Covariance of two columns of a group as all there are.
+    covariance_population,
+    /// Pearson's correlation of two columns of a group; null where one does not vary.
+    correlation,
 }
 
-/// The value of `column` in the row of a group where `by` is greatest; the first to arrive of
-/// several.
-#[pyfunction]
-fn arg_max(column: Column, by: Column) -> Aggregate {
-    Aggregate::new(aggregate::arg_max(column.expression, by.expression))
+macro_rules! of_a_number {
+    ($($(#[$doc:meta])* $name:ident($number:ident)),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            fn $name(column: Column, $number: f64) -> Aggregate {
+                let call = aggregate::call_with(stringify!($name), column.expression, $number);
+                Aggregate::new(call)
+            }
+        )*
+
+        fn register_of_a_number(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(module.add_function(wrap_pyfunction!($name, module)?)?;)*
+            Ok(())
+        }
+    };
+}
+
+of_a_number! {
+    /// Exact quantile: the value below which the share `fraction` of a group lies, between two
+    /// values by straight line.
+    quantile(fraction),
+    /// Quantile from a sketch, whose error `aggregates()` states.
+    approx_quantile(fraction),
+    /// How many values of a group lie in each bucket of a width: a list of `bucket` and `count`.
+    histogram(width),
+    /// The `k` most frequent values of a group, exactly, most frequent first: a list.
+    top_k(k),
 }
 
 /// The aggregate that the engine's list calls `function`.
@@ -195,9 +275,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Aggregate>()?;
     register_of_one_column(module)?;
     module.add_function(wrap_pyfunction!(count, module)?)?;
-    module.add_function(wrap_pyfunction!(quantile, module)?)?;
-    module.add_function(wrap_pyfunction!(arg_min, module)?)?;
-    module.add_function(wrap_pyfunction!(arg_max, module)?)?;
+    register_of_two_columns(module)?;
+    register_of_a_number(module)?;
     module.add_function(wrap_pyfunction!(by_name, module)?)?;
     module.add_function(wrap_pyfunction!(aggregates, module)?)
 }

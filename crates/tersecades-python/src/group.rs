@@ -47,7 +47,9 @@ impl GroupedStream {
     fn columns_used(&self, calls: &[AggregateCall]) -> Vec<(String, Expression)> {
         let mut used = self.keys.clone();
         for call in calls {
-            for read in call.argument.iter().chain(&call.by) {
+            let of_user = call.user.iter().flat_map(|user| &user.arguments);
+            let own = call.argument.iter().chain(&call.by).chain(&call.filter);
+            for read in own.chain(of_user) {
                 for name in read.columns() {
                     if !used.iter().any(|(known, _)| known == name) {
                         used.push((name.to_owned(), col(name)));

@@ -20,10 +20,13 @@ mod order;
 mod aggregate;
 mod expression;
 mod function;
+mod user_aggregate;
 mod window;
 
 mod group;
+mod join;
 mod lookup;
+mod projection;
 mod stream;
 
 mod generate;
@@ -49,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     aggregate::register(module)?;
     window::register(module)?;
     function::register(module)?;
+    user_aggregate::register(module)?;
     reading::register(module)?;
     generate::register(module)?;
     group::register(module)?;

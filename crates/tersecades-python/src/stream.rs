@@ -17,9 +17,11 @@ use crate::error::{OrRaise, invalid};
 use crate::explain::Explanation;
 use crate::expression::{Column, columns};
 use crate::group::{GroupedStream, aggregate_calls};
+use crate::join::{self, BACKWARD, Distance, INNER, Keys, LEFT, NamedDirection, NamedKind};
 use crate::lookup::Lookup;
 use crate::metrics::Metrics;
 use crate::order::sort_keys;
+use crate::projection::{self, Projection};
 use crate::running::{Drive, Running};
 use crate::schema::ColumnSchema;
 use crate::table::{ResultTable, escape};
@@ -61,37 +63,13 @@ impl Stream {
         change(self.stream.clone()).into()
     }
 
-    /// The stream with the columns of `named` put over or after its own.
-    pub(crate) fn with(&self, named: Vec<(String, Expression)>) -> PyResult<Self> {
-        let mut projected: Vec<(String, Expression)> = Vec::new();
-        for field in self.output()?.fields() {
-            projected.push((field.name().clone(), col(field.name())));
-        }
-        for (name, expression) in named {
-            match projected.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, known)) => *known = expression,
-                None => projected.push((name, expression)),
-            }
-        }
-        Ok(self.change(|stream| stream.project(projected)))
+    fn project(&self, columns: Projection) -> Self {
+        self.change(|stream| stream.project(columns))
     }
-}
 
-/// Columns given in order and by name.
-fn named_columns(
-    given: &Bound<'_, PyTuple>,
-    named: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Vec<(String, Expression)>> {
-    let given = columns(given)?;
-    let given = given
-        .into_iter()
-        .map(|column| (column.name(), column.expression));
-    let mut all: Vec<(String, Expression)> = given.collect();
-    for (name, column) in named.into_iter().flatten() {
-        let column: Column = column.extract()?;
-        all.push((name.extract()?, column.expression));
+    fn both(&self, other: &Stream) -> (stream::Stream, stream::Stream) {
+        (self.stream.clone(), other.stream.clone())
     }
-    Ok(all)
 }
 
 /// A stream whose event time is `time`, or `timestamp` when only a lateness is given.
@@ -140,8 +118,7 @@ impl Stream {
         columns: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let columns = named_columns(columns, named)?;
-        Ok(self.change(|stream| stream.project(columns)))
+        Ok(self.project(projection::named(columns, named)?))
     }
 
     /// Adds columns, or replaces those of the same name.
@@ -151,42 +128,21 @@ impl Stream {
         columns: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        self.with(named_columns(columns, named)?)
+        let added = projection::named(columns, named)?;
+        Ok(self.project(projection::with(&*self.output()?, added)))
     }
 
     /// Leaves columns out.
     #[pyo3(signature = (*names))]
     fn drop(&self, names: Vec<String>) -> PyResult<Self> {
-        let schema = self.output()?;
-        if let Some(unknown) = names
-            .iter()
-            .find(|name| schema.column_with_name(name).is_none())
-        {
-            let known: Vec<&str> = schema
-                .fields()
-                .iter()
-                .map(|field| field.name().as_str())
-                .collect();
-            let hint = format!("the columns are {}", known.join(", "));
-            return Err(invalid(format!("unknown column `{unknown}`"), &hint));
-        }
-        let fields = schema.fields().iter().map(|field| field.name());
-        let left = fields.filter(|name| !names.contains(name));
-        let left: Vec<_> = left.map(|name| (name.clone(), col(name))).collect();
-        Ok(self.change(|stream| stream.project(left)))
+        let left = projection::without(&*self.output()?, &names)?;
+        Ok(self.project(left))
     }
 
     /// Gives columns other names: `{"old": "new"}`.
     fn rename(&self, names: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let mut renamed = Vec::new();
-        for field in self.output()?.fields() {
-            let name = match names.get_item(field.name())? {
-                Some(name) => name.extract()?,
-                None => field.name().clone(),
-            };
-            renamed.push((name, col(field.name())));
-        }
-        Ok(self.change(|stream| stream.project(renamed)))
+        let renamed = projection::renamed(&*self.output()?, names)?;
+        Ok(self.project(renamed))
     }
 
     /// Cuts the stream into windows of event time, to be grouped and aggregated.
@@ -338,6 +294,70 @@ impl Stream {
     ) -> PyResult<Self> {
         let lookup = Lookup::new(table, on, columns)?;
         Ok(self.change(|stream| lookup.apply(stream)))
+    }
+
+    /// Joins rows with equal values of the columns `on`; `other` is read whole and kept first.
+    ///
+    /// `on` is a column of both, a pair of names, or a list of these. `how` is inner, left,
+    /// right, full, semi, anti, right_semi, right_anti or cross; `where` must be true of a pair
+    /// as well, and columns of `other` whose names are taken get the suffix.
+    ///
+    /// >>> import pyarrow as pa, tersecades as tc
+    /// >>> hosts = tc.from_arrow(pa.table({"host": [1, 2], "name": ["a", "b"]}))
+    /// >>> calls = tc.from_arrow(pa.table({"host": [2, 2, 3]}))
+    /// >>> calls.join(hosts, on="host").select("name").to_pylist()
+    /// [{'name': 'b'}, {'name': 'b'}]
+    #[pyo3(signature = (other, on=Keys::default(), how=INNER, **options))]
+    fn join(
+        &self,
+        other: &Stream,
+        on: Keys,
+        how: NamedKind,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let options = join::options(options)?;
+        Ok(join::equal(self.both(other), (&on, how), options)?.into())
+    }
+
+    /// Joins rows with equal values of the columns `on` in the same window.
+    #[pyo3(signature = (other, window, on=Keys::default(), how=INNER))]
+    fn window_join(
+        &self,
+        other: &Stream,
+        window: &Window,
+        on: Keys,
+        how: NamedKind,
+    ) -> PyResult<Self> {
+        Ok(join::windowed(self.both(other), (&on, how), window.window)?.into())
+    }
+
+    /// Joins rows with equal values of the columns `on` where the time of the other row less that
+    /// of this one is between `lower` and `upper`: `"-5s"`, `"10s"`.
+    #[pyo3(signature = (other, on, lower, upper, how=INNER))]
+    fn interval_join(
+        &self,
+        other: &Stream,
+        on: Keys,
+        lower: Distance,
+        upper: Distance,
+        how: NamedKind,
+    ) -> PyResult<Self> {
+        Ok(join::interval(self.both(other), (&on, how), (&lower, &upper))?.into())
+    }
+
+    /// Joins each row with the row of `other` with equal values of the columns `on` that is
+    /// nearest in time: `backward`, `forward` or `nearest`, no further away than `tolerance`.
+    #[pyo3(signature = (other, on=Keys::default(), direction=BACKWARD, tolerance=None, how=LEFT))]
+    fn asof_join(
+        &self,
+        other: &Stream,
+        on: Keys,
+        direction: NamedDirection,
+        tolerance: Option<Length>,
+        how: NamedKind,
+    ) -> PyResult<Self> {
+        let nearness = (direction, tolerance.map(|length| length.0));
+        Ok(join::as_of(self.both(other), (&on, how), nearness)?.into())
     }
 
     /// Columns of the results.

@@ -1,6 +1,7 @@
 """Answers against Polars and pyarrow on the same data."""
 
 import math
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -19,6 +20,12 @@ AGGREGATES = {
     "middle": (tc.median("load"), pl.col("load").median()),
     "hosts": (tc.count_distinct("host"), pl.col("host").n_unique()),
     "failures": (tc.count_if("failed"), pl.col("failed").sum()),
+    "slow": (
+        tc.sum("rtt_us").filter(tc.col("load") > 50),
+        pl.col("rtt_us").filter(pl.col("load") > 50).sum(),
+    ),
+    "earliest": (tc.min("region"), pl.col("region").min()),
+    "all": (tc.bool_and("failed"), pl.col("failed").all()),
 }
 
 
@@ -183,6 +190,58 @@ def test_order_limits_and_unions(probes: pa.Table) -> None:
     theirs = theirs.sort("window_start", "n", "host", descending=[False, True, False])
     theirs = theirs.group_by("window_start", maintain_order=True).head(3)
     assert_same(best.drop("window_end"), theirs)
+
+
+@pytest.mark.parametrize(
+    ("how", "theirs"),
+    [
+        ("inner", "inner"),
+        ("left", "left"),
+        ("right", "right"),
+        ("full", "full"),
+        ("semi", "semi"),
+        ("anti", "anti"),
+    ],
+)
+def test_joins(probes: pa.Table, how: Any, theirs: Any) -> None:
+    frame = pl.DataFrame(probes).head(2_000).select("host", "rtt_us").with_row_index("row")
+    others = pl.DataFrame({"host": [1, 1, 2, 500, None], "owner": ["a", "b", "c", "d", "e"]})
+    others = others.with_columns(pl.col("host").cast(pl.Int32))
+    left, right = tc.from_arrow(frame), tc.from_arrow(others)
+    ours = left.join(right, on="host", how=how).to_polars()
+    expected = frame.join(others, on="host", how=theirs)
+    shown = [name for name in ("row", "rtt_us", "owner") if name in expected.columns]
+    keys = pl.all()
+    same = ours.select(shown).sort(keys), expected.select(shown).sort(keys)
+    assert_same(*same)
+
+
+def test_joins_in_time(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).select("timestamp", "host", "rtt_us").head(5_000)
+    left, right = frame.filter(pl.col("host") < 150), frame.filter(pl.col("host") >= 100)
+    streams = tc.from_arrow(left), tc.from_arrow(right.rename({"rtt_us": "later_us"}))
+    joined = streams[0].asof_join(streams[1], on="host", tolerance="30s").to_polars()
+    theirs = left.join_asof(
+        right.rename({"rtt_us": "later_us"}), on="timestamp", by="host", tolerance="30s"
+    )
+    assert joined["later_us"].to_list() == theirs["later_us"].to_list()
+    close = streams[0].interval_join(streams[1], "host", "-1s", "1s").to_polars()
+    pairs = left.join(right.rename({"rtt_us": "later_us"}), on="host")
+    apart = (pl.col("timestamp_right") - pl.col("timestamp")).dt.total_milliseconds().abs()
+    assert close.height == pairs.filter(apart <= 1_000).height
+    windows = streams[0].window_join(streams[1], tc.tumble("10s"), on="host").to_polars()
+    starts = [pl.col(name).dt.truncate("10s") for name in ("timestamp", "timestamp_right")]
+    assert windows.height == pairs.filter(starts[0] == starts[1]).height
+
+
+def test_joins_say_what_they_need() -> None:
+    one = tc.from_arrow(pa.table({"a": [1]}))
+    with pytest.raises(tc.InvalidArgument, match="cross"):
+        one.join(one)
+    with pytest.raises(tc.InvalidArgument, match="no join"):
+        one.join(one, on="a", how="outer")  # type: ignore[arg-type]
+    crossed = one.join(one, how="cross", suffix="_too")
+    assert crossed.to_pylist() == [{"a": 1, "a_too": 1}]
 
 
 def test_computed_keys(probes: pa.Table) -> None:

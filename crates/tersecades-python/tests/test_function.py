@@ -59,6 +59,46 @@ def test_whole_columns_are_given_and_each_text_once() -> None:
     assert sum(calls) < 100
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_aggregates_get_whole_groups(threads: int) -> None:
+    @tc.udaf(return_type="float64")
+    def weighted(values: pa.Array, weights: pa.Array) -> Any:
+        total = pc.sum(weights).as_py()
+        return pc.sum(pc.multiply(values, weights)).as_py() / total if total else None
+
+    random = np.random.default_rng(3)
+    rows = 50_000
+    frame = pl.DataFrame(
+        {
+            "timestamp": pl.Series(np.sort(random.integers(0, 60_000, rows))).cast(
+                pl.Datetime("ms")
+            ),
+            "key": random.integers(0, 20, rows),
+            "value": random.random(rows),
+            "weight": random.integers(1, 9, rows),
+        }
+    )
+    ours = (
+        tc.from_arrow(frame)
+        .window(tc.hop("20s", every="10s"))
+        .group_by("key")
+        .agg(mean=weighted("value", "weight"), n=tc.count())
+        .threads(threads)
+        .to_polars()
+    )
+    product = (pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()
+    start = pl.col("timestamp").dt.truncate("10s")
+    frames = [frame.with_columns(window_start=start - pl.duration(seconds=s)) for s in (0, 10)]
+    theirs = (
+        pl.concat(frames)
+        .group_by("window_start", "key")
+        .agg(mean=product, n=pl.len())
+        .sort("window_start", "key")
+    )
+    assert ours["n"].to_list() == theirs["n"].to_list()
+    assert np.allclose(ours["mean"], theirs["mean"])
+
+
 def test_what_a_function_raises_comes_out(capsys: Any) -> None:
     class Broken(Exception):
         pass

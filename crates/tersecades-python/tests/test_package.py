@@ -46,7 +46,8 @@ def test_every_aggregate_of_the_engine_has_its_function() -> None:
 def test_every_generator_of_the_engine_makes_a_stream() -> None:
     for name, (summary, parameters) in tc.generators().items():
         assert summary and parameters
-        assert len(tc.generate(name, rows=500, **parameters).collect()) == 500
+        defaults: dict[str, Any] = dict(parameters)
+        assert len(tc.generate(name, rows=500, **defaults).collect()) == 500
     with pytest.raises(tc.InvalidArgument, match="generators"):
         tc.generate("weathr")
 

@@ -48,6 +48,10 @@ _Bytes: TypeAlias = int | str
 _Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
 _OnError: TypeAlias = Literal["fail", "skip", "dead_letter"]
 _SortKeys: TypeAlias = str | Expr | SortKey | Sequence[str | Expr | SortKey]
+_Keys: TypeAlias = None | str | tuple[str, str] | list[str] | list[tuple[str, str]]
+_Kind: TypeAlias = Literal[
+    "inner", "left", "right", "full", "semi", "anti", "right_semi", "right_anti", "cross"
+]
 _DataType: TypeAlias = str | type | _ArrowSchema
 
 class Error(Exception):
@@ -115,10 +119,15 @@ class Aggregate:
     @property
     def name(self) -> str: ...
     def alias(self, name: str) -> Aggregate: ...
+    def filter(self, condition: Expr) -> Aggregate: ...
 
 @final
 class Function:
     def __call__(self, *arguments: str | Expr) -> Expr: ...
+
+@final
+class AggregateFunction:
+    def __call__(self, *arguments: str | Expr) -> Aggregate: ...
 
 @final
 class Window:
@@ -254,6 +263,32 @@ class Stream:
         on: str | tuple[str, str],
         columns: str | Sequence[str] | Mapping[str, str],
     ) -> Stream: ...
+    def join(
+        self,
+        other: Stream,
+        on: _Keys = ...,
+        how: _Kind = ...,
+        **options: Any,
+    ) -> Stream: ...
+    def window_join(
+        self, other: Stream, window: Window, on: _Keys = ..., how: _Kind = ...
+    ) -> Stream: ...
+    def interval_join(
+        self,
+        other: Stream,
+        on: _Keys,
+        lower: _Duration,
+        upper: _Duration,
+        how: _Kind = ...,
+    ) -> Stream: ...
+    def asof_join(
+        self,
+        other: Stream,
+        on: _Keys = ...,
+        direction: Literal["backward", "forward", "nearest"] = ...,
+        tolerance: _Duration | None = None,
+        how: _Kind = ...,
+    ) -> Stream: ...
     @property
     def schema(self) -> Schema: ...
     @property
@@ -294,6 +329,20 @@ def udf(
     name: str | None = None,
     immutable: bool = True,
 ) -> Callable[[Callable[..., Any]], Function]: ...
+@overload
+def udaf(
+    function: Callable[..., Any],
+    *,
+    return_type: _DataType,
+    name: str | None = None,
+) -> AggregateFunction: ...
+@overload
+def udaf(
+    function: None = None,
+    *,
+    return_type: _DataType,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], AggregateFunction]: ...
 def tumble(size: _Duration, *, offset: _Duration | None = None) -> Window: ...
 def hop(
     size: _Duration, *, every: _Duration, offset: _Duration | None = None
@@ -311,6 +360,21 @@ def stddev_population(column: str | Expr) -> Aggregate: ...
 def count_distinct(column: str | Expr) -> Aggregate: ...
 def median(column: str | Expr) -> Aggregate: ...
 def quantile(column: str | Expr, fraction: float) -> Aggregate: ...
+def approx_median(column: str | Expr) -> Aggregate: ...
+def approx_count_distinct(column: str | Expr) -> Aggregate: ...
+def sum_distinct(column: str | Expr) -> Aggregate: ...
+def bool_and(column: str | Expr) -> Aggregate: ...
+def bool_or(column: str | Expr) -> Aggregate: ...
+def any_value(column: str | Expr) -> Aggregate: ...
+def first(column: str | Expr) -> Aggregate: ...
+def last(column: str | Expr) -> Aggregate: ...
+def mode(column: str | Expr) -> Aggregate: ...
+def covariance(column: str | Expr, by: str | Expr) -> Aggregate: ...
+def covariance_population(column: str | Expr, by: str | Expr) -> Aggregate: ...
+def correlation(column: str | Expr, by: str | Expr) -> Aggregate: ...
+def approx_quantile(column: str | Expr, fraction: float) -> Aggregate: ...
+def histogram(column: str | Expr, width: float) -> Aggregate: ...
+def top_k(column: str | Expr, k: float) -> Aggregate: ...
 def arg_min(column: str | Expr, by: str | Expr) -> Aggregate: ...
 def arg_max(column: str | Expr, by: str | Expr) -> Aggregate: ...
 def aggregate(
@@ -379,6 +443,7 @@ def progress(enabled: bool) -> None: ...
 
 __all__ = [
     "Aggregate",
+    "AggregateFunction",
     "Corrupt",
     "Error",
     "Explanation",
@@ -402,24 +467,37 @@ __all__ = [
     "__version__",
     "aggregate",
     "aggregates",
+    "any_value",
+    "approx_count_distinct",
+    "approx_median",
+    "approx_quantile",
     "arg_max",
     "arg_min",
+    "bool_and",
+    "bool_or",
     "col",
+    "correlation",
     "count",
     "count_distinct",
     "count_if",
+    "covariance",
+    "covariance_population",
+    "first",
     "from_arrow",
     "from_batches",
     "from_epoch",
     "generate",
     "generators",
+    "histogram",
     "hop",
+    "last",
     "lit",
     "make_timestamp",
     "max",
     "mean",
     "median",
     "min",
+    "mode",
     "progress",
     "quantile",
     "read_csv",
@@ -428,7 +506,10 @@ __all__ = [
     "stddev",
     "stddev_population",
     "sum",
+    "sum_distinct",
+    "top_k",
     "tumble",
+    "udaf",
     "udf",
     "variance",
     "variance_population",
