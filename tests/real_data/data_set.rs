@@ -19,7 +19,7 @@ pub(crate) struct DataSet {
     /// Files in the order of the stream.
     pub(crate) files: &'static [&'static str],
     /// Columns whose type is given; the others are inferred.
-    types: &'static [(&'static str, DataType)],
+    pub(crate) types: &'static [(&'static str, DataType)],
     /// Long enough that no row is late.
     pub(crate) lateness: Duration,
     /// The same rows in DuckDB; `$DATA` is the folder of the set, `5000000` the limit.
