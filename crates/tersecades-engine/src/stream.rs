@@ -16,7 +16,7 @@ use tersecades_columnar::goal::Tier;
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::{columns_read, output_schema};
+use crate::runtime::engine::{columns_read, describe, output_schema};
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::location::open_table;
@@ -252,6 +252,17 @@ impl Stream {
         output_schema(&stream.query, &stream.table.schema())
     }
 
+    /// Operators, in order, one line each; nothing is opened.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn describe(&self) -> Result<Vec<String>> {
+        let stream = self.clone().nested()?;
+        let mut lines = stream.table.describe()?;
+        lines.extend(describe(&stream.query, &stream.table.schema())?);
+        Ok(lines)
+    }
+
     /// Binds and starts the query.
     ///
     /// # Errors
@@ -292,7 +303,7 @@ impl WindowedStream {
 
 impl Stream {
     /// Where the results keep their event time: the windows' start, or where the rows had it.
-    pub(crate) fn output_time(&self) -> EventTime {
+    pub fn output_time(&self) -> EventTime {
         let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
         match self.query.steps.iter().any(grouped) {
             true => window_time(),

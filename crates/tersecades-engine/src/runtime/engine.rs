@@ -478,3 +478,14 @@ pub fn output_schema(query: &Query, arriving: &SchemaRef) -> Result<SchemaRef> {
     let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
     Ok(parts.last().map_or(first.output, Part::schema))
 }
+
+/// Operators of `query` over what arrives, in order, one line each.
+///
+/// # Errors
+/// What binding says.
+pub fn describe(query: &Query, arriving: &SchemaRef) -> Result<Vec<String>> {
+    let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
+    let mut lines = first.instantiate(false)?.describe();
+    lines.extend(parts.iter().flat_map(Part::describe));
+    Ok(lines)
+}
