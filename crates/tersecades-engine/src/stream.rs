@@ -18,7 +18,7 @@ use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
-use crate::window::Window;
+use crate::window::{Window, global};
 
 /// A stream and what is to be done with it; each run of it, or of a clone, opens its table anew.
 ///
@@ -47,7 +47,7 @@ pub struct Stream {
     options: RunOptions,
 }
 
-/// A stream cut into windows, to be grouped.
+/// A stream cut into windows, or taken whole, to be grouped.
 #[derive(Clone)]
 pub struct WindowedStream {
     stream: Stream,
@@ -161,6 +161,19 @@ impl Stream {
             window,
             keys: Vec::new(),
         }
+    }
+
+    /// Groups the whole stream by columns; the groups come out at its end, sorted by key.
+    ///
+    /// No event time is needed and no row is late. Without aggregates the result is each different
+    /// key once.
+    pub fn group_by<N: Into<String>>(self, keys: impl IntoIterator<Item = N>) -> WindowedStream {
+        self.window(global()).group_by(keys)
+    }
+
+    /// Computes aggregates of the whole stream: one row at its end, for an empty stream too.
+    pub fn aggregate(self, calls: impl IntoIterator<Item = AggregateCall>) -> Stream {
+        self.window(global()).aggregate(calls)
     }
 
     /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].

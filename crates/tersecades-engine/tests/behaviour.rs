@@ -176,3 +176,64 @@ fn late_rows_are_counted_and_can_be_had() {
     let late: usize = run.take_late().iter().map(|batch| batch.num_rows()).sum();
     assert_eq!(late, 2);
 }
+
+/// The only batch of a run.
+fn only(stream: Stream) -> RecordBatch {
+    let batches: Vec<RecordBatch> = stream.run().unwrap().collect::<Result<_>>().unwrap();
+    assert_eq!(batches.len(), 1);
+    batches[0].clone()
+}
+
+#[test]
+fn a_whole_stream_needs_no_event_time() {
+    let name: ArrayRef = Arc::new(StringArray::from(vec![
+        Some("b"),
+        None,
+        Some("a"),
+        Some("b"),
+    ]));
+    let rows = RecordBatch::try_from_iter_with_nullable([("name", name, true)]).unwrap();
+    for threads in [1, 3] {
+        let stream = || {
+            let batches = (0..4).map(|row| rows.slice(row, 1)).collect();
+            Stream::from_batches(rows.schema(), batches).threads(threads)
+        };
+        let counted = only(stream().group_by(["name"]).aggregate([count()]));
+        let names: ArrayRef = Arc::clone(counted.column(0));
+        let names = arrow_cast::cast(&names, &DataType::Utf8).unwrap();
+        let names: Vec<_> = names.as_string::<i32>().iter().collect();
+        assert_eq!(names, [Some("a"), Some("b"), None]);
+        let counts = counted.column(1).as_primitive::<Int64Type>();
+        assert_eq!(counts.values(), &[1, 2, 1]);
+        let different = only(stream().group_by(["name"]).aggregate([]));
+        assert_eq!((different.num_rows(), different.num_columns()), (3, 1));
+        let all = only(stream().aggregate([count()]));
+        assert_eq!(all.column(0).as_primitive::<Int64Type>().values(), &[4]);
+    }
+}
+
+#[test]
+fn a_whole_stream_without_rows_has_one_total_and_no_group() {
+    let calls = || [count(), call("sum", col("value"))];
+    let none = stream(100, 3).filter(col("value").lt(0));
+    let total = only(none.clone().aggregate(calls()));
+    assert_eq!(total.column(0).as_primitive::<Int64Type>().values(), &[0]);
+    assert!(total.column(1).is_null(0));
+    let run = none.group_by(["name"]).aggregate(calls()).run().unwrap();
+    assert_eq!(run.schema().fields().len(), 3);
+    assert_eq!(run.collect::<Result<Vec<_>>>().unwrap().len(), 0);
+    let nothing = stream(100, 3).aggregate([]).run().map(|_| ());
+    assert!(nothing.unwrap_err().to_string().contains("name a key"));
+}
+
+#[test]
+fn windows_can_be_grouped_as_a_whole() {
+    let most = stream(1_000, 3)
+        .window(tumble(SECOND))
+        .group_by(["name"])
+        .aggregate([count().alias("rows")])
+        .aggregate([call("max", col("rows")), count()]);
+    let most = only(most);
+    assert_eq!(most.column(0).as_primitive::<Int64Type>().values(), &[4]);
+    assert_eq!(most.column(1).as_primitive::<Int64Type>().values(), &[300]);
+}

@@ -104,8 +104,15 @@ pub fn tick_ns(unit: TimeUnit) -> i128 {
 /// result does not fit its type.
 pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
     let mut result = Answer::default();
-    let mut flow = arrive(query, schema, rows, &mut result)?;
-    let mut windowed = false;
+    let windowed = query.steps.iter().find_map(|step| match step {
+        Step::Aggregate { window, .. } => Some(window.needs_time()),
+        _ => None,
+    });
+    let mut flow = match windowed {
+        Some(false) => arrive_untimed(schema, rows),
+        _ => arrive(query, schema, rows, &mut result)?,
+    };
+    let mut later = false;
     for next in &query.steps {
         flow = match next {
             Step::Filter(condition) => step::filter(flow, condition)?,
@@ -121,12 +128,12 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
                 keys,
                 aggregates,
             } => {
-                let input = if windowed {
-                    window::rearrive(flow)?
-                } else {
-                    flow
+                let input = match (later, window.needs_time()) {
+                    (true, true) => window::rearrive(flow)?,
+                    (true, false) => window::renumber(flow),
+                    (false, _) => flow,
                 };
-                windowed = true;
+                later = true;
                 window::aggregate(input, window, (keys, aggregates), &mut result)?
             }
         };
@@ -138,6 +145,22 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
         .map(|row| (row.values, row.slack))
         .unzip();
     Ok(result)
+}
+
+/// All arriving rows, where nothing asks for their event time.
+fn arrive_untimed(schema: &Schema, rows: &[Row]) -> Flow {
+    let rows = rows.iter().enumerate().map(|(arrival, values)| Traveller {
+        values: values.clone(),
+        slack: vec![0.0; values.len()],
+        arrival,
+        time_ns: 0,
+        watermark_ns: None,
+    });
+    Flow {
+        columns: columns_of(schema),
+        rows: rows.collect(),
+        unit: TimeUnit::Millisecond,
+    }
 }
 
 /// Gives every arriving row its event time and watermark; rows without event time are dropped.

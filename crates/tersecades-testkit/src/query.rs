@@ -62,7 +62,7 @@ pub fn random_query(seed: u64) -> (Query, Stream) {
     }
     steps.push(window::aggregate(&mut scope, pace, &mut random));
     if random.one_in(3) {
-        if random.one_in(2) {
+        if random.one_in(2) && !scope.exact().columns.is_empty() {
             steps.push(Step::Filter(condition(&scope.exact(), 1, &mut random)));
         }
         steps.push(window::aggregate_again(&mut scope, pace, &mut random));

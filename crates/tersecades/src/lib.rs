@@ -51,5 +51,5 @@ pub mod prelude {
     pub use tersecades_engine::source::pingmesh::PingmeshSource;
     pub use tersecades_engine::source::{Source, SourceOptions};
     pub use tersecades_engine::stream::{Stream, WindowedStream};
-    pub use tersecades_engine::window::{Window, hop, tumble};
+    pub use tersecades_engine::window::{Window, global, hop, tumble};
 }

@@ -5,7 +5,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
-use crate::window::WindowTicks;
+use crate::window::Boundaries;
 
 use super::key_range;
 
@@ -65,7 +65,7 @@ impl Watermark {
     pub fn pass(
         &mut self,
         time: &Chunk,
-        window: Option<&WindowTicks>,
+        windows: Option<&dyn Boundaries>,
         cuts: &mut Vec<Cut>,
         work: &mut Work,
     ) {
@@ -85,10 +85,13 @@ impl Watermark {
             .map_or(batch_newest, |newest| newest.max(batch_newest));
         let after = newest.saturating_sub(self.lateness);
         let oldest = time.physical().value_of(stats.min) as i64;
-        if let Some(window) = window {
-            let first_end = next_end(window, before.max(oldest.saturating_sub(window.size)));
-            if first_end <= after && self.may_cut(time, window, (first_end, after), work) {
-                self.cut_batch(time, window, cuts, work);
+        if let Some(windows) = windows {
+            let first_end = windows.ending_after(before.max(oldest)).end;
+            if first_end <= i128::from(after) {
+                let last_end = windows.last_end(after);
+                if self.may_cut(time, (first_end as i64, last_end as i64), work) {
+                    self.cut_batch(time, windows, cuts, work);
+                }
             }
         }
         self.newest = Some(newest);
@@ -100,13 +103,9 @@ impl Watermark {
     fn may_cut(
         &mut self,
         time: &Chunk,
-        window: &WindowTicks,
-        (first_end, after): (i64, i64),
+        (first_end, last_end): (i64, i64),
         work: &mut Work,
     ) -> bool {
-        let last_end = window
-            .first_start(after)
-            .saturating_add(window.size - window.slide);
         let closing = first_end.saturating_add(self.lateness);
         if self.newest.is_some_and(|newest| newest >= closing) {
             return true;
@@ -127,7 +126,7 @@ impl Watermark {
     fn cut_batch(
         &mut self,
         time: &Chunk,
-        window: &WindowTicks,
+        windows: &dyn Boundaries,
         cuts: &mut Vec<Cut>,
         work: &mut Work,
     ) {
@@ -140,9 +139,8 @@ impl Watermark {
             let watermark = newest.map_or(i64::MIN, |newest| newest.saturating_sub(self.lateness));
             if watermark > judged_by {
                 // The first window that holds the row and had not closed when last judged.
-                let start = window.first_start(at.max(judged_by));
-                let end = i128::from(start) + i128::from(window.size);
-                if start <= at && end <= i128::from(watermark) {
+                let window = windows.ending_after(at.max(judged_by));
+                if window.start <= i128::from(at) && window.end <= i128::from(watermark) {
                     cuts.push(Cut {
                         first_row: row,
                         watermark,
@@ -156,17 +154,15 @@ impl Watermark {
     }
 }
 
-/// The first window end after `time`.
-fn next_end(window: &WindowTicks, time: i64) -> i64 {
-    window.first_start(time).saturating_add(window.size)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use arrow_array::{ArrayRef, Int64Array};
     use tersecades_columnar::encoder::ColumnEncoder;
+
+    use crate::window::{Windowing, hop};
 
     use super::*;
 
@@ -177,14 +173,12 @@ mod tests {
             .unwrap()
             .encode_new(&times)
             .unwrap();
-        let window = WindowTicks {
-            size: 60,
-            slide: 10,
-            offset: 0,
-            pane: 10,
+        let window = hop(Duration::from_secs(60), Duration::from_secs(10));
+        let Ok(Windowing::Aligned(windows)) = window.bind(1_000_000_000) else {
+            panic!("hops are aligned");
         };
         let (mut cuts, mut work) = (Vec::new(), Work::default());
-        Watermark::new(0).pass(&chunk, Some(&window), &mut cuts, &mut work);
+        Watermark::new(0).pass(&chunk, Some(&*windows), &mut cuts, &mut work);
         let cuts: Vec<_> = cuts
             .iter()
             .map(|cut| (cut.first_row, cut.watermark))

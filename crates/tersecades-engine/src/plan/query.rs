@@ -65,7 +65,8 @@ pub enum Step {
         /// Columns of the table to add, and the names they get.
         columns: Vec<(String, String)>,
     },
-    /// Groups by window and keys; columns become `window_start`, `window_end`, keys, aggregates.
+    /// Groups by window and keys; columns become `window_start`, `window_end` (neither for the
+    /// global window), keys, aggregates.
     ///
     /// A window over a window takes `window_start` as its event time.
     Aggregate {

@@ -15,6 +15,7 @@ use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::Query;
+use crate::window::Windowing;
 
 use super::ingest::{Ingest, Origin};
 use super::metrics::Metrics;
@@ -66,10 +67,10 @@ impl Running {
         };
         let (columns, kept) = (columns.as_deref(), options.keep.is_some());
         let ingest = Ingest::new(origin, columns, kept, &options.encoding, query)?;
-        let plan = first.over(Arc::clone(ingest.schema()))?;
+        let plan = first.over(Arc::clone(ingest.schema()), kept)?;
         let mut scope = Scope::of_schema(&plan.input);
-        let needs_time = plan.aggregate().is_some() || options.keep.is_some();
-        let time = needs_time
+        let time = plan
+            .timed
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
         let tick = tick_ns(time.as_ref().map_or(plan.unit, |time| time.unit));
@@ -234,16 +235,21 @@ impl Running {
         };
         evaluate_time(time, frame, &mut self.work)?;
         let column = frame.column(time.slot);
-        self.metrics.untimed_rows += column.nulls() as u64;
         let range = time_range(column)?;
-        let window = self.plan.aggregate().map(|plan| plan.window);
+        let windowing = self.plan.aggregate().map(|plan| &plan.window);
+        if !matches!(windowing, Some(Windowing::Global)) {
+            self.metrics.untimed_rows += column.nulls() as u64;
+        }
+        let boundaries = match windowing {
+            Some(Windowing::Aligned(boundaries)) => Some(&**boundaries),
+            _ => None,
+        };
         self.watermark
-            .pass(column, window.as_ref(), &mut self.cuts, &mut self.work);
+            .pass(column, boundaries, &mut self.cuts, &mut self.work);
         if let Some(retained) = &self.retained {
             retained.push(&frame.batch, range.map_or(i64::MIN, |range| range.1));
         }
-        let windowed = self.plan.aggregate().is_some();
-        Ok(range.or_else(|| (!windowed).then_some((0, 0))))
+        Ok(range.or_else(|| boundaries.is_none().then_some((0, 0))))
     }
 
     fn push_cuts(

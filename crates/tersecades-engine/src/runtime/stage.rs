@@ -1,4 +1,4 @@
-//! A stage: transforms, then at most one windowed group-by.
+//! A stage: transforms, then at most one group-by.
 //!
 //! A query is a chain of stages; each group-by ends one. Every worker binds the first stage for
 //! itself; plans, prepared tables and key dictionaries are shared.
@@ -37,6 +37,8 @@ pub struct StagePlan {
     pub output: SchemaRef,
     /// Unit of event time.
     pub unit: TimeUnit,
+    /// Whether frames carry an event time: windows or a retained range read it.
+    pub timed: bool,
 }
 
 /// One worker's part of a stage.
@@ -106,7 +108,7 @@ pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
             .position(|step| matches!(step, Step::Aggregate { .. }));
         let (steps, following) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
         let tables = prepare_tables(steps)?;
-        let plan = StagePlan::bind(steps, input, event_time, tables)?;
+        let plan = StagePlan::bind(steps, input, event_time, (tables, false))?;
         let windowed = plan.aggregate.is_some();
         input = Arc::clone(&plan.output);
         event_time = EventTime {
@@ -160,8 +162,11 @@ impl StagePlan {
         steps: &[Step],
         input: SchemaRef,
         event_time: EventTime,
-        tables: Vec<Arc<PreparedTable>>,
+        (tables, timed): (Vec<Arc<PreparedTable>>, bool),
     ) -> Result<Self> {
+        let windowed = steps
+            .iter()
+            .any(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
         let mut plan = StagePlan {
             output: Arc::clone(&input),
             input,
@@ -170,11 +175,9 @@ impl StagePlan {
             tables,
             aggregate: None,
             unit: TimeUnit::Millisecond,
+            timed: windowed || timed,
         };
-        let needs_time = steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { .. }));
-        if needs_time {
+        if plan.timed {
             plan.unit = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?.unit;
         }
         let stage = plan.instantiate(false)?;
@@ -199,11 +202,7 @@ impl StagePlan {
     /// What binding says; a plan that was bound once binds again.
     pub fn instantiate(&self, keep_late: bool) -> Result<Stage> {
         let mut scope = Scope::of_schema(&self.input);
-        let windowed = self
-            .steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { .. }));
-        if windowed {
+        if self.timed {
             bind_time(&self.event_time, &mut scope)?;
         }
         let mut stage = Stage {
@@ -256,8 +255,7 @@ impl StagePlan {
     pub fn columns_read(&self) -> Option<Vec<String>> {
         let mut names: Vec<&str> = Vec::new();
         let mut narrowed = false;
-        let needs_time = self.aggregate.is_some();
-        let time = needs_time.then_some(&self.event_time.expression);
+        let time = self.timed.then_some(&self.event_time.expression);
         time.into_iter()
             .for_each(|expression| names.extend(expression.columns()));
         for step in &self.steps {
@@ -286,13 +284,14 @@ impl StagePlan {
         narrowed.then(|| kept.cloned().collect())
     }
 
-    /// The same plan over batches that lack the columns it does not read.
+    /// The same plan over batches that lack the columns it does not read, with an event time if
+    /// it needs one or they are `timed`.
     ///
     /// # Errors
     /// What binding says.
-    pub fn over(&self, input: SchemaRef) -> Result<Self> {
-        let tables = self.tables.clone();
-        StagePlan::bind(&self.steps, input, self.event_time.clone(), tables)
+    pub fn over(&self, input: SchemaRef, timed: bool) -> Result<Self> {
+        let shared = (self.tables.clone(), timed);
+        StagePlan::bind(&self.steps, input, self.event_time.clone(), shared)
     }
 }
 

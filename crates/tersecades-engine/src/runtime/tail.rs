@@ -35,8 +35,8 @@ impl Tail {
     /// What binding says.
     pub fn new(plan: StagePlan) -> Result<Self> {
         let mut scope = Scope::of_schema(&plan.input);
-        let windowed = plan.aggregate().is_some();
-        let time = windowed
+        let time = plan
+            .timed
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
         Ok(Tail {

@@ -1,17 +1,27 @@
-//! Windows over event time, and the panes that overlapping windows share.
+//! Windows over a stream, and the panes that overlapping windows share.
 //!
-//! A window is `[start, end)` in ticks of the event time. Panes are the longest stretches that no
-//! window boundary cuts: their length is the greatest common divisor of size and slide, so a row
-//! is aggregated once, whatever the overlap.
+//! ```text
+//! Window       as asked for: durations, no unit           tumble, hop, global
+//!   └ bind ──▶ Windowing, in ticks of the event time
+//!                └ Aligned ──▶ Boundaries: pane of a time, windows by their ends
+//! ```
+//! A window is `[start, end)`. Panes are stretches that no window boundary cuts, so a row is
+//! aggregated once, whatever the overlap.
 
+pub mod global;
 pub mod hop;
+mod span;
 pub mod tumble;
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
 
+pub use global::global;
 pub use hop::hop;
+pub use span::{Boundaries, Span, floor};
 pub use tumble::tumble;
 
 /// A kind of window users can ask for.
@@ -26,19 +36,52 @@ pub struct WindowKind {
 }
 
 /// Every kind of window.
-pub const WINDOWS: &[&WindowKind] = &[&tumble::KIND, &hop::KIND];
+pub const WINDOWS: &[&WindowKind] = &[&tumble::KIND, &hop::KIND, &global::KIND];
 
-/// A window as asked for: any size, slide and offset.
+/// What a window is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// The whole stream.
+    Global,
+    /// Windows side by side.
+    Tumble {
+        /// Length of each.
+        size: Duration,
+    },
+    /// Windows of one size, one starting every slide.
+    Hop {
+        /// Length of each.
+        size: Duration,
+        /// Distance between starts of neighbours.
+        slide: Duration,
+    },
+}
+
+/// A window as asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Which kind it is, for plans.
-    pub kind: &'static str,
-    /// Length of each window.
-    pub size: Duration,
-    /// Distance between starts of neighbouring windows.
-    pub slide: Duration,
+    /// Which windows.
+    pub shape: Shape,
     /// Shift of all windows from the epoch.
     pub offset: Duration,
+}
+
+/// A window in ticks of the event time.
+#[derive(Debug, Clone)]
+pub enum Windowing {
+    /// Windows whose boundaries are the same for all groups.
+    Aligned(Arc<dyn Boundaries>),
+    /// One window that needs no time and has no start and end.
+    Global,
+}
+
+impl From<Shape> for Window {
+    fn from(shape: Shape) -> Self {
+        Window {
+            shape,
+            offset: Duration::ZERO,
+        }
+    }
 }
 
 impl Window {
@@ -48,102 +91,103 @@ impl Window {
         self
     }
 
-    /// The window in ticks of `tick` nanoseconds.
+    /// Which kind it is.
+    pub fn kind(&self) -> &'static WindowKind {
+        match self.shape {
+            Shape::Global => &global::KIND,
+            Shape::Tumble { .. } => &tumble::KIND,
+            Shape::Hop { .. } => &hop::KIND,
+        }
+    }
+
+    /// Whether rows must have an event time.
+    pub fn needs_time(&self) -> bool {
+        !matches!(self.shape, Shape::Global)
+    }
+
+    /// The window in ticks of `tick_ns` nanoseconds.
     ///
     /// # Errors
-    /// `InvalidArgument` when size or slide is zero or no whole number of ticks.
-    pub fn in_ticks(&self, tick_ns: i64) -> Result<WindowTicks> {
-        let ticks = |what: &str, duration: Duration| {
-            let nanos = duration.as_nanos();
-            let tick = u128::from(tick_ns.unsigned_abs());
-            if !nanos.is_multiple_of(tick) {
-                return Err(Error::invalid(format!(
-                    "window {what} {duration:?} is no whole number of ticks of the event time"
-                ))
-                .hint("use a multiple of the time column's unit"));
+    /// `InvalidArgument` for lengths of zero or of no whole number of ticks.
+    pub fn bind(&self, tick_ns: i64) -> Result<Windowing> {
+        let ticks = Ticks { tick_ns };
+        Ok(match self.shape {
+            Shape::Global => {
+                self.refuse_offset()?;
+                Windowing::Global
             }
-            i64::try_from(nanos / tick)
-                .map_err(|_| Error::invalid(format!("window {what} {duration:?} is too long")))
-        };
-        let (size, slide) = (ticks("size", self.size)?, ticks("slide", self.slide)?);
-        if size == 0 || slide == 0 {
-            return Err(Error::invalid(
-                "window size and slide must be longer than zero",
-            ));
+            Shape::Tumble { size } => {
+                Windowing::Aligned(Arc::new(hop::Hops::bind(size, size, self.offset, ticks)?))
+            }
+            Shape::Hop { size, slide } => {
+                Windowing::Aligned(Arc::new(hop::Hops::bind(size, slide, self.offset, ticks)?))
+            }
+        })
+    }
+
+    fn refuse_offset(&self) -> Result<()> {
+        match self.offset.is_zero() {
+            true => Ok(()),
+            false => Err(
+                Error::invalid(format!("a {} window has no offset", self.kind().name))
+                    .hint("leave the offset out: there is no boundary that it could shift"),
+            ),
         }
-        let offset = ticks("offset", self.offset)? % slide;
-        Ok(WindowTicks {
-            size,
-            slide,
-            offset,
-            pane: gcd(size, slide),
-        })
     }
 }
 
-/// A window in ticks, and the arithmetic of its panes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WindowTicks {
-    /// Length.
-    pub size: i64,
-    /// Distance between starts.
-    pub slide: i64,
-    /// Shift from the epoch, `0..slide`.
-    pub offset: i64,
-    /// Length of a pane.
-    pub pane: i64,
-}
-
-impl WindowTicks {
-    /// Start of the pane that holds `time`; exact for negative times too.
-    pub fn pane_start(&self, time: i64) -> i64 {
-        floor(time, self.pane, self.offset)
-    }
-
-    /// Start of the last window that begins at or before `time`.
-    pub fn last_start(&self, time: i64) -> i64 {
-        floor(time, self.slide, self.offset)
-    }
-
-    /// Start of the first window that ends after `time`.
-    pub fn first_start(&self, time: i64) -> i64 {
-        let in_range = || {
-            let ended = time.checked_sub(self.size)?;
-            floor(ended, self.slide, self.offset).checked_add(self.slide)
-        };
-        in_range().unwrap_or_else(|| {
-            let (slide, offset) = (i128::from(self.slide), i128::from(self.offset));
-            let shifted = i128::from(time) - offset - i128::from(self.size);
-            clamp((shifted.div_euclid(slide) + 1) * slide + offset)
-        })
-    }
-
-    /// Whether some window holds `time`; only false when windows leave gaps (slide above size).
-    pub fn covers(&self, time: i64) -> bool {
-        time.saturating_sub(self.last_start(time)) < self.size
+impl fmt::Display for Window {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}", self.kind().name)?;
+        match self.shape {
+            Shape::Global => {}
+            Shape::Tumble { size } => write!(to, " {size:?}")?,
+            Shape::Hop { size, slide } => write!(to, " {size:?} every {slide:?}")?,
+        }
+        match self.offset.is_zero() {
+            true => Ok(()),
+            false => write!(to, " offset {:?}", self.offset),
+        }
     }
 }
 
-/// The largest multiple of `step`, shifted by `offset`, that is not above `time`.
-fn floor(time: i64, step: i64, offset: i64) -> i64 {
-    let in_range = || {
-        let shifted = time.checked_sub(offset)?;
-        shifted
-            .checked_sub(shifted.rem_euclid(step))?
-            .checked_add(offset)
-    };
-    in_range().unwrap_or_else(|| {
-        let (time, step, offset) = (i128::from(time), i128::from(step), i128::from(offset));
-        clamp((time - offset).div_euclid(step) * step + offset)
-    })
+/// Turns durations into ticks.
+#[derive(Debug, Clone, Copy)]
+pub struct Ticks {
+    /// Nanoseconds of one tick.
+    pub tick_ns: i64,
 }
 
-fn clamp(time: i128) -> i64 {
-    time.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
+impl Ticks {
+    /// `duration`, which is the window's `what`, in ticks.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when it is no whole number of ticks, or too long.
+    pub fn of(self, what: &str, duration: Duration) -> Result<i64> {
+        let nanos = duration.as_nanos();
+        let tick = u128::from(self.tick_ns.unsigned_abs());
+        if !nanos.is_multiple_of(tick) {
+            return Err(Error::invalid(format!(
+                "window {what} {duration:?} is no whole number of ticks of the event time"
+            ))
+            .hint("use a multiple of the time column's unit"));
+        }
+        i64::try_from(nanos / tick)
+            .map_err(|_| Error::invalid(format!("window {what} {duration:?} is too long")))
+    }
 
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+    /// As [`Ticks::of`], for lengths, which are longer than zero.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for zero too.
+    pub fn length(self, what: &str, duration: Duration) -> Result<i64> {
+        match self.of(what, duration)? {
+            0 => Err(Error::invalid(format!(
+                "window {what} must be longer than zero"
+            ))),
+            ticks => Ok(ticks),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -151,50 +195,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pane_arithmetic_equals_a_search_over_all_windows() {
-        for (size, slide, offset) in [(60, 10, 0), (10, 10, 3), (7, 3, 2), (5, 20, 1), (10, 4, 0)] {
-            let ticks = WindowTicks {
-                size,
-                slide,
-                offset,
-                pane: gcd(size, slide),
-            };
-            for time in -130..130i64 {
-                let starts: Vec<i64> = (-100..100)
-                    .map(|k| k * slide + offset)
-                    .filter(|start| (*start..start + size).contains(&time))
-                    .collect();
-                assert_eq!(ticks.covers(time), !starts.is_empty());
-                if let (Some(first), Some(last)) = (starts.first(), starts.last()) {
-                    assert_eq!(
-                        (ticks.first_start(time), ticks.last_start(time)),
-                        (*first, *last)
-                    );
-                }
-                let pane = ticks.pane_start(time);
-                assert!(pane <= time && time < pane + ticks.pane);
-                for edge in starts.iter().flat_map(|start| [*start, start + size]) {
-                    assert!(edge <= pane || edge >= pane + ticks.pane);
-                }
-            }
-        }
+    fn lengths_must_be_whole_ticks() {
+        let millisecond = 1_000_000;
+        let uneven = tumble(Duration::from_micros(1500)).bind(millisecond);
+        assert!(uneven.unwrap_err().to_string().contains("no whole number"));
+        assert!(tumble(Duration::ZERO).bind(millisecond).is_err());
+        assert!(tumble(Duration::from_secs(2)).bind(millisecond).is_ok());
     }
 
     #[test]
-    fn sizes_must_be_whole_ticks() {
-        let millisecond = 1_000_000;
-        assert!(
-            tumble(Duration::from_micros(1500))
-                .in_ticks(millisecond)
-                .is_err()
-        );
-        assert!(tumble(Duration::ZERO).in_ticks(millisecond).is_err());
-        assert_eq!(
-            tumble(Duration::from_secs(2))
-                .in_ticks(millisecond)
-                .unwrap()
-                .size,
-            2_000
-        );
+    fn offsets_without_a_boundary_are_refused() {
+        let shifted = global().offset(Duration::from_secs(1));
+        assert!(shifted.bind(1).is_err());
     }
 }

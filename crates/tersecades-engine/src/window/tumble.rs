@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Window, WindowKind};
+use super::{Shape, Window, WindowKind};
 
 /// What users see of the kind.
 pub const KIND: WindowKind = WindowKind {
@@ -13,10 +13,5 @@ pub const KIND: WindowKind = WindowKind {
 
 /// Windows of `size`, side by side, aligned to the epoch.
 pub fn tumble(size: Duration) -> Window {
-    Window {
-        kind: KIND.name,
-        size,
-        slide: size,
-        offset: Duration::ZERO,
-    }
+    Shape::Tumble { size }.into()
 }

@@ -1,61 +1,89 @@
 //! Rows into windows: every row is copied into each open window that holds it, then sorted.
 
+use std::time::Duration;
+
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::Value;
 use tersecades_engine::plan::AggregateCall;
-use tersecades_engine::window::Window;
+use tersecades_engine::window::{Shape, Window};
 
 use super::aggregate::{compute, result_type};
 use super::evaluate::position;
-use super::order::{order, order_rows};
+use super::order::order_rows;
 use super::{Answer, Columns, Flow, Traveller, tick_ns};
 
-/// A window in ticks.
+/// A window, in ticks.
+type Span = (i128, i128);
+
+/// The windows that hold each time, in ticks.
 #[derive(Debug, Clone, Copy)]
-struct Ticks {
-    size: i128,
-    slide: i128,
-    offset: i128,
+enum Windows {
+    /// All rows together.
+    Global,
+    /// `[k * slide + offset, k * slide + offset + size)`.
+    Hop {
+        size: i128,
+        slide: i128,
+        offset: i128,
+    },
 }
 
-fn in_ticks(window: &Window, tick: i128) -> Result<Ticks> {
-    let ticks = |nanos: u128| {
-        let nanos = i128::try_from(nanos).map_err(|_| Error::invalid("a window is too long"))?;
-        match nanos % tick {
-            0 => Ok(nanos / tick),
-            _ => Err(Error::invalid("a window is no whole number of ticks")),
+impl Windows {
+    fn of(window: &Window, tick: i128) -> Result<Self> {
+        let ticks = |duration: Duration| {
+            let nanos = i128::try_from(duration.as_nanos())
+                .map_err(|_| Error::invalid("a window is too long"))?;
+            match nanos % tick {
+                0 => Ok(nanos / tick),
+                _ => Err(Error::invalid("a window is no whole number of ticks")),
+            }
+        };
+        let length = |duration: Duration| match ticks(duration)? {
+            0 => Err(Error::invalid("a window must be longer than zero")),
+            ticks => Ok(ticks),
+        };
+        let offset = ticks(window.offset)?;
+        Ok(match window.shape {
+            Shape::Global => Windows::Global,
+            Shape::Tumble { size } => Windows::Hop {
+                size: length(size)?,
+                slide: length(size)?,
+                offset,
+            },
+            Shape::Hop { size, slide } => Windows::Hop {
+                size: length(size)?,
+                slide: length(slide)?,
+                offset,
+            },
+        })
+    }
+
+    /// All windows that hold `time`, ascending.
+    fn holding(self, time: i128) -> Vec<Span> {
+        let mut spans = Vec::new();
+        match self {
+            Windows::Global => spans.push((i128::MIN, i128::MAX)),
+            Windows::Hop {
+                size,
+                slide,
+                offset,
+            } => {
+                let mut start = (time - offset).div_euclid(slide) * slide + offset;
+                while start + size > time {
+                    spans.push((start, start + size));
+                    start -= slide;
+                }
+            }
         }
-    };
-    let size = ticks(window.size.as_nanos())?;
-    let slide = ticks(window.slide.as_nanos())?;
-    if size == 0 || slide == 0 {
-        return Err(Error::invalid(
-            "window size and slide must be longer than zero",
-        ));
+        spans.reverse();
+        spans
     }
-    Ok(Ticks {
-        size,
-        slide,
-        offset: ticks(window.offset.as_nanos())?,
-    })
-}
-
-/// Starts of all windows that hold `time`, ascending.
-fn starts(window: Ticks, time: i128) -> Vec<i128> {
-    let mut starts = Vec::new();
-    let mut start = (time - window.offset).div_euclid(window.slide) * window.slide + window.offset;
-    while start + window.size > time {
-        starts.push(start);
-        start -= window.slide;
-    }
-    starts.reverse();
-    starts
 }
 
 /// One row in one of its windows.
 struct Member {
-    start: i128,
+    span: Span,
     keys: Vec<Value>,
     row: Traveller,
 }
@@ -80,6 +108,14 @@ pub(crate) fn rearrive(mut flow: Flow) -> Result<Flow> {
     Ok(flow)
 }
 
+/// The result rows of a group-by, in the order in which the next one sees them.
+pub(crate) fn renumber(mut flow: Flow) -> Flow {
+    for (arrival, row) in flow.rows.iter_mut().enumerate() {
+        row.arrival = arrival;
+    }
+    flow
+}
+
 /// Groups rows by window and keys and computes the aggregates of each group.
 pub(crate) fn aggregate(
     flow: Flow,
@@ -87,28 +123,26 @@ pub(crate) fn aggregate(
     (keys, calls): (&[String], &[AggregateCall]),
     result: &mut Answer,
 ) -> Result<Flow> {
-    let ticks = in_ticks(window, tick_ns(flow.unit))?;
-    let columns = result_columns(&flow, keys, calls)?;
+    let windows = Windows::of(window, tick_ns(flow.unit))?;
+    let columns = result_columns(&flow, window, keys, calls)?;
     let key_positions: Result<Vec<usize>> = keys
         .iter()
         .map(|key| position(key, &flow.columns))
         .collect();
-    let mut members = members(&flow, ticks, &key_positions?, result);
-    members.sort_by(|a, b| {
-        a.start
-            .cmp(&b.start)
+    let mut members = members(&flow, windows, &key_positions?, result);
+    let order = |a: &Member, b: &Member| {
+        a.span
+            .cmp(&b.span)
             .then_with(|| order_rows(&a.keys, &b.keys))
-    });
-    let same = |a: &Member, b: &Member| a.start == b.start && order_rows(&a.keys, &b.keys).is_eq();
+    };
+    members.sort_by(order);
     let mut rows = Vec::new();
-    for group in members.chunk_by(same) {
-        rows.push(result_row(group, ticks.size, calls, &flow.columns)?);
+    for group in members.chunk_by(|a, b| order(a, b).is_eq()) {
+        rows.push(result_row(group, windows, calls, &flow.columns)?);
     }
-    rows.sort_by(|a, b| {
-        let keys = 2..2 + keys.len();
-        let starts = order(&a.values[0], &b.values[0]);
-        starts.then_with(|| order_rows(&a.values[keys.clone()], &b.values[keys.clone()]))
-    });
+    if rows.is_empty() && keys.is_empty() && matches!(windows, Windows::Global) {
+        rows.push(result_row(&[], windows, calls, &flow.columns)?);
+    }
     Ok(Flow {
         columns,
         rows,
@@ -117,27 +151,27 @@ pub(crate) fn aggregate(
 }
 
 /// Every row in each of its windows that is still open when it arrives.
-fn members(flow: &Flow, ticks: Ticks, keys: &[usize], result: &mut Answer) -> Vec<Member> {
+fn members(flow: &Flow, windows: Windows, keys: &[usize], result: &mut Answer) -> Vec<Member> {
     let tick = tick_ns(flow.unit);
     let mut members = Vec::new();
     for row in &flow.rows {
-        let holding = starts(ticks, row.time_ns.div_euclid(tick));
+        let holding = windows.holding(row.time_ns.div_euclid(tick));
         if holding.is_empty() {
             result.skipped_rows += 1;
             continue;
         }
-        let is_open = |start: &&i128| {
-            let end_ns = (**start + ticks.size) * tick;
-            row.watermark_ns.is_none_or(|watermark| end_ns > watermark)
+        let is_open = |span: &&Span| {
+            let watermark = row.watermark_ns.map(|watermark| watermark.div_euclid(tick));
+            watermark.is_none_or(|watermark| span.1 > watermark)
         };
-        let open: Vec<&i128> = holding.iter().filter(is_open).collect();
+        let open: Vec<&Span> = holding.iter().filter(is_open).collect();
         if open.is_empty() {
             result.late.push(row.arrival);
         }
-        for start in open {
+        for span in open {
             let keys = keys.iter().map(|key| row.values[*key].clone()).collect();
             members.push(Member {
-                start: *start,
+                span: *span,
                 keys,
                 row: row.clone(),
             });
@@ -146,12 +180,18 @@ fn members(flow: &Flow, ticks: Ticks, keys: &[usize], result: &mut Answer) -> Ve
     members
 }
 
-fn result_columns(flow: &Flow, keys: &[String], calls: &[AggregateCall]) -> Result<Columns> {
-    let time = DataType::Timestamp(flow.unit, None);
-    let mut columns = vec![
-        ("window_start".to_owned(), time.clone()),
-        ("window_end".to_owned(), time),
-    ];
+fn result_columns(
+    flow: &Flow,
+    window: &Window,
+    keys: &[String],
+    calls: &[AggregateCall],
+) -> Result<Columns> {
+    let mut columns = Vec::new();
+    if !matches!(window.shape, Shape::Global) {
+        let time = DataType::Timestamp(flow.unit, None);
+        columns.push(("window_start".to_owned(), time.clone()));
+        columns.push(("window_end".to_owned(), time));
+    }
     for key in keys {
         columns.push(flow.columns[position(key, &flow.columns)?].clone());
     }
@@ -163,16 +203,17 @@ fn result_columns(flow: &Flow, keys: &[String], calls: &[AggregateCall]) -> Resu
 
 fn result_row(
     group: &[Member],
-    size: i128,
+    windows: Windows,
     calls: &[AggregateCall],
     columns: &[(String, DataType)],
 ) -> Result<Traveller> {
-    let first = &group[0];
-    let mut values = vec![
-        Value::Integer(first.start),
-        Value::Integer(first.start + size),
-    ];
-    values.extend(first.keys.iter().cloned());
+    let mut values = Vec::new();
+    if let Some(first) = group.first() {
+        if !matches!(windows, Windows::Global) {
+            values.extend([Value::Integer(first.span.0), Value::Integer(first.span.1)]);
+        }
+        values.extend(first.keys.iter().cloned());
+    }
     let mut slack = vec![0.0; values.len()];
     let rows: Vec<&Traveller> = group.iter().map(|member| &member.row).collect();
     for call in calls {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use arrow_schema::DataType;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::{AggregateCall, Step};
-use tersecades_engine::window::{Window, hop, tumble};
+use tersecades_engine::window::{Window, global, hop, tumble};
 
 use super::Pace;
 use super::expression::condition;
@@ -14,6 +14,9 @@ use crate::random::Random;
 
 /// The first window of a query.
 pub(super) fn aggregate(scope: &mut Scope, pace: Pace, random: &mut Random) -> Step {
+    if random.one_in(6) {
+        return windowed(scope, global(), pace, random);
+    }
     let (size, slide) = (pace.duration(pace.size), pace.duration(pace.slide));
     let window = if size == slide {
         tumble(size)
@@ -27,8 +30,12 @@ pub(super) fn aggregate(scope: &mut Scope, pace: Pace, random: &mut Random) -> S
     windowed(scope, window.offset(offset), pace, random)
 }
 
-/// A window over the windows before it.
+/// A window over the windows before it, if it was windows.
 pub(super) fn aggregate_again(scope: &mut Scope, pace: Pace, random: &mut Random) -> Step {
+    let windows = scope.columns.iter().any(|c| c.name == "window_start");
+    if !windows || random.one_in(4) {
+        return windowed(scope, global(), pace, random);
+    }
     let slide = pace.slide * random.between(1, 4);
     let window = match random.one_in(2) {
         true => tumble(pace.duration(slide)),
@@ -51,11 +58,14 @@ fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) 
     let mut next = Scope {
         columns: Vec::new(),
     };
-    next.add("window_start", time.clone());
-    next.add("window_end", time);
+    if window.needs_time() {
+        next.add("window_start", time.clone());
+        next.add("window_end", time);
+    }
     next.columns.extend(keys.iter().cloned());
     let mut aggregates = Vec::new();
-    for index in 0..1 + random.below(5) {
+    let fewest = usize::from(keys.is_empty() || !random.one_in(8));
+    for index in 0..fewest * (1 + random.below(5)) {
         let free = |name: &String| keys.iter().all(|key| key.name != *name);
         let names = [format!("a{index}"), format!("b{index}")];
         let output = names.into_iter().find(free).unwrap_or_default();
@@ -161,7 +171,9 @@ fn choose(scope: &Scope, random: &mut Random) -> (String, Option<Expression>, Da
     };
     match random.below(8) {
         0 => counted("count", Some(col(random.pick(&scope.columns).name.clone()))),
-        1 => counted("count_if", Some(condition(&scope.exact(), 1, random))),
+        1 if !scope.exact().columns.is_empty() => {
+            counted("count_if", Some(condition(&scope.exact(), 1, random)))
+        }
         2 | 3 if !summable.is_empty() => {
             let column = *random.pick(&summable);
             let exact = column.exact && !column.data_type.is_floating();

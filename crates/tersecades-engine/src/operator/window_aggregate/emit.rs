@@ -4,36 +4,40 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
+
+use crate::window::Span;
 
 use super::pane::Pane;
 use super::plan::AggregatePlan;
 use super::sort::Sorter;
 
-/// The result of the window `[start, start + size)`.
+/// The result of `window`, if the result says of which it is.
 ///
 /// # Errors
-/// `LimitExceeded` when an exact result does not fit its type; the window and column are named.
+/// `LimitExceeded` when an exact result does not fit its type; the column is named.
 pub fn emit(
     plan: &AggregatePlan,
-    start: i64,
+    window: Option<Span>,
     pane: &Pane,
     sorter: &mut Sorter,
 ) -> Result<RecordBatch> {
     let order = sorter.sort(&plan.keys, pane);
     let rows = order.len();
-    let end = start.saturating_add(plan.window.size);
     let fields = plan.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
-    columns.push(constant_time(start, rows, fields[0].data_type())?);
-    columns.push(constant_time(end, rows, fields[1].data_type())?);
+    let ends = window.iter().flat_map(|window| [window.start, window.end]);
+    for (time, field) in ends.zip(fields) {
+        let column = constant_time(time, rows, field.data_type());
+        columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
+    }
     for (index, column) in plan.keys.columns.iter().enumerate() {
         let values = plan.keys.values(index, order, pane.groups.keys());
         columns.push(values.to_array(&column.data_type)?);
     }
-    let first = 2 + plan.keys.columns.len();
+    let first = plan.window_columns + plan.keys.columns.len();
     for (index, field) in (0..plan.readings.len()).zip(fields.iter().skip(first)) {
         let column = reading_column(plan, index, pane, order);
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
@@ -59,13 +63,15 @@ pub fn emit(
     )?)
 }
 
-fn constant_time(time: i64, rows: usize, data_type: &DataType) -> Result<ArrayRef> {
+fn constant_time(time: i128, rows: usize, data_type: &DataType) -> Result<ArrayRef> {
     let mut values = Values::default();
     let physical = Physical::of(data_type)?;
     values.reset(physical);
-    values
-        .keys
-        .resize(rows, physical.key_of(i128::from(time)).unwrap_or_default());
+    let key = physical.key_of(time).ok_or_else(|| {
+        Error::limit("the boundary of a window is beyond 2^63 ticks")
+            .hint("use a coarser unit of event time, or leave out rows at the ends of time")
+    })?;
+    values.keys.resize(rows, key);
     values.to_array(data_type)
 }
 

@@ -84,7 +84,8 @@ impl Pane {
                 .sum::<usize>()
     }
 
-    fn grow(&mut self, groups: usize) {
+    /// Makes room for `groups` groups; new ones are empty.
+    pub fn grow(&mut self, groups: usize) {
         self.rows.resize(groups, 0);
         self.folds.iter_mut().for_each(|folds| folds.grow(groups));
         self.collections.iter_mut().for_each(|c| c.grow(groups));

@@ -13,7 +13,7 @@ use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
 use crate::frame::{Scope, Slot};
 use crate::plan::AggregateCall;
-use crate::window::{Window, WindowTicks};
+use crate::window::{Shape, Window, Windowing};
 
 use super::keys::{KeyLayout, SharedDictionary};
 
@@ -55,7 +55,9 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 pub struct AggregatePlan {
     /// The windows, in ticks of the event time.
-    pub window: WindowTicks,
+    pub window: Windowing,
+    /// Columns of the result before the keys: start and end of the window, if it has them.
+    pub window_columns: usize,
     /// Group keys.
     pub keys: KeyLayout,
     /// Arguments.
@@ -93,17 +95,14 @@ impl AggregatePlan {
         scope: &mut Scope,
         computed: &mut Vec<BoundExpression>,
     ) -> Result<Self> {
-        let ticks = window.in_ticks(tick_ns(unit))?;
+        let windowing = window.bind(tick_ns(unit))?;
         let mut key_columns = Vec::new();
         for name in keys {
             let (data_type, slot) = scope.find(name)?;
             key_columns.push((name.clone(), data_type.clone(), slot));
         }
-        let time_type = DataType::Timestamp(unit, None);
-        let mut fields = vec![
-            Field::new("window_start", time_type.clone(), false),
-            Field::new("window_end", time_type, false),
-        ];
+        let mut fields = window_fields(window, unit);
+        let window_columns = fields.len();
         fields.extend(
             key_columns
                 .iter()
@@ -128,12 +127,13 @@ impl AggregatePlan {
             ));
             readings.push(reading);
         }
-        check_unique(&fields)?;
+        check_fields(&fields)?;
         let label = label(window, keys, calls);
         let schema = Arc::new(Schema::new(fields));
         let keys = KeyLayout::new(&key_columns)?;
         Ok(AggregatePlan {
-            window: ticks,
+            window: windowing,
+            window_columns,
             keys,
             arguments: binder.arguments,
             collections: binder.collections,
@@ -264,7 +264,23 @@ fn takes_one(name: &str) -> Error {
     Error::invalid(format!("{name} takes one argument"))
 }
 
-fn check_unique(fields: &[Field]) -> Result<()> {
+/// The columns that say which window a result is of.
+fn window_fields(window: &Window, unit: TimeUnit) -> Vec<Field> {
+    if matches!(window.shape, Shape::Global) {
+        return Vec::new();
+    }
+    let time_type = DataType::Timestamp(unit, None);
+    vec![
+        Field::new("window_start", time_type.clone(), false),
+        Field::new("window_end", time_type, false),
+    ]
+}
+
+fn check_fields(fields: &[Field]) -> Result<()> {
+    if fields.is_empty() {
+        return Err(Error::invalid("a group-by without result columns")
+            .hint("name a key to group by, or an aggregate to compute"));
+    }
     for (index, field) in fields.iter().enumerate() {
         if fields[..index]
             .iter()
@@ -281,13 +297,8 @@ fn check_unique(fields: &[Field]) -> Result<()> {
 
 fn label(window: &Window, keys: &[String], calls: &[AggregateCall]) -> String {
     let outputs: Vec<&str> = calls.iter().map(|call| call.output.as_str()).collect();
-    let sizes = match window.slide == window.size {
-        true => format!("{:?}", window.size),
-        false => format!("{:?} every {:?}", window.size, window.slide),
-    };
     format!(
-        "{} {sizes} group by [{}] compute [{}]",
-        window.kind,
+        "{window} group by [{}] compute [{}]",
         keys.join(", "),
         outputs.join(", ")
     )

@@ -1,0 +1,320 @@
+//! State of windows whose boundaries all groups share: a pane for each stretch between boundaries.
+//!
+//! A batch whose time range lies in one pane is assigned without touching its timestamps; else the
+//! time column is compared with each pane's range, which takes whole blocks by their bases; only
+//! where panes are many and rows few are timestamps fetched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::selection::{Selection, Shape};
+use tersecades_columnar::values::Values;
+
+use crate::event_time::{Arrival, key_range};
+use crate::frame::Frame;
+use crate::runtime::state::{StateReader, StateWriter};
+use crate::window::{Boundaries, Span};
+
+use super::emit;
+use super::pane::Pane;
+use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
+
+/// Above this many panes in a batch, rows are assigned one by one.
+const COMPARED_PANES_MAX: usize = 16;
+
+/// Panes of open windows.
+#[derive(Debug)]
+pub struct AlignedState {
+    boundaries: Arc<dyn Boundaries>,
+    /// Panes by their first time.
+    panes: BTreeMap<i64, Pane>,
+    /// Windows that end at or before this have been emitted.
+    closed_to: i64,
+    part: Selection,
+    times: Values,
+    placed: Vec<(i64, u32)>,
+}
+
+impl AlignedState {
+    /// No pane.
+    pub(super) fn new(boundaries: Arc<dyn Boundaries>) -> Self {
+        AlignedState {
+            boundaries,
+            panes: BTreeMap::new(),
+            closed_to: i64::MIN,
+            part: Selection::default(),
+            times: Values::default(),
+            placed: Vec::new(),
+        }
+    }
+
+    fn is_covered(&self, time: i64) -> bool {
+        !self.boundaries.leaves_gaps() || self.boundaries.ending_after(time).holds(time)
+    }
+
+    /// Leaves in `part` only rows that some window covers; the rest is skipped, not late.
+    fn drop_uncovered(&mut self, frame: &Frame, arrival: &Arrival, work: &mut Work) {
+        self.part.to_rows();
+        let time = frame.column(arrival.time_slot);
+        time.gather(&self.part, &mut self.times, work);
+        let rows: Vec<u32> = self.part.list().to_vec();
+        let covered = rows
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| self.is_covered(self.times.integer(*index) as i64));
+        let kept: Vec<u32> = covered.map(|(_, row)| *row).collect();
+        self.part.set_rows(time.rows()).extend(kept);
+    }
+
+    fn add_by_comparison(
+        &mut self,
+        shared: &mut Shared,
+        frame: &Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        let time = frame.column(arrival.time_slot);
+        let (mut next, last) = arrival.time_range;
+        loop {
+            let pane = self.boundaries.pane(next);
+            let inside = key_range(time.physical(), pane.first(), pane.last());
+            let mut part = std::mem::take(&mut self.part);
+            time.compare(&inside, &frame.selection, &mut part, work);
+            part.settle();
+            let rows = (frame, &part, arrival.rows_before);
+            let added = self.add_to_pane(shared, pane.first(), rows, work);
+            self.part = part;
+            added?;
+            if pane.last() >= last {
+                return Ok(());
+            }
+            next = pane.last() + 1;
+        }
+    }
+
+    fn add_row_by_row(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        frame.selection.to_rows();
+        frame
+            .column(arrival.time_slot)
+            .gather(&frame.selection, &mut self.times, work);
+        let batch_rows = frame.batch.rows();
+        let mut placed = std::mem::take(&mut self.placed);
+        let skipped = self.place(frame.selection.list(), &mut placed);
+        shared.unplaced.skipped += skipped;
+        let mut part = std::mem::take(&mut self.part);
+        let mut added = Ok(());
+        for rows in placed.chunk_by(|a, b| a.0 == b.0) {
+            part.set_rows(batch_rows)
+                .extend(rows.iter().map(|(_, row)| *row));
+            let pane = rows[0].0;
+            added = self.add_to_pane(shared, pane, (frame, &part, arrival.rows_before), work);
+            if added.is_err() {
+                break;
+            }
+        }
+        self.part = part;
+        self.placed = placed;
+        added
+    }
+
+    /// The pane of each of `rows`, whose times are `self.times`, in order of panes; counts those in
+    /// no window.
+    fn place(&self, rows: &[u32], placed: &mut Vec<(i64, u32)>) -> u64 {
+        placed.clear();
+        let (mut skipped, mut ascending) = (0, true);
+        let (mut first, mut last, mut covered) = (i64::MAX, i64::MIN, false);
+        for (index, row) in rows.iter().enumerate() {
+            let at = self.times.integer(index) as i64;
+            if at < first || at > last {
+                let pane = self.boundaries.pane(at);
+                ascending &= placed
+                    .last()
+                    .is_none_or(|(known, _)| pane.first() >= *known);
+                (first, last) = (pane.first(), pane.last());
+                covered = self.is_covered(at);
+            }
+            match covered {
+                true => placed.push((first, *row)),
+                false => skipped += 1,
+            }
+        }
+        if !ascending {
+            placed.sort_unstable();
+        }
+        skipped
+    }
+
+    fn add_to_pane(
+        &mut self,
+        shared: &mut Shared,
+        start: i64,
+        rows: (&Frame, &Selection, u64),
+        work: &mut Work,
+    ) -> Result<()> {
+        if rows.1.is_empty() {
+            return Ok(());
+        }
+        let plan = Arc::clone(&shared.plan);
+        let pane = self
+            .panes
+            .entry(start)
+            .or_insert_with(|| shared.take_pane());
+        pane.add(&plan, rows, (&mut shared.scratch, work))
+    }
+
+    fn emit_window(
+        &mut self,
+        shared: &mut Shared,
+        window: Span,
+        out: &mut Vec<RecordBatch>,
+    ) -> Result<()> {
+        let inside = self.panes.range(window.first()..=window.last());
+        let mut inside = inside.map(|(_, pane)| pane);
+        let (Some(first), second) = (inside.next(), inside.next()) else {
+            return Ok(());
+        };
+        let Some(second) = second else {
+            let sorter = &mut shared.sorter;
+            out.push(emit::emit(&shared.plan, Some(window), first, sorter)?);
+            return Ok(());
+        };
+        let mut merged = shared.take_pane();
+        for pane in [first, second].into_iter().chain(inside) {
+            merged.merge(&shared.plan, pane);
+        }
+        let emitted = emit::emit(&shared.plan, Some(window), &merged, &mut shared.sorter);
+        shared.put_pane(merged);
+        out.push(emitted?);
+        Ok(())
+    }
+
+    /// Recycles the panes that no window from `start` on contains.
+    fn drop_panes_before(&mut self, shared: &mut Shared, start: i128) {
+        while let Some(entry) = self.panes.first_entry() {
+            if i128::from(*entry.key()) >= start {
+                break;
+            }
+            shared.put_pane(entry.remove());
+        }
+    }
+}
+
+impl WindowState for AlignedState {
+    fn admit(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        frame.retain_valid(arrival.time_slot);
+        if arrival.watermark == i64::MIN || frame.selection.is_empty() {
+            return Ok(());
+        }
+        let open = self.boundaries.ending_after(arrival.watermark);
+        if i128::from(arrival.time_range.0) >= open.start {
+            return Ok(());
+        }
+        let time = frame.column(arrival.time_slot);
+        let closed_to = i64::try_from(open.start - 1).unwrap_or(i64::MAX);
+        let before = key_range(time.physical(), i64::MIN, closed_to);
+        time.compare(&before, &frame.selection, &mut self.part, work);
+        if self.boundaries.leaves_gaps() {
+            self.drop_uncovered(frame, arrival, work);
+        }
+        shared.set_apart(frame, &self.part, work)
+    }
+
+    fn add(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        if self.boundaries.leaves_gaps() {
+            return self.add_row_by_row(shared, frame, arrival, work);
+        }
+        let (first, last) = arrival.time_range;
+        let pane = self.boundaries.pane(first);
+        if pane.holds(last) {
+            let rows = (&*frame, &frame.selection, arrival.rows_before);
+            return self.add_to_pane(shared, pane.first(), rows, work);
+        }
+        let few = || {
+            let mut pane = pane;
+            let ends = std::iter::from_fn(|| {
+                pane = self.boundaries.pane(pane.last().checked_add(1)?);
+                Some(pane.last())
+            });
+            ends.take(COMPARED_PANES_MAX - 1).any(|end| end >= last)
+        };
+        match frame.selection.shape() != Shape::Rows && few() {
+            true => self.add_by_comparison(shared, frame, arrival, work),
+            false => self.add_row_by_row(shared, frame, arrival, work),
+        }
+    }
+
+    fn closes(&self, watermark: i64) -> bool {
+        watermark == i64::MAX
+            || watermark > self.closed_to
+                && self.boundaries.last_end(watermark) > i128::from(self.closed_to)
+    }
+
+    fn advance(
+        &mut self,
+        shared: &mut Shared,
+        watermark: i64,
+        out: &mut Vec<RecordBatch>,
+    ) -> Result<()> {
+        let mut from = self.closed_to;
+        self.closed_to = self.closed_to.max(watermark);
+        let at_end = watermark == i64::MAX;
+        while let Some((first, _)) = self.panes.first_key_value() {
+            let window = self.boundaries.ending_after(from.max(*first));
+            if window.end > i128::from(watermark) && !at_end {
+                break;
+            }
+            self.emit_window(shared, window, out)?;
+            let Ok(end) = i64::try_from(window.end) else {
+                self.panes.clear();
+                break;
+            };
+            from = end;
+            self.drop_panes_before(shared, self.boundaries.ending_after(from).start);
+        }
+        Ok(())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.panes.values().map(Pane::byte_size).sum()
+    }
+
+    fn take(&mut self) -> BTreeMap<i64, Pane> {
+        std::mem::take(&mut self.panes)
+    }
+
+    fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {
+        merge_panes(shared, &mut self.panes, panes);
+    }
+
+    fn snapshot(&self, out: &mut StateWriter) {
+        out.i64(self.closed_to);
+        write_panes(&self.panes, out);
+    }
+
+    fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
+        self.closed_to = from.i64()?;
+        self.panes = read_panes(&shared.plan, from)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! State of a group-by without windows: one set of groups until the end of the stream.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+
+use crate::event_time::Arrival;
+use crate::frame::Frame;
+use crate::runtime::state::{StateReader, StateWriter};
+
+use super::emit;
+use super::pane::Pane;
+use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
+
+/// The only pane's name.
+const WHOLE: i64 = 0;
+
+/// The groups of the whole stream.
+#[derive(Debug, Default)]
+pub struct WholeState {
+    /// At most one pane.
+    panes: BTreeMap<i64, Pane>,
+}
+
+impl WindowState for WholeState {
+    fn admit(&mut self, _: &mut Shared, _: &mut Frame, _: &Arrival, _: &mut Work) -> Result<()> {
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        let plan = Arc::clone(&shared.plan);
+        let pane = self
+            .panes
+            .entry(WHOLE)
+            .or_insert_with(|| shared.take_pane());
+        let rows = (&*frame, &frame.selection, arrival.rows_before);
+        pane.add(&plan, rows, (&mut shared.scratch, work))
+    }
+
+    fn closes(&self, watermark: i64) -> bool {
+        watermark == i64::MAX
+    }
+
+    fn advance(
+        &mut self,
+        shared: &mut Shared,
+        watermark: i64,
+        out: &mut Vec<RecordBatch>,
+    ) -> Result<()> {
+        if watermark != i64::MAX {
+            return Ok(());
+        }
+        let one_group = shared.plan.keys.columns.is_empty();
+        let mut pane = match self.panes.remove(&WHOLE) {
+            Some(pane) => pane,
+            None if one_group => shared.take_pane(),
+            None => return Ok(()),
+        };
+        if one_group {
+            pane.grow(1);
+        }
+        out.push(emit::emit(&shared.plan, None, &pane, &mut shared.sorter)?);
+        shared.put_pane(pane);
+        Ok(())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.panes.values().map(Pane::byte_size).sum()
+    }
+
+    fn take(&mut self) -> BTreeMap<i64, Pane> {
+        std::mem::take(&mut self.panes)
+    }
+
+    fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {
+        merge_panes(shared, &mut self.panes, panes);
+    }
+
+    fn snapshot(&self, out: &mut StateWriter) {
+        write_panes(&self.panes, out);
+    }
+
+    fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
+        self.panes = read_panes(&shared.plan, from)?;
+        Ok(())
+    }
+}
