@@ -1,8 +1,12 @@
 //! Expressions as users write them: names, constants and operators, not yet bound to columns.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, TimeUnit};
 use tersecades_columnar::predicate::Comparison;
 use tersecades_columnar::types::Value;
+
+use super::function::ScalarFunction;
 
 /// An arithmetic operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,6 +68,13 @@ pub enum Expression {
     MakeTimestamp(Vec<Expression>),
     /// A timestamp from a number of units since the epoch.
     EpochTime(Box<Expression>, TimeUnit),
+    /// A function from outside.
+    Call {
+        /// The function.
+        function: Arc<dyn ScalarFunction>,
+        /// What it is called with.
+        arguments: Vec<Expression>,
+    },
 }
 
 /// The column named `name`.
@@ -148,6 +159,14 @@ impl Expression {
         Expression::Cast(Box::new(self), data_type)
     }
 
+    /// `function(arguments)`
+    pub fn call(function: Arc<dyn ScalarFunction>, arguments: Vec<Expression>) -> Expression {
+        Expression::Call {
+            function,
+            arguments,
+        }
+    }
+
     /// Names of all columns that occur, in order of first occurrence.
     pub fn columns(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -177,7 +196,10 @@ impl Expression {
             | Expression::OneOf(a, _)
             | Expression::Cast(a, _)
             | Expression::EpochTime(a, _) => a.visit(see),
-            Expression::MakeTimestamp(parts) => parts.iter().for_each(|part| part.visit(see)),
+            Expression::MakeTimestamp(parts)
+            | Expression::Call {
+                arguments: parts, ..
+            } => parts.iter().for_each(|part| part.visit(see)),
         }
     }
 }

@@ -9,6 +9,7 @@ use tersecades_columnar::types::{Physical, Value, logical_type};
 
 use super::arithmetic::decimal_type;
 use super::ast::{Arithmetic, Expression};
+use super::call::bind_call;
 use super::compute::{Inputs, evaluate};
 use super::display::type_name;
 use super::literal::{Constant, Family, constant_of, literal_array};
@@ -50,6 +51,10 @@ pub(super) fn bind(expression: &Expression, scope: &Scope) -> Result<Bound> {
             let node = Node::EpochTime(Box::new(bound.node), *unit);
             (node, DataType::Timestamp(*unit, None))
         }
+        Expression::Call {
+            function,
+            arguments,
+        } => bind_call(expression, function, arguments, scope)?,
     };
     fold(Bound { node, data_type })
 }
@@ -118,7 +123,7 @@ fn bind_literal(value: &Value) -> Result<Bound> {
 fn fold(bound: Bound) -> Result<Bound> {
     let mut columns = false;
     bound.node.for_each_slot(&mut |_| columns = true);
-    if columns {
+    if columns || !bound.node.is_immutable() {
         return Ok(bound);
     }
     let array = evaluate(&bound.node, &Inputs::of_constants())?.array;
@@ -343,7 +348,7 @@ fn bind_timestamp(
 }
 
 /// The same error, saying which expression it is about.
-fn within(error: Error, text: &str) -> Error {
+pub(super) fn within(error: Error, text: &str) -> Error {
     let hint = error.hint_text().map(str::to_owned);
     let placed = Error::new(error.kind(), format!("{} in `{text}`", error.message()));
     match hint {

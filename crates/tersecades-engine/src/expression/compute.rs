@@ -86,6 +86,20 @@ impl Inputs {
         }
     }
 
+    /// The values of one column, without a frame.
+    pub(super) fn of_column(slot: Slot, array: ArrayRef) -> Self {
+        Inputs {
+            rows: array.len(),
+            columns: vec![(slot, Some(array))],
+            values: Values::default(),
+        }
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Decodes the rows of `within`.
     fn load(&mut self, frame: &Frame, within: &Selection, work: &mut Work) -> Result<()> {
         self.rows = within.count();
@@ -101,7 +115,11 @@ impl Inputs {
         Ok(())
     }
 
-    fn column(&self, slot: Slot) -> Result<ArrayRef> {
+    /// The column in `slot`.
+    ///
+    /// # Errors
+    /// `Internal` when it is not loaded.
+    pub(super) fn column(&self, slot: Slot) -> Result<ArrayRef> {
         let found = self.columns.iter().find(|(known, _)| *known == slot);
         let array = found.and_then(|(_, array)| array.clone());
         array.ok_or_else(|| Error::internal("an expression reads a column that is not loaded"))
@@ -202,6 +220,7 @@ pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
             calendar::make_timestamp(&parts?, inputs.rows)
         }
         Node::EpochTime(input, unit) => calendar::epoch_time(&evaluate(input, inputs)?, *unit),
+        Node::Call(call) => call.run(inputs),
     }
 }
 

@@ -35,6 +35,7 @@ fn level(expression: &Expression) -> Level {
         | Expression::Literal(_)
         | Expression::Cast(..)
         | Expression::MakeTimestamp(_)
+        | Expression::Call { .. }
         | Expression::EpochTime(..) => Level::Primary,
     }
 }
@@ -77,18 +78,24 @@ impl Display for Expression {
             Expression::IsNull(value) => write_suffixed(f, value, " IS NULL"),
             Expression::OneOf(value, list) => write_list(f, value, " IN (", list),
             Expression::Cast(value, to) => write!(f, "CAST({value} AS {})", type_name(to)),
-            Expression::MakeTimestamp(parts) => {
-                f.write_str("make_timestamp(")?;
-                for (index, part) in parts.iter().enumerate() {
-                    write!(f, "{}{part}", if index > 0 { ", " } else { "" })?;
-                }
-                f.write_char(')')
-            }
+            Expression::MakeTimestamp(parts) => write_call(f, "make_timestamp", parts),
+            Expression::Call {
+                function,
+                arguments,
+            } => write_call(f, function.name(), arguments),
             Expression::EpochTime(value, unit) => {
                 write!(f, "epoch_{}({value})", unit_name(*unit))
             }
         }
     }
+}
+
+fn write_call(f: &mut Formatter<'_>, name: &str, arguments: &[Expression]) -> fmt::Result {
+    write!(f, "{name}(")?;
+    for (index, argument) in arguments.iter().enumerate() {
+        write!(f, "{}{argument}", if index > 0 { ", " } else { "" })?;
+    }
+    f.write_char(')')
 }
 
 fn write_infix(

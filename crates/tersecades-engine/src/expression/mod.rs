@@ -4,12 +4,14 @@
 //! ```text
 //! Expression ──bind──▶ Node ──┬─ columns against constants ─▶ EncodedTerm: waist, no decoding
 //!                             ├─ sums of whole columns ─────▶ Direct: waist, no decoding
-//!                             └─ everything else ───────────▶ Computation: gather, Arrow kernels
+//!                    └─ everything else ───────────▶ Computation: gather, then Arrow kernels
 //! ```
 
 pub mod ast;
 
 mod display;
+
+pub mod function;
 
 mod bind;
 mod literal;
@@ -18,6 +20,7 @@ mod ranges;
 
 mod arithmetic;
 mod calendar;
+mod call;
 mod compare;
 mod compute;
 mod direct;
@@ -33,3 +36,4 @@ mod tests;
 pub use ast::{Arithmetic, Expression, col, lit};
 pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
+pub use function::ScalarFunction;

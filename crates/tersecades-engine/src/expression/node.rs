@@ -5,6 +5,7 @@ use arrow_schema::{DataType, TimeUnit};
 use tersecades_columnar::predicate::{Comparison, Predicate};
 
 use super::ast::Arithmetic;
+use super::call::Call;
 use crate::frame::Slot;
 
 /// A bound expression and the type of its values.
@@ -59,30 +60,52 @@ pub(super) enum Node {
     MakeTimestamp(Vec<Node>),
     /// A timestamp from units since the epoch.
     EpochTime(Box<Node>, TimeUnit),
+    /// A function from outside.
+    Call(Box<Call>),
 }
 
 impl Node {
     /// Calls `see` with the slot of every column.
-    pub(super) fn for_each_slot(&self, see: &mut impl FnMut(Slot)) {
+    pub(super) fn for_each_slot(&self, see: &mut dyn FnMut(Slot)) {
+        self.visit(&mut |node| {
+            if let Node::Column(slot) = node {
+                see(*slot);
+            }
+        });
+    }
+
+    /// Whether the same columns always give the same values.
+    pub(super) fn is_immutable(&self) -> bool {
+        let mut immutable = true;
+        self.visit(&mut |node| {
+            if let Node::Call(call) = node {
+                immutable &= call.is_immutable();
+            }
+        });
+        immutable
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Node)) {
+        see(self);
         match self {
-            Node::Column(slot) => see(*slot),
-            Node::Constant(_) | Node::Truth(_) => {}
+            Node::Column(_) | Node::Constant(_) | Node::Truth(_) => {}
             Node::Compare(_, a, b) => {
-                a.for_each_slot(see);
-                b.for_each_slot(see);
+                a.visit(see);
+                b.visit(see);
             }
             Node::Arithmetic { sides, .. } => {
-                sides.0.for_each_slot(see);
-                sides.1.for_each_slot(see);
+                sides.0.visit(see);
+                sides.1.visit(see);
             }
             Node::All(parts) | Node::Any(parts) | Node::MakeTimestamp(parts) => {
-                parts.iter().for_each(|part| part.for_each_slot(see));
+                parts.iter().for_each(|part| part.visit(see));
             }
+            Node::Call(call) => call.arguments().iter().for_each(|part| part.visit(see)),
             Node::Test { input, .. }
             | Node::Not(input)
             | Node::IsNull(input)
             | Node::Cast { input, .. }
-            | Node::EpochTime(input, _) => input.for_each_slot(see),
+            | Node::EpochTime(input, _) => input.visit(see),
         }
     }
 }

@@ -13,6 +13,7 @@ use tersecades_engine::expression::{Arithmetic, Expression};
 
 use super::order::{decimal_as_float, order};
 use super::tick_ns;
+use crate::data::{from_array, to_array};
 
 /// The type of `expression` over `columns`.
 ///
@@ -50,6 +51,13 @@ pub fn type_of(expression: &Expression, columns: &[(String, DataType)]) -> Resul
         Expression::Cast(_, data_type) => data_type.clone(),
         Expression::MakeTimestamp(_) => DataType::Timestamp(TimeUnit::Second, None),
         Expression::EpochTime(_, unit) => DataType::Timestamp(*unit, None),
+        Expression::Call {
+            function,
+            arguments,
+        } => {
+            let types = arguments.iter().map(|argument| type_of(argument, columns));
+            function.return_type(&types.collect::<Result<Vec<_>>>()?)?
+        }
     })
 }
 
@@ -112,6 +120,16 @@ pub fn value_of(
             make_timestamp(&parts?)?
         }
         Expression::EpochTime(a, _) => in_range(value(a)?, &DataType::Int64)?,
+        Expression::Call {
+            function,
+            arguments,
+        } => {
+            let mut arrays = Vec::new();
+            for argument in arguments {
+                arrays.push(to_array(&type_of(argument, columns)?, &[value(argument)?]));
+            }
+            from_array(&function.evaluate(&arrays, 1)?).swap_remove(0)
+        }
     })
 }
 

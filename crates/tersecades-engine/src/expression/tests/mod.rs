@@ -1,6 +1,7 @@
 //! Filters and computed columns against a row-by-row reading of the same expressions.
 
 mod agreement;
+mod call;
 mod oracle;
 mod random;
 

@@ -137,7 +137,7 @@ impl WindowAggregate {
             collections,
             ..
         } = &*self.shared.plan;
-        let arguments: Vec<&str> = arguments.iter().map(|a| a.label.as_str()).collect();
+        let arguments: Vec<String> = arguments.iter().map(|a| a.expression.to_string()).collect();
         format!("{window:?} {label} of {arguments:?} {collections:?} as {schema}")
     }
 

@@ -32,8 +32,8 @@ pub struct Argument {
     pub folded: bool,
     /// The dictionary that codes of a text argument mean.
     pub dictionary: SharedDictionary,
-    /// How users wrote it.
-    pub label: String,
+    /// What it is, as users wrote it.
+    pub expression: Expression,
 }
 
 /// One aggregate of the result.
@@ -195,11 +195,10 @@ impl Binder<'_> {
     /// The index of the argument `expression`.
     fn argument(&mut self, expression: &Expression) -> Result<usize> {
         let bound = BoundExpression::bind(expression, &self.plain_scope)?;
-        let label = expression.to_string();
         let known = self
             .arguments
             .iter()
-            .position(|argument| argument.label == label);
+            .position(|argument| argument.expression == *expression);
         if let Some(index) = known {
             return Ok(index);
         }
@@ -208,7 +207,8 @@ impl Binder<'_> {
             Some(slot) => slot,
             None => {
                 self.computed.push(bound);
-                self.scope.add(&format!("\u{0}{label}"), data_type.clone())
+                let name = format!("\u{0}{} {expression}", self.arguments.len());
+                self.scope.add(&name, data_type.clone())
             }
         };
         self.arguments.push(Argument {
@@ -218,7 +218,7 @@ impl Binder<'_> {
             asked: Asked::default(),
             folded: false,
             dictionary: SharedDictionary::default(),
-            label,
+            expression: expression.clone(),
         });
         Ok(self.arguments.len() - 1)
     }
