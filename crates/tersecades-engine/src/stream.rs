@@ -9,11 +9,11 @@ use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::Tier;
+use tersecades_columnar::goal::{Tier, Uses};
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::columns_read;
+use crate::runtime::engine::{columns_read, output_schema};
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
@@ -223,6 +223,19 @@ impl Stream {
     pub fn query(mut self, query: Query) -> Self {
         self.query = query;
         self
+    }
+
+    /// What the query does with a column of its table.
+    pub fn uses(&self, column: &str) -> Uses {
+        self.query.uses(column)
+    }
+
+    /// Columns of the results.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        output_schema(&self.query, &self.table.schema())
     }
 
     /// Binds and starts the query.

@@ -490,3 +490,13 @@ pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<St
     let stages = plan_stages(query, logical_schema(arriving)?)?;
     Ok(stages.first().and_then(StagePlan::columns_read))
 }
+
+/// Columns of the results of `query` on rows of `arriving`.
+///
+/// # Errors
+/// What binding says.
+pub fn output_schema(query: &Query, arriving: &SchemaRef) -> Result<SchemaRef> {
+    let stages = plan_stages(query, logical_schema(arriving)?)?;
+    let last = stages.last().map(|stage| Arc::clone(&stage.output));
+    last.ok_or_else(|| Error::internal("a query has a stage"))
+}

@@ -74,7 +74,7 @@ impl Lowering<'_> {
 impl Parts {
     fn of(plan: &Aggregate, rows: &Rows) -> Result<Self> {
         let schema: &DFSchema = plan.input.schema();
-        let lowerer = Lowerer { schema, rows };
+        let lowerer = rows.lowerer(schema)?;
         let mut parts = Parts::default();
         for (index, key) in plan.group_expr.iter().enumerate() {
             if let Expr::GroupingSet(_) = key {
@@ -119,8 +119,7 @@ impl Parts {
             (Some((name, _)), _) => name.clone(),
             (None, Expression::Column(column)) if !self.is_taken(column) => column.clone(),
             (None, _) => {
-                let stream = lowerer.rows.stream.schema()?;
-                let read = |name: &str| stream.field_with_name(name).is_ok();
+                let read = |name: &str| lowerer.stream.field_with_name(name).is_ok();
                 let edge = |name: &str| matches!(name, "window_start" | "window_end");
                 free_name(name, |name| self.is_taken(name) || read(name) || edge(name))
             }
@@ -139,7 +138,7 @@ fn edge_of(key: &Expr, lowerer: &Lowerer<'_>) -> Result<Option<EdgeColumn>> {
         Expr::Column(column) => {
             let index = lowerer.schema.index_of_column(column);
             let index = index.map_err(|error| of_datafusion(&error))?;
-            Ok(match lowerer.rows.columns.get(index) {
+            Ok(match lowerer.columns.get(index) {
                 Some(Column::Edge(edge)) => Some(edge.clone()),
                 _ => None,
             })

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column as PlanColumn, DFSchema, ScalarValue};
 use datafusion_expr::expr::{BinaryExpr, InList};
@@ -18,7 +18,7 @@ use tersecades_columnar::types::{Physical, Value, logical_type};
 use tersecades_engine::expression::{Arithmetic, Expression, lit};
 
 use super::literal::{comparable, typed};
-use super::rows::{Rows, type_of};
+use super::rows::{Column, type_of, value_of};
 use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
 use crate::function::window::WindowEdge;
@@ -29,7 +29,9 @@ pub(crate) struct Lowerer<'a> {
     /// Fields of the node's input.
     pub(crate) schema: &'a DFSchema,
     /// What computes them.
-    pub(crate) rows: &'a Rows,
+    pub(crate) columns: &'a [Column],
+    /// Columns of the stream, over which they are computed.
+    pub(crate) stream: SchemaRef,
 }
 
 impl Lowerer<'_> {
@@ -57,8 +59,7 @@ impl Lowerer<'_> {
             DataType::Null => DataType::Utf8,
             other => other,
         };
-        let stream = self.rows.stream.schema()?;
-        match type_of(&value, &stream)? == wanted {
+        match type_of(&value, &self.stream)? == wanted {
             true => Ok(value),
             false => Ok(value.cast(wanted)),
         }
@@ -114,15 +115,14 @@ impl Lowerer<'_> {
     /// `Unsupported` for edges of windows.
     pub(crate) fn column(&self, column: &PlanColumn) -> Result<Expression> {
         let index = self.schema.index_of_column(column).map_err(|error| of_datafusion(&error))?;
-        self.rows.value(index).cloned()
+        value_of(self.columns, index).cloned()
     }
 
     fn arithmetic(&self, how: Arithmetic, a: &Expr, b: &Expr, whole: &Expr) -> Result<Option<Expression>> {
         let sides = Box::new(self.value(a)?);
         let native = Expression::Arithmetic(how, sides, Box::new(self.value(b)?));
         let wanted = logical_type(&self.type_of(whole)?);
-        let stream = self.rows.stream.schema()?;
-        Ok(match type_of(&native, &stream) {
+        Ok(match type_of(&native, &self.stream) {
             Ok(found) if found == wanted => Some(native),
             // 64-bit results that the plan wants narrower are checked by the cast.
             Ok(found) if found.is_integer() && wanted.is_integer() => Some(native.cast(wanted)),
@@ -159,8 +159,7 @@ impl Lowerer<'_> {
             return Ok(None);
         };
         let native = Expression::Compare(how, Box::new(a), Box::new(b));
-        let stream = self.rows.stream.schema()?;
-        Ok(type_of(&native, &stream).is_ok().then_some(native))
+        Ok(type_of(&native, &self.stream).is_ok().then_some(native))
     }
 
     /// A side of a comparison.
@@ -202,8 +201,7 @@ impl Lowerer<'_> {
             None => &list.expr,
         };
         let found = Expression::OneOf(Box::new(self.value(needle)?), values);
-        let stream = self.rows.stream.schema()?;
-        if type_of(&found, &stream).is_err() {
+        if type_of(&found, &self.stream).is_err() {
             return Ok(None);
         }
         Ok(Some(if list.negated { !found } else { found }))
@@ -238,7 +236,7 @@ impl Lowerer<'_> {
             }
         }
         let arguments: Result<Vec<Expression>> =
-            read.iter().map(|index| self.rows.value(*index).cloned()).collect();
+            read.iter().map(|index| value_of(self.columns, *index).cloned()).collect();
         Ok(Expression::call(Arc::new(function), arguments?))
     }
 }

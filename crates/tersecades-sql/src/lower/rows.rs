@@ -12,7 +12,8 @@ use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::stream::Stream;
 
 use crate::catalog::TableTime;
-use crate::lower::window::EdgeColumn;
+use super::expression::Lowerer;
+use super::window::EdgeColumn;
 
 /// What gives a column of the logical plan.
 #[derive(Debug, Clone)]
@@ -52,11 +53,28 @@ impl Rows {
     /// # Errors
     /// `Unsupported` for an edge of a window outside of a group-by.
     pub(crate) fn value(&self, index: usize) -> Result<&Expression> {
-        match self.columns.get(index) {
-            Some(Column::Value(value)) => Ok(value),
-            Some(Column::Edge(edge)) => Err(edge.outside()),
-            None => Err(Error::internal("a plan reads a column it does not have")),
-        }
+        value_of(&self.columns, index)
+    }
+
+    /// What lowers expressions over these rows, whose plan has the fields of `schema`.
+    ///
+    /// # Errors
+    /// What binding the stream says.
+    pub(crate) fn lowerer<'a>(&'a self, schema: &'a DFSchema) -> Result<Lowerer<'a>> {
+        let (columns, stream) = (self.columns.as_slice(), self.stream.schema()?);
+        Ok(Lowerer { schema, columns, stream })
+    }
+
+    /// The same rows with a column of the stream for each field of `schema` and no others.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for edges of windows.
+    pub(crate) fn settled(self, schema: &DFSchema) -> Result<Rows> {
+        let names = unique_names(schema);
+        let (time, reach) = (self.time.clone(), self.reach);
+        let stream = self.named(schema, &names)?;
+        let columns = names.into_iter().map(|name| Column::Value(col(name))).collect();
+        Ok(Rows { stream, columns, time, reach })
     }
 
     /// The stream with one column for each field of `schema`, under names that are all different,
@@ -88,6 +106,18 @@ impl Rows {
             return Ok(self.stream);
         }
         Ok(self.stream.project(columns))
+    }
+}
+
+/// The expression of the column at `index`.
+///
+/// # Errors
+/// `Unsupported` for an edge of a window outside of a group-by.
+pub(crate) fn value_of(columns: &[Column], index: usize) -> Result<&Expression> {
+    match columns.get(index) {
+        Some(Column::Value(value)) => Ok(value),
+        Some(Column::Edge(edge)) => Err(edge.outside()),
+        None => Err(Error::internal("a plan reads a column it does not have")),
     }
 }
 

@@ -47,7 +47,7 @@ impl EdgeColumn {
             return Err(outside(function.kind));
         };
         let intervals: Result<Vec<Duration>> =
-            intervals.iter().map(|interval| length(interval, function.kind)).collect();
+            intervals.iter().map(|interval| length(interval, function.kind.usage())).collect();
         Ok(Some(EdgeColumn {
             edge: function.edge,
             window: TimeWindow {
@@ -91,15 +91,18 @@ impl TimeWindow {
     }
 }
 
-/// A constant length of time.
-fn length(interval: &Expr, kind: Kind) -> Result<Duration> {
+/// A constant length of time, as part of something written `usage`.
+///
+/// # Errors
+/// `InvalidArgument` for anything else; `Unsupported` for months.
+pub(crate) fn length(interval: &Expr, usage: &str) -> Result<Duration> {
     let wrong = |what: &str| {
-        Error::invalid(format!("{what} in {}", kind.name().to_uppercase()))
-            .hint(format!("write {}, each as INTERVAL '10' SECOND", kind.usage()))
+        Error::invalid(format!("{what} in {usage}"))
+            .hint("write lengths of time as INTERVAL '10' SECOND")
     };
     let value = match interval {
         Expr::Literal(value, _) => value,
-        Expr::Alias(alias) => return length(&alias.expr, kind),
+        Expr::Alias(alias) => return length(&alias.expr, usage),
         _ => return Err(wrong("an interval is no constant")),
     };
     let nanos = match value {
