@@ -1,5 +1,7 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
+mod rows;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -230,12 +232,19 @@ impl Stream {
         self.query.uses(column)
     }
 
-    /// Columns of the results.
+    /// Appends a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.query.steps.push(step);
+        self
+    }
+
+    /// Names and logical types of the results.
     ///
     /// # Errors
     /// Everything that can be wrong with a query.
     pub fn schema(&self) -> Result<SchemaRef> {
-        output_schema(&self.query, &self.table.schema())
+        let stream = self.clone().nested()?;
+        output_schema(&stream.query, &stream.table.schema())
     }
 
     /// Binds and starts the query.
@@ -243,6 +252,10 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
+        self.nested()?.start()
+    }
+
+    fn start(self) -> Result<Running> {
         let columns = match self.options.keep {
             Some(_) => None,
             None => columns_read(&self.query, &self.table.schema())?,
@@ -269,6 +282,20 @@ impl WindowedStream {
             aggregates: calls.into_iter().collect(),
         });
         self.stream
+    }
+}
+
+impl Stream {
+    /// Where the results keep their event time: the windows' start, or where the rows had it.
+    fn output_time(&self) -> EventTime {
+        let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
+        match self.query.steps.iter().any(grouped) {
+            true => EventTime {
+                expression: col("window_start"),
+                ..default_time()
+            },
+            false => self.query.event_time.clone(),
+        }
     }
 }
 

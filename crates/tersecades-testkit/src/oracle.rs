@@ -13,6 +13,7 @@ pub mod aggregate;
 pub mod compare;
 pub mod evaluate;
 pub mod order;
+pub mod rows;
 pub mod step;
 pub mod window;
 
@@ -135,6 +136,10 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Answer> {
                 };
                 later = true;
                 window::aggregate(input, window, (keys, aggregates), &mut result)?
+            }
+            Step::Rows(operator) => {
+                let message = format!("{} is checked by `oracle::rows`", operator.describe());
+                return Err(Error::unsupported(message));
             }
         };
     }

@@ -2,12 +2,20 @@
 //!
 //! An operator narrows the frame's selection or adds derived columns; it calls only the waist of
 //! the columns it needs and never names a codec. Grouping over windows holds state and lives in
-//! [`window_aggregate`].
+//! [`window_aggregate`]; operators on rows between stages are in [`row`].
 
 pub mod filter;
 pub mod lookup_join;
 pub mod project;
 pub mod window_aggregate;
+
+pub mod row;
+
+pub mod distinct;
+pub mod limit;
+pub mod sort;
+pub mod top_k;
+pub mod union;
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
@@ -41,6 +49,11 @@ pub const OPERATORS: &[&OperatorKind] = &[
     &project::KIND,
     &lookup_join::KIND,
     &WINDOW_AGGREGATE,
+    &sort::KIND,
+    &top_k::KIND,
+    &limit::KIND,
+    &distinct::KIND,
+    &union::KIND,
 ];
 
 const WINDOW_AGGREGATE: OperatorKind = OperatorKind {

@@ -8,6 +8,7 @@ use arrow_schema::TimeUnit;
 use tersecades_columnar::goal::Uses;
 
 use crate::expression::Expression;
+use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
 
 /// Where a row's event time comes from, and how far out of order rows may be.
@@ -77,6 +78,8 @@ pub enum Step {
         /// What to compute for each group.
         aggregates: Vec<AggregateCall>,
     },
+    /// An operator on rows as they come out of the steps before it.
+    Rows(Arc<dyn RowOperatorPlan>),
 }
 
 /// A whole query over one stream.
@@ -115,6 +118,10 @@ impl Query {
                     let mut arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
                     uses.fold += f64::from(arguments.any(names));
                     uses.decode += f64::from(keys.iter().any(|key| key == column));
+                    break;
+                }
+                Step::Rows(_) => {
+                    uses.decode += 1.0;
                     break;
                 }
             }

@@ -1,5 +1,7 @@
 //! A running query: pulls batches, feeds stages, hands out results as windows close.
 
+mod snapshot;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -16,14 +18,14 @@ use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::Query;
 use crate::window::Windowing;
+use crate::source::SourceState;
 
 use super::ingest::{Ingest, Origin};
 use super::metrics::Metrics;
 use super::option::RunOptions;
+use super::part::Part;
 use super::retained::Retained;
-use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_stages};
-use super::state::{StateReader, StateWriter};
-use super::tail::Tail;
+use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Worker;
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
@@ -36,7 +38,7 @@ pub struct Running {
     stage: Stage,
     workers: Vec<Worker>,
     next_worker: usize,
-    tails: Vec<Tail>,
+    tails: Vec<Part>,
     options: RunOptions,
     retained: Option<Retained>,
     ready: VecDeque<RecordBatch>,
@@ -56,10 +58,7 @@ impl Running {
     /// # Errors
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
-        let mut plans = plan_stages(query, logical_schema(&origin.schema())?)?.into_iter();
-        let first = plans
-            .next()
-            .ok_or_else(|| Error::internal("a query has a stage"))?;
+        let (first, tails) = plan_parts(query, logical_schema(&origin.schema())?)?;
         let columns = if options.keep.is_some() {
             None
         } else {
@@ -80,7 +79,6 @@ impl Running {
             Retained::new(schema, plan.event_time.clone(), keep, tick)
         };
         let retained = options.keep.map(keep);
-        let tails: Result<Vec<Tail>> = plans.map(Tail::new).collect();
         let workers: Result<Vec<Worker>> = match options.threads {
             0 | 1 => Ok(Vec::new()),
             threads => (0..threads)
@@ -95,7 +93,7 @@ impl Running {
             watermark: Watermark::new(lateness),
             workers: workers?,
             next_worker: 0,
-            tails: tails?,
+            tails,
             options,
             retained,
             ready: VecDeque::new(),
@@ -112,8 +110,8 @@ impl Running {
 
     /// Columns of the results.
     pub fn schema(&self) -> SchemaRef {
-        let last = self.tails.last().map(|tail| &tail.plan.output);
-        Arc::clone(last.unwrap_or(&self.plan.output))
+        let last = self.tails.last().map(Part::schema);
+        last.unwrap_or_else(|| Arc::clone(&self.plan.output))
     }
 
     /// The retained range, if the stream is kept.
@@ -128,8 +126,10 @@ impl Running {
 
     /// Operators, in order, one line each.
     pub fn describe(&self) -> Vec<String> {
-        let tails = self.tails.iter().flat_map(|tail| tail.stage.describe());
-        self.stage.describe().into_iter().chain(tails).collect()
+        let mut lines = self.ingest.describe();
+        lines.extend(self.stage.describe());
+        lines.extend(self.tails.iter().flat_map(Part::describe));
+        lines
     }
 
     /// What has been counted so far.
@@ -138,8 +138,10 @@ impl Running {
         metrics.encode_ns = self.ingest.encode_ns;
         metrics.rejected_rows = self.ingest.rejected_rows();
         metrics.tally.merge(self.work.tally);
+        let state = self.state();
+        metrics.late_rows = state.late_rows;
+        metrics.untimed_rows = state.untimed_rows;
         for aggregate in self.aggregates() {
-            metrics.late_rows += aggregate.unplaced().late;
             metrics.skipped_rows += aggregate.unplaced().skipped;
         }
         self.tails
@@ -152,10 +154,7 @@ impl Running {
     }
 
     fn aggregates(&self) -> impl Iterator<Item = &WindowAggregate> {
-        let tails = self
-            .tails
-            .iter()
-            .filter_map(|tail| tail.stage.aggregate.as_ref());
+        let tails = self.tails.iter().filter_map(Part::aggregate);
         self.stage.aggregate.iter().chain(tails)
     }
 
@@ -168,10 +167,28 @@ impl Running {
             .map_or_else(Vec::new, WindowAggregate::take_late)
     }
 
-    /// Bytes of window state and retained batches.
+    /// What the run holds, and which rows no window or join took.
+    pub fn state(&self) -> SourceState {
+        let source = self.ingest.source_state();
+        let late = self.aggregates().map(|aggregate| aggregate.unplaced().late);
+        SourceState {
+            bytes: self.state_bytes(),
+            late_rows: source.late_rows + late.sum::<u64>(),
+            untimed_rows: source.untimed_rows + self.metrics.untimed_rows,
+        }
+    }
+
+    /// Rows the source could not read and left out.
+    pub fn rejected_rows(&self) -> u64 {
+        self.ingest.rejected_rows()
+    }
+
+    /// Bytes of window state, kept rows and retained batches.
     pub fn state_bytes(&self) -> usize {
         let panes: usize = self.aggregates().map(WindowAggregate::byte_size).sum();
-        panes + self.retained.as_ref().map_or(0, Retained::byte_size)
+        let rows: usize = self.tails.iter().map(Part::row_bytes).sum();
+        let source = self.ingest.source_state().bytes;
+        panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
     }
 
     /// Takes in one batch of the source; false at the end, when everything has come out.
@@ -182,11 +199,14 @@ impl Running {
         if self.finished {
             return Ok(false);
         }
-        match self.ingest.next_batch()? {
+        let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
+        match self.ingest.next_batch(satisfied)? {
             Some(batch) => self.take_in(batch)?,
             None => {
                 self.finished = true;
-                self.close(i64::MAX)?;
+                if !satisfied {
+                    self.close(i64::MAX)?;
+                }
                 self.finish_tails()?;
             }
         }
@@ -366,7 +386,7 @@ impl Running {
         for tail in &mut self.tails[first..] {
             let mut next = Vec::new();
             for batch in results.drain(..) {
-                tail.push(&batch, &mut next)?;
+                tail.push(batch, &mut next)?;
             }
             *results = next;
         }
@@ -385,53 +405,6 @@ impl Running {
             self.run_tails(&mut results, index + 1)?;
         }
         Ok(())
-    }
-
-    /// All state of all operators, to be given to [`Running::restore`] of a fresh run of the same
-    /// query whose source goes on where this one stands. Results must have been taken.
-    ///
-    /// # Errors
-    /// `InvalidArgument` when results are waiting; what the workers say.
-    pub fn snapshot(&mut self) -> Result<Vec<u8>> {
-        self.flush()?;
-        if !self.ready.is_empty() {
-            return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
-        }
-        let mut out = StateWriter::default();
-        let newest = self.watermark.newest();
-        out.u64(u64::from(newest.is_some()));
-        out.i64(newest.unwrap_or(0));
-        out.u64(self.metrics.untimed_rows);
-        out.u64(self.rows_before);
-        if let Some(aggregate) = &self.stage.aggregate {
-            aggregate.snapshot(&mut out);
-        }
-        self.tails.iter().for_each(|tail| tail.snapshot(&mut out));
-        Ok(out.seal())
-    }
-
-    /// Takes over the state of another run, before the first batch.
-    ///
-    /// # Errors
-    /// `Corrupt` when the bytes are damaged or belong to another query.
-    pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
-        if self.metrics.batches > 0 {
-            return Err(Error::invalid(
-                "a snapshot is restored before the first batch",
-            ));
-        }
-        let mut from = StateReader::open(snapshot)?;
-        let known = from.u64()? != 0;
-        let newest = from.i64()?;
-        self.watermark.resume(known.then_some(newest));
-        self.metrics.untimed_rows = from.u64()?;
-        self.rows_before = from.u64()?;
-        if let Some(aggregate) = &mut self.stage.aggregate {
-            aggregate.restore(&mut from)?;
-        }
-        self.tails
-            .iter_mut()
-            .try_for_each(|tail| tail.restore(&mut from))
     }
 }
 
@@ -487,16 +460,15 @@ fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
 /// # Errors
 /// What binding says.
 pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<String>>> {
-    let stages = plan_stages(query, logical_schema(arriving)?)?;
-    Ok(stages.first().and_then(StagePlan::columns_read))
+    let (first, _) = plan_parts(query, logical_schema(arriving)?)?;
+    Ok(first.columns_read())
 }
 
-/// Columns of the results of `query` on rows of `arriving`.
+/// Columns of the results of `query` over what arrives.
 ///
 /// # Errors
 /// What binding says.
 pub fn output_schema(query: &Query, arriving: &SchemaRef) -> Result<SchemaRef> {
-    let stages = plan_stages(query, logical_schema(arriving)?)?;
-    let last = stages.last().map(|stage| Arc::clone(&stage.output));
-    last.ok_or_else(|| Error::internal("a query has a stage"))
+    let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
+    Ok(parts.last().map_or(first.output, Part::schema))
 }

@@ -9,11 +9,11 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use tersecades_columnar::batch::{Batch, BatchEncoder};
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::registry;
 
 use crate::plan::Query;
-use crate::source::Source;
+use crate::source::{Source, SourceState};
 
 use super::encoding::EncodeOptions;
 
@@ -125,11 +125,44 @@ impl Ingest {
         }
     }
 
-    /// The next batch; `None` at the end.
+    /// What a source that runs queries holds and has counted.
+    pub fn source_state(&self) -> SourceState {
+        match &self.origin {
+            Origin::Source(source) => source.state(),
+            Origin::Encoded(..) => SourceState::default(),
+        }
+    }
+
+    /// The operators of a source that runs queries, one line each.
+    pub fn describe(&self) -> Vec<String> {
+        match &self.origin {
+            Origin::Source(source) => source.describe(),
+            Origin::Encoded(..) => Vec::new(),
+        }
+    }
+
+    /// Refuses sources whose state a snapshot would lose.
+    ///
+    /// # Errors
+    /// `Unsupported` for joins and unions.
+    pub fn check_resumable(&self) -> Result<()> {
+        match &self.origin {
+            Origin::Source(source) if !source.is_resumable() => Err(Error::unsupported(
+                "no snapshots of queries over several streams",
+            )
+            .hint("take snapshots of the queries that feed it")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next batch; `None` at the end, or when the query is `satisfied`.
     ///
     /// # Errors
     /// What reading and encoding say.
-    pub fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+    pub fn next_batch(&mut self, satisfied: bool) -> Result<Option<Arc<Batch>>> {
+        if satisfied {
+            return Ok(None);
+        }
         match &mut self.origin {
             Origin::Encoded(batches, _) => Ok(batches.next()),
             Origin::Source(source) => match source.next()? {

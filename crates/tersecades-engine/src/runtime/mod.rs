@@ -4,7 +4,7 @@
 //! source ─▶ Ingest (columns used, encoded; event time; watermark; cuts) ─▶ frame
 //!           frame ─▶ worker 0..n (its own Stage: transforms, partial panes)   bounded queues
 //!           watermark passes a window end ─▶ flush workers ─▶ merge panes ─▶ emit
-//!           emitted windows ─▶ next Stage (window over window) ─▶ out
+//!           emitted windows ─▶ next Part (window over window, operator on rows) ─▶ out
 //! ```
 
 pub mod encoding;
@@ -12,6 +12,7 @@ pub mod engine;
 pub mod ingest;
 pub mod metrics;
 pub mod option;
+pub mod part;
 pub mod retained;
 pub mod stage;
 pub mod state;

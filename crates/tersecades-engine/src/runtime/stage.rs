@@ -19,9 +19,13 @@ use crate::operator::Operator;
 use crate::operator::filter::Filter;
 use crate::operator::lookup_join::{LookupJoin, PreparedTable};
 use crate::operator::project::Project;
+use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
+use crate::window::Windowing;
 use crate::plan::{EventTime, Query, Step};
+
+use super::part::Part;
 
 /// What all workers of a stage share.
 #[derive(Debug, Clone)]
@@ -92,36 +96,74 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
     }
 }
 
-/// Splits a query into stage plans.
+/// Splits a query into its first stage and the parts that follow it.
 ///
 /// # Errors
-/// What binding says.
-pub fn plan_stages(query: &Query, input: SchemaRef) -> Result<Vec<StagePlan>> {
-    let mut stages = Vec::new();
+/// What binding says; `Unsupported` for a window over rows that are in no order of time.
+pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Part>)> {
     check_names(&input)?;
-    let mut input = input;
-    let mut event_time = query.event_time.clone();
-    let mut rest = query.steps.as_slice();
-    loop {
-        let end = rest
-            .iter()
-            .position(|step| matches!(step, Step::Aggregate { .. }));
-        let (steps, following) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+    let (steps, mut rest) = split_stage(&query.steps);
+    let tables = prepare_tables(steps)?;
+    let first = StagePlan::bind(steps, input, query.event_time.clone(), (tables, false))?;
+    let mut flow = RowInput {
+        schema: Arc::clone(&first.output),
+        event_time: query.event_time.clone(),
+        windowed: false,
+        reordered: false,
+    };
+    follow(&first, &mut flow);
+    let mut parts = Vec::new();
+    while let Some(next) = rest.first() {
+        if let Step::Rows(plan) = next {
+            let operator = plan.bind(&flow)?;
+            flow.schema = operator.schema();
+            flow.windowed &= plan.keeps_windows();
+            flow.reordered |= plan.reorders();
+            parts.push(Part::rows(Arc::clone(plan), operator));
+            rest = &rest[1..];
+            continue;
+        }
+        let (steps, following) = split_stage(rest);
         let tables = prepare_tables(steps)?;
-        let plan = StagePlan::bind(steps, input, event_time, (tables, false))?;
-        let windowed = plan.aggregate.is_some();
-        input = Arc::clone(&plan.output);
-        event_time = EventTime {
+        let schema = Arc::clone(&flow.schema);
+        let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
+        if plan.is_windowed() && (flow.reordered || !flow.windowed) {
+            return Err(Error::unsupported("a window over rows in no order of time")
+                .hint("sort after the window"));
+        }
+        follow(&plan, &mut flow);
+        parts.push(Part::stage(plan)?);
+        rest = following;
+    }
+    Ok((first, parts))
+}
+
+/// The steps of the next stage, which ends with a group-by or before an operator on rows.
+fn split_stage(steps: &[Step]) -> (&[Step], &[Step]) {
+    let end = steps
+        .iter()
+        .position(|step| matches!(step, Step::Aggregate { .. } | Step::Rows(_)));
+    let end = end.map_or(steps.len(), |end| match steps[end] {
+        Step::Rows(_) => end,
+        _ => end + 1,
+    });
+    steps.split_at(end)
+}
+
+/// What comes out of `plan`, which takes in `flow`.
+fn follow(plan: &StagePlan, flow: &mut RowInput) {
+    flow.schema = Arc::clone(&plan.output);
+    if plan.aggregate.is_some() {
+        flow.windowed = false;
+        flow.reordered = false;
+    }
+    if plan.is_windowed() {
+        flow.event_time = EventTime {
             expression: col("window_start"),
             unit: plan.unit,
             lateness: std::time::Duration::ZERO,
         };
-        stages.push(plan);
-        rest = following;
-        if rest.is_empty() {
-            return Ok(stages);
-        }
-        debug_assert!(windowed, "only a group-by ends a stage early");
+        flow.windowed = true;
     }
 }
 
@@ -191,6 +233,12 @@ impl StagePlan {
         Ok(plan)
     }
 
+    /// Whether the stage ends with a group-by over windows of time.
+    pub fn is_windowed(&self) -> bool {
+        let aggregate = self.aggregate.as_ref();
+        aggregate.is_some_and(|plan| matches!(plan.window, Windowing::Aligned(_)))
+    }
+
     /// The windows, if the stage ends with a group-by.
     pub fn aggregate(&self) -> Option<&Arc<AggregatePlan>> {
         self.aggregate.as_ref()
@@ -241,6 +289,7 @@ impl StagePlan {
                     let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));
                     stage.aggregate = Some(WindowAggregate::new(shared, computed, keep_late));
                 }
+                Step::Rows(_) => return Err(Error::internal("a stage holds no row operators")),
             }
         }
         let shown = scope
@@ -277,6 +326,7 @@ impl StagePlan {
                         .flat_map(|call| call.argument.iter().chain(&call.by));
                     arguments.for_each(|expression| names.extend(expression.columns()));
                 }
+                Step::Rows(_) => {}
             }
         }
         let fields = self.input.fields().iter().map(|field| field.name());

@@ -15,7 +15,7 @@ use crate::frame::{Frame, Scope};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time};
 use super::state::{StateReader, StateWriter};
 
-/// A stage on the results of another.
+/// A stage on the results of another part.
 pub struct Tail {
     /// What it runs.
     pub plan: StagePlan,

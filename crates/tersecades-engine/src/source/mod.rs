@@ -20,6 +20,7 @@ pub mod memory;
 pub mod parquet;
 mod parquet_nesting;
 pub mod pingmesh;
+pub mod query;
 pub mod table;
 
 pub use csv::CsvOptions;
@@ -54,6 +55,32 @@ pub trait Source: Send {
 
     /// The rows that were left out so far.
     fn rejected(&self) -> &Rejected;
+
+    /// What a source that runs queries itself holds and has counted.
+    fn state(&self) -> SourceState {
+        SourceState::default()
+    }
+
+    /// The operators of a source that runs queries itself, one line each.
+    fn describe(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether a fresh source that goes on at the next row gives the same rows as this one.
+    fn is_resumable(&self) -> bool {
+        true
+    }
+}
+
+/// What a source that runs queries itself holds and has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SourceState {
+    /// Bytes of state.
+    pub bytes: usize,
+    /// Rows that came too late to be joined or counted.
+    pub late_rows: u64,
+    /// Rows without an event time.
+    pub untimed_rows: u64,
 }
 
 /// What a text source does with a row that does not fit the schema.

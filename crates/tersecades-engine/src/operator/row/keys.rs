@@ -1,0 +1,250 @@
+//! Rows as byte strings that sort and compare as their values do.
+//!
+//! Text sorts by its bytes, NaN above all numbers and equal to itself, negative zero equals zero,
+//! and nulls stand first or last as asked.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{DataType, SortOptions};
+use hashbrown::HashTable;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
+
+use crate::runtime::state::{StateReader, StateWriter};
+
+/// How one column sorts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SortOrder {
+    /// Greatest first.
+    pub descending: bool,
+    /// Nulls before all values, whichever way values go; else after them.
+    pub nulls_first: bool,
+}
+
+impl SortOrder {
+    /// Least first, nulls last.
+    pub const ASCENDING: SortOrder = SortOrder {
+        descending: false,
+        nulls_first: false,
+    };
+    /// Greatest first, nulls last.
+    pub const DESCENDING: SortOrder = SortOrder {
+        descending: true,
+        nulls_first: false,
+    };
+}
+
+impl std::fmt::Display for SortOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.descending { "desc" } else { "asc" })?;
+        f.write_str(if self.nulls_first { " nulls first" } else { "" })
+    }
+}
+
+/// Makes byte strings of rows.
+pub struct RowKeys {
+    converter: RowConverter,
+    types: Vec<DataType>,
+}
+
+impl RowKeys {
+    /// Keys of columns of these types.
+    ///
+    /// # Errors
+    /// `Unsupported` for types without an order.
+    pub fn new(columns: impl IntoIterator<Item = (DataType, SortOrder)>) -> Result<Self> {
+        let (mut types, mut fields) = (Vec::new(), Vec::new());
+        for (data_type, order) in columns {
+            let data_type = logical_type(&data_type);
+            let options = SortOptions::new(order.descending, order.nulls_first);
+            fields.push(SortField::new_with_options(data_type.clone(), options));
+            types.push(data_type);
+        }
+        let converter =
+            RowConverter::new(fields).map_err(|error| Error::unsupported(error.to_string()))?;
+        Ok(RowKeys { converter, types })
+    }
+
+    /// Keys that are only compared for equality.
+    ///
+    /// # Errors
+    /// As [`RowKeys::new`].
+    pub fn unordered(types: impl IntoIterator<Item = DataType>) -> Result<Self> {
+        RowKeys::new(types.into_iter().map(|kind| (kind, SortOrder::ASCENDING)))
+    }
+
+    /// No keys yet, to be appended to.
+    pub fn empty(&self) -> Rows {
+        self.converter.empty_rows(0, 0)
+    }
+
+    /// Appends one key for each row of `columns`.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when they are of other types.
+    pub fn append(&self, columns: &[ArrayRef], keys: &mut Rows) -> Result<()> {
+        let columns: Vec<ArrayRef> = columns
+            .iter()
+            .zip(&self.types)
+            .map(|(column, data_type)| canonical(column, data_type))
+            .collect::<Result<_>>()?;
+        let appended = self.converter.append(keys, &columns);
+        appended.map_err(|error| Error::schema(error.to_string()))
+    }
+
+    /// One key for each row of `columns`.
+    ///
+    /// # Errors
+    /// As [`RowKeys::append`].
+    pub fn of(&self, columns: &[ArrayRef]) -> Result<Rows> {
+        let mut keys = self.empty();
+        self.append(columns, &mut keys)?;
+        Ok(keys)
+    }
+}
+
+/// The column as `data_type`, equal floats with equal bits.
+fn canonical(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    let column = match column.data_type() == data_type {
+        true => Arc::clone(column),
+        false => cast(column, data_type)?,
+    };
+    Ok(match data_type {
+        DataType::Float32 => {
+            let one = |value: f32| {
+                if value.is_nan() {
+                    f32::NAN
+                } else {
+                    value + 0.0
+                }
+            };
+            Arc::new(
+                column
+                    .as_primitive::<Float32Type>()
+                    .unary::<_, Float32Type>(one),
+            )
+        }
+        DataType::Float64 => {
+            let one = |value: f64| {
+                if value.is_nan() {
+                    f64::NAN
+                } else {
+                    value + 0.0
+                }
+            };
+            Arc::new(
+                column
+                    .as_primitive::<Float64Type>()
+                    .unary::<_, Float64Type>(one),
+            )
+        }
+        _ => column,
+    })
+}
+
+/// Whether each row has a null in some of `columns`.
+pub fn any_null(columns: &[ArrayRef], rows: usize) -> Vec<bool> {
+    let mut found = vec![false; rows];
+    for nulls in columns.iter().filter_map(|column| column.logical_nulls()) {
+        for (row, found) in found.iter_mut().enumerate() {
+            *found |= nulls.is_null(row);
+        }
+    }
+    found
+}
+
+/// Distinct keys, numbered in order of first occurrence.
+pub struct KeyIds {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    table: HashTable<u32>,
+    hasher: foldhash::fast::FixedState,
+}
+
+impl Default for KeyIds {
+    fn default() -> Self {
+        KeyIds {
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            table: HashTable::new(),
+            hasher: foldhash::fast::FixedState::with_seed(0),
+        }
+    }
+}
+
+impl KeyIds {
+    /// Number of distinct keys.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of memory.
+    pub fn byte_size(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<usize>() + self.table.capacity() * 5
+    }
+
+    /// Writes the keys.
+    pub fn snapshot(&self, out: &mut StateWriter) {
+        out.u64(self.len() as u64);
+        (0..self.len() as u32).for_each(|id| out.blob(self.key(id)));
+    }
+
+    /// Reads what [`KeyIds::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not hold it.
+    pub fn restore(from: &mut StateReader<'_>) -> Result<Self> {
+        let mut keys = KeyIds::default();
+        for _ in 0..from.count()? {
+            keys.insert(from.blob()?)?;
+        }
+        Ok(keys)
+    }
+
+    /// The key with number `id`.
+    pub fn key(&self, id: u32) -> &[u8] {
+        key_at(&self.bytes, &self.ends, id)
+    }
+
+    /// The number of `key`, if it is known.
+    pub fn find(&self, key: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(key);
+        self.table.find(hash, |id| self.key(*id) == key).copied()
+    }
+
+    /// The number of `key`, a new one if it is not known, and whether it is new.
+    ///
+    /// # Errors
+    /// `LimitExceeded` above 2^32 keys.
+    pub fn insert(&mut self, key: &[u8]) -> Result<(u32, bool)> {
+        let hash = self.hasher.hash_one(key);
+        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
+        let same = |id: &u32| key_at(bytes, ends, *id) == key;
+        if let Some(id) = self.table.find(hash, same) {
+            return Ok((*id, false));
+        }
+        let id = u32::try_from(ends.len()).map_err(|_| Error::limit("more than 2^32 keys"))?;
+        let again = |id: &u32| hasher.hash_one(key_at(bytes, ends, *id));
+        self.table.insert_unique(hash, id, again);
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+        Ok((id, true))
+    }
+}
+
+fn key_at<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
+    let id = id as usize;
+    let first = if id == 0 { 0 } else { ends[id - 1] };
+    &bytes[first..ends[id]]
+}

@@ -1,0 +1,112 @@
+//! Operators on rows: whole record batches in, whole record batches out, between stages.
+//!
+//! A stage works on encoded frames and keeps nothing of a row but what its windows fold. What
+//! needs rows themselves in a certain order (sorting, limits, earlier rows of a key) is a
+//! [`RowOperator`]: it stands after a stage, needs neither event time nor windows, and keeps its
+//! rows encoded where it keeps many.
+
+pub mod expression;
+pub mod kept;
+pub mod keys;
+pub mod shape;
+
+use std::fmt::Debug;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::Result;
+
+use crate::plan::EventTime;
+use crate::runtime::state::{StateReader, StateWriter};
+
+/// What a row operator takes in.
+#[derive(Debug, Clone)]
+pub struct RowInput {
+    /// Names and logical types of the columns.
+    pub schema: SchemaRef,
+    /// Where the rows' event time comes from, if they still have its columns.
+    pub event_time: EventTime,
+    /// Whether each record batch is what one closing window gave.
+    pub windowed: bool,
+    /// Whether rows come in another order than that of the stream or its windows.
+    pub reordered: bool,
+}
+
+/// Which rows an operator takes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Extent {
+    /// The results of each window, after a windowed aggregate; all rows otherwise.
+    #[default]
+    Natural,
+    /// All rows of the stream.
+    Whole,
+}
+
+impl Extent {
+    /// Whether the results of each window are taken by themselves.
+    pub fn is_each_window(self, input: &RowInput) -> bool {
+        self == Extent::Natural && input.windowed
+    }
+}
+
+/// What a row operator is to do; bound anew by every run.
+pub trait RowOperatorPlan: Debug + Send + Sync {
+    /// One line for explain.
+    fn describe(&self) -> String;
+
+    /// Whether rows come out in another order than they went in.
+    fn reorders(&self) -> bool {
+        false
+    }
+
+    /// Whether all rows that go in together come out together, or not at all.
+    fn keeps_windows(&self) -> bool {
+        true
+    }
+
+    /// The operator over `input`, with empty state.
+    ///
+    /// # Errors
+    /// What binding says: unknown columns, wrong types.
+    fn bind(&self, input: &RowInput) -> Result<Box<dyn RowOperator>>;
+}
+
+/// An operator on rows, and its state.
+pub trait RowOperator: Send {
+    /// Names and logical types of what comes out.
+    fn schema(&self) -> SchemaRef;
+
+    /// Takes in rows; what is ready is appended to `out`.
+    ///
+    /// # Errors
+    /// What evaluating expressions says.
+    fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()>;
+
+    /// Appends everything still held, at the end of the stream.
+    ///
+    /// # Errors
+    /// What decoding says.
+    fn finish(&mut self, _out: &mut Vec<RecordBatch>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether further rows would change nothing, so that nobody need compute them.
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    /// Bytes of state.
+    fn byte_size(&self) -> usize;
+
+    /// Writes the state.
+    ///
+    /// # Errors
+    /// What encoding says.
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()>;
+
+    /// Reads what [`RowOperator::snapshot`] wrote, before the first row.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit.
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()>;
+}

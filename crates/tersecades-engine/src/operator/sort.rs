@@ -1,0 +1,199 @@
+//! `sort`: puts rows in the order of some expressions.
+//!
+//! The results of one window are sorted by themselves; a whole stream is kept, encoded, until it
+//! ends. Rows that are equal in all of them stay in the order they came in.
+
+use arrow_array::RecordBatch;
+use arrow_row::Rows;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::Result;
+
+use crate::expression::Expression;
+use crate::runtime::state::{StateReader, StateWriter};
+
+use super::OperatorKind;
+use super::row::expression::RowExpressions;
+use super::row::kept::KeptRows;
+use super::row::keys::{RowKeys, SortOrder};
+use super::row::shape::{OUTPUT_ROWS, batch_of, take};
+use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
+
+/// What users see of the kind.
+pub const KIND: OperatorKind = OperatorKind {
+    name: "sort",
+    summary: "orders the rows of each window, or of the whole input",
+};
+
+/// What to sort by.
+#[derive(Debug, Clone)]
+pub struct Sort {
+    /// Expressions, the most significant first.
+    pub by: Vec<(Expression, SortOrder)>,
+    /// Which rows are sorted together.
+    pub extent: Extent,
+}
+
+/// `a asc, b desc` for explain.
+pub(super) fn describe_order(by: &[(Expression, SortOrder)]) -> String {
+    let parts = by
+        .iter()
+        .map(|(expression, order)| format!("{expression} {order}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Computes sort keys of record batches.
+pub(super) struct SortKeys {
+    expressions: RowExpressions,
+    keys: RowKeys,
+}
+
+impl SortKeys {
+    /// Binds the expressions.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub(super) fn bind(by: &[(Expression, SortOrder)], schema: &SchemaRef) -> Result<Self> {
+        let expressions = by.iter().map(|(expression, _)| expression);
+        let expressions = RowExpressions::bind(expressions, schema)?;
+        let orders = by.iter().map(|(_, order)| *order);
+        let keys = RowKeys::new(expressions.types().cloned().zip(orders))?;
+        Ok(SortKeys { expressions, keys })
+    }
+
+    /// No keys, to be appended to.
+    pub(super) fn empty(&self) -> Rows {
+        self.keys.empty()
+    }
+
+    /// Appends the keys of `rows`.
+    ///
+    /// # Errors
+    /// What evaluating says.
+    pub(super) fn append(&mut self, rows: &RecordBatch, keys: &mut Rows) -> Result<()> {
+        let columns = self.expressions.evaluate(rows)?;
+        self.keys.append(&columns, keys)
+    }
+
+    /// The keys of `rows`.
+    ///
+    /// # Errors
+    /// What evaluating says.
+    pub(super) fn of(&mut self, rows: &RecordBatch) -> Result<Rows> {
+        let mut keys = self.empty();
+        self.append(rows, &mut keys)?;
+        Ok(keys)
+    }
+}
+
+/// Positions of `keys` in ascending order; equal ones as they came.
+pub(super) fn sorted_positions(keys: &Rows) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..keys.num_rows() as u32).collect();
+    order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
+    order
+}
+
+impl RowOperatorPlan for Sort {
+    fn describe(&self) -> String {
+        format!("sort by {}", describe_order(&self.by))
+    }
+
+    fn reorders(&self) -> bool {
+        true
+    }
+
+    fn keeps_windows(&self) -> bool {
+        self.extent == Extent::Natural
+    }
+
+    fn bind(&self, input: &RowInput) -> Result<Box<dyn RowOperator>> {
+        let keys = SortKeys::bind(&self.by, &input.schema)?;
+        let schema = SchemaRef::clone(&input.schema);
+        if self.extent.is_each_window(input) {
+            return Ok(Box::new(SortWindows { schema, keys }));
+        }
+        Ok(Box::new(SortAll {
+            rows: KeptRows::new(&schema)?,
+            found: keys.empty(),
+            schema,
+            keys,
+        }))
+    }
+}
+
+struct SortWindows {
+    schema: SchemaRef,
+    keys: SortKeys,
+}
+
+impl RowOperator for SortWindows {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+
+    fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
+        let order = sorted_positions(&self.keys.of(&rows)?);
+        out.push(take(&rows, order)?);
+        Ok(())
+    }
+
+    fn byte_size(&self) -> usize {
+        0
+    }
+
+    fn snapshot(&mut self, _out: &mut StateWriter) -> Result<()> {
+        Ok(())
+    }
+
+    fn restore(&mut self, _from: &mut StateReader<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct SortAll {
+    schema: SchemaRef,
+    keys: SortKeys,
+    rows: KeptRows,
+    found: Rows,
+}
+
+impl SortAll {
+    fn keep(&mut self, rows: RecordBatch) -> Result<()> {
+        self.keys.append(&rows, &mut self.found)?;
+        self.rows.push(rows).map(|_| ())
+    }
+}
+
+impl RowOperator for SortAll {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+
+    fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
+        self.keep(rows)
+    }
+
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
+        let order = sorted_positions(&self.found);
+        self.found.clear();
+        for part in order.chunks(OUTPUT_ROWS) {
+            let rows: Vec<u64> = part.iter().map(|row| u64::from(*row)).collect();
+            let columns = self.rows.pick(&rows)?;
+            out.push(batch_of(&self.schema, columns, rows.len())?);
+        }
+        self.rows = KeptRows::new(&self.schema)?;
+        Ok(())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.rows.byte_size() + self.found.size()
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.rows.snapshot(out)
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        let batches = self.rows.read(from)?;
+        batches.into_iter().try_for_each(|batch| self.keep(batch))
+    }
+}

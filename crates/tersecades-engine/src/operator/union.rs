@@ -1,0 +1,149 @@
+//! `union`: the rows of several streams with the same columns.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::runtime::Running;
+use crate::runtime::ingest::Origin;
+use crate::source::query::narrowed;
+use crate::source::table::Table;
+use crate::source::{Rejected, Source, SourceState};
+use crate::stream::Stream;
+
+use super::OperatorKind;
+
+/// What users see of the kind.
+pub const KIND: OperatorKind = OperatorKind {
+    name: "union",
+    summary: "the rows of several streams with the same columns",
+};
+
+/// The rows of several streams, one stream after the other.
+pub struct UnionTable {
+    streams: Vec<Stream>,
+    schema: SchemaRef,
+}
+
+impl UnionTable {
+    /// The rows of `streams`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without streams, `SchemaMismatch` when their columns differ.
+    pub fn new(streams: impl IntoIterator<Item = Stream>) -> Result<Self> {
+        let streams: Vec<Stream> = streams.into_iter().collect();
+        let Some(first) = streams.first() else {
+            return Err(Error::invalid("a union of no streams"));
+        };
+        let schema = first.schema()?;
+        for stream in &streams[1..] {
+            check_same(&schema, &*stream.schema()?)?;
+        }
+        Ok(UnionTable { streams, schema })
+    }
+}
+
+/// Refuses columns that differ in number, name or type.
+pub(super) fn check_same(expected: &Schema, got: &Schema) -> Result<()> {
+    let columns = |schema: &Schema| -> Vec<(String, DataType)> {
+        let fields = schema.fields().iter();
+        fields
+            .map(|f| (f.name().clone(), f.data_type().clone()))
+            .collect()
+    };
+    let (expected, got) = (columns(expected), columns(got));
+    if expected == got {
+        return Ok(());
+    }
+    let shown = |columns: &[(String, DataType)]| {
+        let parts = columns.iter().map(|(name, kind)| format!("{name} {kind}"));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    Err(Error::schema(format!(
+        "streams of a union have different columns: ({}) and ({})",
+        shown(&expected),
+        shown(&got)
+    ))
+    .hint("project each to the same names and types"))
+}
+
+impl Table for UnionTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        let streams = self.streams.iter();
+        let mut inputs: Vec<Running> = streams
+            .map(|stream| narrowed(stream, &self.schema, columns).run())
+            .collect::<Result<_>>()?;
+        inputs.reverse();
+        let schema = match inputs.last() {
+            Some(first) => first.schema(),
+            None => Arc::clone(&self.schema),
+        };
+        Ok(Origin::Source(Box::new(UnionSource {
+            schema,
+            inputs,
+            past: SourceState::default(),
+            rejected: Rejected::default(),
+        })))
+    }
+}
+
+struct UnionSource {
+    schema: SchemaRef,
+    /// Streams not yet read to their end, the next one last.
+    inputs: Vec<Running>,
+    /// What streams that have ended counted.
+    past: SourceState,
+    rejected: Rejected,
+}
+
+impl Source for UnionSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        while let Some(input) = self.inputs.last_mut() {
+            if let Some(batch) = input.next().transpose()? {
+                return Ok(Some(batch));
+            }
+            let state = input.state();
+            self.past.late_rows += state.late_rows;
+            self.past.untimed_rows += state.untimed_rows;
+            self.rejected.count_rows += input.rejected_rows();
+            self.inputs.pop();
+        }
+        Ok(None)
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        let running = self.inputs.last().map(Running::state);
+        let running = running.unwrap_or_default();
+        SourceState {
+            bytes: running.bytes,
+            late_rows: self.past.late_rows + running.late_rows,
+            untimed_rows: self.past.untimed_rows + running.untimed_rows,
+        }
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let inputs = self.inputs.iter().rev();
+        let inputs = inputs.flat_map(|input| input.describe());
+        std::iter::once("union of".to_owned())
+            .chain(inputs.map(|line| format!("  {line}")))
+            .collect()
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}

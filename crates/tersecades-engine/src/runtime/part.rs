@@ -1,0 +1,142 @@
+//! What follows the first stage of a query: further stages, and operators on rows.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::codec::Tally;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::operator::row::{RowOperator, RowOperatorPlan};
+use crate::operator::window_aggregate::WindowAggregate;
+
+use super::stage::StagePlan;
+use super::state::{StateReader, StateWriter};
+use super::tail::Tail;
+
+/// A part of a query that takes the results of the one before it.
+pub enum Part {
+    /// A stage.
+    Stage(Box<Tail>),
+    /// An operator on rows, and what it was asked to be.
+    Rows(Arc<dyn RowOperatorPlan>, Box<dyn RowOperator>),
+}
+
+impl Part {
+    /// A stage that runs `plan`.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn stage(plan: StagePlan) -> Result<Self> {
+        Ok(Part::Stage(Box::new(Tail::new(plan)?)))
+    }
+
+    /// An operator on rows.
+    pub fn rows(plan: Arc<dyn RowOperatorPlan>, operator: Box<dyn RowOperator>) -> Self {
+        Part::Rows(plan, operator)
+    }
+
+    /// Columns that come out.
+    pub fn schema(&self) -> SchemaRef {
+        match self {
+            Part::Stage(tail) => Arc::clone(&tail.plan.output),
+            Part::Rows(_, operator) => operator.schema(),
+        }
+    }
+
+    /// One line for each operator.
+    pub fn describe(&self) -> Vec<String> {
+        match self {
+            Part::Stage(tail) => tail.stage.describe(),
+            Part::Rows(plan, _) => vec![plan.describe()],
+        }
+    }
+
+    /// The group-by, if the part is a stage with one.
+    pub fn aggregate(&self) -> Option<&WindowAggregate> {
+        match self {
+            Part::Stage(tail) => tail.stage.aggregate.as_ref(),
+            Part::Rows(..) => None,
+        }
+    }
+
+    /// Bytes of the rows an operator holds.
+    pub fn row_bytes(&self) -> usize {
+        match self {
+            Part::Stage(_) => 0,
+            Part::Rows(_, operator) => operator.byte_size(),
+        }
+    }
+
+    /// Whether further rows would change nothing.
+    pub fn is_done(&self) -> bool {
+        match self {
+            Part::Stage(_) => false,
+            Part::Rows(_, operator) => operator.is_done(),
+        }
+    }
+
+    /// How values were worked on.
+    pub fn tally(&self) -> Tally {
+        match self {
+            Part::Stage(tail) => tail.tally(),
+            Part::Rows(..) => Tally::default(),
+        }
+    }
+
+    /// Takes in rows; what is ready is appended to `out`.
+    ///
+    /// # Errors
+    /// What the operators say.
+    pub fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
+        match self {
+            Part::Stage(tail) => tail.push(&rows, out),
+            Part::Rows(_, operator) => operator.push(rows, out),
+        }
+    }
+
+    /// Emits everything at the end of the stream.
+    ///
+    /// # Errors
+    /// What the operators say.
+    pub fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
+        match self {
+            Part::Stage(tail) => tail.finish(out),
+            Part::Rows(_, operator) => operator.finish(out),
+        }
+    }
+
+    /// Writes the state.
+    ///
+    /// # Errors
+    /// What encoding says.
+    pub fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        match self {
+            Part::Stage(tail) => {
+                tail.snapshot(out);
+                Ok(())
+            }
+            Part::Rows(plan, operator) => {
+                out.blob(plan.describe().as_bytes());
+                operator.snapshot(out)
+            }
+        }
+    }
+
+    /// Reads the state.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit.
+    pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        match self {
+            Part::Stage(tail) => tail.restore(from),
+            Part::Rows(plan, operator) => {
+                if from.blob()? != plan.describe().as_bytes() {
+                    return Err(Error::corrupt("the snapshot belongs to another query")
+                        .hint("restore with the steps it was taken with"));
+                }
+                operator.restore(from)
+            }
+        }
+    }
+}

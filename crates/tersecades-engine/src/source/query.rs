@@ -1,0 +1,93 @@
+//! A query as a table: what comes out of one run are the rows of another.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::Result;
+
+use crate::expression::col;
+use crate::plan::Step;
+use crate::runtime::Running;
+use crate::runtime::ingest::Origin;
+use crate::stream::Stream;
+
+use super::table::Table;
+use super::{Rejected, Source, SourceState};
+
+/// The results of a stream, run anew by every query that reads them.
+pub struct QueryTable {
+    stream: Stream,
+    schema: SchemaRef,
+}
+
+impl QueryTable {
+    /// The results of `stream`.
+    ///
+    /// # Errors
+    /// What binding the stream says.
+    pub fn new(stream: Stream) -> Result<Self> {
+        let schema = stream.schema()?;
+        Ok(QueryTable { stream, schema })
+    }
+}
+
+/// `stream` cut down to `columns`, in the order of its own; all of them when `None`.
+pub(crate) fn narrowed(stream: &Stream, schema: &SchemaRef, columns: Option<&[String]>) -> Stream {
+    let Some(columns) = columns.filter(|columns| columns.len() < schema.fields().len()) else {
+        return stream.clone();
+    };
+    let names = schema.fields().iter().map(|field| field.name());
+    let kept = names.filter(|name| columns.contains(name));
+    let kept = kept.map(|name| (name.clone(), col(name.as_str())));
+    stream.clone().step(Step::Project(kept.collect()))
+}
+
+impl Table for QueryTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        let running = narrowed(&self.stream, &self.schema, columns).run()?;
+        Ok(Origin::Source(Box::new(QuerySource {
+            schema: running.schema(),
+            running,
+            rejected: Rejected::default(),
+        })))
+    }
+}
+
+struct QuerySource {
+    schema: SchemaRef,
+    running: Running,
+    rejected: Rejected,
+}
+
+impl Source for QuerySource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.running.next().transpose();
+        self.rejected.count_rows = self.running.rejected_rows();
+        next
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        self.running.state()
+    }
+
+    fn describe(&self) -> Vec<String> {
+        self.running.describe()
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,139 @@
+//! Operators on rows between windows, and what they read.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
+use tersecades_engine::aggregate::count;
+use tersecades_engine::expression::col;
+use tersecades_engine::operator::row::Extent;
+use tersecades_engine::operator::row::keys::SortOrder;
+use tersecades_engine::source::{Rejected, Source};
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::tumble;
+use tersecades_engine::{ErrorKind, Result};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn numbers(name: &str, values: Vec<i64>) -> (String, ArrayRef) {
+    (name.to_owned(), Arc::new(Int64Array::from(values)))
+}
+
+fn stream(columns: Vec<(String, ArrayRef)>) -> Stream {
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    Stream::from_batches(rows.schema(), vec![rows])
+}
+
+fn column(stream: Stream, index: usize) -> Vec<i64> {
+    let batches: Vec<RecordBatch> = stream.run().unwrap().collect::<Result<_>>().unwrap();
+    let values = |batch: &RecordBatch| {
+        let column = batch.column(index).as_primitive::<Int64Type>();
+        column.values().to_vec()
+    };
+    batches.iter().flat_map(values).collect()
+}
+
+/// Second 0: three of `a`, one of `b`; second 1: one of `a`, two of `b`.
+fn windows() -> Stream {
+    let names = StringArray::from(vec!["b", "a", "a", "a", "b", "b", "a"]);
+    let times = vec![0, 100, 200, 300, 1_000, 1_100, 1_200];
+    let rows = vec![
+        numbers("timestamp", times),
+        ("name".to_owned(), Arc::new(names) as ArrayRef),
+    ];
+    stream(rows)
+        .window(tumble(SECOND))
+        .group_by(["name"])
+        .aggregate([count().alias("n")])
+}
+
+#[test]
+fn a_sort_after_a_window_orders_each_window_unless_all_are_asked_for() {
+    let by = || [(col("n"), SortOrder::DESCENDING)];
+    assert_eq!(column(windows().sort(by()), 3), [3, 1, 2, 1]);
+    assert_eq!(column(windows().top_k(1, by()), 3), [3, 2]);
+    assert_eq!(
+        column(windows().sort_in(Extent::Whole, by()), 3),
+        [3, 2, 1, 1]
+    );
+    assert_eq!(
+        column(windows().top_k_in(Extent::Whole, (2, 1), by()), 3),
+        [2, 1]
+    );
+}
+
+#[test]
+fn a_window_goes_on_over_what_row_operators_leave() {
+    let times = vec![0, 0, 500, 1_000, 1_000, 5_000];
+    let distinct = stream(vec![numbers("timestamp", times)]).distinct();
+    let counted = distinct.window(tumble(SECOND)).aggregate([count()]);
+    assert_eq!(column(counted, 2), [2, 1, 1]);
+    let again = windows()
+        .top_k(1, [(col("n"), SortOrder::DESCENDING)])
+        .filter(col("n").gt(2))
+        .window(tumble(SECOND * 10));
+    let error = again.aggregate([count()]).run().map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[test]
+fn a_union_takes_streams_of_the_same_columns() {
+    let one = || stream(vec![numbers("a", vec![1, 2])]);
+    let both = Stream::union([one(), one().filter(col("a").gt(1))]).unwrap();
+    assert_eq!(column(both.clone(), 0), [1, 2, 2]);
+    assert_eq!(column(both.distinct(), 0), [1, 2]);
+    let other = stream(vec![numbers("b", vec![3])]);
+    let error = Stream::union([one(), other]).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+}
+
+/// One row a batch, for ever.
+struct Endless(Arc<AtomicUsize>, Rejected);
+
+impl Source for Endless {
+    fn schema(&self) -> SchemaRef {
+        RecordBatch::try_from_iter([numbers("a", vec![])])
+            .unwrap()
+            .schema()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let row = self.0.fetch_add(1, Ordering::SeqCst) as i64;
+        Ok(Some(
+            RecordBatch::try_from_iter([numbers("a", vec![row])]).unwrap(),
+        ))
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.1
+    }
+}
+
+#[test]
+fn a_limit_stops_reading_the_source() {
+    let read = Arc::new(AtomicUsize::new(0));
+    let source = Endless(Arc::clone(&read), Rejected::default());
+    let limited = Stream::from_source(Box::new(source)).limit(3, 2);
+    assert_eq!(column(limited, 0), [2, 3, 4]);
+    assert_eq!(read.load(Ordering::SeqCst), 5);
+}
+
+#[test]
+fn rows_kept_for_a_sort_count_against_the_memory_limit() {
+    let values: Vec<i64> = (0..100_000).map(|i| i * 7_919 % 100_003).collect();
+    let sorted = stream(vec![numbers("a", values)])
+        .sort([(col("a"), SortOrder::ASCENDING)])
+        .memory_limit(100_000);
+    let error = sorted
+        .run()
+        .unwrap()
+        .collect::<Result<Vec<_>>>()
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
