@@ -108,6 +108,7 @@ impl EncodingArguments {
             tier: self.tier,
             costs: Some(Arc::new(cost::table(self.costs.as_deref())?)),
             schemes: self.encoding.clone(),
+            ..EncodeOptions::default()
         })
     }
 }

@@ -9,6 +9,9 @@ use crate::chunk::{CHUNK_ROWS_MAX, Chunk};
 use crate::codec::Work;
 use crate::encoder::ColumnEncoder;
 use crate::error::{Error, Result};
+use crate::registry;
+use crate::rows::RowPool;
+use crate::scheme::Scheme;
 use crate::selection::Selection;
 use crate::types::logical_type;
 
@@ -106,10 +109,22 @@ impl Batch {
     }
 }
 
+/// How the values of a batch lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// Each column by itself, encoded.
+    #[default]
+    Column,
+    /// Row after row, nothing encoded but text; for queries that touch whole rows.
+    Row,
+}
+
 /// Encodes arriving record batches, column by column.
 pub struct BatchEncoder {
     schema: SchemaRef,
     columns: Vec<ColumnEncoder>,
+    layout: Layout,
+    rows: RowPool,
 }
 
 impl BatchEncoder {
@@ -129,12 +144,32 @@ impl BatchEncoder {
         Ok(BatchEncoder {
             schema: Arc::new(Schema::new(fields)),
             columns,
+            layout: Layout::default(),
+            rows: RowPool::default(),
         })
     }
 
     /// Names and logical types of the encoded batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Lays batches out so; in rows, text is codes there.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a column that cannot lie so.
+    pub fn lay_out(&mut self, layout: Layout) -> Result<()> {
+        self.layout = layout;
+        if layout == Layout::Column {
+            return Ok(());
+        }
+        let (codes, row) = (registry::text_codes(), registry::row_layout());
+        self.columns
+            .iter_mut()
+            .try_for_each(|column| match column.dictionary() {
+                Some(_) => column.require(Scheme::of_two(codes, row)),
+                None => column.require(row),
+            })
     }
 
     /// The encoder of each column.
@@ -199,6 +234,9 @@ impl BatchEncoder {
             encoder
                 .encode(array, chunk)
                 .map_err(|error| error.column(self.schema.field(index).name().as_str()))?;
+        }
+        if self.layout == Layout::Row {
+            self.rows.weave(&mut out.columns);
         }
         Ok(())
     }

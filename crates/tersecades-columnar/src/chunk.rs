@@ -19,6 +19,7 @@ use crate::fold::{Asked, Fold};
 use crate::input::Input;
 use crate::predicate::{Coverage, Predicate};
 use crate::registry;
+use crate::rows::RowView;
 use crate::scheme::Scheme;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
@@ -46,6 +47,8 @@ pub struct Body {
     pub(crate) sections: [(usize, usize); SECTIONS_MAX],
     /// An Arrow array kept as it came.
     pub(crate) array: Option<ArrayRef>,
+    /// A column of rows that other columns share.
+    pub(crate) rows: Option<RowView>,
     /// Chunks inside, for codecs that compose.
     pub(crate) inner: [Option<Box<Chunk>>; INNER_MAX],
     /// Chunks whose memory waits to be reused.
@@ -65,6 +68,7 @@ impl Body {
     pub(crate) fn retire(&mut self) {
         self.sections = Default::default();
         self.array = None;
+        self.rows = None;
         self.dictionary = None;
         for (inner, spare) in self.inner.iter_mut().zip(&mut self.spare) {
             if inner.is_some() {
@@ -303,8 +307,10 @@ impl Chunk {
         let sections: usize = self.body.sections.iter().map(|(_, length)| length).sum();
         let array = self.body.array.as_ref();
         let array = array.map_or(0, |array| crate::arrow::array_bytes(array.as_ref()));
+        let row_bytes = self.rows * self.physical.lane_bytes();
+        let rows = self.body.rows.as_ref().map_or(0, |_| row_bytes);
         let inner: usize = self.inner().map(Chunk::byte_size).sum();
-        sections + array + inner + size_of_val(self.validity.words())
+        sections + array + rows + inner + size_of_val(self.validity.words())
     }
 
     /// [`Chunk::byte_size`] per row.

@@ -49,6 +49,7 @@ pub mod cost_table;
 pub mod explain;
 pub mod goal;
 mod habit;
+pub(crate) mod rows;
 pub mod scheme;
 
 pub mod arrow;

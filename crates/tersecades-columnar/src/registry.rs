@@ -48,6 +48,8 @@ pub const CODECS: &[&dyn Codec] = &[
     &codecs::byte_unit::ByteUnit(codecs::byte_unit::snappy::Snappy),
     // id 20: anything, small
     &codecs::byte_unit::ByteUnit(codecs::byte_unit::zstd::Zstd),
+    // id 21: rows, by request
+    &codecs::row::Row,
     // id 13: floats that people write with few digits; answers from integers
     &codecs::decimal::Decimal,
     // id 14: cold floats of many digits
@@ -71,6 +73,11 @@ pub fn fallback() -> &'static dyn Codec {
 /// The codec that keeps text as codes.
 pub fn text_codes() -> &'static dyn Codec {
     &codecs::dictionary::DictionaryCodes
+}
+
+/// The codec of columns that lie in rows.
+pub fn row_layout() -> &'static dyn Codec {
+    &codecs::row::Row
 }
 
 /// The codec with wire id `id`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
-use tersecades_columnar::batch::Batch;
+use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::{Tier, Uses};
@@ -197,6 +197,12 @@ impl Stream {
         self
     }
 
+    /// Lays batches out row after row or, the default, column by column.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.options.encoding.layout = layout;
+        self
+    }
+
     /// Chooses codecs by `costs` instead of the table that ships.
     pub fn costs(mut self, costs: impl Into<Arc<CostTable>>) -> Self {
         self.options.encoding.costs = Some(costs.into());
@@ -227,15 +233,15 @@ impl Stream {
         self
     }
 
-    /// What the query does with a column of its table.
-    pub fn uses(&self, column: &str) -> Uses {
-        self.query.uses(column)
-    }
-
     /// Appends a step.
     pub fn step(mut self, step: Step) -> Self {
         self.query.steps.push(step);
         self
+    }
+
+    /// What the query does with a column of its table.
+    pub fn uses(&self, column: &str) -> Uses {
+        self.query.uses(column)
     }
 
     /// Names and logical types of the results.

@@ -13,6 +13,7 @@ pub mod number_dictionary;
 pub mod patched;
 pub mod pco;
 pub mod plain;
+pub mod row;
 mod row_bytes;
 pub mod run_length;
 pub mod sequence;

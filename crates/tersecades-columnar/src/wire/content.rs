@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::Lanes;
 use crate::registry;
+use crate::rows::Strided;
 use crate::scheme::STAGES_MAX;
 use crate::selection::Selection;
 use crate::stats::Stats;
@@ -80,13 +81,19 @@ pub(super) fn write(chunk: &Chunk, out: &mut Vec<u8>) -> Result<()> {
     header::write(chunk, type_bytes, &lengths, &mut out[start..])
 }
 
-/// The codec's sections; an array kept as it came is written as the sections it would have had.
+/// The codec's sections; an array kept as it came, or a column of rows, is written as the sections it
+/// would have had.
 fn write_sections(chunk: &Chunk, parts: &mut Parts<'_>) -> Result<()> {
     let lanes = chunk.body.array.as_ref().map(|array| {
         crate::arrow::lanes(array.as_ref())
             .ok_or_else(|| Error::internal("a kept array has no lanes"))
     });
     match lanes.transpose()? {
+        None if chunk.body.rows.is_some() => parts.add(SECTIONS, |out| {
+            let values = Strided::of(chunk);
+            (0..chunk.rows).for_each(|row| out.extend_from_slice(values.value(row)));
+            Ok(())
+        }),
         None => {
             for index in 0..SECTIONS_MAX {
                 parts.add_bytes(SECTIONS + index, chunk.body.section::<u8>(index))?;

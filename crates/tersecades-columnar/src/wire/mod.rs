@@ -1,4 +1,4 @@
-//! The byte format, version 0: encoded chunks and batches as self-contained bytes.
+//! The byte format, version 1: encoded chunks and batches as self-contained bytes.
 //!
 //! ```text
 //! chunk unit:  header 192 B │ parts, each 64-aligned │ checksums, one u32 per 4 KiB
@@ -29,7 +29,7 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 
 /// Version that is written, and the only one that is read.
-pub const VERSION: u16 = 0;
+pub const VERSION: u16 = 1;
 
 /// Alignment of every part, relative to the start of its unit.
 pub const PART_ALIGN_BYTES: usize = 64;

@@ -161,8 +161,8 @@ fn short_bytes_cannot_claim_much() {
 fn a_newer_version_is_named() {
     let (_, chunk) = samples::chunks(3).swap_remove(0);
     let mut bytes = written(&chunk);
-    bytes[4] = 1;
+    bytes[4] = 2;
     let error = wire::read_chunk(&bytes, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("version 1"));
+    assert!(error.to_string().contains("version 2"));
 }

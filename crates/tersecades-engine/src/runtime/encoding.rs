@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::Schema;
-use tersecades_columnar::batch::BatchEncoder;
+use tersecades_columnar::batch::{BatchEncoder, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::{Goal, Tier, Uses};
@@ -17,6 +17,8 @@ pub struct EncodeOptions {
     pub tier: Tier,
     /// What codecs cost; the shipped table when `None`.
     pub costs: Option<Arc<CostTable>>,
+    /// How encoded batches lie.
+    pub layout: Layout,
     /// Columns and the schemes they are encoded by instead of a choice.
     pub schemes: Vec<(String, String)>,
 }
@@ -45,6 +47,9 @@ impl EncodeOptions {
         let schema = Arc::clone(encoder.schema());
         for (column, field) in encoder.columns_mut().iter_mut().zip(schema.fields()) {
             column.aim(self.goal(uses(field.name())));
+        }
+        if self.layout == Layout::Row {
+            encoder.lay_out(self.layout)?;
         }
         for (name, scheme) in &self.schemes {
             let scheme: Scheme = scheme

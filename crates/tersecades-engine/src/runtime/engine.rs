@@ -17,8 +17,8 @@ use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::Query;
-use crate::window::Windowing;
 use crate::source::SourceState;
+use crate::window::Windowing;
 
 use super::ingest::{Ingest, Origin};
 use super::metrics::Metrics;

@@ -22,7 +22,6 @@ use crate::operator::project::Project;
 use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
-use crate::window::Windowing;
 use crate::plan::{EventTime, Query, Step};
 
 use super::part::Part;
@@ -127,7 +126,7 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
         let tables = prepare_tables(steps)?;
         let schema = Arc::clone(&flow.schema);
         let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
-        if plan.is_windowed() && (flow.reordered || !flow.windowed) {
+        if plan.timed && (flow.reordered || !flow.windowed) {
             return Err(Error::unsupported("a window over rows in no order of time")
                 .hint("sort after the window"));
         }
@@ -154,16 +153,14 @@ fn split_stage(steps: &[Step]) -> (&[Step], &[Step]) {
 fn follow(plan: &StagePlan, flow: &mut RowInput) {
     flow.schema = Arc::clone(&plan.output);
     if plan.aggregate.is_some() {
-        flow.windowed = false;
+        let first = plan.output.fields().first();
+        flow.windowed = first.is_some_and(|field| field.name() == "window_start");
         flow.reordered = false;
-    }
-    if plan.is_windowed() {
         flow.event_time = EventTime {
             expression: col("window_start"),
             unit: plan.unit,
             lateness: std::time::Duration::ZERO,
         };
-        flow.windowed = true;
     }
 }
 
@@ -231,12 +228,6 @@ impl StagePlan {
             .aggregate
             .map(|aggregate| Arc::clone(aggregate.plan()));
         Ok(plan)
-    }
-
-    /// Whether the stage ends with a group-by over windows of time.
-    pub fn is_windowed(&self) -> bool {
-        let aggregate = self.aggregate.as_ref();
-        aggregate.is_some_and(|plan| matches!(plan.window, Windowing::Aligned(_)))
     }
 
     /// The windows, if the stage ends with a group-by.
