@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_engine::source::SourceOptions;
+use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::{FileTable, Table};
 use tersecades_engine::stream::Stream;
 
@@ -111,7 +112,7 @@ impl Session {
         stream: Stream,
         time: Option<TableTime>,
     ) -> Result<()> {
-        let table = crate::lower::QueryTable::new(stream)?;
+        let table = QueryTable::new(stream)?;
         self.register(name, Arc::new(table), time)
     }
 

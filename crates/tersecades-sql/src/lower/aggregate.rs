@@ -157,7 +157,7 @@ fn project_keys(rows: Rows, parts: &Parts) -> Result<(Rows, Vec<String>)> {
     let mut columns = parts.keys.clone();
     let mut read: Vec<&str> = Vec::new();
     for call in &parts.calls {
-        let expressions = call.argument.iter().chain(&call.by).chain(&call.filter);
+        let expressions = call.argument.iter().chain(&call.by);
         expressions.for_each(|expression| read.extend(expression.columns()));
     }
     if let Some(window) = &parts.window
@@ -184,7 +184,7 @@ fn timed(rows: Rows, window: &TimeWindow) -> Result<Stream> {
         }
         Reach::Windows if window.time == col("window_start") => Ok(rows.stream),
         Reach::Windows | Reach::Other => {
-            let stream = Stream::from_table(super::table::QueryTable::new(rows.stream)?);
+            let stream = rows.stream.as_source()?;
             Ok(stream.event_time(window.time.clone(), ANY_LATENESS))
         }
     }
@@ -210,7 +210,9 @@ fn aggregate_call(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<AggregateCall> {
     };
     arguments(call, known, lowerer, &mut lowered)?;
     if let Some(filter) = &call.params.filter {
-        lowered.filter = Some(lowerer.value(filter)?);
+        let _ = filter;
+        return Err(Error::unsupported("FILTER (WHERE ...) is not supported")
+            .hint("write count_if(condition), or sum(CASE WHEN condition THEN x END)"));
     }
     Ok(lowered)
 }

@@ -98,3 +98,12 @@ fn residual(filter: &Expr, join: &Join, left: &Side, right: &Side) -> Result<Exp
     let stream = Arc::new(Schema::new(fields));
     Lowerer { schema: &schema, columns: &columns, stream }.value(filter)
 }
+
+/// The engine's join.
+fn joined(join: &Join, left: Side, right: Side, residual: Option<Expression>) -> Result<Stream> {
+    let kind = kind_of(join.join_type)?;
+    let on = left.keys.iter().zip(&right.keys);
+    let on: Vec<(&str, &str)> = on.map(|(left, right)| (left.as_str(), right.as_str())).collect();
+    let _ = (kind, on, residual, join.null_equality == NullEquality::NullEqualsNull);
+    left.stream.join(right.stream)
+}

@@ -6,15 +6,12 @@ mod expression;
 mod literal;
 mod order;
 mod rows;
-mod table;
 pub(crate) mod window;
 
 use datafusion_expr::{Expr, Filter, LogicalPlan, Projection, TableScan};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::col;
 use tersecades_engine::stream::Stream;
-
-pub(crate) use table::QueryTable;
 
 use crate::catalog::PlannedSource;
 use expression::Lowerer;

@@ -258,7 +258,7 @@ impl VisitorMut for EdgeNames {
             Expr::Identifier(name) if name.value.eq_ignore_ascii_case("window_end") => {
                 *value = end.clone();
             }
-            other if window_call(other).is_some() => *value = start.clone(),
+            _ if window_call(value).is_some() => *value = start.clone(),
             _ => {}
         }
         ControlFlow::Continue(())
