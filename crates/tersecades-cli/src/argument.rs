@@ -26,6 +26,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 }
 
 /// A duration such as `500ms`, `30s`, `5m` or `1h`.
+#[allow(dead_code, reason = "for commands that read event times")]
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let advice = || "write a duration as 500ms, 30s, 5m or 1h".to_owned();
     let digits_end = text

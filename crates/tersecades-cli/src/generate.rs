@@ -1,18 +1,21 @@
-//! `generate`: a seeded stream as a file, with the ground truth of what was broken in it.
+//! `generate`: a seeded stream as a file, with the ground truth of what was put into it.
 //!
 //! ```text
 //! generate pingmesh -o probes.parquet ─▶ probes.parquet, probes.parquet.truth.jsonl, tor.parquet
 //! ```
+//! Each kind of the engine's list is a subcommand, its parameters are the options.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use tersecades::engine::sink::{self, SinkOptions, Target, output::Output};
-use tersecades::engine::source::generator::topology::TopologySize;
-use tersecades::engine::source::generator::write_truth;
-use tersecades::prelude::{Pingmesh, PingmeshOptions, RecordBatch};
+use tersecades::engine::source::generator::parameter::{Parameter, ParameterKind};
+use tersecades::engine::source::generator::{
+    GENERATORS, Generator, GeneratorKind, SEED_DEFAULT, find_generator,
+};
+use tersecades::prelude::RecordBatch;
 use tersecades::{Error, Result};
 
 use crate::argument;
@@ -22,187 +25,151 @@ use crate::progress_bar::Progress;
 /// Rows that are generated and written at a time.
 const BATCH_ROWS: usize = 65_536;
 
-/// Name of the table of racks, beside the stream.
-const TOR_FILE: &str = "tor.parquet";
-
-/// Every generator and what it makes.
-pub(crate) const GENERATORS: &[(&str, &str)] = &[(
-    "pingmesh",
-    "probes between the servers of a data centre, one of whose switches goes bad",
-)];
-
-/// Write a seeded stream to a file
-#[derive(Debug, Args)]
+/// What to generate.
+#[derive(Debug)]
 pub(crate) struct GenerateArguments {
-    /// The generator: pingmesh
     generator: String,
-
-    /// The file, its format told by its suffix; FILE.truth.jsonl and tor.parquet appear beside it
-    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-
-    /// Rows to generate, as 5000, 20k, 20M or 1G
-    #[arg(long, default_value = "1M", value_parser = argument::count)]
     rows: u64,
-
-    /// Chooses one of the streams that fit the other options
-    #[arg(long)]
-    seed: Option<u64>,
-
-    #[command(flatten)]
-    shape: Shape,
+    seed: u64,
+    /// Parameters that the user chose, as name and text.
+    given: Vec<(String, String)>,
 }
 
-/// The shape of a Pingmesh stream.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Pingmesh options")]
-struct Shape {
-    /// Rows in one second of event time
-    #[arg(long, value_parser = argument::count)]
-    rate: Option<u64>,
-    /// First arrival, in milliseconds since 1970 UTC
-    #[arg(long)]
-    start_ms: Option<i64>,
-    /// Regions
-    #[arg(long)]
-    regions: Option<u32>,
-    /// Clusters of all regions together
-    #[arg(long)]
-    clusters: Option<u32>,
-    /// Racks in a cluster
-    #[arg(long)]
-    racks_per_cluster: Option<u32>,
-    /// Servers in a rack
-    #[arg(long)]
-    servers_per_rack: Option<u32>,
-    /// Zipf exponent over clusters; 0 makes all equally busy
-    #[arg(long)]
-    cluster_skew: Option<f64>,
-    /// Share of servers that the table of racks does not know
-    #[arg(long)]
-    tor_missing_share: Option<f64>,
-    /// Median round trip
-    #[arg(long)]
-    rtt_median_us: Option<f64>,
-    /// Standard deviation of the logarithm of round trips
-    #[arg(long)]
-    rtt_sigma: Option<f64>,
-    /// Share of round trips from the heavy tail
-    #[arg(long)]
-    tail_share: Option<f64>,
-    /// Share of probes that end in an error, faults apart
-    #[arg(long)]
-    error_share: Option<f64>,
-    /// How late any row may be
-    #[arg(long, value_parser = argument::duration)]
-    jitter_max: Option<Duration>,
-    /// Share of rows that are later than that
-    #[arg(long)]
-    late_share: Option<f64>,
-    /// How late those are at most
-    #[arg(long, value_parser = argument::duration)]
-    late_max: Option<Duration>,
-    /// When one switch goes bad, after the start
-    #[arg(long, value_parser = argument::duration, conflicts_with = "no_fault")]
-    fault_at: Option<Duration>,
-    /// No switch goes bad
-    #[arg(long)]
-    no_fault: bool,
-    /// How long the switch stays bad
-    #[arg(long, value_parser = argument::duration)]
-    fault_duration: Option<Duration>,
-    /// Share of probes through the bad switch that time out
-    #[arg(long)]
-    fault_drop_share: Option<f64>,
-    /// How many times longer the other probes through it take
-    #[arg(long)]
-    fault_rtt_factor: Option<u32>,
-}
+impl Args for GenerateArguments {
+    fn augment_args(command: Command) -> Command {
+        command
+            .about("Write a seeded stream to a file, with the truth of what was put into it")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand_value_name("GENERATOR")
+            .subcommand_help_heading("Generators")
+            .subcommands(GENERATORS.iter().map(command_of))
+    }
 
-impl GenerateArguments {
-    fn to_options(&self) -> PingmeshOptions {
-        let (asked, usual) = (&self.shape, PingmeshOptions::default());
-        let size = usual.topology;
-        PingmeshOptions {
-            rows: self.rows,
-            seed: self.seed.unwrap_or(usual.seed),
-            start_ms: asked.start_ms.unwrap_or(usual.start_ms),
-            rows_per_second: asked.rate.unwrap_or(usual.rows_per_second),
-            topology: TopologySize {
-                regions: asked.regions.unwrap_or(size.regions),
-                clusters: asked.clusters.unwrap_or(size.clusters),
-                racks_per_cluster: asked.racks_per_cluster.unwrap_or(size.racks_per_cluster),
-                servers_per_rack: asked.servers_per_rack.unwrap_or(size.servers_per_rack),
-            },
-            cluster_skew: asked.cluster_skew.unwrap_or(usual.cluster_skew),
-            tor_missing_share: asked.tor_missing_share.unwrap_or(usual.tor_missing_share),
-            rtt_median_us: asked.rtt_median_us.unwrap_or(usual.rtt_median_us),
-            rtt_sigma: asked.rtt_sigma.unwrap_or(usual.rtt_sigma),
-            tail_share: asked.tail_share.unwrap_or(usual.tail_share),
-            error_share: asked.error_share.unwrap_or(usual.error_share),
-            jitter_max: asked.jitter_max.unwrap_or(usual.jitter_max),
-            late_share: asked.late_share.unwrap_or(usual.late_share),
-            late_max: asked.late_max.unwrap_or(usual.late_max),
-            fault_at: if asked.no_fault {
-                None
-            } else {
-                asked.fault_at.or(usual.fault_at)
-            },
-            fault_duration: asked.fault_duration.unwrap_or(usual.fault_duration),
-            fault_drop_share: asked.fault_drop_share.unwrap_or(usual.fault_drop_share),
-            fault_rtt_factor: asked.fault_rtt_factor.unwrap_or(usual.fault_rtt_factor),
-        }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
     }
 }
 
-/// Writes the stream, its truth and its table.
+fn command_of(kind: &GeneratorKind) -> Command {
+    let output = Arg::new("output")
+        .short('o')
+        .long("output")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .required(true)
+        .help("The file, its format told by its suffix; FILE.truth.jsonl appears beside it");
+    let rows = Arg::new("rows")
+        .long("rows")
+        .default_value("1M")
+        .value_parser(argument::count)
+        .help("Rows to generate, as 5000, 20k, 20M or 1G");
+    let seed = Arg::new("seed")
+        .long("seed")
+        .value_parser(value_parser!(u64))
+        .help("Chooses one of the streams that fit the other options");
+    Command::new(kind.name)
+        .about(capitalised(kind.summary))
+        .args([output, rows, seed])
+        .next_help_heading("Shape of the stream")
+        .args(kind.parameters.iter().map(option_of))
+}
+
+fn option_of(parameter: &'static Parameter) -> Arg {
+    let option = Arg::new(parameter.name)
+        .long(parameter.name.replace('_', "-"))
+        .help(capitalised(parameter.summary));
+    if parameter.kind == ParameterKind::Flag {
+        return option.action(ArgAction::SetTrue);
+    }
+    let check = |text: &str| parameter.check(text).map(|()| text.to_owned());
+    option
+        .default_value(parameter.default)
+        .allow_negative_numbers(true)
+        .value_parser(check)
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+impl FromArgMatches for GenerateArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (generator, matches) = matches.subcommand().ok_or_else(missing)?;
+        let kind = find_generator(generator).map_err(|_| missing())?;
+        let is_given = |parameter: &&Parameter| {
+            matches.value_source(parameter.name) == Some(ValueSource::CommandLine)
+        };
+        let text = |parameter: &Parameter| match parameter.kind {
+            ParameterKind::Flag => Some("true".to_owned()),
+            _ => matches.get_one::<String>(parameter.name).cloned(),
+        };
+        let given = kind.parameters.iter().filter(is_given);
+        let given = given.filter_map(|it| Some((it.name.to_owned(), text(it)?)));
+        Ok(GenerateArguments {
+            generator: generator.to_owned(),
+            output: matches.get_one("output").cloned().ok_or_else(missing)?,
+            rows: matches.get_one("rows").copied().ok_or_else(missing)?,
+            seed: matches.get_one("seed").copied().unwrap_or(SEED_DEFAULT),
+            given: given.collect(),
+        })
+    }
+
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Writes the stream, its truth and its tables.
 pub(crate) fn run(arguments: &GenerateArguments) -> Outcome {
-    if !GENERATORS
-        .iter()
-        .any(|(name, _)| *name == arguments.generator)
-    {
-        let names: Vec<&str> = GENERATORS.iter().map(|(name, _)| *name).collect();
-        let message = format!("there is no generator `{}`", arguments.generator);
-        let hint = format!("generators: {}", names.join(", "));
-        return Err(Error::unsupported(message).hint(hint).into());
-    }
-    let mut probes = Pingmesh::new(arguments.to_options())?;
+    let kind = find_generator(&arguments.generator)?;
+    let mut stream = kind.start(arguments.rows, arguments.seed, &arguments.given)?;
     let path = &arguments.output;
-    write_stream(&mut probes, path)?;
-    write_truth_beside(&probes, path)?;
-    let racks = path.with_file_name(TOR_FILE);
-    write_table(&probes.tor_table()?, &racks)?;
-    eprintln!(
-        "{} rows in {}, ground truth beside it, racks in {}",
-        probes.position(),
-        path.display(),
-        racks.display()
-    );
+    write_stream(&mut *stream, path)?;
+    let mut written = vec![path.clone(), write_truth_beside(&*stream, path)?];
+    for (name, rows) in stream.tables()? {
+        let table = path.with_file_name(format!("{name}.parquet"));
+        write_table(&rows, &table)?;
+        written.push(table);
+    }
+    let written: Vec<String> = written.iter().map(|it| it.display().to_string()).collect();
+    eprintln!("{} rows: {}", stream.position(), written.join(", "));
     Ok(())
 }
 
-fn write_stream(probes: &mut Pingmesh, path: &Path) -> Result<()> {
-    let mut sink = sink::create(path, &probes.schema(), &SinkOptions::default())?;
-    let progress = Progress::start("generating", probes.rows_hint());
-    while let Some(batch) = probes.next_batch(BATCH_ROWS)? {
+fn write_stream(stream: &mut dyn Generator, path: &Path) -> Result<()> {
+    let mut sink = sink::create(path, &stream.schema(), &SinkOptions::default())?;
+    let progress = Progress::start("generating", Some(stream.rows()));
+    while let Some(batch) = stream.next_batch(BATCH_ROWS)? {
         sink.write(&batch)
             .map_err(|error| error.file(path.display().to_string()))?;
-        progress.show(probes.position());
+        progress.show(stream.position());
     }
     sink.finish()
         .map_err(|error| error.file(path.display().to_string()))
 }
 
-fn write_truth_beside(probes: &Pingmesh, path: &Path) -> Result<()> {
+fn write_truth_beside(stream: &dyn Generator, path: &Path) -> Result<PathBuf> {
     let mut name = OsString::from(path);
     name.push(".truth.jsonl");
     let path = PathBuf::from(name);
     let write = || {
         let mut output = Output::create(Target::File(path.clone()))?;
-        write_truth(&probes.truth(), &mut output)?;
+        stream.write_truth(&mut output)?;
         output.commit()
     };
-    write().map_err(|error: Error| error.file(path.display().to_string()))
+    match write() {
+        Ok(()) => Ok(path),
+        Err(error) => Err(Error::file(error, path.display().to_string())),
+    }
 }
 
 fn write_table(rows: &RecordBatch, path: &Path) -> Result<()> {

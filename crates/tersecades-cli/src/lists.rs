@@ -9,9 +9,9 @@ use tersecades::engine::aggregate::AGGREGATES;
 use tersecades::engine::operator::OPERATORS;
 use tersecades::engine::sink::SINKS;
 use tersecades::engine::source::SOURCES;
+use tersecades::engine::source::generator::{GENERATORS, GeneratorKind};
 use tersecades::engine::window::WINDOWS;
 
-use crate::generate::GENERATORS;
 use crate::outcome::Outcome;
 use crate::table::Table;
 
@@ -31,6 +31,8 @@ enum List {
     Sinks,
     /// Streams that can be generated
     Generators,
+    /// What can be chosen about them
+    GeneratorParameters,
     /// Instruction sets that this machine can run; the best is used
     Kernels,
 }
@@ -103,8 +105,12 @@ fn table_of(list: List) -> Table {
         List::Generators => {
             let rows = GENERATORS
                 .iter()
-                .map(|(name, what)| [quoted(name), (*what).to_owned()]);
+                .map(|it| [quoted(it.name), it.summary.to_owned()]);
             fill(&["generator", "stream"], rows)
+        }
+        List::GeneratorParameters => {
+            let rows = GENERATORS.iter().flat_map(parameters);
+            fill(&["generator", "parameter", ">default", "meaning"], rows)
         }
         List::Kernels => fill(
             &["kernels"],
@@ -128,6 +134,14 @@ fn fill<const N: usize>(columns: &[&str; N], rows: impl IntoIterator<Item = [Str
     let mut table = Table::new(columns);
     rows.into_iter().for_each(|row| table.push(row));
     table
+}
+
+fn parameters(kind: &GeneratorKind) -> impl Iterator<Item = [String; 4]> {
+    kind.parameters.iter().map(|it| {
+        let texts = [kind.name, it.name, it.default].map(quoted);
+        let [generator, name, default] = texts;
+        [generator, name, default, it.summary.to_owned()]
+    })
 }
 
 fn formats(name: &str, suffixes: &[&str], summary: &str) -> [String; 3] {

@@ -335,6 +335,36 @@ fn generated_files_depend_on_the_seed_alone() {
 }
 
 #[test]
+fn every_generator_writes_its_stream_and_its_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, columns, told) in [
+        ("pingmesh", 9, "tor_bad"),
+        ("counters", 10, "network_lost"),
+        ("positions", 5, "trip"),
+        ("weather", 20, "stuck_sensor"),
+    ] {
+        for suffix in ["parquet", "arrow", "csv"] {
+            let path = folder.path().join(format!("{kind}.{suffix}"));
+            let path = path.to_str().unwrap();
+            let rate: &[&str] = if kind == "pingmesh" {
+                &["--rate", "1k"]
+            } else {
+                &[]
+            };
+            let common = [
+                "generate", kind, "--rows", "300k", "--seed", "3", "-o", path,
+            ];
+            stdout_of(&[&common, rate].concat());
+            let json = inspect_json(Path::new(path), &["--rows", "20k"]);
+            assert_eq!(json["columns"].as_array().unwrap().len(), columns, "{path}");
+            let truth = fs::read_to_string(format!("{path}.truth.jsonl")).unwrap();
+            let first: Value = serde_json::from_str(truth.lines().next().unwrap()).unwrap();
+            assert_eq!(first["kind"], told);
+        }
+    }
+}
+
+#[test]
 fn what_is_wrong_with_data_exits_with_1_and_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -357,8 +387,8 @@ fn what_is_wrong_with_data_exits_with_1_and_a_hint() {
             &["column a", "did you mean `plain`"],
         ),
         (
-            &["generate", "weather", "-o", &at("w.csv")],
-            &["`weather`", "hint: ", "pingmesh"],
+            &["generate", "weather", "--stations", "0", "-o", &at("w.csv")],
+            &["`stations` is 0", "hint: "],
         ),
         (
             &["generate", "pingmesh", "-o", &at("p.doc")],
@@ -396,7 +426,7 @@ fn what_is_wrong_with_data_exits_with_1_and_a_hint() {
 
 #[test]
 fn what_is_wrong_with_the_command_line_exits_with_2() {
-    let wrong: [&[&str]; 9] = [
+    let wrong: [&[&str]; 12] = [
         &[],
         &["dmeo"],
         &["demo", "--rows", "many"],
@@ -404,7 +434,10 @@ fn what_is_wrong_with_the_command_line_exits_with_2() {
         &["inspect"],
         &["inspect", "x.csv", "--format", "xml"],
         &["inspect", "x.csv", "--types", "a=varchar"],
+        &["generate"],
         &["generate", "pingmesh"],
+        &["generate", "pingmsh", "-o", "p.csv"],
+        &["generate", "counters", "-o", "c.csv", "--interval", "5"],
         &["lists", "nothing"],
     ];
     for arguments in wrong {
@@ -427,6 +460,7 @@ fn lists_are_markdown_tables() {
         "sources",
         "sinks",
         "generators",
+        "generator-parameters",
     ];
     for name in names {
         let text = stdout_of(&["lists", "--format", "markdown", name]);

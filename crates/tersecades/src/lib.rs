@@ -49,8 +49,8 @@ pub mod prelude {
     pub use tersecades_engine::expression::{Expression, col, lit};
     pub use tersecades_engine::plan::LookupTable;
     pub use tersecades_engine::runtime::{Keep, Metrics, Retained, Running};
+    pub use tersecades_engine::source::generated::{GeneratorTable, PingmeshSource};
     pub use tersecades_engine::source::generator::{Pingmesh, PingmeshOptions};
-    pub use tersecades_engine::source::pingmesh::PingmeshSource;
     pub use tersecades_engine::source::{Source, SourceOptions};
     pub use tersecades_engine::stream::{Stream, WindowedStream};
     pub use tersecades_engine::window::{Window, global, hop, tumble};

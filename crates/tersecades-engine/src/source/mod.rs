@@ -13,13 +13,13 @@ use tersecades_columnar::error::{Error, Result};
 
 pub mod arrow_ipc;
 pub mod csv;
+pub mod generated;
 pub mod generator;
 mod guard;
 mod ipc_bounds;
 pub mod memory;
 pub mod parquet;
 mod parquet_nesting;
-pub mod pingmesh;
 pub mod query;
 pub mod table;
 

@@ -114,7 +114,7 @@ impl Stream {
         let steps = &self.query.steps;
         let group = steps
             .iter()
-            .position(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
+            .position(|step| matches!(step, Step::Aggregate { .. }));
         let Some(group) = group else {
             return Ok(self);
         };

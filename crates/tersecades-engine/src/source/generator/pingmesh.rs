@@ -18,6 +18,7 @@
 //! their cache misses; a 1,024-row block of all columns is 40 KiB.
 
 mod batch;
+mod kind;
 mod model;
 mod options;
 
@@ -32,8 +33,9 @@ use super::topology::Topology;
 use super::truth::InjectedFault;
 use batch::Block;
 pub use batch::{PingmeshRows, schema};
+pub use kind::KIND;
 use model::{Fault, Model, TAIL_FLOOR_US, TIMED_OUT};
-pub use options::{PingmeshOptions, ROWS_MAX};
+pub use options::PingmeshOptions;
 
 /// Rows that one round of passes handles.
 const BLOCK_ROWS: usize = 1024;

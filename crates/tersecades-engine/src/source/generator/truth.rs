@@ -27,25 +27,40 @@ pub struct InjectedFault {
 
 impl InjectedFault {
     /// The record as one JSON object, without a line end.
-    ///
-    /// Names hold only letters, digits and `-`, so nothing needs escaping.
     pub fn to_json(&self) -> String {
-        let InjectedFault {
-            kind,
-            tor_id,
-            region,
-            cluster,
-            from_ms,
-            to_ms,
-            ..
-        } = self;
-        let (drop_share, rtt_factor) = (self.drop_share, self.rtt_factor);
-        format!(
-            "{{\"kind\":\"{kind}\",\"tor_id\":{tor_id},\"region\":\"{region}\",\
-             \"cluster\":\"{cluster}\",\"from_ms\":{from_ms},\"to_ms\":{to_ms},\
-             \"drop_share\":{drop_share},\"rtt_factor\":{rtt_factor}}}"
-        )
+        object(&[
+            ("kind", Part::Text(self.kind)),
+            ("tor_id", Part::Whole(self.tor_id.into())),
+            ("region", Part::Text(&self.region)),
+            ("cluster", Part::Text(&self.cluster)),
+            ("from_ms", Part::Whole(self.from_ms)),
+            ("to_ms", Part::Whole(self.to_ms)),
+            ("drop_share", Part::Number(self.drop_share)),
+            ("rtt_factor", Part::Whole(self.rtt_factor.into())),
+        ])
     }
+}
+
+/// A value in a record of truth.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// A name of letters, digits and `-`, `_` or `.`; nothing in it needs escaping.
+    Text(&'a str),
+    /// A whole number.
+    Whole(i64),
+    /// A finite number.
+    Number(f64),
+}
+
+/// A JSON object of `parts`, without a line end.
+pub(super) fn object(parts: &[(&str, Part<'_>)]) -> String {
+    let shown = |(name, part): &(&str, Part<'_>)| match part {
+        Part::Text(text) => format!("\"{name}\":\"{text}\""),
+        Part::Whole(number) => format!("\"{name}\":{number}"),
+        Part::Number(number) => format!("\"{name}\":{number}"),
+    };
+    let parts: Vec<String> = parts.iter().map(shown).collect();
+    format!("{{{}}}", parts.join(","))
 }
 
 /// Writes `faults` as JSON lines.

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
 
+use super::super::kind::{ROWS_MAX, SEED_DEFAULT};
 use super::super::topology::TopologySize;
-
-/// The most rows a stream can have.
-pub const ROWS_MAX: u64 = 1 << 50;
 
 /// The most rows a second of event time can have.
 const RATE_MAX: u64 = 1_000_000_000_000;
@@ -69,7 +67,7 @@ impl Default for PingmeshOptions {
     fn default() -> Self {
         PingmeshOptions {
             rows: 10_000_000,
-            seed: 20_180_711,
+            seed: SEED_DEFAULT,
             start_ms: 1_700_000_003_217,
             rows_per_second: 100_000,
             topology: TopologySize::default(),
