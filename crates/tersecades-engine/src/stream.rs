@@ -1,5 +1,6 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
+mod joins;
 mod rows;
 
 use std::path::Path;
@@ -263,7 +264,7 @@ impl Stream {
         };
         // Rows without columns have no number in most formats.
         let columns = columns.filter(|columns| !columns.is_empty());
-        let origin = self.table.open(columns.as_deref())?;
+        let origin = self.table.open_with(columns.as_deref(), &self.options)?;
         Running::start(origin, &self.query, self.options)
     }
 }
@@ -288,7 +289,7 @@ impl WindowedStream {
 
 impl Stream {
     /// Where the results keep their event time: the windows' start, or where the rows had it.
-    fn output_time(&self) -> EventTime {
+    pub(crate) fn output_time(&self) -> EventTime {
         let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
         match self.query.steps.iter().any(grouped) {
             true => EventTime {
@@ -297,6 +298,22 @@ impl Stream {
             },
             false => self.query.event_time.clone(),
         }
+    }
+
+    /// Columns of the results that their event time is made of.
+    pub(crate) fn time_columns(&self) -> Vec<String> {
+        let time = self.output_time().expression;
+        time.columns().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The same stream, with what is left open of how to run it as in `options`.
+    pub(crate) fn inherit(mut self, options: &RunOptions) -> Self {
+        if self.options.threads <= 1 {
+            self.options.threads = options.threads;
+        }
+        let limit = self.options.memory_bytes_limit;
+        self.options.memory_bytes_limit = limit.or(options.memory_bytes_limit);
+        self
     }
 }
 

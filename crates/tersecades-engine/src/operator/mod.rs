@@ -12,6 +12,7 @@ pub mod window_aggregate;
 pub mod row;
 
 pub mod distinct;
+pub mod join;
 pub mod limit;
 pub mod sort;
 pub mod top_k;
@@ -54,6 +55,10 @@ pub const OPERATORS: &[&OperatorKind] = &[
     &limit::KIND,
     &distinct::KIND,
     &union::KIND,
+    &join::JOIN,
+    &join::WINDOW_JOIN,
+    &join::INTERVAL_JOIN,
+    &join::AS_OF_JOIN,
 ];
 
 const WINDOW_AGGREGATE: OperatorKind = OperatorKind {

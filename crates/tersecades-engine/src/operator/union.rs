@@ -8,6 +8,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
 use crate::source::query::narrowed;
 use crate::source::table::Table;
 use crate::source::{Rejected, Source, SourceState};
@@ -75,10 +76,17 @@ impl Table for UnionTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.open_with(columns, &RunOptions::default())
+    }
+
+    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
         let streams = self.streams.iter();
-        let mut inputs: Vec<Running> = streams
-            .map(|stream| narrowed(stream, &self.schema, columns).run())
-            .collect::<Result<_>>()?;
+        let run = |stream| {
+            narrowed(stream, &self.schema, columns)
+                .inherit(options)
+                .run()
+        };
+        let mut inputs: Vec<Running> = streams.map(run).collect::<Result<_>>()?;
         inputs.reverse();
         let schema = match inputs.last() {
             Some(first) => first.schema(),

@@ -10,6 +10,7 @@ use crate::expression::col;
 use crate::plan::Step;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
 use crate::stream::Stream;
 
 use super::table::Table;
@@ -49,7 +50,12 @@ impl Table for QueryTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
-        let running = narrowed(&self.stream, &self.schema, columns).run()?;
+        self.open_with(columns, &RunOptions::default())
+    }
+
+    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
+        let stream = narrowed(&self.stream, &self.schema, columns);
+        let running = stream.inherit(options).run()?;
         Ok(Origin::Source(Box::new(QuerySource {
             schema: running.schema(),
             running,

@@ -10,6 +10,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::runtime::Retained;
 use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
 
 use super::memory::MemorySource;
 use super::{Source, SourceOptions};
@@ -26,6 +27,14 @@ pub trait Table: Send + Sync {
     /// `Io` and `Corrupt` for what cannot be read; `InvalidArgument` when it is read a second time
     /// and cannot be.
     fn open(&self, columns: Option<&[String]>) -> Result<Origin>;
+
+    /// As [`Table::open`], by a run with `options`, for tables that run queries themselves.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    fn open_with(&self, columns: Option<&[String]>, _options: &RunOptions) -> Result<Origin> {
+        self.open(columns)
+    }
 }
 
 /// A file, read again by every query.

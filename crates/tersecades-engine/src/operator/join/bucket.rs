@@ -1,0 +1,116 @@
+//! Rows of one input of a join by time: kept encoded, found by key and time, dropped when old.
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use hashbrown::HashMap;
+use tersecades_columnar::error::Result;
+
+use crate::operator::row::kept::KeptRows;
+
+/// Rows held before the first look for old ones.
+const SWEEP_ROWS_MIN: usize = 1_024;
+
+/// A row that may still be joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Held {
+    /// Its event time.
+    pub time: i64,
+    /// Its number among the rows of its input.
+    pub row: u64,
+    /// Whether it has had a pair.
+    pub paired: bool,
+}
+
+/// Rows of one input by key, each key's in order of time and arrival.
+pub struct Buckets {
+    rows: KeptRows,
+    by_key: HashMap<Box<[u8]>, Vec<Held>, foldhash::fast::FixedState>,
+    held: usize,
+    sweep_at: usize,
+    key_bytes: usize,
+}
+
+impl Buckets {
+    /// No rows of `schema` yet.
+    ///
+    /// # Errors
+    /// `Unsupported` for types that cannot be encoded.
+    pub fn new(schema: &SchemaRef) -> Result<Self> {
+        Ok(Buckets {
+            rows: KeptRows::new(schema)?,
+            by_key: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0)),
+            held: 0,
+            sweep_at: SWEEP_ROWS_MIN,
+            key_bytes: 0,
+        })
+    }
+
+    /// Keeps `rows`; the first gets the number that is returned.
+    ///
+    /// # Errors
+    /// What encoding says.
+    pub fn keep(&mut self, rows: RecordBatch) -> Result<u64> {
+        self.rows.push(rows)
+    }
+
+    /// Makes a kept row findable.
+    pub fn insert(&mut self, key: &[u8], time: i64, row: u64) {
+        let held = Held {
+            time,
+            row,
+            paired: false,
+        };
+        self.held += 1;
+        if let Some(bucket) = self.by_key.get_mut(key) {
+            let at = bucket.partition_point(|known| (known.time, known.row) < (time, row));
+            bucket.insert(at, held);
+            return;
+        }
+        self.key_bytes += key.len();
+        self.by_key.insert(key.into(), vec![held]);
+    }
+
+    /// The rows of `key`, in order of time and arrival.
+    pub fn of(&mut self, key: &[u8]) -> &mut [Held] {
+        self.by_key.get_mut(key).map_or(&mut [], Vec::as_mut_slice)
+    }
+
+    /// Whether enough rows came since the last sweep for another to be worth it.
+    pub fn wants_sweep(&self) -> bool {
+        self.held >= self.sweep_at
+    }
+
+    /// Drops what `old` says of each key's rows: how many of the first; they are passed to `gone`.
+    pub fn sweep(&mut self, old: impl Fn(&[Held]) -> usize, mut gone: impl FnMut(Held)) {
+        let (held, key_bytes) = (&mut self.held, &mut self.key_bytes);
+        self.by_key.retain(|key, bucket| {
+            let count = old(bucket);
+            *held -= count;
+            bucket.drain(..count).for_each(&mut gone);
+            if bucket.is_empty() {
+                *key_bytes -= key.len();
+            }
+            !bucket.is_empty()
+        });
+        self.sweep_at = SWEEP_ROWS_MIN.max(self.held * 2);
+    }
+
+    /// Says that the columns of `row` will not be asked for again.
+    pub fn release(&mut self, row: u64) {
+        self.rows.release(row);
+    }
+
+    /// The columns of the rows with these numbers.
+    ///
+    /// # Errors
+    /// What decoding says.
+    pub fn pick(&mut self, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+        self.rows.pick(rows)
+    }
+
+    /// Bytes of memory.
+    pub fn byte_size(&self) -> usize {
+        let cells = self.by_key.capacity() * size_of::<(Box<[u8]>, Vec<Held>)>();
+        self.rows.byte_size() + self.held * size_of::<Held>() + self.key_bytes + cells
+    }
+}

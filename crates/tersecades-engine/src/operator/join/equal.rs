@@ -1,0 +1,368 @@
+//! `join`: the right stream is kept whole and indexed by key, the left one goes past it.
+
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
+use arrow_schema::SchemaRef;
+use arrow_select::take::take as take_array;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::operator::row::expression::RowCondition;
+use crate::operator::row::kept::{KeptRows, NO_ROW};
+use crate::operator::row::keys::KeyIds;
+use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::runtime::Running;
+use crate::source::{Rejected, Source, SourceState};
+
+use super::kind::{JoinKind, check_memory};
+use super::side::{JoinColumns, Keyed, SideKeys, bind_keys};
+use super::table::{JoinSpec, describe, state_of};
+
+/// The end of a chain of rows with one key.
+const END: u32 = u32::MAX;
+
+/// The right stream, by key.
+struct Built {
+    rows: KeptRows,
+    ids: KeyIds,
+    /// First and last row of each key.
+    ends: Vec<(u32, u32)>,
+    /// The row of the same key after each row.
+    next: Vec<u32>,
+    /// Which rows have had a pair.
+    paired: Vec<bool>,
+}
+
+/// A batch of the left stream on its way past the right one.
+struct Probe {
+    rows: RecordBatch,
+    keys: Keyed,
+    /// The row that is next to be looked at, and its next candidate once it has begun.
+    row: usize,
+    candidate: Option<u32>,
+    /// Whether that row has had a pair already.
+    paired: bool,
+}
+
+/// A join of equal keys.
+pub struct EqualJoin {
+    left: Running,
+    right: Running,
+    columns: JoinColumns,
+    keys: (SideKeys, SideKeys),
+    residual: Option<RowCondition>,
+    label: String,
+    built: Built,
+    is_built: bool,
+    probe: Option<Probe>,
+    /// Right rows looked at, at the end.
+    swept: usize,
+    limit: Option<usize>,
+    rejected: Rejected,
+}
+
+impl EqualJoin {
+    /// Refuses what this join has no meaning for.
+    ///
+    /// # Errors
+    /// What binding the residual condition says; `InvalidArgument` for a cross join with keys.
+    pub fn check(spec: &JoinSpec, columns: &JoinColumns) -> Result<()> {
+        if spec.kind == JoinKind::Cross && !spec.on.is_empty() {
+            return Err(Error::invalid("a cross join has no keys").hint("use an inner join"));
+        }
+        let residual = spec.options.residual.as_ref();
+        residual.map_or(Ok(()), |condition| {
+            RowCondition::bind(condition, &columns.both).map(|_| ())
+        })
+    }
+
+    /// A join of running inputs.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn new(
+        (left, right): (Running, Running),
+        columns: JoinColumns,
+        spec: &JoinSpec,
+        limit: Option<usize>,
+    ) -> Result<Self> {
+        let schemas = (left.schema(), right.schema());
+        let on: Vec<String> = spec.on.iter().map(|(l, r)| format!("{l} = {r}")).collect();
+        let residual = spec.options.residual.as_ref();
+        let bind = |condition| RowCondition::bind(condition, &columns.both);
+        Ok(EqualJoin {
+            keys: bind_keys(
+                (&schemas.0, &schemas.1),
+                &spec.on,
+                spec.options.null_equals_null,
+            )?,
+            residual: residual.map(bind).transpose()?,
+            label: format!("join {:?} on [{}]", spec.kind, on.join(", ")),
+            built: Built {
+                rows: KeptRows::new(&schemas.1)?,
+                ids: KeyIds::default(),
+                ends: Vec::new(),
+                next: Vec::new(),
+                paired: Vec::new(),
+            },
+            is_built: false,
+            probe: None,
+            swept: 0,
+            left,
+            right,
+            columns,
+            limit,
+            rejected: Rejected::default(),
+        })
+    }
+
+    fn byte_size(&self) -> usize {
+        let built = &self.built;
+        let links = size_of_val(&built.next[..]) + size_of_val(&built.ends[..]);
+        built.rows.byte_size() + built.ids.byte_size() + links + built.paired.len()
+    }
+
+    /// Reads the right stream to its end.
+    fn build(&mut self) -> Result<()> {
+        while let Some(rows) = self.right.next().transpose()? {
+            let keyed = self.keys.1.of(&rows)?;
+            let built = &mut self.built;
+            for row in 0..rows.num_rows() {
+                let number = u32::try_from(built.next.len())
+                    .ok()
+                    .filter(|row| *row < END);
+                let number =
+                    number.ok_or_else(|| Error::limit("the right side of a join has 2^32 rows"))?;
+                built.next.push(END);
+                built.paired.push(false);
+                let Some(key) = keyed.key(row) else { continue };
+                match built.ids.insert(key)? {
+                    (_, true) => built.ends.push((number, number)),
+                    (id, false) => {
+                        let last = &mut built.ends[id as usize].1;
+                        built.next[*last as usize] = number;
+                        *last = number;
+                    }
+                }
+            }
+            built.rows.push(rows)?;
+            check_memory(self.byte_size() + self.right.state_bytes(), self.limit)?;
+        }
+        self.is_built = true;
+        Ok(())
+    }
+
+    /// Candidate pairs from where the probe stands: left row, right row.
+    ///
+    /// The last left row may have more of them.
+    fn candidates(&self, probe: &mut Probe) -> Vec<(u32, u32)> {
+        let built = &self.built;
+        let mut pairs = Vec::new();
+        // Without a condition the first candidate says that there is a pair.
+        let one = self.residual.is_none() && self.columns.kind == JoinKind::LeftSemi;
+        while probe.row < probe.rows.num_rows() {
+            let first = || {
+                let id = built.ids.find(probe.keys.key(probe.row)?)?;
+                Some(built.ends[id as usize].0)
+            };
+            let mut candidate = probe.candidate.take().or_else(first).unwrap_or(END);
+            while candidate != END {
+                if pairs.len() >= OUTPUT_ROWS {
+                    probe.candidate = Some(candidate);
+                    return pairs;
+                }
+                pairs.push((probe.row as u32, candidate));
+                candidate = if one {
+                    END
+                } else {
+                    built.next[candidate as usize]
+                };
+            }
+            probe.row += 1;
+        }
+        pairs
+    }
+
+    /// The pairs for which the residual condition is true.
+    fn passing(&mut self, rows: &RecordBatch, pairs: Vec<(u32, u32)>) -> Result<Vec<(u32, u32)>> {
+        let Some(mut residual) = self.residual.take() else {
+            return Ok(pairs);
+        };
+        if pairs.is_empty() {
+            self.residual = Some(residual);
+            return Ok(pairs);
+        }
+        let both = self.columns_of(Some(rows), &as_output(&pairs), (true, true))?;
+        let both = batch_of(&self.columns.both, both, pairs.len())?;
+        let passed = residual.rows(&both);
+        self.residual = Some(residual);
+        Ok(passed?.iter().map(|index| pairs[*index as usize]).collect())
+    }
+
+    /// The next rows from the probe; `None` when there are none among those looked at.
+    fn advance(&mut self, mut probe: Probe) -> Result<Option<RecordBatch>> {
+        let first = probe.row;
+        let carried = probe.paired;
+        let candidates = self.candidates(&mut probe);
+        let pairs = self.passing(&probe.rows, candidates)?;
+        for (_, right) in &pairs {
+            self.built.paired[*right as usize] = true;
+        }
+        let kind = self.columns.kind;
+        let mut output: Vec<(Option<u32>, u64)> = Vec::new();
+        let mut rest = pairs.as_slice();
+        for row in first..probe.row.max(first) {
+            let own = rest.partition_point(|(left, _)| *left == row as u32);
+            let (own, following) = rest.split_at(own);
+            rest = following;
+            let before = row == first && carried;
+            emit(kind, row as u32, (own, before, true), &mut output);
+        }
+        probe.paired = false;
+        if probe.row < probe.rows.num_rows() {
+            let before = probe.row == first && carried;
+            emit(kind, probe.row as u32, (rest, before, false), &mut output);
+            probe.paired = before || !rest.is_empty();
+        }
+        let made = match output.is_empty() {
+            true => None,
+            false => Some(self.make(Some(&probe.rows), &output)?),
+        };
+        if probe.row < probe.rows.num_rows() {
+            self.probe = Some(probe);
+        }
+        Ok(made)
+    }
+
+    /// Right rows that come out after the left stream has ended.
+    fn sweep(&mut self) -> Result<Option<RecordBatch>> {
+        let wanted = match self.columns.kind {
+            JoinKind::RightSemi => true,
+            kind if kind.keeps_right() => false,
+            _ => return Ok(None),
+        };
+        let mut output = Vec::new();
+        while self.swept < self.built.paired.len() && output.len() < OUTPUT_ROWS {
+            if self.built.paired[self.swept] == wanted {
+                output.push((None, self.swept as u64));
+            }
+            self.swept += 1;
+        }
+        match output.is_empty() {
+            true => Ok(None),
+            false => self.make(None, &output).map(Some),
+        }
+    }
+
+    fn make(
+        &mut self,
+        left: Option<&RecordBatch>,
+        output: &[(Option<u32>, u64)],
+    ) -> Result<RecordBatch> {
+        let kind = self.columns.kind;
+        let sides = (kind.shows_left(), kind.shows_right());
+        let columns = self.columns_of(left, output, sides)?;
+        batch_of(&self.columns.output, columns, output.len())
+    }
+
+    fn columns_of(
+        &mut self,
+        left: Option<&RecordBatch>,
+        output: &[(Option<u32>, u64)],
+        (lefts, rights): (bool, bool),
+    ) -> Result<Vec<ArrayRef>> {
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        if lefts {
+            let positions: UInt32Array = output.iter().map(|(left, _)| *left).collect();
+            for (index, field) in self.columns.both.fields()[..self.columns.left]
+                .iter()
+                .enumerate()
+            {
+                columns.push(match left {
+                    Some(rows) => take_array(rows.column(index), &positions, None)?,
+                    None => new_null_array(field.data_type(), output.len()),
+                });
+            }
+        }
+        if rights {
+            let rows: Vec<u64> = output.iter().map(|(_, right)| *right).collect();
+            columns.extend(self.built.rows.pick(&rows)?);
+        }
+        Ok(columns)
+    }
+}
+
+fn as_output(pairs: &[(u32, u32)]) -> Vec<(Option<u32>, u64)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(left, right)| (Some(*left), u64::from(*right)))
+        .collect()
+}
+
+/// What comes out for one left row: its `pairs` of this part, whether it had some before, and
+/// whether it has all of them now.
+fn emit(
+    kind: JoinKind,
+    row: u32,
+    (pairs, before, complete): (&[(u32, u32)], bool, bool),
+    output: &mut Vec<(Option<u32>, u64)>,
+) {
+    let paired = before || !pairs.is_empty();
+    match kind {
+        JoinKind::LeftSemi if !before && !pairs.is_empty() => output.push((Some(row), NO_ROW)),
+        _ if kind.shows_pairs() => output.extend(as_output(pairs)),
+        _ => {}
+    }
+    if complete && !paired && kind.keeps_left() {
+        output.push((Some(row), NO_ROW));
+    }
+}
+
+impl Source for EqualJoin {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.columns.output)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if !self.is_built {
+            self.build()?;
+        }
+        let fruitless = self.built.next.is_empty() && !self.columns.kind.keeps_left();
+        loop {
+            if fruitless {
+                return Ok(None);
+            }
+            if let Some(probe) = self.probe.take() {
+                if let Some(rows) = self.advance(probe)? {
+                    return Ok(Some(rows));
+                }
+                continue;
+            }
+            let Some(rows) = self.left.next().transpose()? else {
+                self.rejected.count_rows = self.left.rejected_rows() + self.right.rejected_rows();
+                return self.sweep();
+            };
+            self.probe = Some(Probe {
+                keys: self.keys.0.of(&rows)?,
+                rows,
+                row: 0,
+                candidate: None,
+                paired: false,
+            });
+        }
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        state_of((&self.left, &self.right), self.byte_size())
+    }
+
+    fn describe(&self) -> Vec<String> {
+        describe(self.label.clone(), (&self.left, &self.right))
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,374 @@
+//! `interval_join`: rows with equal keys whose times differ by an amount within bounds.
+//!
+//! A left row is joined when no row that could be its pair, and no left row before it, can still
+//! come; so pairs come out in order of time, and a row is kept no longer than its bounds ask for.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{SchemaRef, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::operator::row::kept::NO_ROW;
+use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::source::{Rejected, Source, SourceState};
+
+use super::bucket::{Buckets, Held};
+use super::kind::{JoinKind, check_memory};
+use super::side::{JoinColumns, SideKeys, bind_keys};
+use super::table::{JoinSpec, describe, state_of};
+use super::timed::{TimedInput, TimedRows, in_ticks, is_right_next};
+
+/// The least and the greatest `time of the right row - time of the left row`, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntervalSpec {
+    /// The least, included.
+    pub lower_ns: i64,
+    /// The greatest, included.
+    pub upper_ns: i64,
+}
+
+/// Refuses what no join by time does.
+///
+/// # Errors
+/// `InvalidArgument` for cross joins, `Unsupported` for residual conditions.
+pub(super) fn check_timed(spec: &JoinSpec) -> Result<()> {
+    if spec.kind == JoinKind::Cross {
+        return Err(Error::invalid("a cross join has no times").hint("use an inner join"));
+    }
+    if spec.options.residual.is_some() {
+        return Err(Error::unsupported("a residual condition on a join by time")
+            .hint("filter what comes out of an inner join"));
+    }
+    Ok(())
+}
+
+impl IntervalSpec {
+    /// Refuses what this join has no meaning for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for bounds in the wrong order or of no whole number of ticks.
+    pub fn check(&self, spec: &JoinSpec, unit: TimeUnit) -> Result<()> {
+        check_timed(spec)?;
+        if self.lower_ns > self.upper_ns {
+            return Err(Error::invalid("the lower bound is above the upper one"));
+        }
+        self.in_ticks(unit).map(|_| ())
+    }
+
+    fn in_ticks(&self, unit: TimeUnit) -> Result<(i64, i64)> {
+        let lower = in_ticks("lower bound", self.lower_ns.into(), unit)?;
+        let upper = in_ticks("upper bound", self.upper_ns.into(), unit)?;
+        Ok((lower, upper))
+    }
+}
+
+/// A left row that waits for its pairs.
+struct Waiting {
+    key: Option<Box<[u8]>>,
+}
+
+/// A join by distance in time.
+pub struct IntervalJoin {
+    inputs: [TimedInput; 2],
+    keys: [SideKeys; 2],
+    left: Buckets,
+    right: Buckets,
+    /// By time and number.
+    waiting: BTreeMap<(i64, u64), Waiting>,
+    /// Right rows without a key that equals anything, to come out without a pair.
+    keyless: BTreeSet<(i64, u64)>,
+    /// What comes out, by its time, left and right row.
+    output: BTreeSet<(i64, u64, u64)>,
+    /// Rows to let go of when everything up to their time has come out.
+    left_past: VecDeque<(i64, u64)>,
+    right_past: BTreeSet<(i64, u64)>,
+    columns: JoinColumns,
+    label: String,
+    bounds: (i64, i64),
+    late_rows: u64,
+    limit: Option<usize>,
+    rejected: Rejected,
+}
+
+impl IntervalJoin {
+    /// A join of running inputs.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn new(
+        (left, right): (TimedInput, TimedInput),
+        columns: JoinColumns,
+        spec: &JoinSpec,
+        (interval, unit, limit): (&IntervalSpec, TimeUnit, Option<usize>),
+    ) -> Result<Self> {
+        let schemas = (left.schema(), right.schema());
+        let null_equals_null = spec.options.null_equals_null;
+        let keys = bind_keys((&schemas.0, &schemas.1), &spec.on, null_equals_null)?;
+        let IntervalSpec { lower_ns, upper_ns } = interval;
+        Ok(IntervalJoin {
+            keys: [keys.0, keys.1],
+            inputs: [left, right],
+            left: Buckets::new(&schemas.0)?,
+            right: Buckets::new(&schemas.1)?,
+            waiting: BTreeMap::new(),
+            keyless: BTreeSet::new(),
+            output: BTreeSet::new(),
+            left_past: VecDeque::new(),
+            right_past: BTreeSet::new(),
+            label: format!(
+                "interval_join {:?} from {lower_ns} to {upper_ns} ns",
+                spec.kind
+            ),
+            bounds: interval.in_ticks(unit)?,
+            columns,
+            late_rows: 0,
+            limit,
+            rejected: Rejected::default(),
+        })
+    }
+
+    fn byte_size(&self) -> usize {
+        let kept = self.left.byte_size() + self.right.byte_size();
+        let nodes = self.waiting.len() + self.output.len() + self.keyless.len();
+        kept + (nodes + self.left_past.len() + self.right_past.len()) * 48
+    }
+
+    fn take_left(&mut self, batch: TimedRows) -> Result<()> {
+        let keyed = self.keys[0].of(&batch.rows)?;
+        let first = self.left.keep(batch.rows)?;
+        for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
+            let row = first + index as u64;
+            if time < watermark {
+                self.late_rows += 1;
+                self.left.release(row);
+                continue;
+            }
+            let key = keyed.key(index).map(Into::into);
+            self.waiting.insert((*time, row), Waiting { key });
+        }
+        Ok(())
+    }
+
+    fn take_right(&mut self, batch: TimedRows) -> Result<()> {
+        let keyed = self.keys[1].of(&batch.rows)?;
+        let first = self.right.keep(batch.rows)?;
+        for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
+            let row = first + index as u64;
+            if time < watermark {
+                self.late_rows += 1;
+                self.right.release(row);
+                continue;
+            }
+            match keyed.key(index) {
+                Some(key) => self.right.insert(key, *time, row),
+                None => {
+                    self.keyless.insert((*time, row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Left rows before this time have all their pairs.
+    fn frontier(&self) -> i64 {
+        let [left, right] = &self.inputs;
+        let right = match right.watermark() {
+            i64::MAX => i64::MAX,
+            watermark => watermark.saturating_sub(self.bounds.1),
+        };
+        left.watermark().min(right)
+    }
+
+    /// Joins the left rows whose pairs are all there.
+    fn join(&mut self, frontier: i64) {
+        let kind = self.columns.kind;
+        let done = |time: i64| time < frontier || frontier == i64::MAX;
+        while let Some(entry) = self.waiting.first_entry() {
+            if !done(entry.key().0) {
+                break;
+            }
+            let ((time, row), waiting) = entry.remove_entry();
+            self.left_past.push_back((time, row));
+            let key = waiting.key.as_deref();
+            let candidates = key.map_or(&mut [][..], |key| self.right.of(key));
+            let from = time.saturating_add(self.bounds.0);
+            let to = time.saturating_add(self.bounds.1);
+            let first = candidates.partition_point(|held| held.time < from);
+            let count = candidates[first..].partition_point(|held| held.time <= to);
+            let found = &mut candidates[first..first + count];
+            found.iter_mut().for_each(|held| held.paired = true);
+            match kind {
+                JoinKind::LeftSemi if !found.is_empty() => {
+                    self.output.insert((time, row, NO_ROW));
+                }
+                _ if kind.shows_pairs() => {
+                    let by_right = kind == JoinKind::Right;
+                    let at = |held: &Held| if by_right { held.time } else { time };
+                    let pairs = found.iter().map(|held| (at(held), row, held.row));
+                    self.output.extend(pairs);
+                }
+                _ => {}
+            }
+            if found.is_empty() && kind.keeps_left() {
+                self.output.insert((time, row, NO_ROW));
+            }
+        }
+    }
+
+    /// Drops right rows that no left row can be joined with any more.
+    fn expire(&mut self, frontier: i64) {
+        let ended = frontier == i64::MAX;
+        // Left rows from the frontier on reach back to this time.
+        let horizon = frontier.saturating_add(self.bounds.0);
+        let old = |held: &Held| ended || held.time < horizon;
+        let mut gone = Vec::new();
+        let prompt = self.columns.kind.keeps_right() || self.columns.kind == JoinKind::RightSemi;
+        if prompt || ended || self.right.wants_sweep() {
+            self.right
+                .sweep(|rows| rows.partition_point(old), |held| gone.push(held));
+        }
+        while let Some((time, row)) = self.keyless.first().copied() {
+            if !ended && time >= horizon {
+                break;
+            }
+            self.keyless.pop_first();
+            gone.push(Held {
+                time,
+                row,
+                paired: false,
+            });
+        }
+        let kind = self.columns.kind;
+        for held in gone {
+            self.right_past.insert((held.time, held.row));
+            let shown = match held.paired {
+                true => kind == JoinKind::RightSemi,
+                false => kind.keeps_right(),
+            };
+            if shown {
+                self.output.insert((held.time, NO_ROW, held.row));
+            }
+        }
+    }
+
+    /// The next rows of what can come out: nothing before them can come any more.
+    fn emit(&mut self, frontier: i64) -> Result<Option<RecordBatch>> {
+        let ended = frontier == i64::MAX;
+        let bound = frontier.saturating_add(self.bounds.0.min(0));
+        let mut pairs = Vec::new();
+        while let Some((time, left, right)) = self.output.first().copied() {
+            if (!ended && time >= bound) || pairs.len() >= OUTPUT_ROWS {
+                break;
+            }
+            self.output.pop_first();
+            pairs.push((left, right));
+        }
+        if pairs.is_empty() {
+            self.release(bound, ended);
+            return Ok(None);
+        }
+        let columns = picked(self.columns.kind, &pairs, (&mut self.left, &mut self.right))?;
+        batch_of(&self.columns.output, columns, pairs.len()).map(Some)
+    }
+
+    /// Lets go of rows that everything made of them has come out of.
+    fn release(&mut self, bound: i64, ended: bool) {
+        // A pair may come out at the time of its left row, which is so much later.
+        let reach = self.bounds.0.min(0);
+        while let Some((time, row)) = self.left_past.front().copied() {
+            if !ended && time.saturating_add(self.bounds.1.max(0)) >= bound {
+                break;
+            }
+            self.left_past.pop_front();
+            self.left.release(row);
+        }
+        while let Some((time, row)) = self.right_past.first().copied() {
+            if !ended && time.saturating_sub(reach) >= bound {
+                break;
+            }
+            self.right_past.pop_first();
+            self.right.release(row);
+        }
+    }
+}
+
+/// The columns of `pairs` of rows.
+///
+/// # Errors
+/// What decoding says.
+pub(super) fn picked(
+    kind: JoinKind,
+    pairs: &[(u64, u64)],
+    (left, right): (&mut Buckets, &mut Buckets),
+) -> Result<Vec<ArrayRef>> {
+    let mut columns = Vec::new();
+    if kind.shows_left() {
+        let rows: Vec<u64> = pairs.iter().map(|(left, _)| *left).collect();
+        columns.extend(left.pick(&rows)?);
+    }
+    if kind.shows_right() {
+        let rows: Vec<u64> = pairs.iter().map(|(_, right)| *right).collect();
+        columns.extend(right.pick(&rows)?);
+    }
+    Ok(columns)
+}
+
+impl Source for IntervalJoin {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.columns.output)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let frontier = self.frontier();
+            if let Some(rows) = self.emit(frontier)? {
+                return Ok(Some(rows));
+            }
+            let [left, right] = &self.inputs;
+            if left.is_ended() && right.is_ended() {
+                let running = (left.running(), right.running());
+                let rejected = running.0.rejected_rows() + running.1.rejected_rows();
+                self.rejected.count_rows = rejected;
+                return Ok(None);
+            }
+            match usize::from(is_right_next(left, right)) {
+                0 => {
+                    if let Some(batch) = self.inputs[0].next()? {
+                        self.take_left(batch)?;
+                    }
+                }
+                _ => {
+                    if let Some(batch) = self.inputs[1].next()? {
+                        self.take_right(batch)?;
+                    }
+                }
+            }
+            let frontier = self.frontier();
+            self.join(frontier);
+            self.expire(frontier);
+            check_memory(self.byte_size(), self.limit)?;
+        }
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        let [left, right] = &self.inputs;
+        let mut state = state_of((left.running(), right.running()), self.byte_size());
+        state.late_rows += self.late_rows;
+        state.untimed_rows += left.untimed_rows + right.untimed_rows;
+        state
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let [left, right] = &self.inputs;
+        describe(self.label.clone(), (left.running(), right.running()))
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}

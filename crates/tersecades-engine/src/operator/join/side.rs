@@ -1,0 +1,218 @@
+//! The two inputs of a join: key columns made comparable, and how columns are named.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_row::Rows;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use super::kind::{JoinKind, JoinOptions};
+use crate::expression::Expression;
+use crate::frame::Scope;
+use crate::operator::row::keys::{RowKeys, any_null};
+
+/// Key columns of one input.
+pub struct SideKeys {
+    slots: Vec<usize>,
+    keys: RowKeys,
+    null_equals_null: bool,
+}
+
+/// The keys of some rows.
+pub struct Keyed {
+    keys: Option<Rows>,
+    excluded: Vec<bool>,
+}
+
+impl Keyed {
+    /// The key of `row`; `None` when nothing equals it.
+    pub fn key(&self, row: usize) -> Option<&[u8]> {
+        if self.excluded.get(row).copied().unwrap_or(false) {
+            return None;
+        }
+        Some(
+            self.keys
+                .as_ref()
+                .map_or(&[][..], |keys| keys.row(row).data()),
+        )
+    }
+}
+
+impl SideKeys {
+    /// Computes the keys of `rows`.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when the columns are of other types.
+    pub fn of(&self, rows: &RecordBatch) -> Result<Keyed> {
+        if self.slots.is_empty() {
+            return Ok(Keyed {
+                keys: None,
+                excluded: Vec::new(),
+            });
+        }
+        let columns = self.slots.iter().map(|slot| Arc::clone(rows.column(*slot)));
+        let columns: Vec<ArrayRef> = columns.collect();
+        let excluded = match self.null_equals_null {
+            true => Vec::new(),
+            false => any_null(&columns, rows.num_rows()),
+        };
+        Ok(Keyed {
+            keys: Some(self.keys.of(&columns)?),
+            excluded,
+        })
+    }
+}
+
+/// Key columns of both inputs, which must be of kinds that compare.
+///
+/// # Errors
+/// `InvalidArgument` for unknown columns, `SchemaMismatch` for types that do not compare.
+pub fn bind_keys(
+    (left, right): (&Schema, &Schema),
+    on: &[(String, String)],
+    null_equals_null: bool,
+) -> Result<(SideKeys, SideKeys)> {
+    let scopes = (Scope::of_schema(left), Scope::of_schema(right));
+    let (mut slots, mut types) = ((Vec::new(), Vec::new()), Vec::new());
+    for (left, right) in on {
+        let (left_type, left_slot) = scopes.0.find(left)?;
+        let (right_type, right_slot) = scopes.1.find(right)?;
+        slots.0.push(left_slot);
+        slots.1.push(right_slot);
+        types.push(common_type(left_type, right_type).ok_or_else(|| {
+            Error::schema(format!(
+                "`{left}` is {left_type}, `{right}` is {right_type}: they do not compare"
+            ))
+            .hint("cast one of them")
+        })?);
+    }
+    let side = |slots| -> Result<SideKeys> {
+        Ok(SideKeys {
+            slots,
+            keys: RowKeys::unordered(types.iter().cloned())?,
+            null_equals_null,
+        })
+    };
+    Ok((side(slots.0)?, side(slots.1)?))
+}
+
+/// The type both kinds of key fit without loss.
+fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
+    let pair = (left, right);
+    match pair {
+        _ if left == right => Some(left.clone()),
+        (DataType::UInt64, other) | (other, DataType::UInt64) if other.is_integer() => {
+            Some(DataType::Decimal128(20, 0))
+        }
+        _ if left.is_integer() && right.is_integer() => Some(DataType::Int64),
+        _ if left.is_floating() && right.is_floating() => Some(DataType::Float64),
+        _ => None,
+    }
+}
+
+/// What comes out of a join, and under which names.
+#[derive(Debug, Clone)]
+pub struct JoinColumns {
+    /// The columns of both inputs, as a residual condition sees them.
+    pub both: SchemaRef,
+    /// The columns that come out.
+    pub output: SchemaRef,
+    /// Columns of the left input.
+    pub left: usize,
+    /// Which sides come out.
+    pub kind: JoinKind,
+    /// Names of the right input and names in the join.
+    shown: Vec<(String, String)>,
+}
+
+impl JoinColumns {
+    /// Names the columns of a join.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when two would have one name.
+    pub fn new(
+        (left, right): (&Schema, &Schema),
+        kind: JoinKind,
+        options: &JoinOptions,
+    ) -> Result<Self> {
+        let taken = |name: &str| left.fields().iter().any(|field| field.name() == name);
+        let mut shown: Vec<(String, String)> = Vec::new();
+        for field in right.fields() {
+            let mut name = field.name().clone();
+            if taken(&name) {
+                name += &options.suffix;
+            }
+            if taken(&name) || shown.iter().any(|(_, known)| *known == name) {
+                let message = format!("two columns of the join are named `{name}`");
+                return Err(Error::schema(message).hint("rename one, or give another suffix"));
+            }
+            shown.push((field.name().clone(), name));
+        }
+        Ok(Self::of((left, right), kind, shown))
+    }
+
+    /// The name in the join of the right column `name`.
+    pub fn shown(&self, name: &str) -> String {
+        let found = self.shown.iter().find(|(original, _)| original == name);
+        found.map_or_else(|| name.to_owned(), |(_, shown)| shown.clone())
+    }
+
+    /// The same names over inputs that lack some columns.
+    pub fn over(&self, inputs: (&Schema, &Schema)) -> Self {
+        Self::of(inputs, self.kind, self.shown.clone())
+    }
+
+    fn of((left, right): (&Schema, &Schema), kind: JoinKind, shown: Vec<(String, String)>) -> Self {
+        let nullable =
+            |name: &str, field: &Field| Field::new(name, field.data_type().clone(), true);
+        let lefts = left
+            .fields()
+            .iter()
+            .map(|field| nullable(field.name(), field));
+        let name_of = |name: &String| {
+            let found = shown.iter().find(|(original, _)| original == name);
+            found.map_or_else(|| name.clone(), |(_, shown)| shown.clone())
+        };
+        let rights = right.fields().iter();
+        let rights = rights.map(|field| nullable(&name_of(field.name()), field));
+        let both: Vec<Field> = lefts.chain(rights).collect();
+        let left = left.fields().len();
+        let output = match (kind.shows_left(), kind.shows_right()) {
+            (true, true) => both.clone(),
+            (true, false) => both[..left].to_vec(),
+            _ => both[left..].to_vec(),
+        };
+        JoinColumns {
+            both: Arc::new(Schema::new(both)),
+            output: Arc::new(Schema::new(output)),
+            left,
+            kind,
+            shown,
+        }
+    }
+
+    /// The columns of both inputs, by their own names, that `needed` ones of each, the `wanted`
+    /// ones of the output and the residual condition are made of.
+    pub fn inputs_of(
+        &self,
+        wanted: Option<&[String]>,
+        needed: (&[String], &[String]),
+        residual: Option<&Expression>,
+    ) -> (Vec<String>, Vec<String>) {
+        let read: Vec<&str> = residual.map_or_else(Vec::new, Expression::columns);
+        let asked = |shown: &String, visible: bool| {
+            read.contains(&shown.as_str())
+                || visible && wanted.is_none_or(|names| names.contains(shown))
+        };
+        let (left, right) = (self.kind.shows_left(), self.kind.shows_right());
+        let lefts = self.both.fields()[..self.left].iter().map(|f| f.name());
+        let lefts = lefts.filter(|name| needed.0.contains(name) || asked(name, left));
+        let rights = self.shown.iter();
+        let rights = rights.filter(|(name, shown)| needed.1.contains(name) || asked(shown, right));
+        (
+            lefts.cloned().collect(),
+            rights.map(|(name, _)| name.clone()).collect(),
+        )
+    }
+}

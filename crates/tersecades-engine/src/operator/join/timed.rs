@@ -1,0 +1,188 @@
+//! An input of a join by time: its rows with their event times and the watermark before each.
+//!
+//! Each input has a watermark of its own, defined by the rows that reach the join: the largest
+//! event time of its earlier rows, less its lateness. Whether a row is late depends on nothing
+//! else, so the answer does not depend on which input is read first.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::operator::row::expression::RowExpressions;
+use crate::operator::row::shape::take;
+use crate::operator::window_aggregate::plan::tick_ns;
+use crate::plan::EventTime;
+use crate::runtime::Running;
+use crate::runtime::stage::bind_time;
+use crate::stream::Stream;
+
+/// Rows that have an event time.
+pub struct TimedRows {
+    /// The rows.
+    pub rows: RecordBatch,
+    /// Their event times.
+    pub times: Vec<i64>,
+    /// The watermark before each; the smallest time when there is none.
+    pub watermarks: Vec<i64>,
+}
+
+/// A running query whose results have event times.
+pub struct TimedInput {
+    running: Running,
+    time: RowExpressions,
+    /// Ticks of the join in one of this input's.
+    scale: i64,
+    lateness: i64,
+    newest: Option<i64>,
+    is_ended: bool,
+    /// Rows without an event time.
+    pub untimed_rows: u64,
+}
+
+/// The unit of `stream`'s event time, which its results must still hold.
+///
+/// # Errors
+/// `InvalidArgument` when they do not, `SchemaMismatch` when it is no time.
+pub fn unit_of(stream: &Stream) -> Result<TimeUnit> {
+    let schema = stream.schema()?;
+    let bound = bind_time(
+        &stream.output_time(),
+        &mut crate::frame::Scope::of_schema(&schema),
+    );
+    bound.map(|time| time.unit).map_err(|error| {
+        let hint = "a join by time needs the columns of the event time of both streams";
+        let hint = error
+            .hint_text()
+            .map_or_else(|| hint.to_owned(), |own| format!("{hint}; {own}"));
+        error.hint(hint)
+    })
+}
+
+/// The finer of two units, for which every time of either is whole.
+pub fn common_unit(left: TimeUnit, right: TimeUnit) -> TimeUnit {
+    if tick_ns(left) <= tick_ns(right) {
+        left
+    } else {
+        right
+    }
+}
+
+/// `nanos`, which are the join's `what`, in ticks of `unit`.
+///
+/// # Errors
+/// `InvalidArgument` when they are no whole number of ticks, or too many.
+pub fn in_ticks(what: &str, nanos: i128, unit: TimeUnit) -> Result<i64> {
+    let tick = i128::from(tick_ns(unit));
+    if nanos % tick != 0 {
+        let message = format!("the {what} of {nanos} ns is no whole number of ticks");
+        return Err(Error::invalid(message).hint("use a multiple of the time columns' unit"));
+    }
+    i64::try_from(nanos / tick).map_err(|_| Error::invalid(format!("the {what} is too long")))
+}
+
+impl TimedInput {
+    /// `running`, which runs `stream`, with times in ticks of `unit`.
+    ///
+    /// # Errors
+    /// What binding the event time says.
+    pub fn new(running: Running, stream: &Stream, unit: TimeUnit) -> Result<Self> {
+        let EventTime {
+            expression,
+            lateness,
+            ..
+        } = stream.output_time();
+        let scale = tick_ns(unit_of(stream)?) / tick_ns(unit);
+        let lateness = lateness
+            .as_nanos()
+            .div_ceil(tick_ns(unit).unsigned_abs().into());
+        Ok(TimedInput {
+            time: RowExpressions::bind([&expression], &*running.schema())?,
+            running,
+            scale,
+            lateness: i64::try_from(lateness).unwrap_or(i64::MAX),
+            newest: None,
+            is_ended: false,
+            untimed_rows: 0,
+        })
+    }
+
+    /// The query that runs.
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Columns of the rows.
+    pub fn schema(&self) -> SchemaRef {
+        self.running.schema()
+    }
+
+    /// Whether no row will come any more.
+    pub fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// No row that is not late comes before this time any more.
+    pub fn watermark(&self) -> i64 {
+        match (self.is_ended, self.newest) {
+            (true, _) => i64::MAX,
+            // A lateness beyond all times: rows come in any order.
+            (_, Some(_)) if self.lateness == i64::MAX => i64::MIN,
+            (_, Some(newest)) => newest.saturating_sub(self.lateness),
+            (_, None) => i64::MIN,
+        }
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// What running says; `LimitExceeded` for times beyond 63 bits.
+    pub fn next(&mut self) -> Result<Option<TimedRows>> {
+        let Some(rows) = self.running.next().transpose()? else {
+            self.is_ended = true;
+            return Ok(None);
+        };
+        let values = self.time.evaluate(&rows)?;
+        let [values] = values.as_slice() else {
+            return Err(Error::internal("an event time is one column"));
+        };
+        let ticks = cast(values, &DataType::Int64)?;
+        if ticks.null_count() > values.logical_null_count() {
+            return Err(beyond());
+        }
+        let ticks = ticks.as_primitive::<Int64Type>();
+        let timed: Vec<u32> = (0..rows.num_rows() as u32)
+            .filter(|row| ticks.is_valid(*row as usize))
+            .collect();
+        let (mut times, mut watermarks) = (Vec::new(), Vec::new());
+        for row in &timed {
+            let time = ticks.value(*row as usize).checked_mul(self.scale);
+            let time = time.ok_or_else(beyond)?;
+            times.push(time);
+            watermarks.push(self.watermark());
+            self.newest = Some(self.newest.map_or(time, |newest| newest.max(time)));
+        }
+        self.untimed_rows += (rows.num_rows() - timed.len()) as u64;
+        let rows = match timed.len() == rows.num_rows() {
+            true => rows,
+            false => take(&rows, timed)?,
+        };
+        Ok(Some(TimedRows {
+            rows,
+            times,
+            watermarks,
+        }))
+    }
+}
+
+fn beyond() -> Error {
+    Error::limit("an event time is beyond 2^63 ticks of the join")
+        .hint("check the columns' units; the finer of both streams is taken")
+}
+
+/// Which of two inputs to read next: the one that is behind, so that little waits for it.
+pub fn is_right_next(left: &TimedInput, right: &TimedInput) -> bool {
+    !right.is_ended && (left.is_ended || right.watermark() <= left.watermark())
+}

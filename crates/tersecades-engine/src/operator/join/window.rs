@@ -1,0 +1,333 @@
+//! `window_join`: rows of both streams with equal keys in the same window.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::operator::row::kept::{KeptRows, NO_ROW};
+use crate::operator::row::keys::KeyIds;
+use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::operator::window_aggregate::plan::tick_ns;
+use crate::source::{Rejected, Source, SourceState};
+use crate::window::{Boundaries, Span, Window, Windowing};
+
+use super::kind::{JoinKind, check_memory};
+use super::side::{JoinColumns, SideKeys, bind_keys};
+use super::table::{JoinSpec, describe, state_of};
+use super::timed::{TimedInput, TimedRows, is_right_next};
+
+/// The windows of a join.
+#[derive(Debug, Clone)]
+pub struct WindowJoinSpec {
+    /// Which windows.
+    pub window: Window,
+}
+
+/// Windows whose boundaries are the same for all keys.
+///
+/// # Errors
+/// `Unsupported` for other windows, `InvalidArgument` for lengths of no whole number of ticks.
+pub(crate) fn aligned(window: &Window, unit: TimeUnit) -> Result<Arc<dyn Boundaries>> {
+    match window.bind(tick_ns(unit))? {
+        Windowing::Aligned(boundaries) => Ok(boundaries),
+        _ => Err(Error::unsupported(format!("rows of {window} windows"))
+            .hint("use windows whose boundaries are the same for all keys")),
+    }
+}
+
+impl WindowJoinSpec {
+    /// Refuses what this join has no meaning for.
+    ///
+    /// # Errors
+    /// `Unsupported` for windows that differ between keys and for residual conditions, what
+    /// binding the event times says.
+    pub fn check(&self, spec: &JoinSpec, unit: TimeUnit) -> Result<()> {
+        super::interval::check_timed(spec)?;
+        aligned(&self.window, unit).map(|_| ())
+    }
+}
+
+/// `schema` after the boundaries of a window, in ticks of `unit`.
+///
+/// # Errors
+/// `SchemaMismatch` when it names such columns already.
+pub(crate) fn with_window(schema: &Schema, unit: TimeUnit) -> Result<SchemaRef> {
+    let time = DataType::Timestamp(unit, None);
+    let mut fields = vec![
+        Arc::new(Field::new("window_start", time.clone(), true)),
+        Arc::new(Field::new("window_end", time, true)),
+    ];
+    for field in schema.fields() {
+        if fields.iter().any(|known| known.name() == field.name()) {
+            let message = format!("a joined stream has a column `{}` already", field.name());
+            return Err(Error::schema(message).hint("rename it before the join"));
+        }
+        fields.push(Arc::clone(field));
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// A column of one time, in ticks of `unit`.
+///
+/// # Errors
+/// What casting says.
+pub(crate) fn constant_time(ticks: i64, rows: usize, unit: TimeUnit) -> Result<ArrayRef> {
+    let values = arrow_array::Int64Array::from(vec![ticks; rows]);
+    Ok(cast(&values, &DataType::Timestamp(unit, None))?)
+}
+
+/// The windows that hold `time` and are open at `watermark`, in order of their ends, and whether
+/// any window holds it at all.
+pub(crate) fn windows_of(windows: &dyn Boundaries, time: i64, watermark: i64) -> (Vec<Span>, bool) {
+    let (mut open, mut held) = (Vec::new(), false);
+    let mut next = windows.ending_after(time);
+    while next.start <= i128::from(time) {
+        held = true;
+        if next.end > i128::from(watermark) {
+            open.push(next);
+        }
+        let Ok(end) = i64::try_from(next.end) else {
+            break;
+        };
+        next = windows.ending_after(end);
+    }
+    (open, held)
+}
+
+/// Rows of one side of an open window, with the number of their key; none for keys that equal
+/// nothing.
+type Members = Vec<(u64, Option<u32>)>;
+
+struct Open {
+    span: Span,
+    ids: KeyIds,
+    sides: [Members; 2],
+}
+
+/// A join inside windows.
+pub struct WindowJoin {
+    inputs: [TimedInput; 2],
+    keys: [SideKeys; 2],
+    rows: [KeptRows; 2],
+    columns: JoinColumns,
+    schema: SchemaRef,
+    label: String,
+    unit: TimeUnit,
+    windows: Arc<dyn Boundaries>,
+    /// By their ends.
+    open: BTreeMap<i128, Open>,
+    ready: VecDeque<RecordBatch>,
+    late_rows: u64,
+    limit: Option<usize>,
+    rejected: Rejected,
+}
+
+impl WindowJoin {
+    /// A join of running inputs.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub fn new(
+        (left, right): (TimedInput, TimedInput),
+        columns: JoinColumns,
+        spec: &JoinSpec,
+        (window, unit, limit): (&WindowJoinSpec, TimeUnit, Option<usize>),
+    ) -> Result<Self> {
+        let schemas = (left.schema(), right.schema());
+        let null_equals_null = spec.options.null_equals_null;
+        let keys = bind_keys((&schemas.0, &schemas.1), &spec.on, null_equals_null)?;
+        Ok(WindowJoin {
+            rows: [KeptRows::new(&schemas.0)?, KeptRows::new(&schemas.1)?],
+            keys: [keys.0, keys.1],
+            inputs: [left, right],
+            schema: with_window(&columns.output, unit)?,
+            label: format!("window_join {:?} in {}", spec.kind, window.window),
+            windows: aligned(&window.window, unit)?,
+            unit,
+            columns,
+            open: BTreeMap::new(),
+            ready: VecDeque::new(),
+            late_rows: 0,
+            limit,
+            rejected: Rejected::default(),
+        })
+    }
+
+    fn byte_size(&self) -> usize {
+        let open = self.open.values().map(|open| {
+            let members: usize = open.sides.iter().map(Vec::len).sum();
+            open.ids.byte_size() + members * size_of::<(u64, Option<u32>)>()
+        });
+        open.sum::<usize>() + self.rows.iter().map(KeptRows::byte_size).sum::<usize>()
+    }
+
+    /// Puts rows of one side into their windows.
+    fn place(&mut self, side: usize, batch: TimedRows) -> Result<()> {
+        let keyed = self.keys[side].of(&batch.rows)?;
+        let first = self.rows[side].push(batch.rows)?;
+        for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
+            let row = first + index as u64;
+            let (spans, held) = windows_of(&*self.windows, *time, *watermark);
+            if spans.is_empty() {
+                self.late_rows += u64::from(held);
+                self.rows[side].release(row);
+                continue;
+            }
+            // The row goes when the last of its windows does.
+            for span in spans {
+                let open = self.open.entry(span.end).or_insert_with(|| Open {
+                    span,
+                    ids: KeyIds::default(),
+                    sides: [Vec::new(), Vec::new()],
+                });
+                let id = keyed
+                    .key(index)
+                    .map(|key| open.ids.insert(key))
+                    .transpose()?;
+                open.sides[side].push((row, id.map(|(id, _)| id)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out the windows that both watermarks have passed.
+    fn close(&mut self) -> Result<()> {
+        let [left, right] = &self.inputs;
+        let watermark = i128::from(left.watermark().min(right.watermark()));
+        let all = left.is_ended() && right.is_ended();
+        while let Some(entry) = self.open.first_entry() {
+            if *entry.key() > watermark && !all {
+                break;
+            }
+            let open = entry.remove();
+            let pairs = pairs_of(self.columns.kind, &open);
+            for part in pairs.chunks(OUTPUT_ROWS) {
+                let batch = self.make(&open.span, part)?;
+                self.ready.push_back(batch);
+            }
+            self.release(&open);
+        }
+        Ok(())
+    }
+
+    /// Lets go of the rows of a closed window that are in no later one.
+    fn release(&mut self, closed: &Open) {
+        for (side, members) in closed.sides.iter().enumerate() {
+            let mut still: Vec<u64> = Vec::new();
+            for open in self.open.values() {
+                if open.span.start >= closed.span.end {
+                    break;
+                }
+                still.extend(open.sides[side].iter().map(|(row, _)| *row));
+            }
+            still.sort_unstable();
+            for (row, _) in members {
+                if still.binary_search(row).is_err() {
+                    self.rows[side].release(*row);
+                }
+            }
+        }
+    }
+
+    fn make(&mut self, span: &Span, pairs: &[(u64, u64)]) -> Result<RecordBatch> {
+        let count = pairs.len();
+        let start = constant_time(span.first(), count, self.unit)?;
+        let end = constant_time(span.last().saturating_add(1), count, self.unit)?;
+        let mut columns = vec![start, end];
+        if self.columns.kind.shows_left() {
+            let rows: Vec<u64> = pairs.iter().map(|(left, _)| *left).collect();
+            columns.extend(self.rows[0].pick(&rows)?);
+        }
+        if self.columns.kind.shows_right() {
+            let rows: Vec<u64> = pairs.iter().map(|(_, right)| *right).collect();
+            columns.extend(self.rows[1].pick(&rows)?);
+        }
+        batch_of(&self.schema, columns, count)
+    }
+}
+
+/// What a window gives: left rows in order of arrival, each with its right rows in theirs, then
+/// right rows without one.
+fn pairs_of(kind: JoinKind, open: &Open) -> Vec<(u64, u64)> {
+    let mut by_id: Vec<Vec<u64>> = vec![Vec::new(); open.ids.len()];
+    for (row, id) in &open.sides[1] {
+        if let Some(id) = id {
+            by_id[*id as usize].push(*row);
+        }
+    }
+    let mut with_left = vec![false; open.ids.len()];
+    let mut pairs = Vec::new();
+    for (row, id) in &open.sides[0] {
+        let found = id.map_or(&[][..], |id| {
+            with_left[id as usize] = true;
+            by_id[id as usize].as_slice()
+        });
+        match kind {
+            JoinKind::LeftSemi if !found.is_empty() => pairs.push((*row, NO_ROW)),
+            _ if kind.shows_pairs() => pairs.extend(found.iter().map(|right| (*row, *right))),
+            _ => {}
+        }
+        if found.is_empty() && kind.keeps_left() {
+            pairs.push((*row, NO_ROW));
+        }
+    }
+    for (row, id) in &open.sides[1] {
+        let paired = id.is_some_and(|id| with_left[id as usize]);
+        if (kind.keeps_right() && !paired) || (kind == JoinKind::RightSemi && paired) {
+            pairs.push((NO_ROW, *row));
+        }
+    }
+    pairs
+}
+
+impl Source for WindowJoin {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(rows) = self.ready.pop_front() {
+                return Ok(Some(rows));
+            }
+            let [left, right] = &self.inputs;
+            if left.is_ended() && right.is_ended() {
+                let running = (left.running(), right.running());
+                let rejected = running.0.rejected_rows() + running.1.rejected_rows();
+                self.rejected.count_rows = rejected;
+                return Ok(None);
+            }
+            let side = usize::from(is_right_next(left, right));
+            if let Some(batch) = self.inputs[side].next()? {
+                self.place(side, batch)?;
+            }
+            self.close()?;
+            check_memory(self.byte_size(), self.limit)?;
+        }
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        let [left, right] = &self.inputs;
+        let mut state = state_of((left.running(), right.running()), self.byte_size());
+        state.late_rows += self.late_rows;
+        state.untimed_rows += left.untimed_rows + right.untimed_rows;
+        state
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let [left, right] = &self.inputs;
+        describe(self.label.clone(), (left.running(), right.running()))
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}
