@@ -85,6 +85,9 @@ impl Frame {
     }
 }
 
+/// The hidden name of the event time; a projection leaves it.
+pub const EVENT_TIME: &str = "\u{0}event_time";
+
 /// What column names mean at one point of a plan.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scope {
@@ -111,11 +114,19 @@ impl Scope {
         slot
     }
 
-    /// Keeps only the listed names visible, in that order, renamed; slots stay.
+    /// Says that the event time is the column in `slot`.
+    pub fn name_event_time(&mut self, slot: Slot, data_type: DataType) {
+        self.columns.push((EVENT_TIME.to_owned(), data_type, slot));
+    }
+
+    /// Keeps only the listed names visible, in that order, renamed; slots and event time stay.
     pub fn select(&mut self, kept: &[(String, Slot, DataType)]) {
-        let columns = kept.iter();
-        self.columns = columns
+        let columns = std::mem::take(&mut self.columns);
+        let time = columns.into_iter().filter(|(name, ..)| name == EVENT_TIME);
+        let kept = kept.iter();
+        self.columns = kept
             .map(|(name, slot, kind)| (name.clone(), kind.clone(), *slot))
+            .chain(time)
             .collect();
     }
 
@@ -138,11 +149,8 @@ impl Scope {
         found
             .map(|(_, data_type, slot)| (data_type, *slot))
             .ok_or_else(|| {
-                let known: Vec<&str> = self
-                    .columns
-                    .iter()
-                    .map(|(known, ..)| known.as_str())
-                    .collect();
+                let known = self.columns.iter().map(|(known, ..)| known.as_str());
+                let known: Vec<&str> = known.filter(|name| !name.starts_with('\u{0}')).collect();
                 let error = Error::invalid(format!("unknown column `{name}`")).column(name);
                 match nearest(name, &known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),

@@ -10,6 +10,7 @@
 //! end at or before that watermark. Everything closes at the end of input.
 
 pub mod aggregate;
+mod collected;
 pub mod compare;
 pub mod evaluate;
 pub mod order;

@@ -6,6 +6,7 @@
 pub mod expression;
 pub mod scope;
 
+mod aggregate;
 mod window;
 
 use std::sync::Arc;

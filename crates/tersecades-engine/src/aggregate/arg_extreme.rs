@@ -1,10 +1,12 @@
 //! `arg_min` and `arg_max`: a column's value in the row where another is least or greatest.
 
+use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use tersecades_columnar::error::Result;
 
 use super::Aggregate;
-use super::collected::Collects;
+use super::collected::extreme::{Extreme, GREATEST, LEAST};
+use super::collected::{Collection, Collects, Finish, collected};
 
 /// The value at an end of another column.
 #[derive(Debug)]
@@ -18,14 +20,14 @@ pub struct ArgExtreme {
 pub const ARG_MIN: ArgExtreme = ArgExtreme {
     name: "arg_min",
     summary: "value in the row where another column is least, the first of several",
-    collects: Collects::Least,
+    collects: LEAST,
 };
 
 /// The value where the other column is greatest.
 pub const ARG_MAX: ArgExtreme = ArgExtreme {
     name: "arg_max",
     summary: "value in the row where another column is greatest, the first of several",
-    collects: Collects::Greatest,
+    collects: GREATEST,
 };
 
 impl Aggregate for ArgExtreme {
@@ -43,5 +45,10 @@ impl Aggregate for ArgExtreme {
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
         Ok(argument.clone())
+    }
+
+    fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
+        let extreme: &Extreme = collected(from)?;
+        finish.column(|id| Ok(extreme.value(id, finish.argument)))
     }
 }

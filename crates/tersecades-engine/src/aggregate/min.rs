@@ -5,7 +5,8 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::types::Value;
 
-use super::{Aggregate, value_of_ordered};
+use super::Aggregate;
+use super::result::value_of_ordered;
 
 /// The smallest value that is not null; NaN sorts above all numbers.
 #[derive(Debug)]

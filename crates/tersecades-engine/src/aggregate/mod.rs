@@ -2,38 +2,58 @@
 //!
 //! Most aggregates are a reading of one [`Fold`] (count, sum, squares, ends), so several
 //! aggregates of one argument share one pass over its encoded values and panes merge folds. Those
-//! that a fold cannot answer read a [`collected::Collection`], which keeps more of the values. A
-//! new aggregate is a file with its reading and a line in [`AGGREGATES`].
+//! that a fold cannot answer read a [`collected::Collection`], which keeps more of the values;
+//! those from outside ([`user::UserAggregate`]) keep what they like. A new aggregate is a file
+//! with its reading and a line in [`AGGREGATES`].
 
-pub mod arg_extreme;
-pub mod collected;
-pub mod count;
-pub mod count_distinct;
-pub mod count_if;
+pub mod call;
+pub mod result;
+
 pub mod fold_column;
+
+pub mod any_value;
+pub mod bool_end;
+pub mod count;
+pub mod count_if;
 pub mod max;
 pub mod mean;
 pub mod min;
-pub mod quantile;
 pub mod stddev;
 pub mod sum;
 pub mod variance;
 mod wide;
 
+pub mod collected;
+
+pub mod approx_count_distinct;
+pub mod approx_quantile;
+pub mod arg_extreme;
+pub mod count_distinct;
+pub mod covariance;
+pub mod first_last;
+pub mod histogram;
+pub mod mode;
+pub mod quantile;
+pub mod sum_distinct;
+pub mod top_k;
+
+pub mod user;
+
 use std::fmt::Debug;
 
+use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::nearest::nearest;
-use tersecades_columnar::types::{Physical, Value};
+use tersecades_columnar::types::Value;
 
-use collected::Collects;
+use collected::{Collection, Collects, Finish};
 
-use crate::expression::Expression;
-use crate::plan::AggregateCall;
+pub use call::{arg_max, arg_min, call, call_by, call_with, count, quantile};
+pub use user::{UserAggregate, UserState};
 
-/// A reading of a fold.
+/// A reading of a fold or of a collection.
 pub trait Aggregate: Debug + Send + Sync {
     /// The name users write.
     fn name(&self) -> &'static str;
@@ -80,6 +100,17 @@ pub trait Aggregate: Debug + Send + Sync {
     fn finish(&self, _fold: &Fold, _argument: &DataType) -> Result<Value> {
         Ok(Value::Null)
     }
+
+    /// The results of groups; asked for only where it [`Aggregate::collects`].
+    ///
+    /// # Errors
+    /// `LimitExceeded` when an exact result does not fit its type.
+    fn finish_collected(&self, _from: &dyn Collection, _finish: &Finish<'_>) -> Result<ArrayRef> {
+        Err(Error::internal(format!(
+            "{} reads no collection",
+            self.name()
+        )))
+    }
 }
 
 /// Every aggregate, in the order docs list them.
@@ -94,11 +125,26 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &variance::VARIANCE_POPULATION,
     &stddev::STDDEV,
     &stddev::STDDEV_POPULATION,
-    &count_distinct::CountDistinct,
+    &bool_end::BOOL_AND,
+    &bool_end::BOOL_OR,
+    &any_value::AnyValue,
+    &first_last::FIRST,
+    &first_last::LAST,
     &arg_extreme::ARG_MIN,
     &arg_extreme::ARG_MAX,
     &quantile::QUANTILE,
     &quantile::MEDIAN,
+    &approx_quantile::APPROX_QUANTILE,
+    &approx_quantile::APPROX_MEDIAN,
+    &count_distinct::CountDistinct,
+    &approx_count_distinct::ApproxCountDistinct,
+    &sum_distinct::SumDistinct,
+    &mode::Mode,
+    &top_k::TopK,
+    &histogram::Histogram,
+    &covariance::COVARIANCE,
+    &covariance::COVARIANCE_POPULATION,
+    &covariance::CORRELATION,
 ];
 
 /// The aggregate named `name`.
@@ -120,70 +166,8 @@ pub fn find(name: &str) -> Result<&'static dyn Aggregate> {
     })
 }
 
-/// `function(argument)`, named so.
-pub fn call(function: &str, argument: Expression) -> AggregateCall {
-    let output = format!("{function}({argument})");
-    AggregateCall {
-        function: function.to_owned(),
-        argument: Some(argument),
-        output,
-        ..AggregateCall::default()
-    }
-}
-
-/// The value of which the share `fraction` of values lies below, interpolated linearly.
-pub fn quantile(argument: Expression, fraction: f64) -> AggregateCall {
-    let output = format!("quantile({argument}, {fraction})");
-    AggregateCall {
-        parameter: Some(fraction),
-        output,
-        ..call("quantile", argument)
-    }
-}
-
-/// The value of `argument` in the row where `by` is least; of several such, the first to arrive.
-pub fn arg_min(argument: Expression, by: Expression) -> AggregateCall {
-    arg_extreme("arg_min", argument, by)
-}
-
-/// The value of `argument` in the row where `by` is greatest; of several such, the first to arrive.
-pub fn arg_max(argument: Expression, by: Expression) -> AggregateCall {
-    arg_extreme("arg_max", argument, by)
-}
-
-fn arg_extreme(function: &str, argument: Expression, by: Expression) -> AggregateCall {
-    let output = format!("{function}({argument}, {by})");
-    AggregateCall {
-        by: Some(by),
-        output,
-        ..call(function, argument)
-    }
-}
-
-/// The number of rows.
-pub fn count() -> AggregateCall {
-    AggregateCall {
-        function: "count".to_owned(),
-        output: "count".to_owned(),
-        ..AggregateCall::default()
-    }
-}
-
-impl AggregateCall {
-    /// The same aggregate with its result column named `name`.
-    pub fn alias(mut self, name: impl Into<String>) -> Self {
-        self.output = name.into();
-        self
-    }
-}
-
-/// Whether values of `data_type` are numbers.
-fn is_numeric(data_type: &DataType) -> bool {
-    data_type.is_numeric()
-}
-
 fn require_numeric(name: &str, argument: &DataType) -> Result<()> {
-    match is_numeric(argument) {
+    match argument.is_numeric() {
         true => Ok(()),
         false => Err(
             Error::schema(format!("{name} needs numbers, got {argument}"))
@@ -192,14 +176,11 @@ fn require_numeric(name: &str, argument: &DataType) -> Result<()> {
     }
 }
 
-/// The value behind an ordered key of a column of type `data_type`.
-fn value_of_ordered(key: i128, data_type: &DataType) -> Result<Value> {
-    Ok(match (Physical::of(data_type)?, data_type) {
-        (Physical::Wide, DataType::Decimal128(_, scale)) => Value::Decimal(key, *scale),
-        (Physical::Float { .. }, _) => {
-            Value::Float(tersecades_columnar::types::float_of(key as u64))
-        }
-        // Text ends are codes of the argument's dictionary.
-        (physical, _) => Value::Integer(physical.value_of(key as u64)),
-    })
+/// The fraction of a quantile named `name`, from the one that was given.
+fn fraction(name: &str, given: Option<f64>) -> Result<f64> {
+    match given {
+        Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err(Error::invalid(format!("{name} needs a fraction"))
+            .hint("give a number from 0 to 1, such as 0.99")),
+    }
 }

@@ -1,10 +1,13 @@
 //! `quantile` and `median`: exact, interpolated linearly as SQL's `percentile_cont`.
 
+use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 
-use super::collected::Collects;
-use super::{Aggregate, require_numeric};
+use super::collected::rank_log::{RANKS, Ranks};
+use super::collected::{Collection, Collects, Finish, collected};
+use super::result::ResultColumn;
+use super::{Aggregate, fraction, require_numeric};
 
 /// A quantile.
 #[derive(Debug)]
@@ -39,15 +42,13 @@ impl Aggregate for Quantile {
     }
 
     fn collects(&self) -> Option<Collects> {
-        Some(Collects::Ranks)
+        Some(RANKS)
     }
 
     fn parameter(&self, given: Option<f64>) -> Result<f64> {
         match (self.fraction, given) {
             (Some(fraction), None) => Ok(fraction),
-            (None, Some(fraction)) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
-            (None, _) => Err(Error::invalid(format!("{} needs a fraction", self.name))
-                .hint("give a number from 0 to 1, such as 0.99")),
+            (None, given) => fraction(self.name, given),
             (Some(_), Some(_)) => Err(Error::invalid(format!("{} takes no number", self.name))),
         }
     }
@@ -55,5 +56,13 @@ impl Aggregate for Quantile {
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
         require_numeric(self.name, argument)?;
         Ok(DataType::Float64)
+    }
+
+    fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
+        let ranks: &Ranks = collected(from)?;
+        let mut column = ResultColumn::new(&DataType::Float64, None)?;
+        let quantiles = ranks.quantiles(finish.reading.parameter, finish.order);
+        quantiles.for_each(|value| column.push(value));
+        column.finish(&DataType::Float64)
     }
 }

@@ -36,16 +36,25 @@ impl BoundExpression {
     /// `InvalidArgument` for unknown columns, `SchemaMismatch` and `Unsupported` when operators
     /// do not fit their operands.
     pub fn bind(expression: &Expression, scope: &Scope) -> Result<Self> {
-        let Bound { node, data_type } = match expression {
+        match expression {
             Expression::And(..) | Expression::Or(..) | Expression::Not(_) => {
-                let node = bind_truth(expression, scope)?;
-                Bound {
-                    node,
-                    data_type: DataType::Boolean,
-                }
+                Self::bind_condition(expression, scope)
             }
-            other => bind(other, scope)?,
-        };
+            other => Self::of(expression, bind(other, scope)?),
+        }
+    }
+
+    /// Binds a condition: true, false or unknown in each row.
+    ///
+    /// # Errors
+    /// As [`BoundExpression::bind`]; `SchemaMismatch` when the expression is no condition.
+    pub fn bind_condition(expression: &Expression, scope: &Scope) -> Result<Self> {
+        let node = bind_truth(expression, scope)?;
+        let data_type = DataType::Boolean;
+        Self::of(expression, Bound { node, data_type })
+    }
+
+    fn of(expression: &Expression, Bound { node, data_type }: Bound) -> Result<Self> {
         let mut encoder = ColumnEncoder::new(&data_type)?;
         encoder.pin(registry::fallback());
         Ok(BoundExpression {

@@ -2,4 +2,4 @@
 
 pub mod query;
 
-pub use query::{AggregateCall, EventTime, LookupTable, Query, Step};
+pub use query::{AggregateCall, EventTime, LookupTable, Query, Step, UserCall};

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::TimeUnit;
 use tersecades_columnar::goal::Uses;
 
+use crate::aggregate::UserAggregate;
 use crate::expression::Expression;
 use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
@@ -40,12 +41,40 @@ pub struct AggregateCall {
     pub function: String,
     /// What it aggregates; `None` for `count` of rows.
     pub argument: Option<Expression>,
-    /// What orders the rows, for `arg_min` and `arg_max`.
+    /// The second argument: what orders the rows for `arg_min`, the other side of a covariance.
     pub by: Option<Expression>,
     /// A number the function takes, such as the fraction of a quantile.
     pub parameter: Option<f64>,
+    /// Rows where it is not true do not count; `None` when all do.
+    pub filter: Option<Expression>,
+    /// An aggregate from outside, in place of `function`.
+    pub user: Option<UserCall>,
     /// Name of the result column.
     pub output: String,
+}
+
+/// A call of an aggregate from outside.
+#[derive(Debug, Clone)]
+pub struct UserCall {
+    /// The aggregate.
+    pub aggregate: Arc<dyn UserAggregate>,
+    /// What it aggregates, at least one.
+    pub arguments: Vec<Expression>,
+}
+
+impl PartialEq for UserCall {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.aggregate, &other.aggregate) && self.arguments == other.arguments
+    }
+}
+
+impl AggregateCall {
+    /// Every expression that the call reads.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let user = self.user.iter().flat_map(|user| &user.arguments);
+        let own = [&self.argument, &self.by, &self.filter];
+        own.into_iter().flatten().chain(user)
+    }
 }
 
 /// One step of a query.
@@ -115,8 +144,13 @@ impl Query {
                 Step::Aggregate {
                     keys, aggregates, ..
                 } => {
-                    let mut arguments = aggregates.iter().filter_map(|call| call.argument.as_ref());
+                    let mut arguments = aggregates.iter().flat_map(|call| {
+                        let user = call.user.iter().flat_map(|user| &user.arguments);
+                        call.argument.iter().chain(user)
+                    });
                     uses.fold += f64::from(arguments.any(names));
+                    let mut filters = aggregates.iter().filter_map(|call| call.filter.as_ref());
+                    uses.compare += f64::from(filters.any(names));
                     uses.decode += f64::from(keys.iter().any(|key| key == column));
                     break;
                 }

@@ -14,7 +14,7 @@ use crate::event_time::Arrival;
 use crate::expression::col;
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::filter::BoundFilter;
-use crate::frame::{Frame, Scope, Slot};
+use crate::frame::{EVENT_TIME, Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;
 use crate::operator::lookup_join::{LookupJoin, PreparedTable};
@@ -22,7 +22,7 @@ use crate::operator::project::Project;
 use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
-use crate::plan::{EventTime, Query, Step};
+use crate::plan::{AggregateCall, EventTime, Query, Step};
 
 use super::part::Part;
 
@@ -79,13 +79,16 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
         }
     };
     match bound.column_slot() {
-        Some(slot) => Ok(BoundTime {
-            computed: None,
-            slot,
-            unit,
-        }),
+        Some(slot) => {
+            scope.name_event_time(slot, bound.data_type().clone());
+            Ok(BoundTime {
+                computed: None,
+                slot,
+                unit,
+            })
+        }
         None => {
-            let slot = scope.add("\u{0}event_time", bound.data_type().clone());
+            let slot = scope.add(EVENT_TIME, bound.data_type().clone());
             Ok(BoundTime {
                 computed: Some(bound),
                 slot,
@@ -311,9 +314,7 @@ impl StagePlan {
                 } => {
                     narrowed = true;
                     names.extend(keys.iter().map(String::as_str));
-                    let arguments = aggregates
-                        .iter()
-                        .flat_map(|call| call.argument.iter().chain(&call.by));
+                    let arguments = aggregates.iter().flat_map(AggregateCall::expressions);
                     arguments.for_each(|expression| names.extend(expression.columns()));
                 }
                 Step::Rows(_) => {}

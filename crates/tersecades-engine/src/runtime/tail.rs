@@ -22,10 +22,28 @@ pub struct Tail {
     /// Its operators.
     pub stage: Stage,
     encoder: BatchEncoder,
+    /// Which of the columns before it the stage reads, if not all.
+    read: Option<Vec<usize>>,
     time: Option<BoundTime>,
     watermark: Watermark,
     rows_before: u64,
     work: Work,
+}
+
+/// The plan over the columns it reads alone, and where they are: others need not be encoded.
+fn narrow(plan: StagePlan) -> Result<(StagePlan, Option<Vec<usize>>)> {
+    // Rows without columns have no number in most formats.
+    let names = plan.columns_read().filter(|names| !names.is_empty());
+    let Some(names) = names else {
+        return Ok((plan, None));
+    };
+    let place = |name: &String| plan.input.index_of(name);
+    let read = names
+        .iter()
+        .map(place)
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    let input = Arc::new(plan.input.project(&read)?);
+    Ok((plan.over(input, plan.timed)?, Some(read)))
 }
 
 impl Tail {
@@ -34,6 +52,7 @@ impl Tail {
     /// # Errors
     /// What binding says.
     pub fn new(plan: StagePlan) -> Result<Self> {
+        let (plan, read) = narrow(plan)?;
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed
@@ -43,6 +62,7 @@ impl Tail {
             stage: plan.instantiate(false)?,
             encoder: BatchEncoder::new(&plan.input)?,
             plan,
+            read,
             time,
             watermark: Watermark::new(0),
             rows_before: 0,
@@ -60,7 +80,11 @@ impl Tail {
     /// # Errors
     /// What the operators say.
     pub fn push(&mut self, rows: &RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let batch = Arc::new(self.encoder.encode_new(rows)?);
+        let batch = match &self.read {
+            Some(read) => self.encoder.encode_new(&rows.project(read)?)?,
+            None => self.encoder.encode_new(rows)?,
+        };
+        let batch = Arc::new(batch);
         let mut frame = Frame::new(batch);
         let mut arrival = Arrival {
             time_slot: 0,

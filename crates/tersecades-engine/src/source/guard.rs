@@ -15,7 +15,7 @@ use tersecades_columnar::error::{Error, Result};
 ///
 /// # Errors
 /// Those of `decode`, and `Corrupt` if it panics.
-pub(super) fn guard<T>(format: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn guard<T>(format: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text

@@ -45,7 +45,7 @@ pub(super) fn check_file<R: Read + Seek>(input: &mut R) -> Result<()> {
 ///
 /// # Errors
 /// `Corrupt` if a length leads out of the stream.
-pub(super) fn check_stream<R: Read + Seek>(input: &mut R) -> Result<()> {
+pub(crate) fn check_stream<R: Read + Seek>(input: &mut R) -> Result<()> {
     let end = input.seek(SeekFrom::End(0))?;
     let mut position = 0;
     while end - position >= 4 {

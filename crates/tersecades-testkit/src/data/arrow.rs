@@ -98,7 +98,7 @@ fn binary_array(values: &[Value]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// The values of an array; dictionaries give the values behind the codes.
+/// The values of an array; dictionaries give the values behind the codes, lists their text.
 ///
 /// # Panics
 /// For types that are not supported.
@@ -106,6 +106,9 @@ pub fn from_array(array: &dyn Array) -> Vec<Value> {
     let data_type = logical_type(array.data_type());
     if *array.data_type() != data_type {
         return from_array(&arrow_cast::cast(array, &data_type).unwrap());
+    }
+    if data_type.is_nested() {
+        return texts_of_lists(array);
     }
     let value = |row: usize| match &data_type {
         DataType::Boolean => Value::from(array.as_boolean().value(row)),
@@ -147,6 +150,16 @@ pub fn from_array(array: &dyn Array) -> Vec<Value> {
         }
     })
     .collect()
+}
+
+fn texts_of_lists(array: &dyn Array) -> Vec<Value> {
+    let options = arrow_cast::display::FormatOptions::new().with_null("null");
+    let texts = arrow_cast::display::ArrayFormatter::try_new(array, &options).unwrap();
+    let text = |row: usize| match array.is_null(row) {
+        true => Value::Null,
+        false => Value::Text(texts.value(row).to_string()),
+    };
+    (0..array.len()).map(text).collect()
 }
 
 /// The rows of a batch.

@@ -12,9 +12,9 @@ use tersecades_columnar::types::Value;
 use tersecades_engine::expression::Expression;
 use tersecades_engine::plan::AggregateCall;
 
-use super::Traveller;
 use super::evaluate::{as_float, known, position, type_of, value_of};
 use super::order::order;
+use super::{Traveller, collected};
 
 /// Relative error a float result may have.
 pub const RELATIVE_ERROR: f64 = 1e-9;
@@ -39,6 +39,9 @@ pub fn result_type(call: &AggregateCall, columns: &[(String, DataType)]) -> Resu
         ("count_distinct", _) => Ok(DataType::Int64),
         ("min" | "max" | "arg_min" | "arg_max", argument) => Ok(argument),
         ("quantile" | "median", argument) if argument.is_numeric() => Ok(DataType::Float64),
+        (function, argument) if collected::NAMES.contains(&function) => {
+            collected::result_type(function, argument)
+        }
         ("sum", argument) if argument.is_unsigned_integer() => Ok(DataType::UInt64),
         ("sum", argument) if argument.is_integer() => Ok(DataType::Int64),
         ("sum", argument) if argument.is_floating() => Ok(DataType::Float64),
@@ -62,6 +65,15 @@ pub(crate) fn compute(
     columns: &[(String, DataType)],
     rows: &[&Traveller],
 ) -> Result<(Value, f64)> {
+    let mut passing = Vec::new();
+    for row in rows {
+        let passes = match &call.filter {
+            Some(condition) => known(&value_of(condition, columns, &row.values)?) == Some(true),
+            None => true,
+        };
+        passing.extend(passes.then_some(*row));
+    }
+    let rows = passing.as_slice();
     let Some(argument) = &call.argument else {
         return Ok((Value::from(rows.len() as u64), 0.0));
     };
@@ -72,6 +84,9 @@ pub(crate) fn compute(
         for name in argument.columns() {
             input_slack = input_slack.max(row.slack[position(name, columns)?]);
         }
+    }
+    if collected::NAMES.contains(&call.function.as_str()) {
+        return collected::compute(call, columns, rows, values);
     }
     if let Some(by) = &call.by {
         let value =
@@ -164,7 +179,11 @@ fn quantile(values: &mut [Value], fraction: f64) -> Value {
     })
 }
 
-fn sum(values: &[Value], data_type: &DataType, input_slack: f64) -> Result<(Value, f64)> {
+pub(super) fn sum(
+    values: &[Value],
+    data_type: &DataType,
+    input_slack: f64,
+) -> Result<(Value, f64)> {
     if values.is_empty() {
         return Ok((Value::Null, 0.0));
     }

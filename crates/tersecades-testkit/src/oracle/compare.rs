@@ -16,6 +16,7 @@ pub fn is_same(expected: &Value, got: &Value, slack: f64) -> bool {
             (a - b).abs() <= RELATIVE_ERROR * a.abs().max(b.abs()) + slack
         }
         (Value::Float(_), Value::Float(_)) => order(expected, got).is_eq(),
+        (Value::Integer(a), Value::Integer(b)) if slack > 0.0 => a.abs_diff(*b) as f64 <= slack,
         (Value::Text(a), Value::Binary(b)) | (Value::Binary(b), Value::Text(a)) => {
             a.as_bytes() == b.as_slice()
         }

@@ -118,12 +118,16 @@ pub(crate) fn renumber(mut flow: Flow) -> Flow {
 
 /// Groups rows by window and keys and computes the aggregates of each group.
 pub(crate) fn aggregate(
-    flow: Flow,
+    mut flow: Flow,
     window: &Window,
     (keys, calls): (&[String], &[AggregateCall]),
     result: &mut Answer,
 ) -> Result<Flow> {
     let windows = Windows::of(window, tick_ns(flow.unit))?;
+    if matches!(windows, Windows::Global) {
+        // A group-by of the whole stream knows no time: rows are in order of arrival.
+        flow.rows.iter_mut().for_each(|row| row.time_ns = 0);
+    }
     let columns = result_columns(&flow, window, keys, calls)?;
     let key_positions: Result<Vec<usize>> = keys
         .iter()

@@ -78,6 +78,11 @@ impl Column {
         self.tame && self.data_type.is_integer()
     }
 
+    /// Whether later steps can read it: lists go out, and nowhere else.
+    pub fn is_reusable(&self) -> bool {
+        !self.data_type.is_nested()
+    }
+
     /// Whether it can be added up.
     pub fn is_summable(&self) -> bool {
         self.tame && self.data_type.is_numeric()

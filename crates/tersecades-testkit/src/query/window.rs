@@ -7,9 +7,9 @@ use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::{AggregateCall, Step};
 use tersecades_engine::window::{Window, global, hop, tumble};
 
-use super::Pace;
 use super::expression::condition;
 use super::scope::{Column, Scope};
+use super::{Pace, aggregate};
 use crate::random::Random;
 
 /// The first window of a query.
@@ -69,9 +69,12 @@ fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) 
         let free = |name: &String| keys.iter().all(|key| key.name != *name);
         let names = [format!("a{index}"), format!("b{index}")];
         let output = names.into_iter().find(free).unwrap_or_default();
-        let (call, column) = call(scope, output, random);
+        let (mut call, column) = call(scope, output, random);
+        if random.one_in(4) {
+            call.filter = Some(condition(&scope.exact(), 1, random));
+        }
         aggregates.push(call);
-        next.columns.push(column);
+        next.columns.extend(column.is_reusable().then_some(column));
     }
     *scope = next;
     let keys = keys.into_iter().map(|key| key.name).collect();
@@ -112,6 +115,7 @@ fn collected(scope: &Scope, output: &str, random: &mut Random) -> Option<(Aggreg
         by: by.map(|by| col(by.name.clone())),
         parameter: (function == "quantile").then(|| *random.pick(&fractions)),
         output: output.to_owned(),
+        ..AggregateCall::default()
     };
     let column = Column {
         name: output.to_owned(),
@@ -129,9 +133,12 @@ fn pick<'a>(columns: &[&'a Column], random: &mut Random) -> Option<&'a Column> {
 
 /// One aggregate and the column it makes.
 fn call(scope: &Scope, output: String, random: &mut Random) -> (AggregateCall, Column) {
-    if random.one_in(3)
-        && let Some(made) = collected(scope, &output, random)
-    {
+    let made = match random.below(3) {
+        0 => collected(scope, &output, random),
+        1 => aggregate::any(scope, &output, random),
+        _ => None,
+    };
+    if let Some(made) = made {
         return made;
     }
     let (function, argument, data_type, exact) = choose(scope, random);
@@ -231,7 +238,7 @@ fn is_still_tame(
         .any(|known| Some(known.name.as_str()) == name && known.tame)
 }
 
-fn sum_type(data_type: &DataType) -> DataType {
+pub(super) fn sum_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Decimal128(_, scale) => DataType::Decimal128(38, *scale),
         unsigned if unsigned.is_unsigned_integer() => DataType::UInt64,

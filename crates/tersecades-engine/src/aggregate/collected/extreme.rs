@@ -1,14 +1,48 @@
 //! The value of one column where another is least or greatest.
 
+use std::any::Any;
+
+use arrow_schema::DataType;
+use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::{Values, float_of_bits};
 
-use arrow_schema::DataType;
-
-use super::Rows;
+use super::{CollectWork, Collection, Collects, Rows, Second, collected};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
+
+/// The first row where the other column is least.
+pub const LEAST: Collects = Collects {
+    name: "least",
+    second: Second::Order,
+    by_parameter: false,
+    start: |_, _| Box::new(Extreme::new(false, false)),
+};
+
+/// The first row where the other column is greatest.
+pub const GREATEST: Collects = Collects {
+    name: "greatest",
+    second: Second::Order,
+    by_parameter: false,
+    start: |_, _| Box::new(Extreme::new(true, false)),
+};
+
+/// The first row of the earliest.
+pub const EARLIEST: Collects = Collects {
+    name: "earliest",
+    second: Second::Time,
+    by_parameter: false,
+    start: |_, _| Box::new(Extreme::new(false, false)),
+};
+
+/// The last row of the latest.
+pub const LATEST: Collects = Collects {
+    name: "latest",
+    second: Second::Time,
+    by_parameter: false,
+    start: |_, _| Box::new(Extreme::new(true, true)),
+};
 
 /// The best row of one group so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,37 +59,32 @@ struct Best {
 #[derive(Debug, Clone)]
 pub struct Extreme {
     greatest: bool,
+    /// Whether the last of several best rows counts, or the first.
+    last: bool,
     best: Vec<Option<Best>>,
 }
 
 impl Extreme {
-    /// No group; the greatest is wanted, or the least.
-    pub(super) fn new(greatest: bool) -> Self {
+    fn new(greatest: bool, last: bool) -> Self {
         Extreme {
             greatest,
+            last,
             best: Vec::new(),
         }
     }
 
-    pub(super) fn grow(&mut self, groups: usize) {
-        self.best.resize(groups, None);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.best.clear();
-    }
-
-    /// Adds rows; those whose ordering value is null are left out.
-    pub(super) fn add(&mut self, rows: Rows<'_>, values: &Values, by: &Values) {
+    /// Adds rows; those whose ordering value is null are left out. Without `by` the order is that
+    /// of arrival.
+    fn offer_rows(&mut self, rows: Rows<'_>, values: &Values, by: Option<&Values>) {
         let mut index = 0;
         rows.within.for_each(|row| {
-            if by.is_valid(index) {
+            if by.is_none_or(|by| by.is_valid(index)) {
                 let value = || match values.physical {
                     Physical::Wide => values.wide[index],
                     _ => i128::from(values.keys[index]),
                 };
                 let best = Best {
-                    by: by.ordered(index),
+                    by: by.map_or(0, |by| by.ordered(index)),
                     position: rows.rows_before + row as u64,
                     value: values.is_valid(index).then(value),
                 };
@@ -68,7 +97,7 @@ impl Extreme {
     fn offer(&mut self, id: usize, new: Best) {
         let slot = &mut self.best[id];
         let better = slot.is_none_or(|old| match old.by == new.by {
-            true => new.position < old.position,
+            true => (new.position > old.position) == self.last,
             false => (new.by > old.by) == self.greatest,
         });
         if better {
@@ -76,16 +105,8 @@ impl Extreme {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &Extreme, targets: &[u32]) {
-        for (best, target) in other.best.iter().zip(targets) {
-            if let Some(best) = best {
-                self.offer(*target as usize, *best);
-            }
-        }
-    }
-
     /// The value of group `id`.
-    pub(super) fn value(&self, id: u32, argument: &Argument) -> Value {
+    pub fn value(&self, id: u32, argument: &Argument) -> Value {
         let best = self.best.get(id as usize).copied().flatten();
         let Some(value) = best.and_then(|best| best.value) else {
             return Value::Null;
@@ -97,12 +118,44 @@ impl Extreme {
             (physical, _) => Value::Integer(physical.value_of(value as u64)),
         }
     }
+}
 
-    pub(super) fn byte_size(&self) -> usize {
+impl Collection for Extreme {
+    fn grow(&mut self, groups: usize) {
+        self.best.resize(groups, None);
+    }
+
+    fn clear(&mut self) {
+        self.best.clear();
+    }
+
+    fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()> {
+        let (scratch, work) = work;
+        rows.gather(scratch, work)?;
+        let ordered = rows.read.len() > 1;
+        if ordered {
+            rows.gather_second(scratch, work)?;
+        }
+        self.offer_rows(rows, &scratch.values, ordered.then_some(&scratch.by));
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
+        let Ok(other) = collected::<Extreme>(other) else {
+            return;
+        };
+        for (best, target) in other.best.iter().zip(targets) {
+            if let Some(best) = best {
+                self.offer(*target as usize, *best);
+            }
+        }
+    }
+
+    fn byte_size(&self) -> usize {
         self.best.capacity() * size_of::<Option<Best>>()
     }
 
-    pub(super) fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) {
         for best in &self.best {
             out.u64(u64::from(best.is_some()));
             if let Some(best) = best {
@@ -114,7 +167,7 @@ impl Extreme {
         }
     }
 
-    pub(super) fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
+    fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
         self.clear();
         for _ in 0..groups {
             let known = from.u64()? != 0;
@@ -132,5 +185,12 @@ impl Extreme {
             });
         }
         Ok(())
+    }
+    fn copy(&self) -> Box<dyn Collection> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

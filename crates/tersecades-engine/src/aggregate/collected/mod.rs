@@ -1,85 +1,207 @@
 //! State that keeps more of a group's values than a fold does.
 //!
 //! ```text
-//! Ranks      every value, in order-preserving form     quantile, median
-//! Distinct   each different value once                 count_distinct
-//! Extreme    one value and what it was chosen by       arg_min, arg_max
+//! Ranks         every value, in order-preserving form       quantile, median
+//! Distinct      each different value once                   count_distinct, sum_distinct
+//! Extreme       one value and what it was chosen by         arg_min, arg_max, first, last
+//! ValueCounts   different values, or bins, and their rows   mode, top_k, histogram, approx_quantile
+//! HyperLogLog   the largest hashes of each of 4,096 parts   approx_count_distinct
+//! Comoments     means and summed products of two columns    covariance, correlation
 //! ```
-//! A collection holds all groups of a pane. Aggregates that collect the same of the same argument
-//! share one, as folds are shared.
+//! A collection holds all groups of a pane. Aggregates that collect the same of the same arguments
+//! and rows share one, as folds are shared. What a collection holds depends on the rows it was
+//! given, never on their order or on how panes were merged.
 
-mod distinct;
-mod extreme;
-mod rank_log;
+pub mod comoment;
+pub mod distinct;
+pub mod extreme;
+mod grouped_value;
+pub mod hyper_log_log;
+pub mod rank_log;
+pub mod value_count;
 
+use std::any::Any;
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::primitive::repeat::Repeats;
 use tersecades_columnar::selection::Selection;
-use tersecades_columnar::types::Value;
+use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
 
+use super::UserAggregate;
+use super::result::ResultColumn;
 use crate::frame::Frame;
 use crate::operator::window_aggregate::keys::Translation;
-use crate::operator::window_aggregate::plan::{AggregatePlan, Argument};
+use crate::operator::window_aggregate::plan::{Argument, Reading};
 use crate::runtime::state::{StateReader, StateWriter};
 
-use distinct::Distinct;
-use extreme::Extreme;
-use rank_log::Ranks;
+/// Collected values of all groups of a pane, by group id.
+pub trait Collection: Debug + Send {
+    /// Makes room for `groups` groups; new ones are empty.
+    fn grow(&mut self, groups: usize);
 
-/// What an aggregate needs kept of the values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Collects {
-    /// Every value.
-    Ranks,
-    /// Each different value.
-    Distinct,
-    /// The value where another column is least.
-    Least,
-    /// The value where another column is greatest.
-    Greatest,
+    /// Forgets all groups, keeps the memory.
+    fn clear(&mut self);
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a dictionary outgrows its limit.
+    fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()>;
+
+    /// Adds the groups of `other`, a collection of the same kind: group `id` to `targets[id]`.
+    fn merge(&mut self, other: &dyn Collection, targets: &[u32]);
+
+    /// Bytes of memory held.
+    fn byte_size(&self) -> usize;
+
+    /// Writes all groups.
+    fn snapshot(&self, out: &mut StateWriter);
+
+    /// Reads what [`Collection::snapshot`] wrote for `groups` groups.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit.
+    fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()>;
+
+    /// A copy.
+    fn copy(&self) -> Box<dyn Collection>;
+
+    /// The collection as what it is.
+    fn as_any(&self) -> &dyn Any;
 }
 
-impl Collects {
-    /// Whether a second column orders the rows.
-    pub fn is_ordered(self) -> bool {
-        matches!(self, Collects::Least | Collects::Greatest)
+impl Clone for Box<dyn Collection> {
+    fn clone(&self) -> Self {
+        self.copy()
     }
 }
 
-/// A collection that a plan needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Collecting {
-    /// What is kept.
-    pub what: Collects,
-    /// Index of the argument.
-    pub argument: usize,
-    /// Index of the argument that orders the rows.
-    pub by: Option<usize>,
+/// `collection` as the kind that an aggregate collects.
+///
+/// # Errors
+/// `Internal` when it is another.
+pub fn collected<C: Collection + 'static>(collection: &dyn Collection) -> Result<&C> {
+    let found = collection.as_any().downcast_ref();
+    found.ok_or_else(|| Error::internal("an aggregate reads a collection of another kind"))
 }
 
-/// Collected values, by group id.
-#[derive(Debug, Clone)]
-pub enum Collection {
-    /// Every value.
-    Ranks(Ranks),
-    /// Each different value.
-    Distinct(Distinct),
-    /// One value.
-    Extreme(Extreme),
+/// What a second column is to an aggregate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Second {
+    /// There is none.
+    No,
+    /// It orders the rows.
+    Order,
+    /// It is the event time where there is one, which orders the rows; users do not write it.
+    Time,
+    /// It is the other number of a pair.
+    Number,
+}
+
+/// What an aggregate needs kept of the values.
+#[derive(Clone, Copy)]
+pub struct Collects {
+    /// The name; aggregates that keep the same share it.
+    pub name: &'static str,
+    /// The second column.
+    pub second: Second,
+    /// Whether what is kept depends on the number that the aggregate takes.
+    pub by_parameter: bool,
+    /// An empty collection for arguments and the number.
+    pub start: fn(&[&Argument], f64) -> Box<dyn Collection>,
+}
+
+impl Debug for Collects {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Where collections come from.
+#[derive(Clone)]
+pub enum Kind {
+    /// An aggregate of the list.
+    Listed(Collects),
+    /// An aggregate from outside.
+    User(Arc<dyn UserAggregate>),
+}
+
+/// A collection that a plan needs.
+#[derive(Clone)]
+pub struct Collecting {
+    /// What is kept.
+    pub kind: Kind,
+    /// Indices of the arguments, at least one.
+    pub arguments: Vec<usize>,
+    /// The number it depends on.
+    pub parameter: Option<f64>,
+    /// Index of the filter.
+    pub filter: Option<usize>,
+}
+
+impl Collecting {
+    fn name(&self) -> &str {
+        match &self.kind {
+            Kind::Listed(collects) => collects.name,
+            Kind::User(aggregate) => aggregate.name(),
+        }
+    }
+
+    /// Whether one collection serves both.
+    pub fn is_same(&self, other: &Collecting) -> bool {
+        let kind = match (&self.kind, &other.kind) {
+            (Kind::Listed(own), Kind::Listed(theirs)) => own.name == theirs.name,
+            (Kind::User(own), Kind::User(theirs)) => Arc::ptr_eq(own, theirs),
+            _ => false,
+        };
+        kind && self.arguments == other.arguments
+            && self.parameter == other.parameter
+            && self.filter == other.filter
+    }
+
+    /// An empty collection.
+    pub fn start(&self, arguments: &[Argument]) -> Box<dyn Collection> {
+        let arguments: Vec<&Argument> = self.arguments.iter().map(|at| &arguments[*at]).collect();
+        match &self.kind {
+            Kind::Listed(collects) => {
+                (collects.start)(&arguments, self.parameter.unwrap_or_default())
+            }
+            Kind::User(aggregate) => super::user::start(aggregate, &arguments),
+        }
+    }
+}
+
+/// The same for the same query in another process: snapshots are told apart by it.
+impl Debug for Collecting {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (name, arguments) = (self.name(), &self.arguments);
+        write!(f, "{name}{arguments:?} {:?}", self.parameter)?;
+        match self.filter {
+            Some(filter) => write!(f, " filter {filter}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Rows on their way to collections, and scratch memory.
 #[derive(Debug, Default)]
 pub struct CollectWork {
-    values: Values,
-    by: Values,
-    repeats: Repeats,
+    /// Values of the first argument.
+    pub values: Values,
+    /// Values of the second.
+    pub by: Values,
+    /// Values of the first and how many rows have each.
+    pub repeats: Repeats,
     translations: Vec<Translation>,
 }
 
-/// The rows of a batch that go to a pane.
+/// The rows of a batch that go to a collection.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     /// The batch.
@@ -90,154 +212,117 @@ pub struct Rows<'a> {
     pub ids: &'a [u32],
     /// Rows of the stream before the batch.
     pub rows_before: u64,
+    /// All arguments of the plan.
+    pub arguments: &'a [Argument],
+    /// Which of them the collection reads.
+    pub read: &'a [usize],
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
     /// The group of the selected row `index`.
-    fn id(&self, index: usize) -> u32 {
+    pub fn id(&self, index: usize) -> u32 {
         self.ids.get(index).copied().unwrap_or(0)
     }
-}
 
-impl Collection {
-    /// No group.
-    pub fn new(plan: &AggregatePlan, collecting: Collecting) -> Self {
-        let argument = &plan.arguments[collecting.argument];
-        match collecting.what {
-            Collects::Ranks => Collection::Ranks(Ranks::new(argument)),
-            Collects::Distinct => Collection::Distinct(Distinct::new(argument.physical)),
-            Collects::Least => Collection::Extreme(Extreme::new(false)),
-            Collects::Greatest => Collection::Extreme(Extreme::new(true)),
-        }
+    /// Argument `index` of the collection; the first where there are fewer.
+    pub fn argument(&self, index: usize) -> &'a Argument {
+        let read = self.read.get(index).or(self.read.first());
+        &self.arguments[read.copied().unwrap_or(0)]
     }
 
-    /// Makes room for `groups` groups; new ones are empty.
-    pub fn grow(&mut self, groups: usize) {
-        match self {
-            Collection::Ranks(_) => {}
-            Collection::Distinct(distinct) => distinct.grow(groups),
-            Collection::Extreme(extreme) => extreme.grow(groups),
-        }
+    /// The column of argument `index`.
+    pub fn column(&self, index: usize) -> &'a Chunk {
+        self.frame.column(self.argument(index).slot)
     }
 
-    /// Forgets all groups, keeps the memory.
-    pub fn clear(&mut self) {
-        match self {
-            Collection::Ranks(ranks) => ranks.clear(),
-            Collection::Distinct(distinct) => distinct.clear(),
-            Collection::Extreme(extreme) => extreme.clear(),
+    /// Fills `values` with those of argument `index`, texts as codes of its shared dictionary.
+    fn unify(
+        &self,
+        index: usize,
+        values: &mut Values,
+        translations: &mut Vec<Translation>,
+    ) -> Result<()> {
+        if values.physical != Physical::Text {
+            return Ok(());
         }
+        translations.resize_with(self.arguments.len(), Translation::default);
+        let read = self.read.get(index).copied().unwrap_or(0);
+        let dictionary = &self.arguments[read].dictionary;
+        dictionary.unify(values, &mut translations[read])
     }
 
-    /// Adds rows.
+    /// Decodes the first argument into `scratch.values`.
     ///
     /// # Errors
     /// `LimitExceeded` when a dictionary outgrows its limit.
-    pub fn add(
-        &mut self,
-        plan: &AggregatePlan,
-        collecting: Collecting,
-        rows: Rows<'_>,
-        (scratch, work): (&mut CollectWork, &mut Work),
-    ) -> Result<()> {
-        let argument = &plan.arguments[collecting.argument];
-        let column = rows.frame.column(argument.slot);
-        let arguments = plan.arguments.len();
-        scratch
-            .translations
-            .resize_with(arguments, Translation::default);
-        let translation = &mut scratch.translations[collecting.argument];
-        match self {
-            Collection::Ranks(ranks) => ranks.add(column, rows, &mut scratch.values, work),
-            Collection::Distinct(distinct) if rows.ids.is_empty() => {
-                column.repeats(rows.within, &mut scratch.repeats, work);
-                let values = &mut scratch.repeats.values;
-                argument.dictionary.unify(values, translation)?;
-                distinct.add(rows, values);
-                Ok(())
-            }
-            Collection::Distinct(distinct) => {
-                column.gather(rows.within, &mut scratch.values, work);
-                let values = &mut scratch.values;
-                argument.dictionary.unify(values, translation)?;
-                distinct.add(rows, values);
-                Ok(())
-            }
-            Collection::Extreme(extreme) => {
-                column.gather(rows.within, &mut scratch.values, work);
-                let values = &mut scratch.values;
-                argument.dictionary.unify(values, translation)?;
-                if let Some(by) = collecting.by.map(|by| &plan.arguments[by]) {
-                    let by = rows.frame.column(by.slot);
-                    by.gather(rows.within, &mut scratch.by, work);
-                }
-                extreme.add(rows, &scratch.values, &scratch.by);
-                Ok(())
-            }
-        }
+    pub fn gather(&self, scratch: &mut CollectWork, work: &mut Work) -> Result<()> {
+        self.column(0)
+            .gather(self.within, &mut scratch.values, work);
+        self.unify(0, &mut scratch.values, &mut scratch.translations)
     }
 
-    /// Adds the groups of `other`, group `id` to group `targets[id]`.
-    pub fn merge(&mut self, other: &Collection, targets: &[u32]) {
-        match (self, other) {
-            (Collection::Ranks(ranks), Collection::Ranks(other)) => ranks.merge(other, targets),
-            (Collection::Distinct(distinct), Collection::Distinct(other)) => {
-                distinct.merge(other, targets);
-            }
-            (Collection::Extreme(extreme), Collection::Extreme(other)) => {
-                extreme.merge(other, targets);
-            }
-            _ => debug_assert!(false, "panes of one plan collect alike"),
-        }
-    }
-
-    /// Hands out the results of the groups `order`; `parameter` is the aggregate's.
-    pub fn finish(
-        &self,
-        argument: &Argument,
-        parameter: f64,
-        order: &[u32],
-        push: impl FnMut(Value),
-    ) {
-        match self {
-            Collection::Ranks(ranks) => ranks.quantiles(parameter, order).for_each(push),
-            Collection::Distinct(distinct) => {
-                order.iter().map(|id| distinct.count(*id)).for_each(push)
-            }
-            Collection::Extreme(extreme) => {
-                let values = order.iter().map(|id| extreme.value(*id, argument));
-                values.for_each(push);
-            }
-        }
-    }
-
-    /// Bytes of memory held.
-    pub fn byte_size(&self) -> usize {
-        match self {
-            Collection::Ranks(ranks) => ranks.byte_size(),
-            Collection::Distinct(distinct) => distinct.byte_size(),
-            Collection::Extreme(extreme) => extreme.byte_size(),
-        }
-    }
-
-    /// Writes all groups.
-    pub fn snapshot(&self, out: &mut StateWriter) {
-        match self {
-            Collection::Ranks(ranks) => ranks.snapshot(out),
-            Collection::Distinct(distinct) => distinct.snapshot(out),
-            Collection::Extreme(extreme) => extreme.snapshot(out),
-        }
-    }
-
-    /// Reads what [`Collection::snapshot`] wrote for `groups` groups.
+    /// Decodes the second argument into `scratch.by`.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes do not fit.
-    pub fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
-        match self {
-            Collection::Ranks(ranks) => ranks.restore(groups, from),
-            Collection::Distinct(distinct) => distinct.restore(groups, from),
-            Collection::Extreme(extreme) => extreme.restore(groups, from),
+    /// `LimitExceeded` when a dictionary outgrows its limit.
+    pub fn gather_second(&self, scratch: &mut CollectWork, work: &mut Work) -> Result<()> {
+        self.column(1).gather(self.within, &mut scratch.by, work);
+        self.unify(1, &mut scratch.by, &mut scratch.translations)
+    }
+
+    /// Calls `visit` with group, values, place in them and number of rows for each value of the
+    /// first argument that is not null; where there is one group, repeats come at once.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a dictionary outgrows its limit.
+    pub fn for_each_value(
+        &self,
+        (scratch, work): (&mut CollectWork, &mut Work),
+        mut visit: impl FnMut(u32, &Values, usize, u64),
+    ) -> Result<()> {
+        if self.ids.is_empty() {
+            self.column(0)
+                .repeats(self.within, &mut scratch.repeats, work);
+            let Repeats { values, counts } = &mut scratch.repeats;
+            self.unify(0, values, &mut scratch.translations)?;
+            for (index, count) in counts.iter().enumerate() {
+                visit(0, values, index, *count);
+            }
+            return Ok(());
         }
+        self.gather(scratch, work)?;
+        let values = &scratch.values;
+        for (index, id) in self.ids.iter().enumerate() {
+            if values.is_valid(index) {
+                visit(*id, values, index, 1);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The groups that results are wanted of.
+#[derive(Debug, Clone, Copy)]
+pub struct Finish<'a> {
+    /// Their ids, in the order of the result.
+    pub order: &'a [u32],
+    /// What is read.
+    pub reading: &'a Reading,
+    /// Its first argument.
+    pub argument: &'a Argument,
+}
+
+impl Finish<'_> {
+    /// A column of the reading's type with a value for each group.
+    ///
+    /// # Errors
+    /// What `value` says.
+    pub fn column(&self, mut value: impl FnMut(u32) -> Result<Value>) -> Result<ArrayRef> {
+        let data_type = &self.reading.data_type;
+        let mut column = ResultColumn::new(data_type, self.argument.dictionary.get())?;
+        for id in self.order {
+            column.push(value(*id)?);
+        }
+        column.finish(data_type)
     }
 }

@@ -4,16 +4,23 @@
 //! by appending. When a window closes, one counting pass puts each group's ranks together, and a
 //! selection (not a sort) finds those a quantile lies between.
 
-use arrow_schema::DataType;
-use tersecades_columnar::chunk::Chunk;
+use std::any::Any;
+
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::{Physical, Value, float_key, float_of};
-use tersecades_columnar::values::Values;
 
-use super::Rows;
+use super::{CollectWork, Collection, Collects, Rows, Second, collected};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
+
+/// What aggregates ask for.
+pub const RANKS: Collects = Collects {
+    name: "ranks",
+    second: Second::No,
+    by_parameter: false,
+    start: |arguments, _| Box::new(Ranks::new(arguments[0])),
+};
 
 /// The log of one argument.
 #[derive(Debug, Clone)]
@@ -31,14 +38,10 @@ pub struct Ranks {
 
 impl Ranks {
     /// An empty log of values of `argument`.
-    pub(super) fn new(argument: &Argument) -> Self {
-        let scale = match argument.data_type {
-            DataType::Decimal128(_, scale) => scale,
-            _ => 0,
-        };
+    fn new(argument: &Argument) -> Self {
         Ranks {
             physical: argument.physical,
-            scale,
+            scale: argument.scale(),
             ids: Vec::new(),
             short: Vec::new(),
             long: Vec::new(),
@@ -50,60 +53,6 @@ impl Ranks {
         matches!(self.physical, Physical::Integer { bytes: 1..=4, .. })
     }
 
-    pub(super) fn clear(&mut self) {
-        self.ids.clear();
-        self.short.clear();
-        self.long.clear();
-    }
-
-    /// Adds the values of `rows` in `column`, which are gathered only where they are decimals.
-    pub(super) fn add(
-        &mut self,
-        column: &Chunk,
-        rows: Rows<'_>,
-        values: &mut Values,
-        work: &mut Work,
-    ) -> Result<()> {
-        let before = self.ids.len();
-        let mut index = 0;
-        rows.within.for_each(|row| {
-            if column.nulls() == 0 || column.validity().get(row) {
-                self.ids.push(rows.id(index));
-            }
-            index += 1;
-        });
-        match (self.physical, self.is_short()) {
-            (Physical::Wide, _) => {
-                column.gather(rows.within, values, work);
-                let scale = 10f64.powi(i32::from(self.scale));
-                let valid = (0..values.len()).filter(|index| values.is_valid(*index));
-                let floats = valid.map(|index| values.wide[index] as f64 / scale);
-                self.long.extend(floats.map(float_key));
-            }
-            (_, true) => {
-                self.scratch.clear();
-                column.rank(rows.within, &mut self.scratch, work)?;
-                self.short
-                    .extend(self.scratch.iter().map(|rank| *rank as u32));
-            }
-            (_, false) => column.rank(rows.within, &mut self.long, work)?,
-        }
-        match self.short.len() + self.long.len() == self.ids.len() {
-            true => Ok(()),
-            false => Err(Error::internal(format!(
-                "{} values have no rank",
-                self.ids.len() - before
-            ))),
-        }
-    }
-
-    pub(super) fn merge(&mut self, other: &Ranks, targets: &[u32]) {
-        self.ids
-            .extend(other.ids.iter().map(|id| targets[*id as usize]));
-        self.short.extend_from_slice(&other.short);
-        self.long.extend_from_slice(&other.long);
-    }
-
     fn rank(&self, index: usize) -> u64 {
         match self.is_short() {
             true => u64::from(self.short[index]),
@@ -112,7 +61,7 @@ impl Ranks {
     }
 
     /// The quantile `fraction` of each of the groups `order`.
-    pub(super) fn quantiles<'a>(
+    pub fn quantiles<'a>(
         &'a self,
         fraction: f64,
         order: &'a [u32],
@@ -167,13 +116,70 @@ impl Ranks {
             _ => float_of(rank),
         }
     }
+}
 
-    pub(super) fn byte_size(&self) -> usize {
+impl Collection for Ranks {
+    fn grow(&mut self, _groups: usize) {}
+
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.short.clear();
+        self.long.clear();
+    }
+
+    /// Values are gathered only where they are decimals.
+    fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()> {
+        let (CollectWork { values, .. }, work) = work;
+        let column = rows.column(0);
+        let before = self.ids.len();
+        let mut index = 0;
+        rows.within.for_each(|row| {
+            if column.nulls() == 0 || column.validity().get(row) {
+                self.ids.push(rows.id(index));
+            }
+            index += 1;
+        });
+        match (self.physical, self.is_short()) {
+            (Physical::Wide, _) => {
+                column.gather(rows.within, values, work);
+                let scale = 10f64.powi(i32::from(self.scale));
+                let valid = (0..values.len()).filter(|index| values.is_valid(*index));
+                let floats = valid.map(|index| values.wide[index] as f64 / scale);
+                self.long.extend(floats.map(float_key));
+            }
+            (_, true) => {
+                self.scratch.clear();
+                column.rank(rows.within, &mut self.scratch, work)?;
+                self.short
+                    .extend(self.scratch.iter().map(|rank| *rank as u32));
+            }
+            (_, false) => column.rank(rows.within, &mut self.long, work)?,
+        }
+        match self.short.len() + self.long.len() == self.ids.len() {
+            true => Ok(()),
+            false => Err(Error::internal(format!(
+                "{} values have no rank",
+                self.ids.len() - before
+            ))),
+        }
+    }
+
+    fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
+        let Ok(other) = collected::<Ranks>(other) else {
+            return;
+        };
+        self.ids
+            .extend(other.ids.iter().map(|id| targets[*id as usize]));
+        self.short.extend_from_slice(&other.short);
+        self.long.extend_from_slice(&other.long);
+    }
+
+    fn byte_size(&self) -> usize {
         (self.ids.capacity() + self.short.capacity()) * size_of::<u32>()
             + (self.long.capacity() + self.scratch.capacity()) * size_of::<u64>()
     }
 
-    pub(super) fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) {
         out.u64(self.ids.len() as u64);
         for (index, id) in self.ids.iter().enumerate() {
             out.u64(u64::from(*id));
@@ -181,7 +187,7 @@ impl Ranks {
         }
     }
 
-    pub(super) fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
+    fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
         self.clear();
         for _ in 0..from.count()? {
             let (id, rank) = (from.u64()?, from.u64()?);
@@ -195,6 +201,13 @@ impl Ranks {
             }
         }
         Ok(())
+    }
+    fn copy(&self) -> Box<dyn Collection> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::types::{Physical, Value};
+use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
+use crate::aggregate::collected::Finish;
+use crate::aggregate::result::ResultColumn;
 use crate::window::Span;
 
 use super::pane::Pane;
@@ -82,17 +84,18 @@ fn reading_column(
     order: &[u32],
 ) -> Result<ArrayRef> {
     let reading = &plan.readings[index];
-    let mut column = ResultColumn::new(&reading.data_type)?;
     let argument = reading.argument.map(|argument| &plan.arguments[argument]);
-    let texts = argument.and_then(|argument| argument.dictionary.get());
-    column.values.dictionary = texts.map(Arc::clone);
     if let (Some(collection), Some(argument)) = (reading.collection, argument) {
-        let collection = &pane.collections[collection];
-        collection.finish(argument, reading.parameter, order, |value| {
-            column.push(value)
-        });
-        return column.finish(&reading.data_type);
+        let finish = Finish {
+            order,
+            reading,
+            argument,
+        };
+        let collection = &*pane.collections[collection];
+        return reading.aggregate.finish_collected(collection, &finish);
     }
+    let texts = argument.and_then(|argument| argument.dictionary.get());
+    let mut column = ResultColumn::new(&reading.data_type, texts)?;
     let ids = order.iter().map(|id| *id as usize);
     match (reading.argument, argument) {
         (Some(index), Some(argument)) => {
@@ -111,55 +114,4 @@ fn reading_column(
         }
     }
     column.finish(&reading.data_type)
-}
-
-/// Collects results of one type.
-struct ResultColumn {
-    values: Values,
-    nulls: Vec<usize>,
-}
-
-impl ResultColumn {
-    fn new(data_type: &DataType) -> Result<Self> {
-        let mut values = Values::default();
-        values.reset(Physical::of(data_type)?);
-        Ok(ResultColumn {
-            values,
-            nulls: Vec::new(),
-        })
-    }
-
-    fn push(&mut self, value: Value) {
-        let physical = self.values.physical;
-        match (physical, value) {
-            (Physical::Wide, Value::Decimal(digits, _)) => self.values.wide.push(digits),
-            (Physical::Wide, _) => {
-                self.nulls.push(self.values.wide.len());
-                self.values.wide.push(0);
-            }
-            (Physical::Float { bytes: 4 }, Value::Float(float)) => {
-                self.values.keys.push(u64::from((float as f32).to_bits()));
-            }
-            (Physical::Float { .. }, Value::Float(float)) => self.values.keys.push(float.to_bits()),
-            (_, Value::Integer(integer)) if physical.key_of(integer).is_some() => {
-                self.values
-                    .keys
-                    .push(physical.key_of(integer).unwrap_or_default());
-            }
-            _ => {
-                self.nulls.push(self.values.keys.len());
-                self.values.keys.push(0);
-            }
-        }
-    }
-
-    fn finish(mut self, data_type: &DataType) -> Result<ArrayRef> {
-        if !self.nulls.is_empty() {
-            self.values.validity.fill(self.values.len(), true);
-            self.nulls
-                .iter()
-                .for_each(|row| self.values.validity.set(*row, false));
-        }
-        self.values.to_array(data_type)
-    }
 }

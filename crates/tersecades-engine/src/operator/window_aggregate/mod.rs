@@ -137,7 +137,7 @@ impl WindowAggregate {
             collections,
             ..
         } = &*self.shared.plan;
-        let arguments: Vec<String> = arguments.iter().map(|a| a.expression.to_string()).collect();
+        let arguments: Vec<&str> = arguments.iter().map(|a| a.label.as_str()).collect();
         format!("{window:?} {label} of {arguments:?} {collections:?} as {schema}")
     }
 

@@ -3,6 +3,7 @@
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::Fold;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
@@ -26,17 +27,33 @@ pub struct Pane {
     /// Folds of each argument.
     pub folds: Vec<FoldColumn>,
     /// What is kept of arguments besides folds.
-    pub collections: Vec<Collection>,
+    pub collections: Vec<Box<dyn Collection>>,
 }
 
 /// A batch, the rows of it that go to a pane, and the rows of the stream before it.
 pub type PaneRows<'a> = (&'a Frame, &'a Selection, u64);
+
+/// The rows that go to the aggregates of one filter.
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    frame: &'a Frame,
+    within: &'a Selection,
+    /// The group of each row; none where there is one group.
+    ids: &'a [u32],
+    rows_before: u64,
+    /// Index of the filter.
+    filter: Option<usize>,
+}
 
 /// Scratch memory of a worker.
 #[derive(Debug, Default)]
 pub struct PaneWork {
     packer: KeyPacker,
     ids: Vec<u32>,
+    passed: Selection,
+    passed_ids: Vec<u32>,
+    /// The group of every row where there is one.
+    zeros: Vec<u32>,
     values: Values,
     translations: Vec<Translation>,
     collect: CollectWork,
@@ -50,7 +67,7 @@ impl Pane {
             groups: GroupTable::new(&plan.keys),
             rows: Vec::new(),
             folds: folds.map(FoldColumn::new).collect(),
-            collections: collections.map(|c| Collection::new(plan, *c)).collect(),
+            collections: collections.map(|c| c.start(&plan.arguments)).collect(),
         }
     }
 
@@ -59,7 +76,7 @@ impl Pane {
         self.groups.clear();
         self.rows.clear();
         self.folds.iter_mut().for_each(FoldColumn::clear);
-        self.collections.iter_mut().for_each(Collection::clear);
+        self.collections.iter_mut().for_each(|c| c.clear());
     }
 
     /// Number of groups.
@@ -80,7 +97,7 @@ impl Pane {
             + self
                 .collections
                 .iter()
-                .map(Collection::byte_size)
+                .map(|collection| collection.byte_size())
                 .sum::<usize>()
     }
 
@@ -105,51 +122,108 @@ impl Pane {
         if within.is_empty() {
             return Ok(());
         }
-        match plan.keys.columns.is_empty() {
-            true => self.add_ungrouped(plan, frame, within, (scratch, work))?,
-            false => self.add_grouped(plan, frame, within, (scratch, work))?,
-        }
-        let one_group = plan.keys.columns.is_empty();
-        let rows = Rows {
+        self.assign(plan, (frame, within), (&mut *scratch, &mut *work))?;
+        let ids = std::mem::take(&mut scratch.ids);
+        let part = Part {
             frame,
             within,
-            ids: if one_group { &[] } else { &scratch.ids },
+            ids: &ids,
             rows_before,
+            filter: None,
         };
-        let collections = self.collections.iter_mut().zip(&plan.collections);
-        for (collection, collecting) in collections {
-            collection.add(plan, *collecting, rows, (&mut scratch.collect, work))?;
+        let mut added = self.add_part(plan, part, (&mut *scratch, &mut *work));
+        for filter in 0..plan.filters.len() {
+            if added.is_ok() {
+                added = self.add_filtered(plan, (filter, part), (&mut *scratch, &mut *work));
+            }
+        }
+        scratch.ids = ids;
+        added
+    }
+
+    /// Finds the group of each row: the ids in `scratch`, which are none where there is one group.
+    fn assign(
+        &mut self,
+        plan: &AggregatePlan,
+        (frame, within): (&Frame, &Selection),
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
+        scratch.ids.clear();
+        if plan.keys.columns.is_empty() {
+            self.grow(1);
+            self.rows[0] += within.count() as u64;
+            return Ok(());
+        }
+        scratch.packer.pack(&plan.keys, frame, within, work)?;
+        self.groups.prepare(&plan.keys);
+        self.groups.assign(&scratch.packer.keys, &mut scratch.ids);
+        self.grow(self.groups.group_count());
+        for id in &scratch.ids {
+            self.rows[*id as usize] += 1;
         }
         Ok(())
     }
 
-    /// One group: arguments are folded encoded.
-    fn add_ungrouped(
+    /// Adds the rows of `part` that pass a filter to what has that filter.
+    fn add_filtered(
         &mut self,
         plan: &AggregatePlan,
-        frame: &Frame,
-        within: &Selection,
+        (filter, part): (usize, Part<'_>),
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
-        self.grow(1);
-        let rows = within.count();
-        self.rows[0] += rows as u64;
-        scratch.ids.clear();
-        for index in 0..plan.arguments.len() {
-            let argument = &plan.arguments[index];
-            if !argument.folded {
+        let mut passed = std::mem::take(&mut scratch.passed);
+        let mut ids = std::mem::take(&mut scratch.passed_ids);
+        let condition = part.frame.column(plan.filters[filter]);
+        condition.compare(&Predicate::key_range(1, 1), part.within, &mut passed, work);
+        passed.settle();
+        ids.clear();
+        if !part.ids.is_empty() {
+            let mut all = part.ids.iter();
+            part.within.for_each(|row| {
+                let id = all.next();
+                ids.extend(id.filter(|_| passed.contains(row)));
+            });
+        }
+        let mut added = Ok(());
+        if !passed.is_empty() {
+            let part = Part {
+                within: &passed,
+                ids: &ids,
+                filter: Some(filter),
+                ..part
+            };
+            added = self.add_part(plan, part, (&mut *scratch, work));
+        }
+        scratch.passed = passed;
+        scratch.passed_ids = ids;
+        added
+    }
+
+    fn add_part(
+        &mut self,
+        plan: &AggregatePlan,
+        part: Part<'_>,
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
+        for (index, argument) in plan.arguments.iter().enumerate() {
+            if argument.folded && argument.filter == part.filter {
+                self.add_argument(plan, index, part, (&mut *scratch, &mut *work))?;
+            }
+        }
+        let collections = self.collections.iter_mut().zip(&plan.collections);
+        for (collection, collecting) in collections {
+            if collecting.filter != part.filter {
                 continue;
             }
-            if argument.physical == Physical::Text && argument.asked.ends {
-                scratch.ids.resize(rows, 0);
-                self.add_argument(plan, index, frame, within, (scratch, work))?;
-                continue;
-            }
-            let mut fold = Fold::default();
-            frame
-                .column(argument.slot)
-                .fold(argument.asked, within, &mut fold, work);
-            self.folds[index].merge_fold(0, &fold);
+            let rows = Rows {
+                frame: part.frame,
+                within: part.within,
+                ids: part.ids,
+                rows_before: part.rows_before,
+                arguments: &plan.arguments,
+                read: &collecting.arguments,
+            };
+            collection.add(rows, (&mut scratch.collect, work))?;
         }
         Ok(())
     }
@@ -159,45 +233,31 @@ impl Pane {
         &mut self,
         plan: &AggregatePlan,
         index: usize,
-        frame: &Frame,
-        within: &Selection,
+        part: Part<'_>,
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
         let argument = &plan.arguments[index];
-        let column = frame.column(argument.slot);
-        if argument.physical != Physical::Text || !argument.asked.ends {
-            column.fold_by(within, &scratch.ids, &mut self.folds[index], work);
-            return Ok(());
+        let column = part.frame.column(argument.slot);
+        let folds = &mut self.folds[index];
+        if argument.physical == Physical::Text && argument.asked.ends {
+            column.gather(part.within, &mut scratch.values, work);
+            let known = &mut scratch.translations;
+            known.resize_with(plan.arguments.len(), Translation::default);
+            argument
+                .dictionary
+                .unify(&mut scratch.values, &mut known[index])?;
+            scratch.zeros.resize(scratch.values.len(), 0);
+            let one_group = part.ids.is_empty();
+            let ids = if one_group { &scratch.zeros } else { part.ids };
+            folds.update(ids, &scratch.values);
+        } else if part.ids.is_empty() {
+            let mut fold = Fold::default();
+            column.fold(argument.asked, part.within, &mut fold, work);
+            folds.merge_fold(0, &fold);
+        } else {
+            column.fold_by(part.within, part.ids, folds, work);
         }
-        column.gather(within, &mut scratch.values, work);
-        scratch
-            .translations
-            .resize_with(plan.arguments.len(), Translation::default);
-        argument
-            .dictionary
-            .unify(&mut scratch.values, &mut scratch.translations[index])?;
-        self.folds[index].update(&scratch.ids, &scratch.values);
         Ok(())
-    }
-
-    fn add_grouped(
-        &mut self,
-        plan: &AggregatePlan,
-        frame: &Frame,
-        within: &Selection,
-        (scratch, work): (&mut PaneWork, &mut Work),
-    ) -> Result<()> {
-        scratch.packer.pack(&plan.keys, frame, within, work)?;
-        self.groups.prepare(&plan.keys);
-        scratch.ids.clear();
-        self.groups.assign(&scratch.packer.keys, &mut scratch.ids);
-        self.grow(self.groups.group_count());
-        for id in &scratch.ids {
-            self.rows[*id as usize] += 1;
-        }
-        (0..plan.arguments.len())
-            .filter(|index| plan.arguments[*index].folded)
-            .try_for_each(|index| self.add_argument(plan, index, frame, within, (scratch, work)))
     }
 
     /// Adds all groups of `other`.
@@ -221,7 +281,7 @@ impl Pane {
             self.merge_group(*target as usize, other, id);
         }
         for (collection, other) in self.collections.iter_mut().zip(&other.collections) {
-            collection.merge(other, &targets);
+            collection.merge(&**other, &targets);
         }
     }
 
