@@ -36,13 +36,20 @@ fn push_rows(batch: &RecordBatch, rows: &mut Rows) {
         .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
         .collect();
     for row in 0..batch.num_rows() {
-        let cells = columns.iter().map(|column| escaped(&column.value(row).to_string()));
+        let cells = columns
+            .iter()
+            .map(|column| escaped(&column.value(row).to_string()));
         rows.push(cells.collect());
     }
 }
 
 fn escaped(cell: &str) -> String {
-    cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n")
+    if cell.is_empty() {
+        return "(empty)".to_owned();
+    }
+    cell.replace('\\', "\\\\")
+        .replace('\t', "\\t")
+        .replace('\n', "\\n")
 }
 
 /// What differs between two answers; rows in any order unless `ordered`.

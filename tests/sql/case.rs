@@ -7,7 +7,7 @@
 //!                                ----
 //!                                1	x
 //! ```
-//! Cases end with an empty line, cells are separated by tabs. `ours: RULE` marks an answer that
+//! Cases end with an empty line, cells are separated by tabs, empty text is `(empty)`. `ours: RULE` marks an answer that
 //! DuckDB gives otherwise, by the rule of that name in `docs/sql.md`.
 
 use crate::answer::Rows;
@@ -45,7 +45,9 @@ pub(crate) fn parse(text: &str) -> Vec<Case> {
             at += 1;
             continue;
         }
-        let end = (at..lines.len()).find(|&line| lines[line].is_empty()).unwrap_or(lines.len());
+        let end = (at..lines.len())
+            .find(|&line| lines[line].is_empty())
+            .unwrap_or(lines.len());
         cases.push(parse_case(&lines[at..end], at + 1));
         at = end;
     }
@@ -54,7 +56,11 @@ pub(crate) fn parse(text: &str) -> Vec<Case> {
 
 fn parse_case(lines: &[&str], line: usize) -> Case {
     let is_comment = |line: &&&str| line.starts_with('#');
-    let comments: Vec<String> = lines.iter().take_while(is_comment).map(|line| (*line).to_owned()).collect();
+    let comments: Vec<String> = lines
+        .iter()
+        .take_while(is_comment)
+        .map(|line| (*line).to_owned())
+        .collect();
     let rest = &lines[comments.len()..];
     let Some((head, body)) = rest.split_first() else {
         panic!("line {line}: a comment without a case");
@@ -63,39 +69,56 @@ fn parse_case(lines: &[&str], line: usize) -> Case {
     let sql = body[..split.unwrap_or(body.len())].join("\n");
     let rows = split.map(|split| {
         let rows = body[split + 1..].iter();
-        rows.map(|row| row.split('\t').map(str::to_owned).collect()).collect()
+        rows.map(|row| row.split('\t').map(str::to_owned).collect())
+            .collect()
     });
     let kind = match head.split_once(' ').unwrap_or((head, "")) {
         ("statement", _) => Kind::Statement,
         ("error", text) => Kind::Error(text.to_owned()),
         ("query", options) => Kind::Query {
             ordered: options.contains("ordered"),
-            rule: options.split_once("ours: ").map(|(_, rule)| rule.to_owned()),
+            rule: options
+                .split_once("ours: ")
+                .map(|(_, rule)| rule.to_owned()),
             rows,
         },
         _ => panic!("line {line}: `{head}` is neither statement, query nor error"),
     };
-    Case { line, comments, kind, sql }
+    Case {
+        line,
+        comments,
+        kind,
+        sql,
+    }
 }
 
 /// The file of these cases.
 pub(crate) fn write(cases: &[Case]) -> String {
     let mut text = String::new();
     for case in cases {
-        case.comments.iter().for_each(|comment| text.push_str(&format!("{comment}\n")));
+        case.comments
+            .iter()
+            .for_each(|comment| text.push_str(&format!("{comment}\n")));
         let (head, rows) = match &case.kind {
             Kind::Statement => ("statement".to_owned(), None),
             Kind::Error(message) => (format!("error {message}"), None),
-            Kind::Query { ordered, rule, rows } => {
+            Kind::Query {
+                ordered,
+                rule,
+                rows,
+            } => {
                 let ordered = if *ordered { " ordered" } else { "" };
-                let rule = rule.as_ref().map_or(String::new(), |rule| format!(" ours: {rule}"));
+                let rule = rule
+                    .as_ref()
+                    .map_or(String::new(), |rule| format!(" ours: {rule}"));
                 (format!("query{ordered}{rule}"), rows.as_ref())
             }
         };
         text.push_str(&format!("{head}\n{}\n", case.sql));
         if let Some(rows) = rows {
             text.push_str("----\n");
-            rows.iter().for_each(|row| text.push_str(&format!("{}\n", row.join("\t"))));
+            rows.iter()
+                .for_each(|row| text.push_str(&format!("{}\n", row.join("\t"))));
         }
         text.push('\n');
     }

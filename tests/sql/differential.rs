@@ -11,7 +11,9 @@ use crate::random::{Query, query, tables};
 const QUERIES_PER_TABLE: u64 = 50;
 
 fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().map_or(default, |value| value.parse().unwrap())
+    std::env::var(variable)
+        .ok()
+        .map_or(default, |value| value.parse().unwrap())
 }
 
 struct Round {
@@ -24,11 +26,19 @@ fn round(seed: u64) -> Round {
     let mut random = Random::new(seed);
     let tables = tables(&mut random);
     let queries = (0..QUERIES_PER_TABLE).map(|_| query(&mut random)).collect();
-    Round { seed, tables, queries }
+    Round {
+        seed,
+        tables,
+        queries,
+    }
 }
 
 /// Why an answer of ours is wrong beside theirs.
-fn wrong(ours: &tersecades_engine::Result<Rows>, theirs: &Result<Rows, String>, ordered: bool) -> Option<String> {
+fn wrong(
+    ours: &tersecades_engine::Result<Rows>,
+    theirs: &Result<Rows, String>,
+    ordered: bool,
+) -> Option<String> {
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => difference(ours, theirs, ordered),
         (Err(error), Ok(_)) => Some(format!("failed: {error}")),
@@ -44,8 +54,9 @@ fn wrong(ours: &tersecades_engine::Result<Rows>, theirs: &Result<Rows, String>, 
 fn random_queries_give_what_duckdb_gives() {
     let first = number("TERSECADES_SQL_SEED", 1);
     let count = number("TERSECADES_SQL_QUERIES", 1_000);
-    let rounds: Vec<Round> =
-        (0..count.div_ceil(QUERIES_PER_TABLE)).map(|index| round(first + index)).collect();
+    let rounds: Vec<Round> = (0..count.div_ceil(QUERIES_PER_TABLE))
+        .map(|index| round(first + index))
+        .collect();
     let mut statements = Vec::new();
     for round in &rounds {
         statements.push(duckdb::RESET.to_owned());
@@ -62,7 +73,11 @@ fn random_queries_give_what_duckdb_gives() {
         answers.next();
         for table in &round.tables {
             run(&mut session, table).unwrap();
-            assert!(answers.next().unwrap().is_ok(), "seed {}: {table}", round.seed);
+            assert!(
+                answers.next().unwrap().is_ok(),
+                "seed {}: {table}",
+                round.seed
+            );
         }
         for query in &round.queries {
             let theirs = answers.next().unwrap();
@@ -74,7 +89,19 @@ fn random_queries_give_what_duckdb_gives() {
         }
     }
     let total = rounds.len() as u64 * QUERIES_PER_TABLE;
-    assert!(refused * 10 < total as usize, "{refused} of {total} queries were refused");
-    let shown = failures.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
-    assert!(failures.is_empty(), "{} of {total} queries:\n{shown}", failures.len());
+    assert!(
+        refused * 10 < total as usize,
+        "{refused} of {total} queries were refused"
+    );
+    let shown = failures
+        .iter()
+        .take(20)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(
+        failures.is_empty(),
+        "{} of {total} queries:\n{shown}",
+        failures.len()
+    );
 }

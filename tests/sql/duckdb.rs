@@ -30,11 +30,23 @@ pub(crate) fn answers(statements: &[String]) -> Option<Vec<Result<Rows, String>>
     };
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("input"), folder.path().join("output"));
-    let text: String = statements.iter().map(|statement| format!("%%\n{statement}\n")).collect();
+    let text: String = statements
+        .iter()
+        .map(|statement| format!("%%\n{statement}\n"))
+        .collect();
     std::fs::write(&input, text).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/duckdb_sql.py");
-    let run = Command::new(python).arg(script).arg(&input).arg(&output).output().unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let run = Command::new(python)
+        .arg(script)
+        .arg(&input)
+        .arg(&output)
+        .output()
+        .unwrap();
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
     let text = std::fs::read_to_string(&output).unwrap();
     let found: Vec<_> = text.split("%% ").skip(1).map(answer).collect();
     assert_eq!(found.len(), statements.len());
@@ -44,7 +56,9 @@ pub(crate) fn answers(statements: &[String]) -> Option<Vec<Result<Rows, String>>
 fn answer(text: &str) -> Result<Rows, String> {
     let mut lines = text.lines();
     match lines.next() {
-        Some("ok") => Ok(lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()),
+        Some("ok") => Ok(lines
+            .map(|line| line.split('\t').map(str::to_owned).collect())
+            .collect()),
         _ => Err(lines.collect::<Vec<_>>().join(" ")),
     }
 }

@@ -4,7 +4,7 @@ Usage: duckdb_sql.py INPUT OUTPUT
 
 INPUT holds statements, each after a line `%%`; a statement that starts with `%reset` drops all
 tables. OUTPUT gets for each of them a line `%% ok` with the rows, cells separated by tabs, or a line
-`%% error` with the message. NULL is `NULL`.
+`%% error` with the message. NULL is `NULL`, empty text `(empty)`.
 """
 
 import datetime
@@ -26,9 +26,12 @@ def cell(value) -> str:
         case decimal.Decimal():
             return str(value)
         case datetime.datetime():
-            return value.isoformat(sep=" ")
+            text = value.isoformat(sep=" ")
+            return text.rstrip("0") if "." in text else text
         case bytes():
             return value.hex()
+        case "":
+            return "(empty)"
     return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 

@@ -10,14 +10,20 @@ use crate::duckdb;
 
 fn files() -> Vec<(PathBuf, Vec<Case>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/cases");
-    let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     let read = |path: PathBuf| {
         let cases = parse(&std::fs::read_to_string(&path).unwrap());
         (path, cases)
     };
-    paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "slt")).map(read).collect()
+    paths
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "slt"))
+        .map(read)
+        .collect()
 }
 
 fn place(path: &Path, case: &Case) -> String {
@@ -29,8 +35,17 @@ fn check(session: &mut Session, case: &Case) -> Option<String> {
     let answer = run(session, &case.sql);
     match (&case.kind, answer) {
         (Kind::Statement, Ok(_)) => None,
-        (Kind::Query { ordered, rows: Some(rows), .. }, Ok(ours)) => difference(&ours, rows, *ordered),
-        (Kind::Query { rows: None, .. }, Ok(_)) => Some("there are no rows to compare with".to_owned()),
+        (
+            Kind::Query {
+                ordered,
+                rows: Some(rows),
+                ..
+            },
+            Ok(ours),
+        ) => difference(&ours, rows, *ordered),
+        (Kind::Query { rows: None, .. }, Ok(_)) => {
+            Some("there are no rows to compare with".to_owned())
+        }
         (Kind::Error(text), Err(error)) => {
             let said = error.to_string();
             (!said.contains(text.as_str())).then(|| format!("said: {said}"))
@@ -52,7 +67,12 @@ fn queries_give_the_rows_that_stand_under_them() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} cases:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -84,9 +104,14 @@ fn is_asked(case: &Case) -> bool {
 
 fn compare(kind: &Kind, theirs: &Result<Rows, String>) -> Option<String> {
     match (kind, theirs) {
-        (Kind::Query { ordered, rows: Some(rows), .. }, Ok(theirs)) => {
-            difference(rows, theirs, *ordered).map(|what| format!("written: {what} by DuckDB"))
-        }
+        (
+            Kind::Query {
+                ordered,
+                rows: Some(rows),
+                ..
+            },
+            Ok(theirs),
+        ) => difference(rows, theirs, *ordered).map(|what| format!("written: {what} by DuckDB")),
         (_, Err(error)) => Some(format!("DuckDB: {error}")),
         _ => None,
     }
@@ -98,7 +123,11 @@ fn rows_of_duckdb_are_written_where_they_are_asked_for() {
         return;
     }
     for (path, mut cases) in files() {
-        let asked: Vec<String> = cases.iter().filter(|case| is_asked(case)).map(|case| case.sql.clone()).collect();
+        let asked: Vec<String> = cases
+            .iter()
+            .filter(|case| is_asked(case))
+            .map(|case| case.sql.clone())
+            .collect();
         let mut answers = duckdb::answers(&asked).unwrap().into_iter();
         for case in &mut cases {
             if !is_asked(case) {
@@ -107,7 +136,12 @@ fn rows_of_duckdb_are_written_where_they_are_asked_for() {
             let answer = answers.next().unwrap();
             let at = place(&path, case);
             match (&mut case.kind, answer) {
-                (Kind::Query { rows: rows @ None, .. }, Ok(theirs)) => *rows = Some(theirs),
+                (
+                    Kind::Query {
+                        rows: rows @ None, ..
+                    },
+                    Ok(theirs),
+                ) => *rows = Some(theirs),
                 (_, Err(error)) => eprintln!("{at}\n    DuckDB: {error}"),
                 _ => {}
             }

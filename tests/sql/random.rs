@@ -49,9 +49,16 @@ fn row(random: &mut Random) -> String {
         format!("{:.2}", random.between(-500, 500) as f64 / 4.0),
         (*random.pick(&texts)).to_owned(),
         (*random.pick(&["true", "false"])).to_owned(),
-        format!("'2024-01-01 00:{:02}:{:02}'", random.below(5), random.below(60)),
+        format!(
+            "'2024-01-01 00:{:02}:{:02}'",
+            random.below(5),
+            random.below(60)
+        ),
     ];
-    let cells: Vec<String> = cells.into_iter().map(|cell| or_null(cell, random)).collect();
+    let cells: Vec<String> = cells
+        .into_iter()
+        .map(|cell| or_null(cell, random))
+        .collect();
     format!("({})", cells.join(", "))
 }
 
@@ -67,7 +74,11 @@ pub(crate) fn query(random: &mut Random) -> Query {
         6 => (maker.subquery(), false),
         _ => (maker.grouped(), false),
     };
-    Query { theirs: ours.replace(" / ", " // "), ours, ordered }
+    Query {
+        theirs: ours.replace(" / ", " // "),
+        ours,
+        ordered,
+    }
 }
 
 struct Maker<'r> {
@@ -80,18 +91,27 @@ impl Maker<'_> {
         (*self.random.pick(choices)).to_owned()
     }
 
+    fn column(&mut self, names: &[&str]) -> String {
+        let name = self.pick(names);
+        format!("{}{name}", self.prefix)
+    }
+
     fn integer(&mut self, depth: usize) -> String {
         if depth == 0 || self.random.one_in(3) {
             return match self.random.one_in(3) {
                 true => self.random.between(-9, 9).to_string(),
-                false => format!("{}{}", self.prefix, self.pick(&INTEGERS)),
+                false => self.column(&INTEGERS),
             };
         }
         let below = depth - 1;
         match self.random.below(9) {
             0..=2 => {
                 let operator = self.pick(&["+", "-", "*"]);
-                format!("({} {operator} {})", self.integer(below), self.integer(below))
+                format!(
+                    "({} {operator} {})",
+                    self.integer(below),
+                    self.integer(below)
+                )
             }
             3 => format!("({} / {})", self.integer(below), self.integer(below)),
             4 => format!("({} % {})", self.integer(below), self.integer(below)),
@@ -109,7 +129,7 @@ impl Maker<'_> {
 
     fn float(&mut self, depth: usize) -> String {
         if depth == 0 || self.random.one_in(2) {
-            return format!("{}{}", self.prefix, self.pick(&FLOATS));
+            return self.column(&FLOATS);
         }
         let below = depth - 1;
         match self.random.below(4) {
@@ -124,7 +144,7 @@ impl Maker<'_> {
         if depth == 0 || self.random.one_in(2) {
             return match self.random.one_in(5) {
                 true => self.pick(&["''", "'a'", "'x y'"]),
-                false => format!("{}{}", self.prefix, self.pick(&TEXTS)),
+                false => self.column(&TEXTS),
             };
         }
         let below = depth - 1;
@@ -154,8 +174,16 @@ impl Maker<'_> {
             3 => format!("{} {compare} {}", self.float(below), self.float(below)),
             4 => format!("{} {compare} {}", self.text(below), self.text(below)),
             5 => format!("{} IS NULL", self.integer(below)),
-            6 => format!("{} IN (1, 2, {})", self.integer(below), self.random.between(-3, 3)),
-            7 => format!("{} BETWEEN -3 AND {}", self.integer(below), self.random.between(-3, 9)),
+            6 => format!(
+                "{} IN (1, 2, {})",
+                self.integer(below),
+                self.random.between(-3, 3)
+            ),
+            7 => format!(
+                "{} BETWEEN -3 AND {}",
+                self.integer(below),
+                self.random.between(-3, 9)
+            ),
             8 => {
                 let pattern = self.pick(&["'a%'", "'%b%'", "'_b'", "'%'", "'A__'"]);
                 format!("{} LIKE {pattern}", self.text(below))
@@ -172,7 +200,11 @@ impl Maker<'_> {
     }
 
     fn plain(&mut self) -> String {
-        let distinct = if self.random.one_in(4) { "DISTINCT " } else { "" };
+        let distinct = if self.random.one_in(4) {
+            "DISTINCT "
+        } else {
+            ""
+        };
         let columns = [self.integer(2), self.text(2), self.float(1)];
         let selection = self.selection();
         let [integer, text, float] = columns;
@@ -183,7 +215,11 @@ impl Maker<'_> {
         let (key, direction) = (self.integer(1), self.pick(&["ASC", "DESC"]));
         let nulls = self.pick(&["", " NULLS FIRST", " NULLS LAST"]);
         let limit = match self.random.one_in(2) {
-            true => format!(" LIMIT {} OFFSET {}", self.random.below(6), self.random.below(4)),
+            true => format!(
+                " LIMIT {} OFFSET {}",
+                self.random.below(6),
+                self.random.below(4)
+            ),
             false => String::new(),
         };
         let selection = self.selection();
@@ -209,7 +245,11 @@ impl Maker<'_> {
                 7 => format!("min({})", self.text(0)),
                 8 => format!("median({})", self.float(0)),
                 9 => format!("quantile_cont({}, 0.25)", self.float(0)),
-                _ => format!("sum({}) FILTER (WHERE {})", self.integer(1), self.condition(1)),
+                _ => format!(
+                    "sum({}) FILTER (WHERE {})",
+                    self.integer(1),
+                    self.condition(1)
+                ),
             };
             calls.push(format!("{call} AS m{number}"));
         }
@@ -228,9 +268,14 @@ impl Maker<'_> {
             2 => vec![self.integer(1)],
             _ => vec!["p".to_owned(), self.text(1)],
         };
-        let named: Vec<String> =
-            keys.iter().enumerate().map(|(number, key)| format!("{key} AS g{number}")).collect();
-        let grouped: Vec<String> = (1..=keys.len()).map(|position| position.to_string()).collect();
+        let named: Vec<String> = keys
+            .iter()
+            .enumerate()
+            .map(|(number, key)| format!("{key} AS g{number}"))
+            .collect();
+        let grouped: Vec<String> = (1..=keys.len())
+            .map(|position| position.to_string())
+            .collect();
         let having = match self.random.one_in(3) {
             true => format!(" HAVING count(*) > {}", self.random.below(3)),
             false => String::new(),
@@ -245,7 +290,12 @@ impl Maker<'_> {
 
     fn join(&mut self) -> String {
         let kind = self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
-        let keys = self.pick(&["t.k = u.k", "t.k = u.k AND t.b = u.b", "t.s = u.s", "t.a = u.b"]);
+        let keys = self.pick(&[
+            "t.k = u.k",
+            "t.k = u.k AND t.b = u.b",
+            "t.s = u.s",
+            "t.a = u.b",
+        ]);
         self.prefix = "t.";
         let (integer, selection) = (self.integer(1), self.selection());
         self.prefix = "";
@@ -268,7 +318,10 @@ impl Maker<'_> {
             ),
             1 => format!("SELECT a, s FROM t WHERE k IN (SELECT k FROM u{inner}) AND {outer}"),
             2 => format!("SELECT a FROM t WHERE a > (SELECT avg(a) FROM u{inner}) AND {outer}"),
-            _ => format!("SELECT c, count(*) AS n FROM (SELECT {} AS c FROM t{inner}) AS w GROUP BY c", self.integer(1)),
+            _ => format!(
+                "SELECT c, count(*) AS n FROM (SELECT {} AS c FROM t{inner}) AS w GROUP BY c",
+                self.integer(1)
+            ),
         }
     }
 }

@@ -33,12 +33,18 @@ impl Results {
     /// What starting says.
     pub(crate) fn of(stream: Stream) -> Result<Self> {
         let running = stream.run()?;
-        Ok(Results { schema: running.schema(), rows: Rows::Running(Box::new(running)) })
+        Ok(Results {
+            schema: running.schema(),
+            rows: Rows::Running(Box::new(running)),
+        })
     }
 
     /// Rows that are there already.
     pub(crate) fn ready(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        Results { schema, rows: Rows::Ready(batches.into_iter()) }
+        Results {
+            schema,
+            rows: Rows::Ready(batches.into_iter()),
+        }
     }
 
     /// The columns.
@@ -83,8 +89,13 @@ fn conform(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         return Ok(batch);
     }
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns: std::result::Result<Vec<ArrayRef>, _> =
-        columns.map(|(column, field)| cast(column, field.data_type())).collect();
+    let columns: std::result::Result<Vec<ArrayRef>, _> = columns
+        .map(|(column, field)| cast(column, field.data_type()))
+        .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(SchemaRef::clone(schema), columns?, &options)?)
+    Ok(RecordBatch::try_new_with_options(
+        SchemaRef::clone(schema),
+        columns?,
+        &options,
+    )?)
 }

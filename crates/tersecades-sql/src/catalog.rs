@@ -60,23 +60,32 @@ impl Relation {
         if let Some(time) = &time
             && schema.field_with_name(&time.column).is_err()
         {
-            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let names: Vec<&str> = schema
+                .fields()
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
             let error = Error::invalid(format!("the event time `{}` is no column", time.column));
             return Err(match nearest(&time.column, &names) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None => error.hint(format!("the columns are: {}", names.join(", "))),
             });
         }
-        Ok(Relation { stream: Stream::from_table(SharedTable(table)), schema, time })
+        Ok(Relation {
+            stream: Stream::from_table(SharedTable(table)),
+            schema,
+            time,
+        })
     }
 }
 
 /// `schema` in the types the engine computes with: text is text, however it is stored.
 pub(crate) fn logical_schema(schema: &Schema) -> SchemaRef {
-    let field = |field: &Arc<Field>| {
-        Field::new(field.name(), logical_type(field.data_type()), true)
-    };
-    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
+    let field =
+        |field: &Arc<Field>| Field::new(field.name(), logical_type(field.data_type()), true);
+    Arc::new(Schema::new(
+        schema.fields().iter().map(field).collect::<Vec<_>>(),
+    ))
 }
 
 /// A relation as DataFusion's planner holds it.
@@ -110,13 +119,18 @@ impl Default for Catalog {
             }
             scalars.insert(function.name().to_owned(), function);
         }
+        if let Some(sign) = scalars.get("signum").cloned() {
+            scalars.insert("sign".to_owned(), sign);
+        }
         let aggregates = SQL_AGGREGATES.iter();
         Catalog {
             tables: BTreeMap::new(),
             opened: Mutex::default(),
             reading: SourceOptions::default(),
             scalars,
-            aggregates: aggregates.map(|f| (f.name().to_owned(), Arc::clone(f))).collect(),
+            aggregates: aggregates
+                .map(|f| (f.name().to_owned(), Arc::clone(f)))
+                .collect(),
             planners: vec![
                 Arc::new(CountOfRows),
                 Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
@@ -152,8 +166,16 @@ impl Catalog {
     /// The table named so, or the file at that path.
     fn find(&self, name: &str) -> Result<Arc<Relation>> {
         let folded = name.to_lowercase();
-        let by_case = || self.tables.iter().find(|(known, _)| known.to_lowercase() == folded);
-        if let Some(found) = self.tables.get(name).or_else(|| by_case().map(|(_, found)| found)) {
+        let by_case = || {
+            self.tables
+                .iter()
+                .find(|(known, _)| known.to_lowercase() == folded)
+        };
+        if let Some(found) = self
+            .tables
+            .get(name)
+            .or_else(|| by_case().map(|(_, found)| found))
+        {
             return Ok(Arc::clone(found));
         }
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

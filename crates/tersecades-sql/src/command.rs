@@ -35,12 +35,22 @@ impl Session {
             Command::Describe(query) => {
                 let schema = self.lower(query)?.schema()?;
                 let names = schema.fields().iter().map(|field| field.name().clone());
-                let types = schema.fields().iter().map(|field| field.data_type().to_string());
-                text_rows([("column_name", names.collect()), ("column_type", types.collect())])
+                let types = schema
+                    .fields()
+                    .iter()
+                    .map(|field| field.data_type().to_string());
+                text_rows([
+                    ("column_name", names.collect()),
+                    ("column_type", types.collect()),
+                ])
             }
             Command::Explain(explained, query) => self.explain(explained, query),
             Command::Summarize(query) => self.summarize(query),
-            Command::Copy { query, path, format } => {
+            Command::Copy {
+                query,
+                path,
+                format,
+            } => {
                 let results = Results::of(self.lower(query)?)?;
                 copy(results, Path::new(&path), format.as_deref())
             }
@@ -51,7 +61,11 @@ impl Session {
 
     fn create_table(&mut self, created: Created) -> Result<Answer> {
         self.check_free(&created)?;
-        let time = created.watermark.as_ref().map(|mark| self.time_of(mark)).transpose()?;
+        let time = created
+            .watermark
+            .as_ref()
+            .map(|mark| self.time_of(mark))
+            .transpose()?;
         let results = Results::of(self.lower(created.query)?)?;
         let schema = results.schema();
         let batches: Result<Vec<RecordBatch>> = results.collect();
@@ -64,7 +78,11 @@ impl Session {
 
     fn create_stream(&mut self, created: Created) -> Result<Answer> {
         self.check_free(&created)?;
-        let time = created.watermark.as_ref().map(|mark| self.time_of(mark)).transpose()?;
+        let time = created
+            .watermark
+            .as_ref()
+            .map(|mark| self.time_of(mark))
+            .transpose()?;
         let stream = self.lower(created.query)?;
         self.register_stream(&created.name, stream, time)?;
         Ok(Answer::Done(format!("stream {}", created.name)))
@@ -72,8 +90,10 @@ impl Session {
 
     fn check_free(&self, created: &Created) -> Result<()> {
         match self.catalog.contains(&created.name) && !created.replace {
-            true => Err(Error::invalid(format!("there is a table `{}` already", created.name))
-                .hint("write CREATE OR REPLACE")),
+            true => Err(
+                Error::invalid(format!("there is a table `{}` already", created.name))
+                    .hint("write CREATE OR REPLACE"),
+            ),
             false => Ok(()),
         }
     }
@@ -81,10 +101,16 @@ impl Session {
     fn time_of(&self, mark: &Watermark) -> Result<TableTime> {
         let column = mark.column.clone();
         let Some(lateness) = &mark.lateness else {
-            return Ok(TableTime { column, ..TableTime::default() });
+            return Ok(TableTime {
+                column,
+                ..TableTime::default()
+            });
         };
         let interval: Expr = self.constant(lateness)?;
-        Ok(TableTime { column, lateness: length(&interval, "a watermark")? })
+        Ok(TableTime {
+            column,
+            lateness: length(&interval, "a watermark")?,
+        })
     }
 }
 
@@ -111,10 +137,14 @@ fn copy(results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {
 /// # Errors
 /// When the columns differ in length.
 pub(crate) fn text_rows<const N: usize>(columns: [(&str, Vec<String>); N]) -> Result<Answer> {
-    let fields = columns.each_ref().map(|(name, _)| Field::new(*name, DataType::Utf8, true));
+    let fields = columns
+        .each_ref()
+        .map(|(name, _)| Field::new(*name, DataType::Utf8, true));
     let schema = Arc::new(Schema::new(fields.to_vec()));
     let arrays = columns.into_iter().map(|(_, values)| -> ArrayRef {
-        let values = values.into_iter().map(|value| (!value.is_empty()).then_some(value));
+        let values = values
+            .into_iter()
+            .map(|value| (!value.is_empty()).then_some(value));
         Arc::new(values.collect::<StringArray>())
     });
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays.collect())?;

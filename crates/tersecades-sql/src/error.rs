@@ -6,10 +6,13 @@ use tersecades_columnar::nearest::nearest;
 
 /// What an error of planning or of a scalar function means.
 pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
-    let place = error.diagnostic().and_then(|diagnostic| diagnostic.span).map(|span| {
-        let (line, column) = (span.start.line, span.start.column);
-        format!(" at line {line}, column {column}")
-    });
+    let place = error
+        .diagnostic()
+        .and_then(|diagnostic| diagnostic.span)
+        .map(|span| {
+            let (line, column) = (span.start.line, span.start.column);
+            format!(" at line {line}, column {column}")
+        });
     of_root(error, &place.unwrap_or_default())
 }
 
@@ -49,7 +52,13 @@ fn of_root(error: &DataFusionError, place: &str) -> Error {
 
 /// The same error of ours, with the place where the query asks for it.
 fn placed(own: &Error, place: &str) -> Error {
-    let error = Error::new(own.kind(), format!("{}{place}", own.message()));
+    let mut error = Error::new(own.kind(), format!("{}{place}", own.message()));
+    if let Some(file) = &own.context().file {
+        error = error.file(file);
+    }
+    if let Some(column) = &own.context().column {
+        error = error.column(column);
+    }
     match own.hint_text() {
         Some(hint) => error.hint(hint),
         None => error,
@@ -68,11 +77,17 @@ fn of_arrow(message: &str, place: &str) -> Error {
 
 fn of_schema(error: &SchemaError, place: &str) -> Error {
     match error {
-        SchemaError::FieldNotFound { field, valid_fields } => {
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
             let name = field.name.as_str();
             let shown = field.flat_name();
             let error = Error::invalid(format!("unknown column `{shown}`{place}")).column(name);
-            let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
+            let known: Vec<&str> = valid_fields
+                .iter()
+                .map(|field| field.name.as_str())
+                .collect();
             match nearest(name, &known) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None if known.is_empty() => error,
@@ -81,7 +96,9 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
         }
         SchemaError::AmbiguousReference { field } => {
             let message = format!("column `{}` is ambiguous{place}", field.name);
-            Error::invalid(message).column(&field.name).hint("write table.column")
+            Error::invalid(message)
+                .column(&field.name)
+                .hint("write table.column")
         }
         SchemaError::DuplicateUnqualifiedField { name } => {
             Error::invalid(format!("two columns are named `{name}`{place}"))

@@ -62,11 +62,18 @@ impl Session {
         let mut columns: [Vec<String>; 7] = Default::default();
         for (table, relation, read) in scans(&plan)? {
             for name in read {
-                let goal = Goal { uses: stream.uses(&name), ..Goal::default() };
+                let goal = Goal {
+                    uses: stream.uses(&name),
+                    ..Goal::default()
+                };
                 let explanation = tried(&relation, &name, goal)?;
                 for (index, trial) in explanation.trials.iter().enumerate() {
                     let estimate = trial.estimate.map(|price| number(price.ns));
-                    let chosen = if index == 0 { explanation.codec.as_str() } else { "" };
+                    let chosen = if index == 0 {
+                        explanation.codec.as_str()
+                    } else {
+                        ""
+                    };
                     let cells = [
                         table.clone(),
                         name.clone(),
@@ -76,7 +83,10 @@ impl Session {
                         estimate.unwrap_or_default(),
                         number(trial.real.ns),
                     ];
-                    columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+                    columns
+                        .iter_mut()
+                        .zip(cells)
+                        .for_each(|(column, cell)| column.push(cell));
                 }
             }
         }
@@ -96,7 +106,9 @@ impl Session {
 fn plan_lines(plan: &LogicalPlan) -> Vec<String> {
     let shown = plan.display_indent().to_string();
     let lines = shown.lines().map(|line| indented(line.to_owned()));
-    std::iter::once("logical plan".to_owned()).chain(lines).collect()
+    std::iter::once("logical plan".to_owned())
+        .chain(lines)
+        .collect()
 }
 
 fn indented(line: String) -> String {
@@ -107,7 +119,10 @@ fn counted(metrics: &Metrics) -> Vec<String> {
     let tally = metrics.tally;
     let mut lines = vec![
         format!("rows in {}, batches {}", metrics.rows, metrics.batches),
-        format!("rows out {}, windows {}", metrics.result_rows, metrics.windows),
+        format!(
+            "rows out {}, windows {}",
+            metrics.result_rows, metrics.windows
+        ),
         format!(
             "values skipped by statistics {}, computed on encoded {}, decoded {}, fetched {}",
             tally.skipped, tally.direct, tally.decoded, tally.gathered
@@ -139,8 +154,16 @@ fn scans(plan: &LogicalPlan) -> Result<Vec<(String, Arc<Relation>, Vec<String>)>
         if let LogicalPlan::TableScan(scan) = node
             && let Some(source) = scan.source.as_ref().downcast_ref::<PlannedSource>()
         {
-            let names = scan.projected_schema.fields().iter().map(|field| field.name().clone());
-            found.push((scan.table_name.to_string(), Arc::clone(&source.0), names.collect()));
+            let names = scan
+                .projected_schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone());
+            found.push((
+                scan.table_name.to_string(),
+                Arc::clone(&source.0),
+                names.collect(),
+            ));
         }
         Ok(TreeNodeRecursion::Continue)
     });

@@ -42,9 +42,13 @@ pub(crate) fn plan(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> 
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
-    let config = OptimizerContext::new().with_skip_failing_rules(false).with_max_passes(3);
+    let config = OptimizerContext::new()
+        .with_skip_failing_rules(false)
+        .with_max_passes(3);
     let config = config.filter_null_keys(false);
-    Optimizer::with_rules(rules()).optimize(checked, &config, |_, _| {}).map_err(without_context)
+    Optimizer::with_rules(rules())
+        .optimize(checked, &config, |_, _| {})
+        .map_err(without_context)
 }
 
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {

@@ -38,8 +38,11 @@ impl PlannedFunction {
     pub(crate) fn new(expr: &Expr, schema: &DFSchema, read: &[usize]) -> Result<Self> {
         let fields = read.iter().map(|index| {
             let (qualifier, field) = schema.qualified_field(*index);
-            let data_type = logical_type(field.data_type());
-            (qualifier.cloned(), Arc::new(Field::new(field.name(), data_type, true)))
+            let data_type = column_type(field.data_type());
+            (
+                qualifier.cloned(),
+                Arc::new(Field::new(field.name(), data_type, true)),
+            )
         });
         let planned = || -> datafusion_common::Result<_> {
             let input = DFSchema::new_with_metadata(fields.collect(), Default::default())?;
@@ -56,10 +59,7 @@ impl PlannedFunction {
             text: expr.to_string(),
             expression,
             schema,
-            data_type: match logical_type(&data_type) {
-                DataType::Null => DataType::Utf8,
-                other => other,
-            },
+            data_type: column_type(&data_type),
             immutable: is_immutable(expr),
         })
     }
@@ -83,8 +83,19 @@ impl PlannedFunction {
         // Functions of other crates may panic on values nobody tried; an error is enough.
         match catch_unwind(AssertUnwindSafe(computed)) {
             Ok(computed) => computed.map_err(|error| of_datafusion(&error)),
-            Err(_) => Err(Error::internal(format!("`{}` failed on some row", self.text))),
+            Err(_) => Err(Error::internal(format!(
+                "`{}` failed on some row",
+                self.text
+            ))),
         }
+    }
+}
+
+/// The type of a column of `data_type`; one that is nothing but null is text.
+pub(crate) fn column_type(data_type: &DataType) -> DataType {
+    match logical_type(data_type) {
+        DataType::Null => DataType::Utf8,
+        other => other,
     }
 }
 
@@ -128,6 +139,9 @@ fn cast_to(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
     Ok(cast_with_options(array.as_ref(), to, &options)?)
 }

@@ -70,7 +70,10 @@ impl Default for Session {
     fn default() -> Self {
         Session {
             catalog: Catalog::default(),
-            settings: RunSettings { threads: 1, memory_limit_bytes: None },
+            settings: RunSettings {
+                threads: 1,
+                memory_limit_bytes: None,
+            },
         }
     }
 }
@@ -137,7 +140,11 @@ impl Session {
     pub fn set(&mut self, option: &str, value: &str) -> Result<()> {
         let number = || -> Result<usize> {
             let value = value.replace('_', "");
-            let number = value.trim_matches('\'').parse::<usize>().ok().filter(|number| *number > 0);
+            let number = value
+                .trim_matches('\'')
+                .parse::<usize>()
+                .ok()
+                .filter(|number| *number > 0);
             number.ok_or_else(|| Error::invalid(format!("{option} must be 1 or more, got {value}")))
         };
         match option {
@@ -191,7 +198,9 @@ impl Session {
     pub(crate) fn lower(&self, query: Box<Query>) -> Result<Stream> {
         let with_options = |stream| self.settings.apply(stream);
         let lowered = |plan: LogicalPlan| {
-            let lowering = Lowering { with_options: &with_options };
+            let lowering = Lowering {
+                with_options: &with_options,
+            };
             lowering.query(&plan)
         };
         self.with_plan(query, lowered)
@@ -204,7 +213,10 @@ impl Session {
     pub(crate) fn planned(&self, query: Box<Query>) -> Result<(LogicalPlan, Stream)> {
         let with_options = |stream| self.settings.apply(stream);
         let lowered = |plan: LogicalPlan| {
-            let stream = Lowering { with_options: &with_options }.query(&plan)?;
+            let stream = Lowering {
+                with_options: &with_options,
+            }
+            .query(&plan)?;
             Ok((plan, stream))
         };
         self.with_plan(query, lowered)

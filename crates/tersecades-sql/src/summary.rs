@@ -49,10 +49,15 @@ impl Session {
             let filled = cell(&found, &cell_name(index, "count"))?;
             let nulls = nulls_percent(&rows, &filled);
             let head = [field.name().clone(), field.data_type().to_string()];
-            let statistics = STATISTICS.iter().map(|(name, ..)| cell(&found, &cell_name(index, name)));
+            let statistics = STATISTICS
+                .iter()
+                .map(|(name, ..)| cell(&found, &cell_name(index, name)));
             let statistics: Result<Vec<String>> = statistics.collect();
             let row = head.into_iter().chain(statistics?).chain([rows, nulls]);
-            columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+            columns
+                .iter_mut()
+                .zip(row)
+                .for_each(|(column, cell)| column.push(cell));
         }
         let mut columns = columns.into_iter();
         let mut next = || columns.next().unwrap_or_default();

@@ -46,9 +46,21 @@ fn report(results: &Results) {
         return;
     };
     let lost = [
-        (metrics.late_rows, "came after their windows had closed", "give a longer lateness"),
-        (metrics.untimed_rows, "have no event time", "filter them out, or fill the column"),
-        (metrics.skipped_rows, "lie between windows", "the slide is longer than the size"),
+        (
+            metrics.late_rows,
+            "came after their windows had closed",
+            "give a longer lateness",
+        ),
+        (
+            metrics.untimed_rows,
+            "have no event time",
+            "filter them out, or fill the column",
+        ),
+        (
+            metrics.skipped_rows,
+            "lie between windows",
+            "the slide is longer than the size",
+        ),
         (metrics.rejected_rows, "could not be read", "see --on-error"),
     ];
     for (rows, what, hint) in lost {

@@ -44,7 +44,11 @@ pub(crate) fn parse(text: &str) -> Result<TableArgument, String> {
             Some(TableTime { column, lateness })
         }
     };
-    Ok(TableArgument { name: name.to_owned(), path: path.into(), time })
+    Ok(TableArgument {
+        name: name.to_owned(),
+        path: path.into(),
+        time,
+    })
 }
 
 #[cfg(test)]
@@ -54,11 +58,23 @@ mod tests {
     #[test]
     fn tables_have_a_name_a_path_and_perhaps_a_time() {
         let table = parse("probes=a,b.parquet,event_time=ts,lateness=2s").unwrap();
-        assert_eq!((table.name.as_str(), table.path.to_str()), ("probes", Some("a,b.parquet")));
+        assert_eq!(
+            (table.name.as_str(), table.path.to_str()),
+            ("probes", Some("a,b.parquet"))
+        );
         let time = table.time.unwrap();
-        assert_eq!((time.column.as_str(), time.lateness), ("ts", Duration::from_secs(2)));
+        assert_eq!(
+            (time.column.as_str(), time.lateness),
+            ("ts", Duration::from_secs(2))
+        );
         assert!(parse("probes=x.csv").unwrap().time.is_none());
-        for bad in ["probes", "=x", "probes=", "p=x,lateness=2s", "p=x,event_time=a,lateness=2"] {
+        for bad in [
+            "probes",
+            "=x",
+            "probes=",
+            "p=x,lateness=2s",
+            "p=x,event_time=a,lateness=2",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -9,9 +9,7 @@ use datafusion_common::{DataFusionError, Result, ScalarValue, not_impl_err, plan
 use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion_expr::function::AccumulatorArgs;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr};
-use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility,
-};
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility};
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::aggregate::AGGREGATES;
 
@@ -57,11 +55,21 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("var_samp", "variance", Shape::Value, false),
     ("var_sample", "variance", Shape::Value, false),
     ("var_pop", "variance_population", Shape::Value, false),
-    ("variance_population", "variance_population", Shape::Value, false),
+    (
+        "variance_population",
+        "variance_population",
+        Shape::Value,
+        false,
+    ),
     ("stddev", "stddev", Shape::Value, false),
     ("stddev_samp", "stddev", Shape::Value, false),
     ("stddev_pop", "stddev_population", Shape::Value, false),
-    ("stddev_population", "stddev_population", Shape::Value, false),
+    (
+        "stddev_population",
+        "stddev_population",
+        Shape::Value,
+        false,
+    ),
     ("count_distinct", "count_distinct", Shape::Value, false),
     ("arg_min", "arg_min", Shape::By, false),
     ("min_by", "arg_min", Shape::By, false),
@@ -80,10 +88,30 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("bool_and", "bool_and", Shape::Value, false),
     ("every", "bool_and", Shape::Value, false),
     ("bool_or", "bool_or", Shape::Value, false),
-    ("approx_count_distinct", "approx_count_distinct", Shape::Value, false),
-    ("approx_distinct", "approx_count_distinct", Shape::Value, false),
-    ("approx_quantile", "approx_quantile", Shape::Parameter, false),
-    ("approx_percentile_cont", "approx_quantile", Shape::Parameter, true),
+    (
+        "approx_count_distinct",
+        "approx_count_distinct",
+        Shape::Value,
+        false,
+    ),
+    (
+        "approx_distinct",
+        "approx_count_distinct",
+        Shape::Value,
+        false,
+    ),
+    (
+        "approx_quantile",
+        "approx_quantile",
+        Shape::Parameter,
+        false,
+    ),
+    (
+        "approx_percentile_cont",
+        "approx_quantile",
+        Shape::Parameter,
+        true,
+    ),
     ("approx_median", "approx_median", Shape::Value, false),
     ("histogram", "histogram", Shape::Parameter, false),
     ("top_k", "top_k", Shape::Parameter, false),
@@ -152,7 +180,9 @@ impl AggregateUDFImpl for SqlAggregate {
             return plan_err!("{} needs an argument", self.name);
         };
         let argument = logical_type(argument);
-        let known = AGGREGATES.iter().find(|known| known.name() == self.function);
+        let known = AGGREGATES
+            .iter()
+            .find(|known| known.name() == self.function);
         let Some(aggregate) = known else {
             return plan_err!("unknown aggregate {}", self.name);
         };
@@ -190,7 +220,10 @@ impl AggregateUDFImpl for SqlAggregate {
 pub(crate) struct CountOfRows;
 
 impl ExprPlanner for CountOfRows {
-    #[expect(deprecated, reason = "the planner still hands out the wildcard of count(*)")]
+    #[expect(
+        deprecated,
+        reason = "the planner still hands out the wildcard of count(*)"
+    )]
     fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
         let of_rows = matches!(raw.args.as_slice(), [] | [Expr::Wildcard { .. }]);
         if raw.func.name() != "count" || !of_rows {
@@ -203,7 +236,10 @@ impl ExprPlanner for CountOfRows {
             order_by: raw.order_by,
             null_treatment: raw.null_treatment,
         };
-        let count = Expr::AggregateFunction(AggregateFunction { func: raw.func, params });
+        let count = Expr::AggregateFunction(AggregateFunction {
+            func: raw.func,
+            params,
+        });
         Ok(PlannerResult::Planned(count.alias("count(*)")))
     }
 }

@@ -36,9 +36,14 @@ static OPERATORS: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(|| {
     use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
     let operator = |how| {
         let signature = Signature::any(2, Volatility::Immutable);
-        Arc::new(ScalarUDF::new_from_impl(CheckedArithmetic { how, signature }))
+        Arc::new(ScalarUDF::new_from_impl(CheckedArithmetic {
+            how,
+            signature,
+        }))
     };
-    [Add, Subtract, Multiply, Divide, Remainder].map(operator).to_vec()
+    [Add, Subtract, Multiply, Divide, Remainder]
+        .map(operator)
+        .to_vec()
 });
 
 fn operator_of(how: Arithmetic) -> Operator {
@@ -89,8 +94,8 @@ impl ScalarUDFImpl for CheckedArithmetic {
             return exec_err!("`{}` takes two numbers", self.how.symbol());
         };
         let scalar = matches!((a, b), (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_)));
-        let computed = compute(self.how, &operand(a)?, &operand(b)?)
-            .map_err(|error| match error {
+        let computed =
+            compute(self.how, &operand(a)?, &operand(b)?).map_err(|error| match error {
                 ArrowError::ArithmeticOverflow(_) => {
                     let symbol = self.how.symbol();
                     let message = format!("`{symbol}` leaves the range of {result}");
@@ -100,7 +105,9 @@ impl ScalarUDFImpl for CheckedArithmetic {
             })?;
         let computed = arrow_cast::cast(&computed, result)?;
         match scalar {
-            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?)),
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &computed, 0,
+            )?)),
             false => Ok(ColumnarValue::Array(computed)),
         }
     }
@@ -189,12 +196,20 @@ impl FunctionRewrite for CheckArithmetic {
                 Some(how) if number(&left)? && number(&right)? => {
                     Ok(Transformed::yes(checked(how, *left, *right)))
                 }
-                _ => Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
+                _ => Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr {
+                    left,
+                    op,
+                    right,
+                }))),
             },
             Expr::Negative(value) if number(&value)? && !matches!(*value, Expr::Literal(..)) => {
                 let zero = ScalarValue::new_zero(&value.get_type(schema)?)?;
                 let zero = Expr::Literal(zero, None);
-                Ok(Transformed::yes(checked(Arithmetic::Subtract, zero, *value)))
+                Ok(Transformed::yes(checked(
+                    Arithmetic::Subtract,
+                    zero,
+                    *value,
+                )))
             }
             other => Ok(Transformed::no(other)),
         }
@@ -202,7 +217,9 @@ impl FunctionRewrite for CheckArithmetic {
 }
 
 fn checked(how: Arithmetic, a: Expr, b: Expr) -> Expr {
-    let found = OPERATORS.iter().find(|operator| operator.name() == how.symbol());
+    let found = OPERATORS
+        .iter()
+        .find(|operator| operator.name() == how.symbol());
     match found {
         Some(operator) => {
             Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(operator), vec![a, b]))

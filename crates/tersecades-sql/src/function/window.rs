@@ -98,7 +98,11 @@ pub(crate) static WINDOW_EDGES: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(||
             signature: Signature::variadic_any(Volatility::Volatile),
         }))
     };
-    Kind::ALL.into_iter().flat_map(edges).map(function).collect()
+    Kind::ALL
+        .into_iter()
+        .flat_map(edges)
+        .map(function)
+        .collect()
 });
 
 /// The name of the function of an edge.

@@ -50,7 +50,10 @@ impl Lowering<'_> {
         let stream = match &parts.window {
             Some(window) => {
                 let stream = timed(rows, window)?;
-                stream.window(window.to_window()?).group_by(keys).aggregate(parts.calls)
+                stream
+                    .window(window.to_window()?)
+                    .group_by(keys)
+                    .aggregate(parts.calls)
             }
             None if keys.is_empty() => rows.stream.aggregate(parts.calls),
             None => rows.stream.group_by(keys).aggregate(parts.calls),
@@ -66,7 +69,11 @@ impl Lowering<'_> {
             stream,
             columns: columns.collect(),
             time: None,
-            reach: if windowed { Reach::Windows } else { Reach::Other },
+            reach: if windowed {
+                Reach::Windows
+            } else {
+                Reach::Other
+            },
         })
     }
 }
@@ -78,8 +85,10 @@ impl Parts {
         let mut parts = Parts::default();
         for (index, key) in plan.group_expr.iter().enumerate() {
             if let Expr::GroupingSet(_) = key {
-                return Err(Error::unsupported("GROUPING SETS, ROLLUP and CUBE are not supported")
-                    .hint("write one GROUP BY for each set and combine them with UNION ALL"));
+                return Err(
+                    Error::unsupported("GROUPING SETS, ROLLUP and CUBE are not supported")
+                        .hint("write one GROUP BY for each set and combine them with UNION ALL"),
+                );
             }
             let name = plan.schema.field(index).name();
             parts.add_key(key, name, &lowerer)?;
@@ -105,8 +114,10 @@ impl Parts {
         if let Some(edge) = edge_of(key, lowerer)? {
             match &self.window {
                 Some(known) if *known != edge.window => {
-                    return Err(Error::unsupported("a GROUP BY with two windows is not supported")
-                        .hint("group by one window, and its result by the other"));
+                    return Err(
+                        Error::unsupported("a GROUP BY with two windows is not supported")
+                            .hint("group by one window, and its result by the other"),
+                    );
                 }
                 _ => self.window = Some(edge.window),
             }
@@ -157,7 +168,7 @@ fn project_keys(rows: Rows, parts: &Parts) -> Result<(Rows, Vec<String>)> {
     let mut columns = parts.keys.clone();
     let mut read: Vec<&str> = Vec::new();
     for call in &parts.calls {
-        let expressions = call.argument.iter().chain(&call.by);
+        let expressions = call.argument.iter().chain(&call.by).chain(&call.filter);
         expressions.for_each(|expression| read.extend(expression.columns()));
     }
     if let Some(window) = &parts.window
@@ -178,7 +189,9 @@ fn project_keys(rows: Rows, parts: &Parts) -> Result<(Rows, Vec<String>)> {
 fn timed(rows: Rows, window: &TimeWindow) -> Result<Stream> {
     match rows.reach {
         Reach::Table => {
-            let declared = rows.time.filter(|time| window.time == col(time.column.as_str()));
+            let declared = rows
+                .time
+                .filter(|time| window.time == col(time.column.as_str()));
             let lateness = declared.map_or(ANY_LATENESS, |time| time.lateness);
             Ok(rows.stream.event_time(window.time.clone(), lateness))
         }
@@ -210,9 +223,7 @@ fn aggregate_call(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<AggregateCall> {
     };
     arguments(call, known, lowerer, &mut lowered)?;
     if let Some(filter) = &call.params.filter {
-        let _ = filter;
-        return Err(Error::unsupported("FILTER (WHERE ...) is not supported")
-            .hint("write count_if(condition), or sum(CASE WHEN condition THEN x END)"));
+        lowered.filter = Some(lowerer.value(filter)?);
     }
     Ok(lowered)
 }
@@ -234,7 +245,10 @@ fn arguments(
         (Shape::Parameter, Some(second)) => {
             let number = constant_number(second);
             let number = number.ok_or_else(|| {
-                Error::invalid(format!("the second argument of {} must be a number", known.name))
+                Error::invalid(format!(
+                    "the second argument of {} must be a number",
+                    known.name
+                ))
             })?;
             let descending = call.params.order_by.first().is_some_and(|sort| !sort.asc);
             lowered.parameter = Some(if descending { 1.0 - number } else { number });
@@ -261,9 +275,17 @@ fn ordered(
         _ => return Ok(()),
     };
     let [sort] = call.params.order_by.as_slice() else {
-        return Err(Error::unsupported(format!("{} in the order of two columns", known.name)));
+        return Err(Error::unsupported(format!(
+            "{} in the order of two columns",
+            known.name
+        )));
     };
-    lowered.function = if forward == sort.asc { "arg_min" } else { "arg_max" }.to_owned();
+    lowered.function = if forward == sort.asc {
+        "arg_min"
+    } else {
+        "arg_max"
+    }
+    .to_owned();
     lowered.by = Some(lowerer.typed_value(&sort.expr)?);
     Ok(())
 }

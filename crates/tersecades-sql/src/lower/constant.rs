@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, new_empty_array};
-use arrow_schema::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{EmptyRelation, Expr, LogicalPlan, Subquery, Values};
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::col;
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
 use super::rows::{Column, Reach, Rows, nullable, unique_names};
 use crate::error::of_datafusion;
-use crate::scalar::PlannedFunction;
+use crate::scalar::{PlannedFunction, column_type};
 
 /// No row, or one row without columns.
 ///
@@ -30,7 +28,12 @@ pub(super) fn empty(relation: &EmptyRelation) -> Result<Rows> {
     let one: ArrayRef = Arc::new(Int64Array::from(vec![0]));
     let batch = RecordBatch::try_from_iter([("row", one)])?;
     let stream = Stream::from_batches(batch.schema(), vec![batch]);
-    Ok(Rows { stream, columns: Vec::new(), time: None, reach: Reach::Table })
+    Ok(Rows {
+        stream,
+        columns: Vec::new(),
+        time: None,
+        reach: Reach::Table,
+    })
 }
 
 /// The rows of `VALUES`.
@@ -52,13 +55,6 @@ pub(super) fn values(values: &Values) -> Result<Rows> {
         .map(|column| ScalarValue::iter_to_array(column).map_err(|error| of_datafusion(&error)))
         .collect();
     rows_of(&values.schema, arrays?)
-}
-
-fn column_type(data_type: &DataType) -> DataType {
-    match logical_type(data_type) {
-        DataType::Null => DataType::Utf8,
-        other => other,
-    }
 }
 
 fn rows_of(schema: &DFSchema, arrays: Vec<ArrayRef>) -> Result<Rows> {
@@ -102,8 +98,12 @@ impl Lowering<'_> {
             }
             other => Ok(Transformed::no(other)),
         };
-        let replaced = plan.clone().map_expressions(|expr| expr.transform_up(value));
-        replaced.map(|plan| Some(plan.data)).map_err(|error| of_datafusion(&error))
+        let replaced = plan
+            .clone()
+            .map_expressions(|expr| expr.transform_up(value));
+        replaced
+            .map(|plan| Some(plan.data))
+            .map_err(|error| of_datafusion(&error))
     }
 
     fn value_of(&self, subquery: &Subquery) -> Result<ScalarValue> {
@@ -118,8 +118,10 @@ impl Lowering<'_> {
                 continue;
             }
             if found.is_some() || batch.num_rows() > 1 {
-                return Err(Error::invalid("a subquery that stands for a value gave several rows")
-                    .hint("add LIMIT 1, or aggregate: (SELECT max(x) FROM ...)"));
+                return Err(
+                    Error::invalid("a subquery that stands for a value gave several rows")
+                        .hint("add LIMIT 1, or aggregate: (SELECT max(x) FROM ...)"),
+                );
             }
             let value = ScalarValue::try_from_array(batch.column(0), 0);
             let value = value.and_then(|value| value.cast_to(&data_type));

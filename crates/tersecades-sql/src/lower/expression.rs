@@ -22,7 +22,7 @@ use super::rows::{Column, type_of, value_of};
 use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
 use crate::function::window::WindowEdge;
-use crate::scalar::PlannedFunction;
+use crate::scalar::{PlannedFunction, column_type};
 
 /// What expressions of one plan node are lowered against.
 pub(crate) struct Lowerer<'a> {
@@ -55,10 +55,7 @@ impl Lowerer<'_> {
         if matches!(value, Expression::Column(_)) {
             return Ok(value);
         }
-        let wanted = match logical_type(&self.type_of(expr)?) {
-            DataType::Null => DataType::Utf8,
-            other => other,
-        };
+        let wanted = column_type(&self.type_of(expr)?);
         match type_of(&value, &self.stream)? == wanted {
             true => Ok(value),
             false => Ok(value.cast(wanted)),
@@ -66,7 +63,8 @@ impl Lowerer<'_> {
     }
 
     fn type_of(&self, expr: &Expr) -> Result<DataType> {
-        expr.get_type(self.schema).map_err(|error| of_datafusion(&error))
+        expr.get_type(self.schema)
+            .map_err(|error| of_datafusion(&error))
     }
 
     /// The engine's own form of `expr`; `None` when it has none.
@@ -80,7 +78,8 @@ impl Lowerer<'_> {
             Expr::IsNotNull(inner) => Some(!self.value(inner)?.is_null()),
             Expr::BinaryExpr(binary) => return self.binary(binary),
             Expr::Between(between) => {
-                let inside = self.compare(&between.expr, Operator::GtEq, &between.low)?
+                let inside = self
+                    .compare(&between.expr, Operator::GtEq, &between.low)?
                     .zip(self.compare(&between.expr, Operator::LtEq, &between.high)?)
                     .map(|(low, high)| low.and(high));
                 inside.map(|inside| if between.negated { !inside } else { inside })
@@ -100,7 +99,10 @@ impl Lowerer<'_> {
                 if let Some(edge) = function.as_ref().downcast_ref::<WindowEdge>() {
                     return Err(super::window::outside(edge.kind));
                 }
-                match (function.as_ref().downcast_ref::<CheckedArithmetic>(), call.args.as_slice()) {
+                match (
+                    function.as_ref().downcast_ref::<CheckedArithmetic>(),
+                    call.args.as_slice(),
+                ) {
                     (Some(arithmetic), [a, b]) => self.arithmetic(arithmetic.how, a, b, expr)?,
                     _ => None,
                 }
@@ -114,11 +116,20 @@ impl Lowerer<'_> {
     /// # Errors
     /// `Unsupported` for edges of windows.
     pub(crate) fn column(&self, column: &PlanColumn) -> Result<Expression> {
-        let index = self.schema.index_of_column(column).map_err(|error| of_datafusion(&error))?;
+        let index = self
+            .schema
+            .index_of_column(column)
+            .map_err(|error| of_datafusion(&error))?;
         value_of(self.columns, index).cloned()
     }
 
-    fn arithmetic(&self, how: Arithmetic, a: &Expr, b: &Expr, whole: &Expr) -> Result<Option<Expression>> {
+    fn arithmetic(
+        &self,
+        how: Arithmetic,
+        a: &Expr,
+        b: &Expr,
+        whole: &Expr,
+    ) -> Result<Option<Expression>> {
         let sides = Box::new(self.value(a)?);
         let native = Expression::Arithmetic(how, sides, Box::new(self.value(b)?));
         let wanted = logical_type(&self.type_of(whole)?);
@@ -181,7 +192,11 @@ impl Lowerer<'_> {
         }
         let from = logical_type(&self.type_of(&cast.expr)?);
         let to = logical_type(cast.field.data_type());
-        Ok(if is_widening(&from, &to) { &cast.expr } else { expr })
+        Ok(if is_widening(&from, &to) {
+            &cast.expr
+        } else {
+            expr
+        })
     }
 
     fn list(&self, list: &InList) -> Result<Option<Expression>> {
@@ -235,8 +250,10 @@ impl Lowerer<'_> {
                 return Ok(constant);
             }
         }
-        let arguments: Result<Vec<Expression>> =
-            read.iter().map(|index| value_of(self.columns, *index).cloned()).collect();
+        let arguments: Result<Vec<Expression>> = read
+            .iter()
+            .map(|index| value_of(self.columns, *index).cloned())
+            .collect();
         Ok(Expression::call(Arc::new(function), arguments?))
     }
 }
@@ -258,8 +275,9 @@ fn refused(expr: &Expr) -> Option<Error> {
     let what = match expr {
         Expr::WindowFunction(call) => {
             let text = format!("the window function `{}`", call.fun);
-            return Some(Error::unsupported(format!("{text} is not supported"))
-                .hint("group by a window of time instead: GROUP BY tumble(ts, INTERVAL '1 minute')"));
+            return Some(Error::unsupported(format!("{text} is not supported")).hint(
+                "group by a window of time instead: GROUP BY tumble(ts, INTERVAL '1 minute')",
+            ));
         }
         Expr::Exists(_) => "EXISTS in this place",
         Expr::InSubquery(_) => "IN (SELECT ...) in this place",
@@ -272,8 +290,10 @@ fn refused(expr: &Expr) -> Option<Error> {
         Expr::OuterReferenceColumn(..) => "a column of the outer query in this place",
         _ => return None,
     };
-    Some(Error::unsupported(format!("{what} is not supported"))
-        .hint("joins and subqueries in FROM are supported"))
+    Some(
+        Error::unsupported(format!("{what} is not supported"))
+            .hint("joins and subqueries in FROM are supported"),
+    )
 }
 
 /// The number that `expr` is, for arguments that must be constant.

@@ -51,8 +51,12 @@ fn date_text(days: i32) -> Option<String> {
 fn time_text(value: &ScalarValue) -> Option<String> {
     let time = match value {
         ScalarValue::TimestampSecond(Some(ticks), _) => DateTime::from_timestamp(*ticks, 0),
-        ScalarValue::TimestampMillisecond(Some(ticks), _) => DateTime::from_timestamp_millis(*ticks),
-        ScalarValue::TimestampMicrosecond(Some(ticks), _) => DateTime::from_timestamp_micros(*ticks),
+        ScalarValue::TimestampMillisecond(Some(ticks), _) => {
+            DateTime::from_timestamp_millis(*ticks)
+        }
+        ScalarValue::TimestampMicrosecond(Some(ticks), _) => {
+            DateTime::from_timestamp_micros(*ticks)
+        }
         ScalarValue::TimestampNanosecond(Some(ticks), _) => {
             Some(DateTime::from_timestamp_nanos(*ticks))
         }
@@ -64,7 +68,9 @@ fn time_text(value: &ScalarValue) -> Option<String> {
 /// The time in a form that the engine reads: years of four digits.
 fn readable(time: DateTime<chrono::Utc>, form: &str) -> Option<String> {
     use chrono::Datelike as _;
-    (0..=9999).contains(&time.year()).then(|| time.format(form).to_string())
+    (0..=9999)
+        .contains(&time.year())
+        .then(|| time.format(form).to_string())
 }
 
 /// The constant as an expression of its own type; `None` for types that columns cannot have.

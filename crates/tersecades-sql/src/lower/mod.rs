@@ -3,6 +3,7 @@
 mod aggregate;
 mod constant;
 mod expression;
+mod join;
 mod literal;
 mod order;
 mod rows;
@@ -50,6 +51,7 @@ impl Lowering<'_> {
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::SubqueryAlias(alias) => self.plan(&alias.input),
             LogicalPlan::Subquery(subquery) => self.plan(&subquery.subquery),
+            LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Sort(sort) => self.sort(sort),
             LogicalPlan::Limit(limit) => self.limit(limit),
             LogicalPlan::Distinct(distinct) => self.distinct(distinct),
@@ -91,7 +93,10 @@ impl Lowering<'_> {
         let rows = self.plan(&filter.input)?;
         let lowerer = rows.lowerer(filter.input.schema())?;
         let condition = lowerer.value(&filter.predicate)?;
-        Ok(Rows { stream: rows.stream.clone().filter(condition), ..rows })
+        Ok(Rows {
+            stream: rows.stream.clone().filter(condition),
+            ..rows
+        })
     }
 }
 
@@ -123,7 +128,10 @@ fn unsupported(plan: &LogicalPlan) -> Error {
             ("WITH RECURSIVE is".to_owned(), "plain WITH is supported")
         }
         LogicalPlan::Unnest(_) => ("UNNEST is".to_owned(), "columns hold single values"),
-        other => (format!("`{}` is", other.display()), "docs/sql.md lists what is"),
+        other => (
+            format!("`{}` is", other.display()),
+            "docs/sql.md lists what is",
+        ),
     };
     Error::unsupported(format!("{what} not supported")).hint(hint)
 }

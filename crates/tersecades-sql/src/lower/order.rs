@@ -32,20 +32,36 @@ impl Lowering<'_> {
         let rows = self.plan(&sort.input)?.settled(sort.input.schema())?;
         let mut by: Order = Vec::with_capacity(sort.expr.len());
         let lowerer = rows.lowerer(sort.input.schema())?;
-        for SortExpr { expr, asc, nulls_first } in &sort.expr {
-            let order = SortOrder { descending: !asc, nulls_first: *nulls_first };
+        for SortExpr {
+            expr,
+            asc,
+            nulls_first,
+        } in &sort.expr
+        {
+            let order = SortOrder {
+                descending: !asc,
+                nulls_first: *nulls_first,
+            };
             by.push((lowerer.value(expr)?, order));
         }
         // Windows come out in the order of their starts: no need to keep more than one of them.
         let by_window = rows.reach == Reach::Windows
-            && by.first().is_some_and(|(first, order)| {
-                *first == col("window_start") && !order.descending
-            });
+            && by
+                .first()
+                .is_some_and(|(first, order)| *first == col("window_start") && !order.descending);
         let (extent, reach) = match by_window {
             true => (Extent::Natural, Reach::Windows),
             false => (Extent::Whole, Reach::Other),
         };
-        Ok((Rows { reach, time: None, ..rows }, by, extent))
+        Ok((
+            Rows {
+                reach,
+                time: None,
+                ..rows
+            },
+            by,
+            extent,
+        ))
     }
 
     /// Lowers `LIMIT` and `OFFSET`.
@@ -53,23 +69,38 @@ impl Lowering<'_> {
     /// # Errors
     /// `Unsupported` when they are no constants.
     pub(super) fn limit(&self, limit: &Limit) -> Result<Rows> {
-        let skip = match limit.get_skip_type().map_err(|error| of_datafusion(&error))? {
+        let skip = match limit
+            .get_skip_type()
+            .map_err(|error| of_datafusion(&error))?
+        {
             SkipType::Literal(skip) => skip,
             SkipType::UnsupportedExpr => return Err(no_constant("OFFSET")),
         };
-        let fetch = match limit.get_fetch_type().map_err(|error| of_datafusion(&error))? {
+        let fetch = match limit
+            .get_fetch_type()
+            .map_err(|error| of_datafusion(&error))?
+        {
             FetchType::Literal(fetch) => fetch,
             FetchType::UnsupportedExpr => return Err(no_constant("LIMIT")),
         };
         if let (LogicalPlan::Sort(sort), Some(count)) = (limit.input.as_ref(), fetch) {
             let (rows, by, _) = self.sorting(sort)?;
             let stream = rows.stream.top_k_in(Extent::Whole, (count, skip), by);
-            return Ok(Rows { stream, reach: Reach::Other, ..rows });
+            return Ok(Rows {
+                stream,
+                reach: Reach::Other,
+                ..rows
+            });
         }
         let rows = self.plan(&limit.input)?.settled(limit.input.schema())?;
         let count = fetch.map_or(u64::MAX, |count| count as u64);
         let stream = rows.stream.limit(count, skip as u64);
-        Ok(Rows { stream, time: None, reach: Reach::Other, ..rows })
+        Ok(Rows {
+            stream,
+            time: None,
+            reach: Reach::Other,
+            ..rows
+        })
     }
 
     /// Lowers `DISTINCT`.
@@ -81,7 +112,12 @@ impl Lowering<'_> {
             Distinct::All(input) => {
                 let rows = self.plan(input)?.settled(input.schema())?;
                 let stream = rows.stream.distinct();
-                Ok(Rows { stream, time: None, reach: Reach::Other, ..rows })
+                Ok(Rows {
+                    stream,
+                    time: None,
+                    reach: Reach::Other,
+                    ..rows
+                })
             }
             Distinct::On(_) => Err(Error::unsupported("DISTINCT ON is not supported")
                 .hint("group by those columns and take first(x) of the others")),
@@ -101,7 +137,10 @@ impl Lowering<'_> {
         }
         Ok(Rows {
             stream: Stream::union(streams)?,
-            columns: names.into_iter().map(|name| Column::Value(col(name))).collect(),
+            columns: names
+                .into_iter()
+                .map(|name| Column::Value(col(name)))
+                .collect(),
             time: None,
             reach: Reach::Other,
         })

@@ -11,9 +11,9 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::stream::Stream;
 
-use crate::catalog::TableTime;
 use super::expression::Lowerer;
 use super::window::EdgeColumn;
+use crate::catalog::TableTime;
 
 /// What gives a column of the logical plan.
 #[derive(Debug, Clone)]
@@ -62,7 +62,11 @@ impl Rows {
     /// What binding the stream says.
     pub(crate) fn lowerer<'a>(&'a self, schema: &'a DFSchema) -> Result<Lowerer<'a>> {
         let (columns, stream) = (self.columns.as_slice(), self.stream.schema()?);
-        Ok(Lowerer { schema, columns, stream })
+        Ok(Lowerer {
+            schema,
+            columns,
+            stream,
+        })
     }
 
     /// The same rows with a column of the stream for each field of `schema` and no others.
@@ -73,8 +77,16 @@ impl Rows {
         let names = unique_names(schema);
         let (time, reach) = (self.time.clone(), self.reach);
         let stream = self.named(schema, &names)?;
-        let columns = names.into_iter().map(|name| Column::Value(col(name))).collect();
-        Ok(Rows { stream, columns, time, reach })
+        let columns = names
+            .into_iter()
+            .map(|name| Column::Value(col(name)))
+            .collect();
+        Ok(Rows {
+            stream,
+            columns,
+            time,
+            reach,
+        })
     }
 
     /// The stream with one column for each field of `schema`, under names that are all different,
@@ -99,9 +111,11 @@ impl Rows {
         }
         let before = self.stream.schema()?;
         let same = before.fields().len() == columns.len()
-            && before.fields().iter().zip(&columns).all(|(field, (name, value))| {
-                field.name() == name && *value == col(name.as_str())
-            });
+            && before
+                .fields()
+                .iter()
+                .zip(&columns)
+                .all(|(field, (name, value))| field.name() == name && *value == col(name.as_str()));
         if same || schema.fields().is_empty() {
             return Ok(self.stream);
         }
@@ -155,6 +169,8 @@ pub(crate) fn type_of(value: &Expression, schema: &Schema) -> Result<DataType> {
 
 /// A schema of these columns, all nullable.
 pub(crate) fn nullable(fields: impl IntoIterator<Item = (String, DataType)>) -> SchemaRef {
-    let fields = fields.into_iter().map(|(name, kind)| Field::new(name, kind, true));
+    let fields = fields
+        .into_iter()
+        .map(|(name, kind)| Field::new(name, kind, true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

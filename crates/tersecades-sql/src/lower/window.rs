@@ -46,8 +46,10 @@ impl EdgeColumn {
         let Some((time, intervals)) = call.args.split_first() else {
             return Err(outside(function.kind));
         };
-        let intervals: Result<Vec<Duration>> =
-            intervals.iter().map(|interval| length(interval, function.kind.usage())).collect();
+        let intervals: Result<Vec<Duration>> = intervals
+            .iter()
+            .map(|interval| length(interval, function.kind.usage()))
+            .collect();
         Ok(Some(EdgeColumn {
             edge: function.edge,
             window: TimeWindow {
@@ -67,8 +69,10 @@ impl EdgeColumn {
 /// The error of a window outside of a group-by.
 pub(crate) fn outside(kind: Kind) -> Error {
     let name = kind.name().to_uppercase();
-    Error::unsupported(format!("{name} without a GROUP BY of its window is not supported"))
-        .hint("add GROUP BY window_start, window_end and aggregates")
+    Error::unsupported(format!(
+        "{name} without a GROUP BY of its window is not supported"
+    ))
+    .hint("add GROUP BY window_start, window_end and aggregates")
 }
 
 impl TimeWindow {
@@ -84,8 +88,10 @@ impl TimeWindow {
             (Kind::Hop, [slide, size, offset]) => Ok(hop(*size, *slide).offset(*offset)),
             (kind, _) => {
                 let name = kind.name().to_uppercase();
-                Err(Error::unsupported(format!("{name} windows are not supported"))
-                    .hint("TUMBLE and HOP are"))
+                Err(
+                    Error::unsupported(format!("{name} windows are not supported"))
+                        .hint("TUMBLE and HOP are"),
+                )
             }
         }
     }
@@ -113,8 +119,10 @@ pub(crate) fn length(interval: &Expr, usage: &str) -> Result<Duration> {
             i128::from(value.days) * 86_400_000_000_000 + i128::from(value.milliseconds) * 1_000_000
         }
         ScalarValue::IntervalMonthDayNano(_) | ScalarValue::IntervalYearMonth(_) => {
-            return Err(Error::unsupported("months differ in length, windows do not")
-                .hint("give days: INTERVAL '30' DAY"));
+            return Err(
+                Error::unsupported("months differ in length, windows do not")
+                    .hint("give days: INTERVAL '30' DAY"),
+            );
         }
         _ => return Err(wrong("an argument is no interval")),
     };

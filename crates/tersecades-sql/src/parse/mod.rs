@@ -83,13 +83,17 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
     let tokens = Tokenizer::new(&dialect, text)
         .tokenize_with_location()
         .map_err(|TokenizerError { message, location }| {
-            let message = format!("{message} at line {}, column {}", location.line, location.column);
+            let message = format!(
+                "{message} at line {}, column {}",
+                location.line, location.column
+            );
             Error::invalid(message).hint("is a quote or a comment left open?")
         })?;
     let statements = tokens.split(|token| token.token == Token::SemiColon);
     let mut commands = Vec::new();
     for tokens in statements {
-        let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_) | Token::EOF);
+        let is_blank =
+            |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_) | Token::EOF);
         if tokens.iter().all(is_blank) {
             continue;
         }
@@ -99,7 +103,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
         let rest = parser.peek_token();
         if rest.token != Token::EOF {
             let (line, column) = (rest.span.start.line, rest.span.start.column);
-            let message = format!("unexpected `{}` at line {line}, column {column}", rest.token);
+            let message = format!(
+                "unexpected `{}` at line {line}, column {column}",
+                rest.token
+            );
             return Err(Error::invalid(message).hint("end a statement with `;`"));
         }
         commands.push(command);
@@ -116,7 +123,9 @@ fn syntax_error(error: &ParserError) -> Error {
                 .hint("write inner queries as WITH name AS (...)");
         }
     };
-    let message = message.replace(" at Line: ", " at line ").replace(", Column: ", ", column ");
+    let message = message
+        .replace(" at Line: ", " at line ")
+        .replace(", Column: ", ", column ");
     Error::invalid(format!("syntax error: {message}"))
 }
 
@@ -158,16 +167,33 @@ mod tests {
         );
         let commands = commands.unwrap();
         assert_eq!(commands.len(), 7);
-        assert!(matches!(commands[1], Command::Explain(Explained::Codecs, _)));
+        assert!(matches!(
+            commands[1],
+            Command::Explain(Explained::Codecs, _)
+        ));
         assert!(matches!(&commands[5], Command::Copy { path, .. } if path == "x.csv"));
-        assert!(matches!(&commands[6], Command::Set(name, value) if name == "threads" && value == "2"));
+        assert!(
+            matches!(&commands[6], Command::Set(name, value) if name == "threads" && value == "2")
+        );
     }
 
     #[test]
     fn errors_name_line_and_column() {
-        assert!(error("SELECT 1\nFROM WHERE").contains("line 2"), "{}", error("SELECT 1\nFROM WHERE"));
-        assert!(error("SELECT 'a").contains("line 1, column 8"), "{}", error("SELECT 'a"));
-        assert!(error("DROP TABLE t").contains("DROP"), "{}", error("DROP TABLE t"));
+        assert!(
+            error("SELECT 1\nFROM WHERE").contains("line 2"),
+            "{}",
+            error("SELECT 1\nFROM WHERE")
+        );
+        assert!(
+            error("SELECT 'a").contains("line 1, column 8"),
+            "{}",
+            error("SELECT 'a")
+        );
+        assert!(
+            error("DROP TABLE t").contains("DROP"),
+            "{}",
+            error("DROP TABLE t")
+        );
         assert!(error("SHOW TABLES now").contains("unexpected `now`"));
     }
 }

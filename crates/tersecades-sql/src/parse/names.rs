@@ -24,5 +24,8 @@ fn name_item(item: &mut SelectItem) {
         return;
     }
     let alias = Ident::with_quote('"', value.to_string());
-    *item = SelectItem::ExprWithAlias { expr: value.clone(), alias };
+    *item = SelectItem::ExprWithAlias {
+        expr: value.clone(),
+        alias,
+    };
 }

@@ -44,7 +44,11 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
         parser.expect_keyword(Keyword::INTO)?;
         let path = parser.parse_literal_string()?;
         let query = parser.parse_query()?;
-        return Ok(Command::Copy { query, path, format: None });
+        return Ok(Command::Copy {
+            query,
+            path,
+            format: None,
+        });
     }
     if take_word(parser, "create") {
         return create(parser);
@@ -91,7 +95,11 @@ fn copy(parser: &mut Parser) -> Parsed<Command> {
         });
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Command::Copy { query, path, format })
+    Ok(Command::Copy {
+        query,
+        path,
+        format,
+    })
 }
 
 fn create(parser: &mut Parser) -> Parsed<Command> {
@@ -116,7 +124,12 @@ fn create(parser: &mut Parser) -> Parsed<Command> {
         }
     };
     let watermark = watermark(parser)?;
-    let created = Created { name, replace, query, watermark };
+    let created = Created {
+        name,
+        replace,
+        query,
+        watermark,
+    };
     Ok(match is_table {
         true => Command::CreateTable(created),
         false => Command::CreateStream(created),

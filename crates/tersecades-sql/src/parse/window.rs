@@ -36,7 +36,9 @@ pub(super) fn without_table_keyword(tokens: &[TokenWithSpan]) -> Vec<TokenWithSp
 
 fn opens_window(before: &[TokenWithSpan]) -> bool {
     let words = before.iter().map(|token| &token.token);
-    let mut words = words.rev().filter(|token| !matches!(token, Token::Whitespace(_)));
+    let mut words = words
+        .rev()
+        .filter(|token| !matches!(token, Token::Whitespace(_)));
     words.next() == Some(&Token::LParen)
         && matches!(words.next(), Some(Token::Word(word)) if Kind::of(&word.value).is_some())
 }
@@ -59,9 +61,12 @@ impl VisitorMut for Windows {
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         let rewritten = match factor {
-            TableFactor::Table { name, args: Some(arguments), alias, .. } => {
-                kind_of(name).map(|kind| window_table(kind, name, arguments, alias.take()))
-            }
+            TableFactor::Table {
+                name,
+                args: Some(arguments),
+                alias,
+                ..
+            } => kind_of(name).map(|kind| window_table(kind, name, arguments, alias.take())),
             _ => None,
         };
         match rewritten {
@@ -118,14 +123,21 @@ fn window_table(
     let (Some(table), Some(Expr::Function(descriptor))) = (values.next(), values.next()) else {
         return Err(wrong("a window needs a table and a DESCRIPTOR"));
     };
-    let time = match (&descriptor.args, descriptor.name.to_string().to_lowercase().as_str()) {
+    let time = match (
+        &descriptor.args,
+        descriptor.name.to_string().to_lowercase().as_str(),
+    ) {
         (FunctionArguments::List(FunctionArgumentList { args, .. }), "descriptor") => {
             match args.as_slice() {
                 [FunctionArg::Unnamed(FunctionArgExpr::Expr(time))] => time.clone(),
                 _ => return Err(wrong("DESCRIPTOR takes one column")),
             }
         }
-        _ => return Err(wrong("the second argument of a window is DESCRIPTOR(column)")),
+        _ => {
+            return Err(wrong(
+                "the second argument of a window is DESCRIPTOR(column)",
+            ));
+        }
     };
     let (source, own_name) = match table {
         Expr::Identifier(name) => (format!("{name}"), Some(name)),
@@ -140,19 +152,30 @@ fn window_table(
     let mut subquery = template(&source, kind, &wrong)?;
     fill(&mut subquery, kind, &time, &intervals);
     let alias = alias.or_else(|| own_name.map(named));
-    Ok(TableFactor::Derived { lateral: false, subquery, alias, sample: None })
+    Ok(TableFactor::Derived {
+        lateral: false,
+        subquery,
+        alias,
+        sample: None,
+    })
 }
 
 fn named(name: Ident) -> TableAlias {
-    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
+    TableAlias {
+        explicit: true,
+        name,
+        columns: Vec::new(),
+        at: None,
+    }
 }
 
 fn template(source: &str, kind: Kind, wrong: &impl Fn(&str) -> Error) -> Result<Box<Query>> {
     let (start, end) = (edge_name(kind, Edge::Start), edge_name(kind, Edge::End));
-    let text =
-        format!("SELECT *, {start}() AS window_start, {end}() AS window_end FROM {source}");
+    let text = format!("SELECT *, {start}() AS window_start, {end}() AS window_end FROM {source}");
     let dialect = GenericDialect {};
-    let parsed = Parser::new(&dialect).try_with_sql(&text).and_then(|mut parser| parser.parse_query());
+    let parsed = Parser::new(&dialect)
+        .try_with_sql(&text)
+        .and_then(|mut parser| parser.parse_query());
     parsed.map_err(|_| wrong("the first argument of a window is a table"))
 }
 
@@ -162,7 +185,11 @@ fn fill(query: &mut Query, kind: Kind, time: &Expr, intervals: &[Expr]) {
         return;
     };
     for item in &mut select.projection {
-        if let SelectItem::ExprWithAlias { expr: Expr::Function(function), .. } = item {
+        if let SelectItem::ExprWithAlias {
+            expr: Expr::Function(function),
+            ..
+        } = item
+        {
             let edge = match function.name.to_string().ends_with("_start") {
                 true => Edge::Start,
                 false => Edge::End,
@@ -200,8 +227,8 @@ fn rewrite_group_by(select: &mut Select) {
     let Some((kind, arguments)) = keys.iter().find_map(window_call) else {
         return;
     };
-    let edges = [Edge::Start, Edge::End]
-        .map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
+    let edges =
+        [Edge::Start, Edge::End].map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
     let position = keys.iter().position(|key| window_call(key).is_some());
     keys.retain(|key| window_call(key).is_none());
     let position = position.unwrap_or(0);
@@ -218,7 +245,10 @@ fn rewrite_group_by(select: &mut Select) {
         };
         let _ = item.visit(&mut edges);
         if let (SelectItem::UnnamedExpr(value @ Expr::Function(_)), Some(alias)) = (&*item, known) {
-            *item = SelectItem::ExprWithAlias { expr: value.clone(), alias };
+            *item = SelectItem::ExprWithAlias {
+                expr: value.clone(),
+                alias,
+            };
         }
     }
     if let Some(having) = &mut select.having {
