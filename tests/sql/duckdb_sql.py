@@ -39,6 +39,7 @@ def fresh() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET error_on_division_by_zero = false")
     # The order of PostgreSQL, which the engine follows.
     connection.execute("SET default_null_order = 'NULLS_LAST_ON_ASC_FIRST_ON_DESC'")
     return connection
