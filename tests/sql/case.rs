@@ -7,8 +7,8 @@
 //!                                ----
 //!                                1	x
 //! ```
-//! Cases end with an empty line, cells are separated by tabs, empty text is `(empty)`. `ours: RULE` marks an answer that
-//! DuckDB gives otherwise, by the rule of that name in `docs/sql.md`.
+//! Cases end with an empty line, cells are separated by tabs, empty text is `(empty)`. `ours: RULE`
+//! marks an answer that DuckDB gives otherwise, by the rule of that name in `docs/sql.md`.
 
 use crate::answer::Rows;
 

@@ -3,8 +3,8 @@
 Usage: duckdb_sql.py INPUT OUTPUT
 
 INPUT holds statements, each after a line `%%`; a statement that starts with `%reset` drops all
-tables. OUTPUT gets for each of them a line `%% ok` with the rows, cells separated by tabs, or a line
-`%% error` with the message. NULL is `NULL`, empty text `(empty)`.
+tables. OUTPUT gets for each of them a line `%% ok` with the rows, cells separated by tabs, or a
+line `%% error` with the message. NULL is `NULL`, empty text `(empty)`.
 """
 
 import datetime

@@ -1,7 +1,7 @@
 //! DataFusion's half: names bound, types coerced, subqueries turned into joins.
 //!
 //! ```text
-//! Query ──SqlToRel──▶ LogicalPlan ──coercion──▶ checked arithmetic ──rules──▶ LogicalPlan ──▶ lower
+//! Query ──SqlToRel──▶ LogicalPlan ──coercion──▶ checked arithmetic ──rules──▶ LogicalPlan
 //! ```
 //! Only those rules run whose result the lowering needs: constants, joins from conditions and
 //! subqueries, columns nobody reads. The engine orders filters and skips columns by itself.

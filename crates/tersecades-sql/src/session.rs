@@ -248,7 +248,7 @@ impl Session {
         then: impl FnOnce(LogicalPlan) -> Result<T> + Send,
     ) -> Result<T> {
         parse::window::rewrite(&mut query)?;
-        parse::names::name_by_text(&mut query);
+        parse::column_name::name_by_text(&mut query);
         let plan_then = || {
             let plan = plan::plan(query, &self.catalog).map_err(|error| of_datafusion(&error))?;
             then(plan)

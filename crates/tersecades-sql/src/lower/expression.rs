@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! comparison, AND OR NOT, IS NULL, IN, arithmetic, casts ─▶ Expression: may run encoded
-//! everything else, with all that is inside of it ─────────▶ Expression::Call of a physical expression
+//! everything else, with all that is inside of it ─────────▶ Expression::Call, of DataFusion's
 //! ```
 
 use std::sync::Arc;

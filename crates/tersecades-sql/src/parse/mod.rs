@@ -1,6 +1,6 @@
 //! From text to commands: tokens, then the statements of ours, then sqlparser for queries.
 
-pub(crate) mod names;
+pub(crate) mod column_name;
 mod statement;
 pub(crate) mod window;
 

@@ -9,8 +9,8 @@ use super::{Command, Created, Explained, Watermark, starts_query, take_word};
 
 type Parsed<T> = Result<T, ParserError>;
 
-const KNOWN: &str = "SELECT, WITH, VALUES, EXPLAIN, DESCRIBE, SHOW TABLES, SUMMARIZE, COPY, INSERT INTO, \
-                     CREATE STREAM, CREATE TABLE, SET";
+const KNOWN: &str = "SELECT, WITH, VALUES, EXPLAIN, DESCRIBE, SHOW TABLES, SUMMARIZE, COPY, \
+                     INSERT INTO, CREATE STREAM, CREATE TABLE, SET";
 
 /// Parses one statement.
 pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {

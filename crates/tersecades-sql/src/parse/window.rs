@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! FROM HOP(TABLE t, DESCRIPTOR(ts), a, b) w
-//!   ─▶ FROM (SELECT *, hop_start(ts, a, b) AS window_start, hop_end(ts, a, b) AS window_end FROM t) w
+//!   ─▶ FROM (SELECT *, hop_start(ts, a, b) AS window_start, hop_end(…) AS window_end FROM t) w
 //! SELECT window_start, count(*) … GROUP BY hop(ts, a, b)
-//!   ─▶ SELECT hop_start(ts, a, b) AS window_start, count(*) … GROUP BY hop_start(ts, a, b), hop_end(ts, a, b)
+//!   ─▶ SELECT hop_start(ts, a, b) AS window_start, count(*) …
+//!      GROUP BY hop_start(ts, a, b), hop_end(ts, a, b)
 //! ```
 
 use std::ops::ControlFlow;
