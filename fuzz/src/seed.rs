@@ -59,6 +59,32 @@ pub(crate) fn csv() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
+/// JSON with nesting, escapes, types, mixtures, arrays and broken ends; one of them packed.
+pub(crate) fn json() -> Vec<Vec<u8>> {
+    let mut long = String::new();
+    for row in 0..60 {
+        let minute = row % 60;
+        long += &format!(
+            "{{\"time\":\"2024-05-01T12:{minute:02}:00Z\",\
+             \"at\":{{\"node\":\"n-{}\"}},\"rtt\":{}.5,\"ok\":true}}\n",
+            row % 7,
+            row * 3
+        );
+    }
+    let texts = [
+        long.as_str(),
+        "{\"a\":1,\"b\":[1,{\"c\":\"]\"}]}\n{\"a\":null}\r\n\n{\"a\":2.5e-3,\"z\":{}}\n",
+        "[{\"a\":{\"b\":1}},\n {\"a\":5}, {\"a\":\"x\\u00e9\\ud83d\\ude00\\n\"}]",
+        "{\"n\":-9223372036854775808}{\"n\":99999999999999999999}\n{\"n\":NaN}",
+        "{\"a\":1\n{\"a\":2}\n[1]\ntrue\n",
+        "\u{feff}{\"day\":\"2024-02-29\"}\n",
+        "",
+    ];
+    let mut seeds = texts.map(|text| text.as_bytes().to_vec()).to_vec();
+    seeds.push(zstd::encode_all(long.as_bytes(), 1).unwrap());
+    seeds
+}
+
 /// A table of several types with nulls.
 fn table() -> RecordBatch {
     let rows = 0..ROWS;

@@ -10,6 +10,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::wire;
 use tersecades_engine::source::arrow_ipc::ArrowSource;
 use tersecades_engine::source::csv::CsvSource;
+use tersecades_engine::source::json::JsonSource;
 use tersecades_engine::source::parquet::ParquetSource;
 use tersecades_engine::source::{OnError, Source, SourceOptions};
 
@@ -43,6 +44,11 @@ pub const TARGETS: &[Target] = &[
         name: "read_csv",
         run: read_csv,
         seeds: seed::csv,
+    },
+    Target {
+        name: "read_json",
+        run: read_json,
+        seeds: seed::json,
     },
     Target {
         name: "read_parquet",
@@ -92,6 +98,22 @@ pub fn read_csv(input: &[u8]) {
             Cursor::new(input.to_vec()),
             &options,
         ));
+    }
+}
+
+/// JSON as lines and as an array, plain and packed, with the bad rows refused, skipped or kept.
+///
+/// # Panics
+/// As [`read_csv`].
+pub fn read_json(input: &[u8]) {
+    for on_error in [OnError::Fail, OnError::Skip, OnError::DeadLetter] {
+        let options = SourceOptions {
+            on_error,
+            ..options()
+        };
+        let input = || Cursor::new(input.to_vec());
+        drain(JsonSource::from_lines(input(), &options));
+        drain(JsonSource::from_array(input(), &options));
     }
 }
 

@@ -26,6 +26,11 @@ fn read_csv() {
 }
 
 #[test]
+fn read_json() {
+    fuzz("read_json");
+}
+
+#[test]
 fn read_parquet() {
     fuzz("read_parquet");
 }

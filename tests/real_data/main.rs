@@ -7,7 +7,8 @@
 //!                   ├─▶ answers ◀─ DuckDB on the same files (questions, each asked of both)
 //!                   ├─▶ determinism       arrival order and restarts change nothing
 //!                   ├─▶ stages            windows over windows, retained ranges
-//!                   └─▶ late              late rows, counted by the definition
+//!                   ├─▶ late              late rows, counted by the definition
+//!                   └─▶ many_files        globs, JSON, formats written and read back
 //! ```
 //! `TERSECADES_DATA` names the folder (default `data/` at the root of the repository). A set that
 //! is not there, or a missing DuckDB, skips its tests with a line on the terminal.
@@ -29,6 +30,7 @@ mod duckdb;
 mod answers;
 mod determinism;
 mod late;
+mod many_files;
 mod oddities;
 mod round_trip;
 mod stages;

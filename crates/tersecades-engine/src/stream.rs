@@ -1,6 +1,6 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
-mod joins;
+mod join;
 mod rows;
 
 use std::path::Path;
@@ -19,7 +19,8 @@ use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
 use crate::runtime::engine::{columns_read, output_schema};
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
-use crate::source::table::{EncodedTable, FileTable, MemoryTable, OneRun, Table};
+use crate::source::location::open_table;
+use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
 use crate::window::{Window, global};
 
@@ -71,12 +72,14 @@ impl Stream {
         }
     }
 
-    /// The rows of a file, its format told by its suffix.
+    /// The rows of a file, of the files of a glob or a folder, or, by `-`, of standard input.
+    ///
+    /// The suffix tells the format unless `options` do.
     ///
     /// # Errors
-    /// `InvalidArgument` for unknown suffixes, `Io` and `Corrupt` for unreadable files.
+    /// `InvalidArgument` for unknown formats, `Io` and `Corrupt` for unreadable files.
     pub fn open(path: impl AsRef<Path>, options: &SourceOptions) -> Result<Self> {
-        Ok(Self::from_table(FileTable::new(path.as_ref(), options)?))
+        Ok(Self::new(open_table(path, options)?, default_time()))
     }
 
     /// The rows of a table.
@@ -297,10 +300,7 @@ impl Stream {
     pub(crate) fn output_time(&self) -> EventTime {
         let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
         match self.query.steps.iter().any(grouped) {
-            true => EventTime {
-                expression: col("window_start"),
-                ..default_time()
-            },
+            true => window_time(),
             false => self.query.event_time.clone(),
         }
     }
@@ -319,6 +319,14 @@ impl Stream {
         let limit = self.options.memory_bytes_limit;
         self.options.memory_bytes_limit = limit.or(options.memory_bytes_limit);
         self
+    }
+}
+
+/// Where the results of windows have their event time.
+fn window_time() -> EventTime {
+    EventTime {
+        expression: col("window_start"),
+        ..default_time()
     }
 }
 

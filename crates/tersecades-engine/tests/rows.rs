@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use std::time::Duration;
+
 use arrow_array::RecordBatch;
 use tersecades_engine::expression::col;
 use tersecades_engine::operator::row::Extent;
@@ -9,7 +11,7 @@ use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::runtime::Running;
 use tersecades_engine::stream::Stream;
 use tersecades_testkit::data::{Stream as Rows, TimeShape, TimeStream, random_stream, to_batches};
-use tersecades_testkit::oracle::rows::{SortColumn, distinct, limit, sort};
+use tersecades_testkit::oracle::rows::{SortColumn, changes, distinct, lag, limit, sort};
 use tersecades_testkit::oracle::{Answer, Row, columns_of, difference};
 use tersecades_testkit::random::Random;
 
@@ -22,6 +24,8 @@ enum Operation {
     TopK(Vec<SortColumn>, usize, usize),
     Limit(usize, usize),
     Distinct(Vec<usize>),
+    Lag(usize, usize, Vec<usize>),
+    Changes(Vec<usize>, Vec<usize>),
 }
 
 fn rows_of(random: &mut Random) -> Rows {
@@ -41,14 +45,19 @@ fn sort_columns(columns: usize, random: &mut Random) -> Vec<SortColumn> {
     (0..count).map(|_| one(random)).collect()
 }
 
-fn operation(columns: usize, random: &mut Random) -> Operation {
-    match random.below(4) {
+fn operation(names: &[String], random: &mut Random) -> Operation {
+    let columns = names.len();
+    let some = |random: &mut Random| (0..columns).filter(|_| random.one_in(9)).collect();
+    let changed = names.iter().any(|name| name.starts_with("previous_"));
+    match random.below(6) {
         0 => Operation::Sort(sort_columns(columns, random)),
         1 => {
             let count = *random.pick(&[0, 1, 5, 100]);
             Operation::TopK(sort_columns(columns, random), count, random.below(4))
         }
         2 => Operation::Limit(*random.pick(&[0, 1, 50, 1_000]), random.below(40)),
+        3 => Operation::Lag(random.below(columns), 1 + random.below(4), some(random)),
+        4 if !changed => Operation::Changes(vec![random.below(columns)], some(random)),
         _ => Operation::Distinct((0..columns).filter(|_| random.one_in(5)).collect()),
     }
 }
@@ -64,6 +73,18 @@ fn expected(operation: &Operation, names: &mut Vec<String>, rows: &[Row]) -> Vec
             *names = kept.iter().map(|column| names[*column].clone()).collect();
             let part = |row: &Row| kept.iter().map(|column| row[*column].clone()).collect();
             distinct(&rows.iter().map(part).collect::<Vec<Row>>())
+        }
+        Operation::Lag(column, count, keys) => {
+            names.push(format!("lag_{}", names.len()));
+            lag(rows, *column, *count, keys)
+        }
+        Operation::Changes(columns, keys) => {
+            let time = names.iter().position(|name| name == "time");
+            let previous = columns.iter().map(|c| format!("previous_{}", names[*c]));
+            let previous: Vec<String> = previous.collect();
+            names.extend(previous);
+            names.extend(time.map(|_| "lasted".to_owned()));
+            changes(rows, columns, keys, time)
         }
     }
 }
@@ -92,6 +113,15 @@ fn step(stream: Stream, operation: &Operation, names: &[String]) -> Stream {
                 .iter()
                 .map(|c| (names[*c].clone(), col(names[*c].as_str())));
             stream.project(columns).distinct()
+        }
+        Operation::Lag(column, count, keys) => {
+            let keys = keys.iter().map(|key| names[*key].as_str());
+            let output = format!("lag_{}", names.len());
+            stream.lag(&names[*column], *count, keys, &output)
+        }
+        Operation::Changes(columns, keys) => {
+            let columns = columns.iter().map(|column| names[*column].as_str());
+            stream.changes(columns, keys.iter().map(|key| names[*key].as_str()))
         }
     }
 }
@@ -132,14 +162,16 @@ fn check(seed: u64) {
     let mut rows = stream.rows.clone();
     let mut operations = Vec::new();
     for _ in 0..1 + random.below(2) {
-        let next = operation(names.len(), &mut random);
+        let next = operation(&names, &mut random);
         let before = names.clone();
         rows = expected(&next, &mut names, &rows);
         operations.push((next, before));
     }
     for (batch_rows, threads, restart) in [(65_536, 1, None), (3, 2, None), (20, 1, Some(4))] {
         let build = |batches: Vec<RecordBatch>| {
-            let start = Stream::from_batches(stream.schema.clone(), batches).threads(threads);
+            let start = Stream::from_batches(stream.schema.clone(), batches)
+                .event_time(col("time"), Duration::ZERO)
+                .threads(threads);
             let add = |stream, (operation, names): &(Operation, Vec<String>)| {
                 step(stream, operation, names)
             };
@@ -164,5 +196,5 @@ fn operators_on_rows_agree_with_their_definitions() {
     let seeds = std::env::var("TERSECADES_ORACLE_SEEDS")
         .ok()
         .and_then(|seeds| seeds.parse().ok());
-    (0..seeds.unwrap_or(300)).for_each(check);
+    (0..seeds.unwrap_or(500)).for_each(check);
 }

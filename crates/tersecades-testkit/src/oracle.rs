@@ -13,6 +13,7 @@ pub mod aggregate;
 mod collected;
 pub mod compare;
 pub mod evaluate;
+pub mod join;
 pub mod order;
 pub mod rows;
 pub mod step;

@@ -11,11 +11,17 @@ pub mod window_aggregate;
 
 pub mod row;
 
+pub mod change;
 pub mod distinct;
-pub mod join;
+pub mod lag;
 pub mod limit;
+pub mod reduce;
 pub mod sort;
 pub mod top_k;
+
+pub mod join;
+pub mod merge;
+pub mod process;
 pub mod union;
 
 use tersecades_columnar::codec::Work;
@@ -54,7 +60,12 @@ pub const OPERATORS: &[&OperatorKind] = &[
     &top_k::KIND,
     &limit::KIND,
     &distinct::KIND,
+    &lag::KIND,
+    &change::KIND,
+    &reduce::KIND,
+    &process::KIND,
     &union::KIND,
+    &merge::KIND,
     &join::JOIN,
     &join::WINDOW_JOIN,
     &join::INTERVAL_JOIN,

@@ -73,7 +73,7 @@ impl Running {
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
         let tick = tick_ns(time.as_ref().map_or(plan.unit, |time| time.unit));
-        let lateness = lateness_ticks(&plan, tick)?;
+        let lateness = lateness_ticks(&plan, tick);
         let keep = |keep| {
             let schema = Arc::clone(ingest.schema());
             Retained::new(schema, plan.event_time.clone(), keep, tick)
@@ -444,10 +444,11 @@ fn select_rows(selection: &mut Selection, first: usize, end: usize) {
     selection.settle();
 }
 
-fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> Result<i64> {
+/// The lateness in ticks; one longer than all of time means that nothing is late.
+fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> i64 {
     let nanos = plan.event_time.lateness.as_nanos();
     let ticks = nanos.div_ceil(tick_ns.unsigned_abs().into());
-    i64::try_from(ticks).map_err(|_| Error::invalid("lateness is too long"))
+    i64::try_from(ticks).unwrap_or(i64::MAX)
 }
 
 fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {

@@ -156,13 +156,14 @@ fn split_stage(steps: &[Step]) -> (&[Step], &[Step]) {
 fn follow(plan: &StagePlan, flow: &mut RowInput) {
     flow.schema = Arc::clone(&plan.output);
     if plan.aggregate.is_some() {
+        let first = plan.output.fields().first();
+        flow.windowed = first.is_some_and(|field| field.name() == "window_start");
+        flow.reordered = false;
         flow.event_time = EventTime {
             expression: col("window_start"),
             unit: plan.unit,
             lateness: std::time::Duration::ZERO,
         };
-        flow.windowed = plan.timed;
-        flow.reordered = false;
     }
 }
 

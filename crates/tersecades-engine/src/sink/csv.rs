@@ -16,8 +16,8 @@ use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished
 /// The line of this format in [`super::SINKS`].
 pub const KIND: SinkKind = SinkKind {
     name: "csv",
-    suffixes: &[".csv"],
-    summary: "comma-separated text with a header; nulls are empty",
+    suffixes: &[".csv", ".csv.gz", ".csv.zst"],
+    summary: "comma-separated text, plain, gzip or zstd, with a header; nulls are empty",
     create: |target, schema, options| Ok(Box::new(CsvSink::create(target, schema, options)?)),
 };
 

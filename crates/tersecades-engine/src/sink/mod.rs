@@ -14,6 +14,7 @@ use tersecades_columnar::error::{Error, Result};
 
 pub mod arrow_ipc;
 pub mod csv;
+pub mod json;
 pub mod output;
 pub mod parquet;
 pub mod table;
@@ -72,7 +73,14 @@ pub struct SinkKind {
 }
 
 /// Every format that can be written.
-pub const SINKS: &[SinkKind] = &[parquet::KIND, arrow_ipc::KIND, csv::KIND, table::KIND];
+pub const SINKS: &[SinkKind] = &[
+    parquet::KIND,
+    arrow_ipc::KIND,
+    csv::KIND,
+    json::LINES_KIND,
+    json::ARRAY_KIND,
+    table::KIND,
+];
 
 /// Starts a sink for the file `path` with the format its suffix names.
 ///

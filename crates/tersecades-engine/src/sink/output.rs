@@ -5,12 +5,15 @@
 //! drop without commit: remove the partial file
 //! ```
 //! Devices and pipes (`/dev/null`, a FIFO) cannot be renamed over; they are written directly.
+//! What goes into a file whose name ends in `.gz` or `.zst` is packed on the way.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tersecades_columnar::error::{Error, Result};
 
 /// Where a sink writes to.
@@ -29,7 +32,40 @@ pub struct Output {
 
 enum Writer {
     File(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+    Zstd(zstd::Encoder<'static, BufWriter<File>>),
     Other(BufWriter<Box<dyn Write + Send>>),
+}
+
+impl Writer {
+    /// Writes to `file`, packed as the name of `path` says.
+    fn new(file: File, path: &Path) -> Result<Self> {
+        /// The level of the `zstd` command.
+        const ZSTD_LEVEL: i32 = 3;
+        let file = BufWriter::new(file);
+        let suffix = path.extension().map(|suffix| suffix.to_ascii_lowercase());
+        Ok(match suffix.as_ref().and_then(|suffix| suffix.to_str()) {
+            Some("gz") => Writer::Gzip(GzEncoder::new(file, Compression::default())),
+            Some("zst") => Writer::Zstd(zstd::Encoder::new(file, ZSTD_LEVEL)?),
+            _ => Writer::File(file),
+        })
+    }
+
+    /// Ends a packed stream and flushes; gives the file, if it is one.
+    fn finish(self) -> io::Result<Option<File>> {
+        let file = match self {
+            Writer::File(file) => file,
+            Writer::Gzip(packed) => packed.finish()?,
+            Writer::Zstd(packed) => packed.finish()?,
+            Writer::Other(mut other) => {
+                other.flush()?;
+                return Ok(None);
+            }
+        };
+        file.into_inner()
+            .map(Some)
+            .map_err(|error| error.into_error())
+    }
 }
 
 /// A file under its temporary name; dropped before `keep`, it is removed.
@@ -60,7 +96,7 @@ impl Output {
         if special {
             let file = OpenOptions::new().write(true).open(&path)?;
             return Ok(Output {
-                writer: Writer::File(BufWriter::new(file)),
+                writer: Writer::new(file, &path)?,
                 partial: None,
             });
         }
@@ -70,14 +106,14 @@ impl Output {
             .write(true)
             .create_new(true)
             .open(&temporary)?;
-        let partial = Some(Partial {
+        let partial = Partial {
             temporary,
             target,
             renamed: false,
-        });
+        };
         Ok(Output {
-            writer: Writer::File(BufWriter::new(file)),
-            partial,
+            writer: Writer::new(file, &partial.target)?,
+            partial: Some(partial),
         })
     }
 
@@ -85,13 +121,13 @@ impl Output {
     ///
     /// # Errors
     /// `Io` if writing, syncing or renaming fails; the partial file is then removed.
-    pub fn commit(mut self) -> Result<()> {
-        self.writer.flush()?;
-        let Some(partial) = &mut self.partial else {
+    pub fn commit(self) -> Result<()> {
+        let file = self.writer.finish()?;
+        let Some(mut partial) = self.partial else {
             return Ok(());
         };
-        if let Writer::File(file) = &self.writer {
-            file.get_ref().sync_all()?;
+        if let Some(file) = file {
+            file.sync_all()?;
         }
         fs::rename(&partial.temporary, &partial.target)?;
         partial.renamed = true;
@@ -113,6 +149,8 @@ impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Writer::File(file) => file.write(bytes),
+            Writer::Gzip(packed) => packed.write(bytes),
+            Writer::Zstd(packed) => packed.write(bytes),
             Writer::Other(other) => other.write(bytes),
         }
     }
@@ -120,6 +158,8 @@ impl Write for Writer {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Writer::File(file) => file.flush(),
+            Writer::Gzip(packed) => packed.flush(),
+            Writer::Zstd(packed) => packed.flush(),
             Writer::Other(other) => other.flush(),
         }
     }

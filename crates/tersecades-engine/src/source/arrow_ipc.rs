@@ -24,6 +24,7 @@ pub const KIND: SourceKind = SourceKind {
     suffixes: &[".arrow", ".arrows", ".ipc", ".feather"],
     summary: "Arrow IPC file or stream (Feather 2); dictionaries kept",
     open: |path, options| Ok(Box::new(ArrowSource::open(path, options)?)),
+    read: None,
 };
 
 const FILE_MAGIC: &[u8] = b"ARROW1";

@@ -5,6 +5,7 @@
 //! ingest see small integer keys and never a materialised string. Adding a format is one file and
 //! one line in [`SOURCES`].
 
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
@@ -13,11 +14,15 @@ use tersecades_columnar::error::{Error, Result};
 
 pub mod arrow_ipc;
 pub mod csv;
+pub mod file_set;
 pub mod generated;
 pub mod generator;
 pub(crate) mod guard;
 pub(crate) mod ipc_bounds;
+pub mod json;
+pub mod location;
 pub mod memory;
+pub mod packed;
 pub mod parquet;
 mod parquet_nesting;
 pub mod query;
@@ -98,6 +103,8 @@ pub enum OnError {
 /// A row that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedRow {
+    /// The file, where there are several.
+    pub file: Option<String>,
     /// Line of the file on which the row starts, from 1.
     pub line: u64,
     /// Column that did not parse; `None` when the row as a whole is malformed.
@@ -141,6 +148,35 @@ impl Rejected {
         }
         Ok(())
     }
+
+    /// Adds what one file has left out, of which `counted` rows and originals are added already.
+    fn absorb(
+        &mut self,
+        found: &Rejected,
+        counted: &mut (u64, usize),
+        policy: OnError,
+        file: &str,
+    ) -> Result<()> {
+        let (rows, kept) = std::mem::replace(counted, (found.count_rows, found.kept.len()));
+        self.count_rows += found.count_rows - rows;
+        for row in found.kept.iter().skip(kept) {
+            match policy {
+                OnError::DeadLetter if self.kept.len() >= DEAD_LETTER_ROWS_LIMIT => {
+                    let message = format!("more than {DEAD_LETTER_ROWS_LIMIT} dead-letter rows");
+                    return Err(Error::limit(message)
+                        .file(file)
+                        .row(row.line)
+                        .hint("check delimiter, header and types, or skip bad rows instead"));
+                }
+                OnError::Skip if self.kept.len() >= SKIPPED_ROWS_KEPT => break,
+                _ => self.kept.push(RejectedRow {
+                    file: Some(file.to_owned()),
+                    ..row.clone()
+                }),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// How to read a source; every format takes what applies to it.
@@ -150,8 +186,10 @@ pub struct SourceOptions {
     pub batch_rows: usize,
     /// Columns to read, by name; `None` reads all. The order of the file is kept.
     pub columns: Option<Vec<String>>,
-    /// What only CSV needs.
+    /// How text is read: CSV all of it, JSON its types, timestamp formats and `infer_rows`.
     pub csv: CsvOptions,
+    /// Name of the format; `None` goes by the suffix.
+    pub format: Option<String>,
     /// What happens to bad rows of text formats.
     pub on_error: OnError,
 }
@@ -162,6 +200,7 @@ impl Default for SourceOptions {
             batch_rows: BATCH_ROWS_DEFAULT,
             columns: None,
             csv: CsvOptions::default(),
+            format: None,
             on_error: OnError::default(),
         }
     }
@@ -221,12 +260,80 @@ pub struct SourceKind {
     pub summary: &'static str,
     /// Opens a file of this format.
     pub open: fn(&Path, &SourceOptions) -> Result<Box<dyn Source>>,
+    /// Reads text of this format as it comes; `None` for formats that need the whole file.
+    pub read: Option<ReadText>,
 }
 
-/// Every file format that can be read; the first whose suffix fits is taken.
-pub const SOURCES: &[SourceKind] = &[parquet::KIND, arrow_ipc::KIND, csv::KIND];
+/// Reads rows from plain text.
+pub type ReadText = fn(Box<dyn BufRead + Send>, &SourceOptions) -> Result<Box<dyn Source>>;
 
-/// Opens `path` with the format its suffix names.
+/// Every file format that can be read; the first whose suffix fits is taken.
+pub const SOURCES: &[SourceKind] = &[
+    parquet::KIND,
+    arrow_ipc::KIND,
+    csv::KIND,
+    json::LINES_KIND,
+    json::ARRAY_KIND,
+];
+
+/// The format of the name `name`.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown name; the hint lists the known ones.
+pub fn find_kind(name: &str) -> Result<&'static SourceKind> {
+    SOURCES
+        .iter()
+        .find(|kind| kind.name == name)
+        .ok_or_else(|| {
+            let known: Vec<&str> = SOURCES.iter().map(|kind| kind.name).collect();
+            Error::invalid(format!("unknown input format `{name}`"))
+                .hint(format!("known formats: {}", known.join(" ")))
+        })
+}
+
+/// The format of the file `path`: the one that `options` name, or that of its suffix.
+fn kind_of(path: &Path, options: &SourceOptions) -> Result<&'static SourceKind> {
+    if let Some(name) = &options.format {
+        return find_kind(name);
+    }
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase());
+    let name = name.unwrap_or_default();
+    let fits = |kind: &&SourceKind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix));
+    SOURCES.iter().find(fits).ok_or_else(|| {
+        let suffixes = SOURCES.iter().flat_map(|kind| kind.suffixes);
+        let known: Vec<&str> = suffixes.copied().collect();
+        Error::invalid("the file name has no suffix of a known format")
+            .hint(format!("known suffixes: {}", known.join(" ")))
+    })
+}
+
+/// Reads `input`, plain or packed, as the text format that `options` name.
+///
+/// # Errors
+/// `InvalidArgument` without a format or for one that needs a whole file, and what reading says.
+pub fn read(input: impl Read + Send + 'static, options: &SourceOptions) -> Result<Box<dyn Source>> {
+    let names = || {
+        let text = SOURCES.iter().filter(|kind| kind.read.is_some());
+        text.map(|kind| kind.name).collect::<Vec<_>>().join(", ")
+    };
+    let Some(name) = &options.format else {
+        return Err(Error::invalid("a pipe has no suffix that tells its format")
+            .hint(format!("name the format: {}", names())));
+    };
+    match find_kind(name)?.read {
+        Some(read) => read(packed::unpack(input)?, options),
+        None => Err(
+            Error::invalid(format!("{name} cannot be read from a pipe")).hint(format!(
+                "write it to a file first, or use one of: {}",
+                names()
+            )),
+        ),
+    }
+}
+
+/// Opens `path` with the format that `options` name, or else its suffix.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown suffix, zero `batch_rows` or an unknown column; `Io` and
@@ -244,27 +351,9 @@ pub const SOURCES: &[SourceKind] = &[parquet::KIND, arrow_ipc::KIND, csv::KIND];
 /// # }
 /// ```
 pub fn open(path: &Path, options: &SourceOptions) -> Result<Box<dyn Source>> {
-    let shown = path.display().to_string();
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().to_lowercase());
-    let name = name.unwrap_or_default();
-    let fits = |kind: &&SourceKind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix));
-    match SOURCES.iter().find(fits) {
-        Some(kind) => (kind.open)(path, options).map_err(|error| error.file(shown)),
-        None => {
-            let known: Vec<&str> = SOURCES
-                .iter()
-                .flat_map(|kind| kind.suffixes)
-                .copied()
-                .collect();
-            Err(
-                Error::invalid("the file name has no suffix of a known format")
-                    .file(shown)
-                    .hint(format!("known suffixes: {}", known.join(" "))),
-            )
-        }
-    }
+    kind_of(path, options)
+        .and_then(|kind| (kind.open)(path, options))
+        .map_err(|error| error.file(path.display().to_string()))
 }
 
 #[cfg(test)]

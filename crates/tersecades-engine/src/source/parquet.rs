@@ -34,6 +34,7 @@ pub const KIND: SourceKind = SourceKind {
     suffixes: &[".parquet", ".pq"],
     summary: "Apache Parquet; dictionary pages stay dictionaries",
     open: |path, options| Ok(Box::new(ParquetSource::open(path, options)?)),
+    read: None,
 };
 
 enum Input {
@@ -191,5 +192,49 @@ fn corrupt(error: ParquetError) -> Error {
         ParquetError::NYI(what) => Error::unsupported(format!("Parquet feature: {what}"))
             .hint("rewrite the file with snappy, zstd, lz4 or gzip compression"),
         other => Error::corrupt(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array};
+    use parquet::arrow::ArrowWriter;
+    use parquet::basic::Compression;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    #[test]
+    fn columns_that_are_not_read_are_not_decoded() {
+        let numbers = |factor: i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(
+                (0..5_000).map(|n| n * factor % 977),
+            ))
+        };
+        let batch = RecordBatch::try_from_iter([("a", numbers(7)), ("b", numbers(11))]).unwrap();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .build();
+        let mut writer =
+            ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        let mut bytes = writer.into_inner().unwrap();
+        let whole = ParquetSource::from_bytes(bytes.clone().into(), &SourceOptions::default());
+        let metadata = whole.unwrap().metadata.metadata().clone();
+        let (start, length) = metadata.row_group(0).column(1).byte_range();
+        bytes[start as usize..(start + length) as usize].fill(0xff);
+        let read = |columns: Option<Vec<String>>| {
+            let options = SourceOptions {
+                columns,
+                ..SourceOptions::default()
+            };
+            ParquetSource::from_bytes(bytes.clone().into(), &options)?.next()
+        };
+        let found = read(Some(vec!["a".to_owned()])).unwrap().unwrap();
+        let wanted = batch.column(0).as_primitive::<Int64Type>().values();
+        assert_eq!(found.column(0).as_primitive::<Int64Type>().values(), wanted);
+        assert!(read(None).is_err(), "the other column is broken");
     }
 }

@@ -291,6 +291,7 @@ fn damaged_files_never_panic() {
 
 fn bad_row(line: u64) -> RejectedRow {
     RejectedRow {
+        file: None,
         line,
         column: None,
         reason: "short".into(),

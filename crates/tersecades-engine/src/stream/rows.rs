@@ -5,8 +5,13 @@ use std::sync::Arc;
 use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
+use crate::operator::change::Changes;
 use crate::operator::distinct::Distinct;
+use crate::operator::lag::Lag;
 use crate::operator::limit::Limit;
+use crate::operator::merge::MergeTable;
+use crate::operator::process::{ProcessTable, WindowFunction};
+use crate::operator::reduce::{Reduce, Reducer};
 use crate::operator::row::keys::SortOrder;
 use crate::operator::row::{Extent, RowOperatorPlan};
 use crate::operator::sort::Sort;
@@ -14,8 +19,9 @@ use crate::operator::top_k::TopK;
 use crate::operator::union::UnionTable;
 use crate::plan::Step;
 use crate::source::query::QueryTable;
+use crate::window::Window;
 
-use super::Stream;
+use super::{Stream, window_time};
 
 impl Stream {
     /// Appends an operator on rows.
@@ -99,6 +105,76 @@ impl Stream {
         Ok(Stream::from_table(UnionTable::new(streams)?))
     }
 
+    /// The rows of all `streams`, which have the same columns and event time, interleaved so that
+    /// each is as late as it was in its own stream.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when their columns or event times differ; what binding them says.
+    pub fn merge(streams: impl IntoIterator<Item = Stream>) -> Result<Stream> {
+        let table = MergeTable::new(streams)?;
+        let event_time = table.event_time();
+        Ok(Stream::new(Arc::new(table), event_time))
+    }
+
+    /// Adds as `output` the value `column` had `rows` rows earlier among those with the same
+    /// `keys`, in order of arrival; null where there are not so many.
+    pub fn lag<K: Into<String>>(
+        self,
+        column: &str,
+        rows: usize,
+        keys: impl IntoIterator<Item = K>,
+        output: &str,
+    ) -> Self {
+        self.rows(Lag {
+            column: column.to_owned(),
+            rows,
+            keys: keys.into_iter().map(Into::into).collect(),
+            output: output.to_owned(),
+        })
+    }
+
+    /// Rows in which `columns` differ from the row with the same `keys` before, in order of
+    /// arrival, with their earlier values (`previous_…`) and, on a stream with event time, for how
+    /// many ticks of it they lasted (`lasted`).
+    pub fn changes<C: Into<String>, K: Into<String>>(
+        self,
+        columns: impl IntoIterator<Item = C>,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Self {
+        self.rows(Changes {
+            columns: columns.into_iter().map(Into::into).collect(),
+            keys: keys.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Folds the rows with the same `keys`, of each window after a windowed aggregate or of the
+    /// whole input, with a function; results come sorted by key.
+    pub fn reduce<K: Into<String>>(
+        self,
+        keys: impl IntoIterator<Item = K>,
+        reducer: impl Reducer + 'static,
+    ) -> Self {
+        self.rows(Reduce {
+            keys: keys.into_iter().map(Into::into).collect(),
+            reducer: Arc::new(reducer),
+            extent: Extent::Natural,
+        })
+    }
+
+    /// Hands the rows of each window, when it closes, to a function; what it gives comes out after
+    /// `window_start`, which is the event time, and `window_end`.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for windows that differ between keys.
+    pub fn process(
+        self,
+        window: Window,
+        function: impl WindowFunction + 'static,
+    ) -> Result<Stream> {
+        let table = ProcessTable::new(self, window, Arc::new(function))?;
+        Ok(Stream::new(Arc::new(table), window_time()))
+    }
+
     /// The results of this stream as the rows of a new one, with the same event time.
     ///
     /// # Errors
@@ -114,7 +190,7 @@ impl Stream {
         let steps = &self.query.steps;
         let group = steps
             .iter()
-            .position(|step| matches!(step, Step::Aggregate { .. }));
+            .position(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
         let Some(group) = group else {
             return Ok(self);
         };

@@ -65,14 +65,7 @@ pub(crate) fn compute(
     columns: &[(String, DataType)],
     rows: &[&Traveller],
 ) -> Result<(Value, f64)> {
-    let mut passing = Vec::new();
-    for row in rows {
-        let passes = match &call.filter {
-            Some(condition) => known(&value_of(condition, columns, &row.values)?) == Some(true),
-            None => true,
-        };
-        passing.extend(passes.then_some(*row));
-    }
+    let passing = passing(call, columns, rows)?;
     let rows = passing.as_slice();
     let Some(argument) = &call.argument else {
         return Ok((Value::from(rows.len() as u64), 0.0));
@@ -132,6 +125,23 @@ pub(crate) fn compute(
         0.0
     };
     Ok((value, slack))
+}
+
+/// The rows that the filter of `call` lets pass.
+fn passing<'a>(
+    call: &AggregateCall,
+    columns: &[(String, DataType)],
+    rows: &[&'a Traveller],
+) -> Result<Vec<&'a Traveller>> {
+    let mut passing = Vec::new();
+    for row in rows {
+        let passes = match &call.filter {
+            Some(condition) => known(&value_of(condition, columns, &row.values)?) == Some(true),
+            None => true,
+        };
+        passing.extend(passes.then_some(*row));
+    }
+    Ok(passing)
 }
 
 /// The first row whose `by` is least, or greatest.

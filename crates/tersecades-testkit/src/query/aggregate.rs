@@ -8,68 +8,81 @@ use super::expression::condition;
 use super::scope::{Column, Scope};
 use crate::random::Random;
 
+/// What a generated call is made of: function, argument, type of the result, whether it is exact.
+type Made = (&'static str, Column, DataType, bool);
+
 /// One aggregate, if the columns allow, and what it makes.
 pub(super) fn any(
     scope: &Scope,
     output: &str,
     random: &mut Random,
 ) -> Option<(AggregateCall, Column)> {
-    let numeric = |column: &Column| column.exact && column.data_type.is_numeric();
-    let tame = |column: &Column| numeric(column) && column.is_summable() && is_finite(column);
-    let ordered = |column: &Column| column.exact && column.data_type != DataType::Binary;
-    let pick = |columns: Vec<&Column>, random: &mut Random| match columns.is_empty() {
-        true => None,
-        false => Some((*random.pick(&columns)).clone()),
-    };
-    let exact = |column: &Column| column.exact;
-    let fractions = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0];
     let mut call = AggregateCall {
         output: output.to_owned(),
         ..AggregateCall::default()
     };
-    let (function, argument, data_type, exact_result) = match random.below(11) {
-        0 => {
-            let argument = pick(scope.that(ordered), random)?;
+    let made = match random.below(11) {
+        0..6 => of_values(scope, &mut call, random),
+        _ => of_numbers(scope, &mut call, random),
+    };
+    let (function, argument, data_type, exact) = made?;
+    call.function = function.to_owned();
+    call.argument = call.argument.or(Some(col(argument.name)));
+    let column = Column {
+        name: output.to_owned(),
+        data_type,
+        exact,
+        tame: argument.tame,
+        samples: Vec::new(),
+    };
+    Some((call, column))
+}
+
+fn pick(columns: Vec<&Column>, random: &mut Random) -> Option<Column> {
+    (!columns.is_empty()).then(|| (*random.pick(&columns)).clone())
+}
+
+/// Aggregates of values of any type.
+fn of_values(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> Option<Made> {
+    let argument = pick(scope.that(|column| column.exact), random)?;
+    Some(match random.below(6) {
+        0 if argument.data_type != DataType::Binary => {
             ("any_value", argument.clone(), argument.data_type, true)
         }
         1 => {
             call.argument = Some(condition(&scope.exact(), 1, random));
             let function = *random.pick(&["bool_and", "bool_or"]);
-            (function, scope.columns[0].clone(), DataType::Boolean, true)
+            (function, argument, DataType::Boolean, true)
         }
-        2 | 3 => {
-            let argument = pick(scope.that(exact), random)?;
+        2 => {
+            call.parameter = Some(random.between(1, 4) as f64);
+            ("top_k", argument, list(), true)
+        }
+        3 => ("approx_count_distinct", argument, DataType::Int64, false),
+        _ => {
             let function = *random.pick(&["first", "last", "mode"]);
             (function, argument.clone(), argument.data_type, true)
         }
-        4 => {
-            call.parameter = Some(random.between(1, 4) as f64);
-            let argument = pick(scope.that(exact), random)?;
-            ("top_k", argument.clone(), list(), true)
-        }
-        5 => {
+    })
+}
+
+/// Aggregates of numbers.
+fn of_numbers(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> Option<Made> {
+    let numeric = |column: &Column| column.exact && column.data_type.is_numeric();
+    let tame = |column: &Column| numeric(column) && column.is_summable() && is_finite(column);
+    let fractions = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0];
+    let argument = pick(scope.that(numeric), random)?;
+    Some(match random.below(5) {
+        0 => {
             call.parameter = Some(*random.pick(&[0.1, 0.5, 1.0, 10.0, 1e6]));
-            (
-                "histogram",
-                pick(scope.that(numeric), random)?,
-                list(),
-                true,
-            )
+            ("histogram", argument, list(), true)
         }
-        6 => {
+        1 => {
             call.parameter = Some(*random.pick(&fractions));
-            let argument = pick(scope.that(numeric), random)?;
             ("approx_quantile", argument, DataType::Float64, false)
         }
-        7 => {
-            let argument = pick(scope.that(numeric), random)?;
-            ("approx_median", argument, DataType::Float64, false)
-        }
-        8 => {
-            let argument = pick(scope.that(exact), random)?;
-            ("approx_count_distinct", argument, DataType::Int64, false)
-        }
-        9 => {
+        2 => ("approx_median", argument, DataType::Float64, false),
+        3 => {
             let argument = pick(scope.that(tame), random)?;
             let data_type = super::window::sum_type(&argument.data_type);
             let exact = !argument.data_type.is_floating();
@@ -81,17 +94,7 @@ pub(super) fn any(
             let argument = pick(scope.that(tame), random)?;
             (*random.pick(&functions), argument, DataType::Float64, false)
         }
-    };
-    call.function = function.to_owned();
-    call.argument = call.argument.or(Some(col(argument.name)));
-    let column = Column {
-        name: output.to_owned(),
-        data_type,
-        exact: exact_result,
-        tame: argument.tame,
-        samples: Vec::new(),
-    };
-    Some((call, column))
+    })
 }
 
 /// Floats of tame columns may still be infinite or NaN, which sums of products do not bear.

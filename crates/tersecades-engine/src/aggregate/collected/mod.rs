@@ -4,7 +4,7 @@
 //! Ranks         every value, in order-preserving form       quantile, median
 //! Distinct      each different value once                   count_distinct, sum_distinct
 //! Extreme       one value and what it was chosen by         arg_min, arg_max, first, last
-//! ValueCounts   different values, or bins, and their rows   mode, top_k, histogram, approx_quantile
+//! ValueCounts   different values or bins, and their rows    mode, top_k, histogram, sketches
 //! HyperLogLog   the largest hashes of each of 4,096 parts   approx_count_distinct
 //! Comoments     means and summed products of two columns    covariance, correlation
 //! ```

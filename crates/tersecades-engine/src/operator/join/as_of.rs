@@ -260,7 +260,7 @@ impl Source for AsOf {
                 return Ok(None);
             }
             let side = usize::from(is_right_next(left, right));
-            if let Some(batch) = self.inputs[side].next()? {
+            if let Some(batch) = self.inputs[side].next_timed()? {
                 self.take(side, batch)?;
             }
             self.join();

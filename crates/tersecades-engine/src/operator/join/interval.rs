@@ -334,12 +334,12 @@ impl Source for IntervalJoin {
             }
             match usize::from(is_right_next(left, right)) {
                 0 => {
-                    if let Some(batch) = self.inputs[0].next()? {
+                    if let Some(batch) = self.inputs[0].next_timed()? {
                         self.take_left(batch)?;
                     }
                 }
                 _ => {
-                    if let Some(batch) = self.inputs[1].next()? {
+                    if let Some(batch) = self.inputs[1].next_timed()? {
                         self.take_right(batch)?;
                     }
                 }

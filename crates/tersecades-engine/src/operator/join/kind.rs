@@ -75,14 +75,18 @@ impl Default for JoinOptions {
     }
 }
 
-/// The error of a join whose state outgrows its memory.
-pub(super) fn too_large(bytes: usize, limit: usize) -> Error {
-    Error::limit(format!("a join keeps {bytes} bytes, the limit is {limit}"))
-        .hint("raise the limit, filter the streams first, or put the smaller one on the right")
+/// The error of an operator whose state outgrows its memory.
+fn too_large(bytes: usize, limit: usize) -> Error {
+    Error::limit(format!(
+        "rows kept take {bytes} bytes, the limit is {limit}"
+    ))
+    .hint(
+        "raise the limit, filter first, shorten windows, or put the smaller stream of a join right",
+    )
 }
 
 /// Refuses state of `bytes` beyond `limit`.
-pub(super) fn check_memory(bytes: usize, limit: Option<usize>) -> Result<()> {
+pub(crate) fn check_memory(bytes: usize, limit: Option<usize>) -> Result<()> {
     match limit {
         Some(limit) if bytes > limit => Err(too_large(bytes, limit)),
         _ => Ok(()),

@@ -99,7 +99,7 @@ impl TimedInput {
             .as_nanos()
             .div_ceil(tick_ns(unit).unsigned_abs().into());
         Ok(TimedInput {
-            time: RowExpressions::bind([&expression], &*running.schema())?,
+            time: RowExpressions::bind([&expression], &running.schema())?,
             running,
             scale,
             lateness: i64::try_from(lateness).unwrap_or(i64::MAX),
@@ -135,11 +135,53 @@ impl TimedInput {
         }
     }
 
-    /// The next rows; `None` at the end.
+    /// The next rows that have an event time; `None` at the end.
     ///
     /// # Errors
     /// What running says; `LimitExceeded` for times beyond 63 bits.
-    pub fn next(&mut self) -> Result<Option<TimedRows>> {
+    pub fn next_timed(&mut self) -> Result<Option<TimedRows>> {
+        let Some((rows, ticks)) = self.read()? else {
+            return Ok(None);
+        };
+        let timed: Vec<u32> = (0..ticks.len() as u32)
+            .filter(|row| ticks[*row as usize].is_some())
+            .collect();
+        let (mut times, mut watermarks) = (Vec::new(), Vec::new());
+        for time in ticks.iter().flatten() {
+            times.push(*time);
+            watermarks.push(self.watermark());
+            self.newest = self.newest.max(Some(*time));
+        }
+        self.untimed_rows += (rows.num_rows() - timed.len()) as u64;
+        let rows = match timed.len() == rows.num_rows() {
+            true => rows,
+            false => take(&rows, timed)?,
+        };
+        Ok(Some(TimedRows {
+            rows,
+            times,
+            watermarks,
+        }))
+    }
+
+    /// The next rows and the largest event time up to each; the smallest time before the first.
+    ///
+    /// # Errors
+    /// As [`TimedInput::next_timed`].
+    pub fn next_clocked(&mut self) -> Result<Option<(RecordBatch, Vec<i64>)>> {
+        let Some((rows, ticks)) = self.read()? else {
+            return Ok(None);
+        };
+        let mut clocks = Vec::with_capacity(ticks.len());
+        for time in ticks {
+            self.newest = self.newest.max(time);
+            clocks.push(self.newest.unwrap_or(i64::MIN));
+        }
+        Ok(Some((rows, clocks)))
+    }
+
+    /// The next rows and their times, in ticks of the join.
+    fn read(&mut self) -> Result<Option<(RecordBatch, Vec<Option<i64>>)>> {
         let Some(rows) = self.running.next().transpose()? else {
             self.is_ended = true;
             return Ok(None);
@@ -152,28 +194,11 @@ impl TimedInput {
         if ticks.null_count() > values.logical_null_count() {
             return Err(beyond());
         }
-        let ticks = ticks.as_primitive::<Int64Type>();
-        let timed: Vec<u32> = (0..rows.num_rows() as u32)
-            .filter(|row| ticks.is_valid(*row as usize))
-            .collect();
-        let (mut times, mut watermarks) = (Vec::new(), Vec::new());
-        for row in &timed {
-            let time = ticks.value(*row as usize).checked_mul(self.scale);
-            let time = time.ok_or_else(beyond)?;
-            times.push(time);
-            watermarks.push(self.watermark());
-            self.newest = Some(self.newest.map_or(time, |newest| newest.max(time)));
-        }
-        self.untimed_rows += (rows.num_rows() - timed.len()) as u64;
-        let rows = match timed.len() == rows.num_rows() {
-            true => rows,
-            false => take(&rows, timed)?,
-        };
-        Ok(Some(TimedRows {
-            rows,
-            times,
-            watermarks,
-        }))
+        let ticks = ticks.as_primitive::<Int64Type>().iter();
+        let scaled = |time: i64| time.checked_mul(self.scale).ok_or_else(beyond);
+        let ticks = ticks.map(|time| time.map(scaled).transpose());
+        let ticks: Vec<Option<i64>> = ticks.collect::<Result<_>>()?;
+        Ok(Some((rows, ticks)))
     }
 }
 

@@ -302,7 +302,7 @@ impl Source for WindowJoin {
                 return Ok(None);
             }
             let side = usize::from(is_right_next(left, right));
-            if let Some(batch) = self.inputs[side].next()? {
+            if let Some(batch) = self.inputs[side].next_timed()? {
                 self.place(side, batch)?;
             }
             self.close()?;

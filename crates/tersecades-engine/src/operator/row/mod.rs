@@ -6,6 +6,7 @@
 //! rows encoded where it keeps many.
 
 pub mod expression;
+pub mod group;
 pub mod kept;
 pub mod keys;
 pub mod shape;

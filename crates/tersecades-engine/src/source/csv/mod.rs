@@ -25,6 +25,7 @@ use self::plan::{
     ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
 };
 use self::record::{Record, RecordReader, read_error, sniff_delimiter};
+use super::packed::{READ_BUFFER_BYTES, unpack};
 use super::{Rejected, RejectedRow, Source, SourceKind, SourceOptions};
 
 pub mod column;
@@ -41,6 +42,7 @@ pub const KIND: SourceKind = SourceKind {
     suffixes: &[".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst"],
     summary: "delimited text, plain, gzip or zstd; delimiter and types are found out",
     open: |path, options| Ok(Box::new(CsvSource::open(path, options)?)),
+    read: Some(|input, options| Ok(Box::new(CsvSource::new(input, options.clone())?))),
 };
 
 /// Rows that types are inferred from unless [`CsvOptions::infer_rows`] says otherwise.
@@ -52,13 +54,10 @@ pub const BATCH_BYTES_LIMIT: usize = 256 << 20;
 /// Bytes at the start of the file that the delimiter is guessed from.
 const SNIFF_BYTES: u64 = 64 << 10;
 
-const READ_BUFFER_BYTES: usize = 256 << 10;
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+pub(in crate::source) const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 
-/// How to read CSV.
+/// How to read CSV; of JSON, types, timestamp formats and `infer_rows`.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
     /// Field delimiter; `None` guesses among `,` `;` tab and `|`.
@@ -95,13 +94,13 @@ impl Default for CsvOptions {
 }
 
 /// A row that does not fit, before the policy decides.
-struct BadRow {
-    column: Option<String>,
-    reason: String,
-    hint: &'static str,
+pub(in crate::source) struct BadRow {
+    pub(in crate::source) column: Option<String>,
+    pub(in crate::source) reason: String,
+    pub(in crate::source) hint: &'static str,
 }
 
-type RowResult<T> = std::result::Result<T, BadRow>;
+pub(in crate::source) type RowResult<T> = std::result::Result<T, BadRow>;
 
 /// Rows of one CSV file or stream.
 pub struct CsvSource {
@@ -129,11 +128,7 @@ impl CsvSource {
         if shown.to_lowercase().contains(".tsv") {
             options.csv.delimiter = options.csv.delimiter.or(Some(b'\t'));
         }
-        let input = unpack(BufReader::with_capacity(
-            READ_BUFFER_BYTES,
-            File::open(path)?,
-        ))?;
-        let mut source = Self::new(input, options)?;
+        let mut source = Self::new(unpack(File::open(path)?)?, options)?;
         source.file = Some(shown);
         Ok(source)
     }
@@ -244,6 +239,7 @@ impl CsvSource {
             error = error.column(column);
         }
         let row = RejectedRow {
+            file: None,
             line: record.line,
             column: bad.column,
             reason: bad.reason,
@@ -283,20 +279,6 @@ fn check_delimiter(delimiter: Option<u8>) -> Result<()> {
         .hint("use one of , ; | or a tab")),
         _ => Ok(()),
     }
-}
-
-/// The text inside `input`, whichever way it is packed.
-fn unpack(mut input: BufReader<File>) -> Result<Box<dyn BufRead + Send>> {
-    let start = input.fill_buf()?;
-    if start.starts_with(GZIP_MAGIC) {
-        let plain = flate2::bufread::MultiGzDecoder::new(input);
-        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain)));
-    }
-    if start.starts_with(ZSTD_MAGIC) {
-        let plain = zstd::Decoder::with_buffer(input)?;
-        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain)));
-    }
-    Ok(Box::new(input))
 }
 
 /// Parses a whole row into `cells` and returns the texts they came from.
@@ -354,7 +336,7 @@ fn parse_field<'a>(plan: &ColumnPlan, bytes: &'a [u8]) -> RowResult<(Cell, &'a s
 }
 
 /// Enough of `text` to recognise it by in a message.
-fn excerpt(text: &str) -> String {
+pub(in crate::source) fn excerpt(text: &str) -> String {
     const SHOWN_CHARS: usize = 64;
     let mut shown: String = text
         .chars()

@@ -1,0 +1,221 @@
+//! `merge`: the rows of several streams with the same columns, interleaved by event time.
+//!
+//! Every input keeps its order. The clock of a row is the largest event time of its input so far;
+//! rows go in order of their clocks, then of their inputs. So a row is as late in the merged
+//! stream as it was in its own, and neither batch size nor the input read first changes a thing.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{SchemaRef, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::plan::EventTime;
+use crate::runtime::Running;
+use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
+use crate::source::query::narrowed;
+use crate::source::table::Table;
+use crate::source::{Rejected, Source, SourceState};
+use crate::stream::Stream;
+
+use super::OperatorKind;
+use super::join::timed::{TimedInput, common_unit, unit_of};
+use super::row::shape::{OUTPUT_ROWS, batch_of, weave};
+use super::union::check_same;
+
+/// What users see of the kind.
+pub const KIND: OperatorKind = OperatorKind {
+    name: "merge",
+    summary: "the rows of several streams with the same columns, interleaved by event time",
+};
+
+/// Several streams by event time.
+pub struct MergeTable {
+    streams: Vec<Stream>,
+    schema: SchemaRef,
+    unit: TimeUnit,
+    time: EventTime,
+}
+
+impl MergeTable {
+    /// The rows of `streams`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without streams, `SchemaMismatch` when columns or event times differ.
+    pub fn new(streams: impl IntoIterator<Item = Stream>) -> Result<Self> {
+        let streams: Vec<Stream> = streams.into_iter().collect();
+        let Some(first) = streams.first() else {
+            return Err(Error::invalid("a merge of no streams"));
+        };
+        let schema = first.schema()?;
+        let mut unit = unit_of(first)?;
+        let mut time = first.output_time();
+        for stream in &streams[1..] {
+            check_same(&schema, &*stream.schema()?)?;
+            unit = common_unit(unit, unit_of(stream)?);
+            let other = stream.output_time();
+            if other.expression != time.expression {
+                let (a, b) = (&time.expression, &other.expression);
+                let message = format!("event time is `{a}` in one stream and `{b}` in another");
+                return Err(Error::schema(message).hint("project both to one column"));
+            }
+            time.lateness = time.lateness.max(other.lateness);
+        }
+        Ok(MergeTable {
+            streams,
+            schema,
+            unit,
+            time,
+        })
+    }
+
+    /// Event time of the merged rows: as late as in the stream whose rows may be latest.
+    pub fn event_time(&self) -> EventTime {
+        self.time.clone()
+    }
+}
+
+impl Table for MergeTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.open_with(columns, &RunOptions::default())
+    }
+
+    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
+        let wanted = columns.map(|columns| {
+            let mut wanted = columns.to_vec();
+            let time = self.streams.first().map(Stream::time_columns);
+            wanted.extend(time.into_iter().flatten());
+            wanted
+        });
+        let mut lanes = Vec::new();
+        for stream in &self.streams {
+            let cut = narrowed(stream, &self.schema, wanted.as_deref());
+            let running = cut.inherit(options).run()?;
+            lanes.push(Lane {
+                input: TimedInput::new(running, stream, self.unit)?,
+                rows: None,
+                clocks: Vec::new(),
+                at: 0,
+            });
+        }
+        let first = lanes.first().map(|lane| lane.input.schema());
+        Ok(Origin::Source(Box::new(MergeSource {
+            schema: first.unwrap_or_else(|| Arc::clone(&self.schema)),
+            lanes,
+            rejected: Rejected::default(),
+        })))
+    }
+}
+
+/// One input, and the batch of it that is being handed out.
+struct Lane {
+    input: TimedInput,
+    rows: Option<RecordBatch>,
+    clocks: Vec<i64>,
+    at: usize,
+}
+
+impl Lane {
+    /// Reads until a row waits, or the input ends.
+    fn fill(&mut self) -> Result<()> {
+        while self.at >= self.clocks.len() && !self.input.is_ended() {
+            let next = self.input.next_clocked()?;
+            (self.rows, self.clocks) = next.map_or((None, Vec::new()), |(r, c)| (Some(r), c));
+            self.at = 0;
+        }
+        Ok(())
+    }
+
+    fn clock(&self) -> Option<i64> {
+        self.clocks.get(self.at).copied()
+    }
+}
+
+struct MergeSource {
+    schema: SchemaRef,
+    lanes: Vec<Lane>,
+    rejected: Rejected,
+}
+
+impl MergeSource {
+    /// The next rows in order: lane and position, until a lane has no row left.
+    fn order(&mut self) -> Vec<Option<(usize, usize)>> {
+        let mut order = Vec::new();
+        while order.len() < OUTPUT_ROWS {
+            let clocks = self.lanes.iter().enumerate();
+            let clocks = clocks.filter_map(|(index, lane)| Some((lane.clock()?, index)));
+            let Some((_, index)) = clocks.min() else {
+                break;
+            };
+            let lane = &mut self.lanes[index];
+            order.push(Some((index, lane.at)));
+            lane.at += 1;
+            // What its next row's clock is decides which lane goes on.
+            if lane.clock().is_none() && !lane.input.is_ended() {
+                break;
+            }
+        }
+        order
+    }
+}
+
+impl Source for MergeSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        for lane in &mut self.lanes {
+            lane.fill()?;
+        }
+        let order = self.order();
+        if order.is_empty() {
+            let running = self.lanes.iter().map(|lane| lane.input.running());
+            self.rejected.count_rows = running.map(Running::rejected_rows).sum();
+            return Ok(None);
+        }
+        let columns = (0..self.schema.fields().len()).map(|index| {
+            let pieces = self.lanes.iter().map(|lane| match &lane.rows {
+                Some(rows) => Arc::clone(rows.column(index)),
+                None => arrow_array::new_empty_array(self.schema.field(index).data_type()),
+            });
+            weave(pieces.collect(), &order)
+        });
+        let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+        batch_of(&self.schema, columns, order.len()).map(Some)
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        let mut sum = SourceState::default();
+        for lane in &self.lanes {
+            let state = lane.input.running().state();
+            sum.bytes += state.bytes;
+            sum.late_rows += state.late_rows;
+            sum.untimed_rows += state.untimed_rows;
+        }
+        sum
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let inside = self
+            .lanes
+            .iter()
+            .flat_map(|lane| lane.input.running().describe());
+        std::iter::once("merge of".to_owned())
+            .chain(inside.map(|line| format!("  {line}")))
+            .collect()
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}

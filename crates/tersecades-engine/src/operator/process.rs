@@ -1,0 +1,235 @@
+//! `process`: hands all rows of each closed window to a function of the user.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
+use crate::source::table::Table;
+use crate::source::{Rejected, Source, SourceState};
+use crate::stream::Stream;
+use crate::window::{Boundaries, Span, Window};
+
+use super::OperatorKind;
+use super::join::kind::check_memory;
+use super::join::timed::{TimedInput, TimedRows, unit_of};
+use super::join::window::{aligned, constant_time, windows_of, with_window};
+use super::row::kept::KeptRows;
+use super::row::shape::{batch_of, logical_schema};
+
+/// What users see of the kind.
+pub const KIND: OperatorKind = OperatorKind {
+    name: "process",
+    summary: "hands all rows of each closed window, as one record batch, to a function of the user",
+};
+
+/// A function of the rows of a window.
+pub trait WindowFunction: Debug + Send + Sync {
+    /// The columns that it gives for rows of `input`.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for rows that it cannot work on.
+    fn schema(&self, input: &Schema) -> Result<SchemaRef>;
+
+    /// What it gives for the rows of one window, which come in order of arrival.
+    ///
+    /// # Errors
+    /// Whatever the user says.
+    fn process(&self, window: &Span, rows: &RecordBatch) -> Result<RecordBatch>;
+}
+
+/// The results of a function of windows.
+pub struct ProcessTable {
+    stream: Stream,
+    window: Window,
+    function: Arc<dyn WindowFunction>,
+    unit: TimeUnit,
+    given: SchemaRef,
+    schema: SchemaRef,
+}
+
+impl ProcessTable {
+    /// `function` of each `window` of `stream`.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for windows that differ between keys.
+    pub fn new(stream: Stream, window: Window, function: Arc<dyn WindowFunction>) -> Result<Self> {
+        let unit = unit_of(&stream)?;
+        aligned(&window, unit)?;
+        let given = logical_schema(&*function.schema(&*stream.schema()?)?);
+        Ok(ProcessTable {
+            schema: with_window(&given, unit)?,
+            given,
+            stream,
+            window,
+            function,
+            unit,
+        })
+    }
+}
+
+impl Table for ProcessTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.open_with(columns, &RunOptions::default())
+    }
+
+    fn open_with(&self, _columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
+        let running = self.stream.clone().inherit(options).run()?;
+        let input = TimedInput::new(running, &self.stream, self.unit)?;
+        Ok(Origin::Source(Box::new(ProcessSource {
+            rows: KeptRows::new(&input.schema())?,
+            windows: aligned(&self.window, self.unit)?,
+            label: format!("process {} with {:?}", self.window, self.function),
+            function: Arc::clone(&self.function),
+            given: Arc::clone(&self.given),
+            schema: Arc::clone(&self.schema),
+            unit: self.unit,
+            input,
+            open: BTreeMap::new(),
+            ready: VecDeque::new(),
+            late_rows: 0,
+            limit: options.memory_bytes_limit,
+            rejected: Rejected::default(),
+        })))
+    }
+}
+
+struct ProcessSource {
+    input: TimedInput,
+    rows: KeptRows,
+    windows: Arc<dyn Boundaries>,
+    function: Arc<dyn WindowFunction>,
+    given: SchemaRef,
+    schema: SchemaRef,
+    unit: TimeUnit,
+    label: String,
+    /// Rows of open windows, in order of arrival, by the ends of the windows.
+    open: BTreeMap<i128, (Span, Vec<u64>)>,
+    ready: VecDeque<RecordBatch>,
+    late_rows: u64,
+    limit: Option<usize>,
+    rejected: Rejected,
+}
+
+impl ProcessSource {
+    fn byte_size(&self) -> usize {
+        let rows: usize = self.open.values().map(|(_, rows)| rows.len()).sum();
+        self.rows.byte_size() + rows * size_of::<u64>()
+    }
+
+    fn place(&mut self, batch: TimedRows) -> Result<()> {
+        let first = self.rows.push(batch.rows)?;
+        for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
+            let row = first + index as u64;
+            let (spans, held) = windows_of(&*self.windows, *time, *watermark);
+            if spans.is_empty() {
+                self.late_rows += u64::from(held);
+                self.rows.release(row);
+            }
+            for span in spans {
+                let open = self.open.entry(span.end);
+                open.or_insert_with(|| (span, Vec::new())).1.push(row);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let watermark = i128::from(self.input.watermark());
+        while let Some(entry) = self.open.first_entry() {
+            if *entry.key() > watermark && !self.input.is_ended() {
+                break;
+            }
+            let (span, rows) = entry.remove();
+            let columns = self.rows.pick(&rows)?;
+            let window = batch_of(&self.input.schema(), columns, rows.len())?;
+            let given = self.function.process(&span, &window)?;
+            if logical_schema(&given.schema()).fields() != self.given.fields() {
+                let (got, said) = (given.schema(), &self.given);
+                let message = format!("{:?} gave {got:?} instead of {said:?}", self.function);
+                return Err(Error::schema(message));
+            }
+            if given.num_rows() > 0 {
+                let count = given.num_rows();
+                let end = span.last().saturating_add(1);
+                let mut columns = vec![
+                    constant_time(span.first(), count, self.unit)?,
+                    constant_time(end, count, self.unit)?,
+                ];
+                columns.extend(given.columns().iter().cloned());
+                self.ready
+                    .push_back(batch_of(&self.schema, columns, count)?);
+            }
+            // A later window that starts before this one's end may hold the row too.
+            let mut later: Vec<u64> = Vec::new();
+            for (next, rows) in self.open.values() {
+                if next.start >= span.end {
+                    break;
+                }
+                later.extend(rows);
+            }
+            later.sort_unstable();
+            for row in rows {
+                if later.binary_search(&row).is_err() {
+                    self.rows.release(row);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Source for ProcessSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(rows) = self.ready.pop_front() {
+                return Ok(Some(rows));
+            }
+            if self.input.is_ended() {
+                self.rejected.count_rows = self.input.running().rejected_rows();
+                return Ok(None);
+            }
+            if let Some(batch) = self.input.next_timed()? {
+                self.place(batch)?;
+            }
+            self.close()?;
+            check_memory(self.byte_size(), self.limit)?;
+        }
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    fn state(&self) -> SourceState {
+        let mut state = self.input.running().state();
+        state.bytes += self.byte_size();
+        state.late_rows += self.late_rows;
+        state.untimed_rows += self.input.untimed_rows;
+        state
+    }
+
+    fn describe(&self) -> Vec<String> {
+        let inside = self.input.running().describe();
+        std::iter::once(self.label.clone())
+            .chain(inside.into_iter().map(|line| format!("  {line}")))
+            .collect()
+    }
+
+    fn is_resumable(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,335 @@
+//! Many files as one table: those of a folder or a glob, in the order of their paths.
+//!
+//! ```text
+//! probes/day=2024-05-01/a.parquet   rows of the file, and day = 2024-05-01 in each
+//! probes/day=2024-05-02/b.parquet
+//! ```
+//! The first file gives the columns and their types; text in later files is read as those types.
+//! A file that has other columns is an error that names both. Batches never span two files.
+
+mod find;
+mod partition;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use self::partition::{Partitions, repeat};
+use super::table::Table;
+use super::{Rejected, Source, SourceOptions, kind_of, open};
+use crate::runtime::ingest::Origin;
+
+/// Files of one schema, read one after the other by every query.
+#[derive(Debug, Clone)]
+pub struct FilesTable {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    files: Vec<PathBuf>,
+    options: SourceOptions,
+    /// Columns of the first file.
+    file_schema: SchemaRef,
+    partitions: Partitions,
+    /// Columns of the files that no path overrules, then those of the paths.
+    schema: SchemaRef,
+}
+
+impl FilesTable {
+    /// The files of the folder `path`, or those that match the glob `path`: `*` and `?` within a
+    /// name, `[a-z]`, and `**` for any folders. Hidden ones, and in folders those whose names
+    /// start with `_`, are left out.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a wrong pattern, when nothing matches, or when a folder holds several
+    /// formats; what opening the first file says; `SchemaMismatch` when paths differ in their keys.
+    pub fn new(path: impl AsRef<Path>, options: &SourceOptions) -> Result<Self> {
+        let files = find::find_files(path.as_ref(), options)?;
+        Self::from_files(files, options)
+    }
+
+    /// The given files, in the given order.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn from_files(files: Vec<PathBuf>, options: &SourceOptions) -> Result<Self> {
+        let first = files
+            .first()
+            .ok_or_else(|| Error::invalid("there are no files").hint("name one or more"))?;
+        let whole = SourceOptions {
+            columns: None,
+            ..options.clone()
+        };
+        let file_schema = open(first, &whole)?.schema();
+        let partitions = Partitions::new(&files)?;
+        let own = file_schema.fields().iter();
+        let own = own.filter(|field| partitions.position(field.name()).is_none());
+        let fields: Vec<Arc<Field>> = own.chain(partitions.fields()).cloned().collect();
+        let schema = Arc::new(Schema::new(fields));
+        let schema = Arc::new(schema.project(&options.project(&schema)?)?);
+        Ok(FilesTable {
+            inner: Arc::new(Inner {
+                options: with_types(whole, &file_schema),
+                files,
+                file_schema,
+                partitions,
+                schema,
+            }),
+        })
+    }
+
+    /// The files, in the order in which they are read.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.inner.files
+    }
+
+    /// The rows of all files, with `columns` alone (all when `None`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns.
+    pub fn source(&self, columns: Option<&[String]>) -> Result<FilesSource> {
+        self.source_of(0..self.inner.files.len(), columns)
+    }
+
+    /// The rows of one file, by its place in [`Self::files`]: a partition of the table.
+    ///
+    /// # Errors
+    /// As [`Self::source`]; `InvalidArgument` when there is no such file.
+    pub fn file_source(&self, file: usize, columns: Option<&[String]>) -> Result<FilesSource> {
+        match file < self.inner.files.len() {
+            true => self.source_of(file..file + 1, columns),
+            false => Err(Error::invalid(format!("there is no file number {file}"))
+                .hint(format!("the table has {} files", self.inner.files.len()))),
+        }
+    }
+
+    fn source_of(
+        &self,
+        files: std::ops::Range<usize>,
+        columns: Option<&[String]>,
+    ) -> Result<FilesSource> {
+        let inner = &self.inner;
+        let wanted = SourceOptions {
+            columns: columns.map(<[String]>::to_vec),
+            ..SourceOptions::default()
+        };
+        let schema = Arc::new(inner.schema.project(&wanted.project(&inner.schema)?)?);
+        let names = schema.fields().iter().map(|field| field.name());
+        let mut file_columns: Vec<String> = names
+            .filter(|name| inner.partitions.position(name).is_none())
+            .cloned()
+            .collect();
+        if file_columns.is_empty() {
+            // Rows without columns have no number in most formats.
+            file_columns.extend(
+                inner
+                    .file_schema
+                    .fields()
+                    .first()
+                    .map(|it| it.name().clone()),
+            );
+        }
+        Ok(FilesSource {
+            inner: Arc::clone(inner),
+            schema,
+            file_columns,
+            waiting: files,
+            current: None,
+            rejected: Rejected::default(),
+        })
+    }
+}
+
+/// `options` under which text is read as the types of `schema`.
+fn with_types(mut options: SourceOptions, schema: &Schema) -> SourceOptions {
+    let is_text = |field: &&Arc<Field>| {
+        // Binary formats carry their own types, and may have some that no text can become.
+        !matches!(field.data_type(), DataType::Struct(_) | DataType::List(_))
+    };
+    let fields = schema.fields().iter().filter(is_text);
+    let types = fields.map(|field| (field.name().clone(), field.data_type().clone()));
+    options.csv.types = types.collect();
+    options
+}
+
+impl Table for FilesTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.inner.schema)
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        Ok(Origin::Source(Box::new(self.source(columns)?)))
+    }
+}
+
+/// The rows of a [`FilesTable`].
+pub struct FilesSource {
+    inner: Arc<Inner>,
+    schema: SchemaRef,
+    /// What is read of each file.
+    file_columns: Vec<String>,
+    waiting: std::ops::Range<usize>,
+    current: Option<OpenFile>,
+    rejected: Rejected,
+}
+
+/// A file that is being read.
+struct OpenFile {
+    place: usize,
+    source: Box<dyn Source>,
+    /// For each column of the result, where it comes from.
+    layout: Vec<Column>,
+    /// Bad rows and kept originals of it that are counted already.
+    counted: (u64, usize),
+}
+
+enum Column {
+    /// A column of the file.
+    File(usize),
+    /// A value of its path, as an array of one.
+    Path(ArrayRef),
+}
+
+impl FilesSource {
+    /// Place in [`FilesTable::files`] of the file that the last batch came from.
+    pub fn file(&self) -> Option<usize> {
+        self.current.as_ref().map(|current| current.place)
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let Some(current) = &mut self.current else {
+                match self.waiting.next() {
+                    Some(place) => self.current = Some(self.open_file(place)?),
+                    None => return Ok(None),
+                }
+                continue;
+            };
+            let next = current.source.next();
+            let file = self.inner.files.get(current.place);
+            let file = file
+                .map(|path| path.display().to_string())
+                .unwrap_or_default();
+            let found = current.source.rejected();
+            let policy = self.inner.options.on_error;
+            self.rejected
+                .absorb(found, &mut current.counted, policy, &file)?;
+            match next? {
+                Some(batch) => {
+                    let arrays = arrange(&current.layout, &batch)?;
+                    let sized = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                    let schema = Arc::clone(&self.schema);
+                    return Ok(Some(RecordBatch::try_new_with_options(
+                        schema, arrays, &sized,
+                    )?));
+                }
+                None => self.current = None,
+            }
+        }
+    }
+
+    fn open_file(&self, place: usize) -> Result<OpenFile> {
+        let inner = &self.inner;
+        let path = inner
+            .files
+            .get(place)
+            .ok_or_else(|| Error::internal("no such file"))?;
+        let in_file = |error: Error| error.file(path.display().to_string());
+        let mut options = inner.options.clone();
+        options.columns = Some(self.file_columns.clone());
+        if place > 0 {
+            self.check_columns(path).map_err(in_file)?;
+        }
+        let source = open(path, &options)?;
+        let found = source.schema();
+        let column = |field: &Arc<Field>| match inner.partitions.position(field.name()) {
+            Some(key) => Ok(Column::Path(inner.partitions.value(place, key)?)),
+            None => found.index_of(field.name()).map(Column::File).map_err(|_| {
+                in_file(Error::schema("a column of the first file is missing").column(field.name()))
+            }),
+        };
+        let layout = self.schema.fields().iter().map(column);
+        Ok(OpenFile {
+            place,
+            layout: layout.collect::<Result<_>>()?,
+            source,
+            counted: (0, 0),
+        })
+    }
+
+    /// Refuses a file whose columns are not those of the first one.
+    fn check_columns(&self, path: &Path) -> Result<()> {
+        let inner = &self.inner;
+        let mut options = inner.options.clone();
+        options.csv.infer_rows = 1;
+        let found = open(path, &options)?.schema();
+        let first = inner.files.first().map(|path| path.display().to_string());
+        let first = first.unwrap_or_default();
+        let hint = format!("all files have the columns of {first}; name the files that do");
+        for field in found.fields() {
+            let wrong = match inner.file_schema.field_with_name(field.name()) {
+                Err(_) => "is not in the first file".to_owned(),
+                Ok(wanted) if wanted.data_type() != field.data_type() => format!(
+                    "is {} here and {} in the first file",
+                    field.data_type(),
+                    wanted.data_type()
+                ),
+                Ok(_) => continue,
+            };
+            let message = format!("column `{}` {wrong}", field.name());
+            return Err(Error::schema(message).column(field.name()).hint(hint));
+        }
+        let names = inner.file_schema.fields().iter().map(|field| field.name());
+        let mut missing = names.filter(|name| found.field_with_name(name).is_err());
+        match missing.next() {
+            None => Ok(()),
+            Some(name) => Err(Error::schema(format!("column `{name}` is missing"))
+                .column(name)
+                .hint(hint)),
+        }
+    }
+}
+
+/// The columns of the result: those of `batch`, and values of paths repeated as often as needed.
+fn arrange(layout: &[Column], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let column = |column: &Column| match column {
+        Column::File(position) => Ok(Arc::clone(batch.column(*position))),
+        Column::Path(value) => repeat(value, batch.num_rows()),
+    };
+    layout.iter().map(column).collect()
+}
+
+impl Source for FilesSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        self.advance().inspect_err(|_| {
+            self.current = None;
+            self.waiting = 0..0;
+        })
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+}
+
+/// The formats of `files`, each once.
+fn formats(files: &[PathBuf], options: &SourceOptions) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = files
+        .iter()
+        .filter_map(|path| kind_of(path, options).ok())
+        .map(|kind| kind.name)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,259 @@
+//! Files of folders and globs: order, partitions, projection, differing schemas, bad rows.
+
+use std::fs;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_schema::DataType;
+use tersecades_columnar::error::ErrorKind;
+
+use super::*;
+use crate::sink::{self, SinkOptions};
+use crate::source::OnError;
+use crate::source::location::open_table;
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn table(root: &Path, pattern: &str) -> Result<FilesTable> {
+    FilesTable::new(root.join(pattern), &SourceOptions::default())
+}
+
+fn read(source: &mut dyn Source) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    while let Some(batch) = source.next()? {
+        assert_eq!(batch.schema(), source.schema());
+        batches.push(batch);
+    }
+    assert!(source.next()?.is_none());
+    Ok(batches)
+}
+
+fn rows(table: &FilesTable, columns: Option<&[String]>) -> Vec<String> {
+    let mut shown = Vec::new();
+    for batch in read(&mut table.source(columns).unwrap()).unwrap() {
+        let columns: Vec<ArrayRef> = batch
+            .columns()
+            .iter()
+            .map(|column| arrow_cast::cast(column, &DataType::Utf8).unwrap())
+            .collect();
+        for row in 0..batch.num_rows() {
+            let text = |column: &ArrayRef| {
+                let column = column.as_string::<i32>();
+                if arrow_array::Array::is_null(column, row) {
+                    "-".to_owned()
+                } else {
+                    column.value(row).to_owned()
+                }
+            };
+            shown.push(columns.iter().map(text).collect::<Vec<_>>().join(" "));
+        }
+    }
+    shown
+}
+
+#[test]
+fn files_come_by_path_with_the_keys_of_their_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "day=2024-05-02/zone=eu/b.csv", "n,w\n3,c\n");
+    write(root, "day=2024-05-01/zone=eu/z.csv", "n,w\n2,b\n");
+    write(root, "day=2024-05-01/zone=7/a.csv", "n,w\n1,a\n");
+    write(
+        root,
+        "day=__HIVE_DEFAULT_PARTITION__/zone=x/c.csv",
+        "w,n\nd,4\n",
+    );
+    write(root, "day=2024-05-01/zone=eu/.hidden.csv", "n,w\n9,x\n");
+    write(root, "_log/old.csv", "broken");
+    for pattern in ["", "**/zone=*/*.csv", "day=*/zone=*/*.csv"] {
+        let table = table(root, pattern).unwrap();
+        assert_eq!(table.files().len(), 4, "{pattern}");
+        let types: Vec<_> = table
+            .schema()
+            .fields()
+            .iter()
+            .map(|it| it.data_type().clone())
+            .collect();
+        let text = crate::source::text_type();
+        assert_eq!(
+            types,
+            [DataType::Int64, text.clone(), DataType::Date32, text]
+        );
+        let expected = [
+            "1 a 2024-05-01 7",
+            "2 b 2024-05-01 eu",
+            "3 c 2024-05-02 eu",
+            "4 d - x",
+        ];
+        assert_eq!(rows(&table, None), expected);
+        let one = ["zone".to_owned()];
+        assert_eq!(rows(&table, Some(&one)), ["7", "eu", "eu", "x"]);
+        let two = ["day".to_owned(), "n".to_owned()];
+        assert_eq!(rows(&table, Some(&two))[2], "3 2024-05-02");
+        let mut source = table.file_source(1, None).unwrap();
+        assert_eq!(source.file(), None);
+        assert_eq!(source.next().unwrap().unwrap().num_rows(), 1);
+        assert_eq!(source.file(), Some(1));
+        assert!(table.file_source(4, None).is_err());
+    }
+}
+
+#[test]
+fn text_in_later_files_is_read_as_the_first_ones_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a.csv", "n,w\n1.5,x\n");
+    write(root, "b.csv", "n,w\n2,7\n");
+    assert_eq!(
+        rows(&table(root, "*.csv").unwrap(), None),
+        ["1.5 x", "2.0 7"]
+    );
+    write(root, "a.jsonl", "{\"n\":1.5,\"o\":{\"k\":\"x\"}}\n");
+    write(root, "b.jsonl", "{\"n\":2}\n{\"o\":{\"k\":7}}\n");
+    assert_eq!(
+        rows(&table(root, "*.jsonl").unwrap(), None),
+        ["1.5 x", "2.0 -", "- 7"]
+    );
+}
+
+#[test]
+fn other_columns_are_an_error_with_file_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a.csv", "n,w\n1,x\n");
+    for (text, column) in [
+        ("n\n1\n", "w"),
+        ("n,w,z\n1,x,2\n", "z"),
+        ("n,w\nx,y\n", "n"),
+    ] {
+        write(root, "b.csv", text);
+        let table = table(root, "*.csv").unwrap();
+        let error = read(&mut table.source(Some(&["n".to_owned()])).unwrap()).unwrap_err();
+        assert_eq!(error.context().column.as_deref(), Some(column), "{error}");
+        assert!(
+            error.context().file.as_ref().unwrap().ends_with("b.csv"),
+            "{error}"
+        );
+        assert!(error.hint_text().is_some());
+    }
+    let numbers = |name: &str, array: ArrayRef| {
+        let batch = RecordBatch::try_from_iter([("n", array)]).unwrap();
+        let mut sink =
+            sink::create(&root.join(name), &batch.schema(), &SinkOptions::default()).unwrap();
+        sink.write(&batch).unwrap();
+        sink.finish().unwrap();
+    };
+    numbers(
+        "a.parquet",
+        Arc::new(arrow_array::Int64Array::from(vec![1, 2])),
+    );
+    numbers(
+        "b.parquet",
+        Arc::new(arrow_array::Int32Array::from(vec![3])),
+    );
+    let table = table(root, "*.parquet").unwrap();
+    let error = read(&mut table.source(None).unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+    assert!(
+        error.message().contains("Int32") && error.message().contains("Int64"),
+        "{error}"
+    );
+}
+
+#[test]
+fn nothing_mixtures_and_differing_keys_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    assert!(table(root, "*.csv").unwrap_err().hint_text().is_some());
+    assert!(table(root, "").is_err());
+    assert!(table(root, "a[.csv").is_err());
+    write(root, "x/a.csv", "n\n1\n");
+    write(root, "x/b.jsonl", "{\"n\":1}\n");
+    let error = table(root, "x").unwrap_err();
+    assert!(error.message().contains("csv, jsonl"), "{error}");
+    write(root, "y/k=1/a.csv", "n\n1\n");
+    write(root, "y/k=1/l=2/a.csv", "n\n1\n");
+    let error = table(root, "y").unwrap_err();
+    assert!(error.message().contains("k, l"), "{error}");
+    write(root, "z/k=1/k=2/a.csv", "n\n1\n");
+    assert!(table(root, "z").unwrap_err().message().contains("twice"));
+    let unknown = table(root, "x/*.csv").unwrap();
+    assert!(unknown.source(Some(&["m".to_owned()])).is_err());
+}
+
+#[test]
+fn bad_rows_of_all_files_are_counted_with_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a.csv", "n\n1\n2\n");
+    write(root, "b.csv", "n\nx\n3\n");
+    write(root, "c.csv", "n\ny\n");
+    write(root, "d.csv", "n\n4\nz\n");
+    let options = SourceOptions {
+        on_error: OnError::Skip,
+        batch_rows: 1,
+        ..SourceOptions::default()
+    };
+    let table = FilesTable::new(root.join("*.csv"), &options).unwrap();
+    let mut source = table.source(None).unwrap();
+    let batches = read(&mut source).unwrap();
+    let numbers = batches
+        .iter()
+        .map(|it| it.column(0).as_primitive::<Int64Type>().value(0));
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let rejected = source.rejected();
+    assert_eq!(rejected.count_rows, 3);
+    let kept: Vec<(bool, u64)> = rejected
+        .kept
+        .iter()
+        .zip(["b.csv", "c.csv", "d.csv"])
+        .map(|(row, name)| (row.file.as_ref().unwrap().ends_with(name), row.line))
+        .collect();
+    assert_eq!(kept, [(true, 2), (true, 2), (true, 3)]);
+}
+
+#[test]
+fn a_location_is_a_file_a_glob_or_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a[1].csv", "n\n1\n");
+    write(root, "b.txt", "n\n2\n");
+    let named = SourceOptions {
+        format: Some("csv".to_owned()),
+        ..SourceOptions::default()
+    };
+    for (name, options, files) in [
+        ("a[1].csv", &SourceOptions::default(), 1),
+        ("b.txt", &named, 1),
+        ("", &SourceOptions::default(), 1),
+        ("*", &named, 2),
+    ] {
+        let table = open_table(root.join(name), options).unwrap();
+        let Origin::Source(mut source) = table.open(None).unwrap() else {
+            panic!("files are not encoded");
+        };
+        assert_eq!(read(&mut *source).unwrap().len(), files, "{name}");
+    }
+    assert!(open_table(root.join("b.txt"), &SourceOptions::default()).is_err());
+    let error = open_table("-", &SourceOptions::default()).err().unwrap();
+    assert!(
+        error.hint_text().unwrap().contains("csv, jsonl, json"),
+        "{error}"
+    );
+    let wrong = SourceOptions {
+        format: Some("parquet".to_owned()),
+        ..SourceOptions::default()
+    };
+    assert!(
+        open_table("-", &wrong)
+            .err()
+            .unwrap()
+            .message()
+            .contains("pipe")
+    );
+}

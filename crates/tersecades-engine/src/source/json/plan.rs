@@ -1,0 +1,161 @@
+//! What to read: keys in the order in which the first rows name them, and their types.
+//!
+//! ```text
+//! objects   -> their keys, joined by dots
+//! all true or false, all whole, all numbers, all dates, all times   -> that type
+//! texts, arrays, mixtures, objects here and other values there      -> text, JSON as it stands
+//! ```
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use arrow_schema::{DataType, Field, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+
+use super::record::Record;
+use super::scan::{Leaf, Scan, Visit, walk};
+use crate::source::csv::CsvOptions;
+use crate::source::csv::field::TypeGuess;
+use crate::source::csv::timestamp::TimePattern;
+use crate::source::text_type;
+
+/// What the first rows say about the keys.
+#[derive(Default)]
+pub(super) struct Survey {
+    order: Vec<String>,
+    keys: HashMap<String, KeyGuess>,
+}
+
+/// What a key has held so far.
+#[derive(Default)]
+struct KeyGuess {
+    bare: Option<TypeGuess>,
+    text: Option<TypeGuess>,
+    has_json: bool,
+    has_object: bool,
+}
+
+impl KeyGuess {
+    fn has_value(&self) -> bool {
+        self.bare.is_some() || self.text.is_some() || self.has_json
+    }
+
+    fn data_type(&self) -> DataType {
+        match (&self.bare, &self.text) {
+            _ if self.has_json || self.has_object => text_type(),
+            (Some(bare), None) => bare.data_type(),
+            // A number in quotes is a name, as a postal code is.
+            (None, Some(text)) => match text.data_type() {
+                time @ (DataType::Date32 | DataType::Timestamp(_, _)) => time,
+                _ => text_type(),
+            },
+            _ => text_type(),
+        }
+    }
+}
+
+impl Survey {
+    /// What `sample` says; rows that are no JSON objects say nothing.
+    pub(super) fn new(sample: &VecDeque<Record>) -> Self {
+        let (mut survey, mut path) = (Survey::default(), String::new());
+        for record in sample {
+            if let Ok(text) = std::str::from_utf8(&record.text) {
+                // A bad row is reported when its turn comes.
+                let _ = walk(text, &mut path, &mut survey);
+            }
+        }
+        survey
+    }
+
+    fn key(&mut self, path: &str) -> &mut KeyGuess {
+        if !self.keys.contains_key(path) {
+            self.order.push(path.to_owned());
+        }
+        self.keys.entry(path.to_owned()).or_default()
+    }
+
+    /// The columns: those found, with the types that `options` fix, and those that only they name.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for wrong timestamp patterns, `SchemaMismatch` without any column.
+    pub(super) fn columns(&self, options: &CsvOptions) -> Result<Vec<Field>> {
+        let (mut fields, mut names) = (Vec::new(), HashSet::new());
+        let given = options.types.iter().map(|(name, _)| name);
+        let given = given.chain(options.timestamp_formats.iter().map(|(name, _)| name));
+        for name in self.order.iter().chain(given) {
+            let fixed = fixed_type(name, options)?;
+            let guess = self.keys.get(name);
+            let is_inside = self.enclosing(name, options);
+            let is_column =
+                fixed.is_some() || guess.is_some_and(|it| it.has_value() || !it.has_object);
+            if is_inside || !is_column || !names.insert(name.as_str()) {
+                continue;
+            }
+            let guessed = guess.map_or_else(text_type, KeyGuess::data_type);
+            fields.push(Field::new(name, fixed.unwrap_or(guessed), true));
+        }
+        match fields.is_empty() {
+            false => Ok(fields),
+            true => Err(
+                Error::schema("there is no first row to take the columns from")
+                    .hint("the file is empty, or its rows are no JSON objects; give column types"),
+            ),
+        }
+    }
+
+    /// Whether `name` lies in an object that is a column as a whole.
+    fn enclosing(&self, name: &str, options: &CsvOptions) -> bool {
+        let is_whole = |outer: &str| {
+            let mixed = self
+                .keys
+                .get(outer)
+                .is_some_and(|it| it.has_object && it.has_value());
+            mixed || options.types.iter().any(|(given, _)| given == outer)
+        };
+        let dots = name.match_indices('.').map(|(at, _)| at);
+        dots.filter_map(|at| name.get(..at)).any(is_whole)
+    }
+
+    /// Keys that held objects, which are taken apart.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &String> {
+        let is_object = |name: &&String| self.keys.get(*name).is_some_and(|it| it.has_object);
+        self.order.iter().filter(is_object)
+    }
+}
+
+fn fixed_type(name: &str, options: &CsvOptions) -> Result<Option<DataType>> {
+    let typed = options.types.iter().find(|(given, _)| given == name);
+    if let Some((_, data_type)) = typed {
+        return Ok(Some(data_type.clone()));
+    }
+    let pattern = options
+        .timestamp_formats
+        .iter()
+        .find(|(given, _)| given == name);
+    let Some((_, pattern)) = pattern else {
+        return Ok(None);
+    };
+    let zone = TimePattern::new(pattern)?.zoned.then(|| "UTC".into());
+    Ok(Some(DataType::Timestamp(TimeUnit::Microsecond, zone)))
+}
+
+impl<'a> Visit<'a> for Survey {
+    fn is_whole(&self, _path: &str) -> bool {
+        false
+    }
+
+    fn leaf(&mut self, path: &str, leaf: Leaf<'a>) -> Scan<()> {
+        let key = self.key(path);
+        match leaf {
+            Leaf::Null => {}
+            Leaf::Bare(text) => key.bare.get_or_insert_default().observe(text),
+            Leaf::Text(text) => key.text.get_or_insert_default().observe(&text),
+            Leaf::Json(_) => key.has_json = true,
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, path: &str) -> Scan<()> {
+        self.key(path).has_object = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! What users name to say where rows come from: a file, many files, or standard input.
+//!
+//! ```text
+//! probes.parquet        FileTable
+//! probes/*.parquet      FilesTable, as are folders
+//! -                     standard input, read once, in the format that the options name
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tersecades_columnar::error::Result;
+
+use super::file_set::FilesTable;
+use super::table::{FileTable, OneRun, Table};
+use super::{SourceOptions, read};
+
+/// The name of standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// The rows at `location`: a file, a glob, a folder, or `-`.
+///
+/// # Errors
+/// `InvalidArgument` for unknown formats and when nothing is there; what opening the first file
+/// says.
+///
+/// # Examples
+/// ```no_run
+/// use tersecades_engine::source::{SourceOptions, location::open_table};
+/// let probes = open_table("probes/region=*/*.parquet", &SourceOptions::default())?;
+/// println!("{}", probes.schema());
+/// # Ok::<(), tersecades_columnar::error::Error>(())
+/// ```
+pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result<Arc<dyn Table>> {
+    let path = location.as_ref();
+    if path == Path::new(STANDARD_INPUT) {
+        let source = read(std::io::stdin(), options).map_err(|error| error.file("stdin"))?;
+        return Ok(Arc::new(OneRun::new(source)));
+    }
+    match path.is_dir() || is_pattern(path) {
+        true => Ok(Arc::new(FilesTable::new(path, options)?)),
+        false => Ok(Arc::new(FileTable::new(path, options)?)),
+    }
+}
+
+/// Whether `path` stands for several files; a file that has such a name stands for itself.
+pub(super) fn is_pattern(path: &Path) -> bool {
+    let has_wildcard = path.to_string_lossy().contains(['*', '?', '[']);
+    has_wildcard && !path.exists()
+}
