@@ -1,7 +1,6 @@
 //! The tables of a session, as DataFusion's planner asks for them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::runtime::ingest::Origin;
 use tersecades_engine::source::SourceOptions;
-use tersecades_engine::source::table::{FileTable, Table};
+use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 
 use crate::function::aggregate::{CountOfRows, SQL_AGGREGATES};
@@ -185,8 +185,8 @@ impl Catalog {
         if !name.contains(['.', '/', '*']) {
             return Err(self.unknown(name));
         }
-        let table = FileTable::new(Path::new(name), &self.reading)?;
-        let relation = Arc::new(Relation::of_table(Arc::new(table), None)?);
+        let table = open_table(name, &self.reading)?;
+        let relation = Arc::new(Relation::of_table(table, None)?);
         opened.insert(name.to_owned(), Arc::clone(&relation));
         Ok(relation)
     }

@@ -1,6 +1,6 @@
 //! A session: tables by name, options, and statements run over them.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion_expr::{Expr, LogicalPlan};
@@ -9,7 +9,8 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::query::QueryTable;
-use tersecades_engine::source::table::{FileTable, Table};
+use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 
 use crate::answer::Answer;
@@ -119,18 +120,18 @@ impl Session {
         self.register(name, Arc::new(table), time)
     }
 
-    /// Gives the rows of a file the name `name`.
+    /// Gives the rows of a file, or of the files of a glob or a folder, the name `name`.
     ///
     /// # Errors
     /// What opening the file says.
     pub fn register_file(
         &mut self,
         name: &str,
-        path: impl Into<PathBuf>,
+        path: impl AsRef<Path>,
         time: Option<TableTime>,
     ) -> Result<()> {
-        let table = FileTable::new(path, &self.catalog.reading)?;
-        self.register(name, Arc::new(table), time)
+        let table = open_table(path.as_ref(), &self.catalog.reading)?;
+        self.register(name, table, time)
     }
 
     /// Sets one of [`OPTIONS`].
