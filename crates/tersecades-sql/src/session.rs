@@ -8,8 +8,8 @@ use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_engine::source::SourceOptions;
-use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 
