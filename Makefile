@@ -29,7 +29,7 @@ RIVALS_DATA := target/rivals/data
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run test python bench bench-headline bench-scans rivals fuzz fuzz-short fmt clean venv
+.PHONY: help run build test python bench bench-headline bench-scans rivals fuzz fuzz-short fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-python test-portable
 
@@ -38,7 +38,10 @@ help: ## print this list
 	  /^[a-z -]+[:a-z -]*## / { printf "  make %-14s %s\n", name[1], $$2 }' Makefile
 
 run: ## build and run the demo: a generated stream through the paper's two queries
-	cargo run --release $(LOCKED) -p tersecades-cli -- demo $(ARGS)
+	cargo run --release $(LOCKED) -p tersecades-cli --no-default-features -- demo $(ARGS)
+
+build: ## build the command line with everything in it
+	cargo build --release $(LOCKED) -p tersecades-cli
 
 test: check-format check-lints check-docs check-tidy check-dependencies venv test-workspace \
   test-python test-portable check-tables fuzz-short ## everything that CI runs

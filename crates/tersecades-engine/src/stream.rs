@@ -12,7 +12,7 @@ use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::Tier;
+use tersecades_columnar::goal::{Tier, Uses};
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
@@ -241,6 +241,11 @@ impl Stream {
     pub fn step(mut self, step: Step) -> Self {
         self.query.steps.push(step);
         self
+    }
+
+    /// What the query does with a column of its table.
+    pub fn uses(&self, column: &str) -> Uses {
+        self.query.uses(column)
     }
 
     /// Names and logical types of the results.

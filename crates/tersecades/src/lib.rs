@@ -34,6 +34,8 @@ pub use arrow_schema;
 
 pub use tersecades_columnar as columnar;
 pub use tersecades_engine as engine;
+#[cfg(feature = "sql")]
+pub use tersecades_sql as sql;
 
 pub use tersecades_columnar::error::{Error, ErrorKind, Result};
 
