@@ -19,7 +19,7 @@ pub(crate) struct DataSet {
     /// Files in the order of the stream.
     pub(crate) files: &'static [&'static str],
     /// Columns whose type is given; the others are inferred.
-    types: &'static [(&'static str, DataType)],
+    pub(crate) types: &'static [(&'static str, DataType)],
     /// Long enough that no row is late.
     pub(crate) lateness: Duration,
     /// The same rows in DuckDB; `$DATA` is the folder of the set, `5000000` the limit.
@@ -90,6 +90,21 @@ pub(crate) static BEIJING: DataSet = DataSet {
     table_sql: "SELECT * REPLACE (try_cast(\"SO2\" AS DOUBLE) AS \"SO2\")
         FROM read_csv('$DATA/PRSA_Data_*.csv.gz', header = true, nullstr = ['NA', ' ', ''],
         sample_size = -1)",
+};
+
+/// Three hours of events as JSON lines, an hour a file; keys are absent where they do not apply.
+pub(crate) static GITHUB: DataSet = DataSet {
+    name: "github_events",
+    files: &[
+        "2015-02-22-21.jsonl.gz",
+        "2015-02-22-22.jsonl.gz",
+        "2015-02-22-23.jsonl.gz",
+    ],
+    types: &[],
+    lateness: Duration::from_secs(60),
+    table_sql: "SELECT * FROM read_json('$DATA/*.jsonl.gz', columns = {'id': 'VARCHAR',
+        'dt': 'TIMESTAMP', 'repo': 'VARCHAR', 'type': 'VARCHAR', 'actor': 'VARCHAR',
+        'commits': 'BIGINT', 'action': 'VARCHAR', 'age': 'VARCHAR'})",
 };
 
 /// A set in memory, as the sources handed it out.

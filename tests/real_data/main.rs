@@ -29,6 +29,7 @@ mod duckdb;
 
 mod answers;
 mod determinism;
+mod join;
 mod late;
 mod many_files;
 mod oddities;
