@@ -5,7 +5,7 @@
 //! statement                      query [ordered] [ours: RULE]      error TEXT
 //! CREATE TABLE t AS ...          SELECT a, b FROM t                SELECT nothing FROM t
 //!                                ----
-//!                                1	x
+//!                                1 x
 //! ```
 //! Cases end with an empty line, cells are separated by tabs, empty text is `(empty)`. `ours: RULE`
 //! marks an answer that DuckDB gives otherwise, by the rule of that name in `docs/sql.md`.

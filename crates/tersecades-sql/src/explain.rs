@@ -147,8 +147,11 @@ fn counted(metrics: &Metrics) -> Vec<String> {
     lines
 }
 
+/// A table's name, its rows, the columns that are wanted of it.
+type Scan = (String, Arc<Relation>, Vec<String>);
+
 /// Each table that is read: its name, its rows, the columns that are wanted of it.
-fn scans(plan: &LogicalPlan) -> Result<Vec<(String, Arc<Relation>, Vec<String>)>> {
+fn scans(plan: &LogicalPlan) -> Result<Vec<Scan>> {
     let mut found = Vec::new();
     let walked = plan.apply(|node| {
         if let LogicalPlan::TableScan(scan) = node
