@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use tersecades::engine::source::file_set::FilesTable;
 use tersecades::engine::source::table::OneRun;
 use tersecades::engine::source::{CsvOptions, OnError, SourceOptions};
 use tersecades::engine::stream;
@@ -29,6 +30,9 @@ const CSV: &[&str] = &[
     "infer_rows",
     "trim",
 ];
+
+/// Options of JSON.
+const JSON: &[&str] = &["types", "timestamp_formats", "infer_rows"];
 
 /// Reads `options`, of which only those in `known` and [`SHARED`] may be given.
 fn source_options(options: Option<&Bound<'_, PyDict>>, known: &[&str]) -> PyResult<SourceOptions> {
@@ -90,30 +94,53 @@ fn set_csv_option(csv: &mut CsvOptions, name: &str, value: &Bound<'_, PyAny>) ->
     Ok(())
 }
 
+/// A path, a glob or a folder, or several files.
+enum Place {
+    One(PathBuf),
+    Many(Vec<PathBuf>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(path) => Ok(Place::One(path)),
+            Err(_) => object.extract().map(Place::Many),
+        }
+    }
+}
+
 fn open(
     py: Python<'_>,
-    path: PathBuf,
+    place: Place,
     options: &SourceOptions,
     (time, lateness): (Option<Column>, Option<Length>),
 ) -> PyResult<Stream> {
-    let opened = py.detach(|| stream::Stream::open(path, options));
+    let opened = py.detach(|| match place {
+        Place::One(path) => stream::Stream::open(path, options),
+        Place::Many(files) => {
+            FilesTable::from_files(files, options).map(stream::Stream::from_table)
+        }
+    });
     Ok(timed(opened.or_raise()?, time, lateness).into())
 }
 
 macro_rules! readers {
-    ($($(#[$doc:meta])* $name:ident: $known:expr),* $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident($format:expr): $known:expr),* $(,)?) => {
         $(
             $(#[$doc])*
             #[pyfunction]
             #[pyo3(signature = (path, *, event_time=None, lateness=None, **options))]
             fn $name(
                 py: Python<'_>,
-                path: PathBuf,
+                path: Place,
                 event_time: Option<Column>,
                 lateness: Option<Length>,
                 options: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Stream> {
-                let options = source_options(options, $known)?;
+                let mut options = source_options(options, $known)?;
+                options.format = $format.map(str::to_owned);
                 open(py, path, &options, (event_time, lateness))
             }
         )*
@@ -126,19 +153,28 @@ macro_rules! readers {
 }
 
 readers! {
-    /// The rows of a Parquet file.
+    /// The rows of a Parquet file, of the files of a glob or a folder (`key=value` folders are
+    /// columns), or of a list of files.
     ///
     /// `event_time` is the column, or expression, of when a row happened, and `lateness` how far
     /// behind the newest row a row may come; `batch_rows` is the size of batches.
-    read_parquet: &[],
-    /// The rows of a CSV file, plain, gzip or zstd; delimiter and types are found out.
+    read_parquet(Some("parquet")): &[],
+    /// The rows of CSV files, plain, gzip or zstd; delimiter and types are found out.
+    ///
+    /// `path` is a file, a glob, a folder, a list of files, or `"-"` for standard input.
     ///
     /// Options: `delimiter`, `header`, `null_strings`, `types={"column": "int64"}`,
     /// `timestamp_formats={"column": "%d.%m.%Y"}`, `infer_rows`, `trim`, `batch_rows`, and
     /// `on_error`: `"fail"`, `"skip"` or `"dead_letter"`.
-    read_csv: CSV,
-    /// The rows of a file of Arrow IPC, the file or the stream format.
-    read_ipc: &[],
+    read_csv(Some("csv")): CSV,
+    /// The rows of files of JSON lines (`.jsonl`, `.ndjson`) or of JSON arrays (`.json`), plain,
+    /// gzip or zstd; types are found out.
+    ///
+    /// `path` is a file, a glob, a folder or a list of files. Options: `types`,
+    /// `timestamp_formats`, `infer_rows`, `batch_rows` and `on_error`.
+    read_json(None::<&str>): JSON,
+    /// The rows of files of Arrow IPC, the file or the stream format.
+    read_ipc(Some("arrow")): &[],
 }
 
 /// The rows of a table of another library: pyarrow, Polars, pandas, DuckDB, and whatever else

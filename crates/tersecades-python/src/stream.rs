@@ -224,6 +224,21 @@ impl Stream {
         self.change(stream::Stream::distinct)
     }
 
+    /// Adds the value that `column` had so many rows earlier among those with the same `by`; null
+    /// where there are not so many.
+    #[pyo3(signature = (column, rows=1, *, by=Vec::new(), name=None))]
+    fn lag(&self, column: &str, rows: usize, by: Vec<String>, name: Option<String>) -> Self {
+        let name = name.unwrap_or_else(|| format!("previous_{column}"));
+        self.change(|stream| stream.lag(column, rows, by, &name))
+    }
+
+    /// Keeps the rows in which `columns` differ from the row before with the same `by`, and adds
+    /// their values before (`previous_...`) and how long they `lasted`, in ticks of event time.
+    #[pyo3(signature = (columns, *, by=Vec::new()))]
+    fn changes(&self, columns: Vec<String>, by: Vec<String>) -> Self {
+        self.change(|stream| stream.changes(columns, by))
+    }
+
     /// The rows of this stream and then those of the others, which have the same columns.
     #[pyo3(signature = (*others))]
     fn union(&self, others: Vec<Py<Stream>>) -> PyResult<Self> {
@@ -429,6 +444,11 @@ impl Stream {
     /// Runs the stream into a CSV file; hands out what was counted.
     fn write_csv(&self, py: Python<'_>, path: PathBuf) -> PyResult<Metrics> {
         writing::write(py, self, &path, Some("csv"))
+    }
+
+    /// Runs the stream into a file of JSON lines; hands out what was counted.
+    fn write_json(&self, py: Python<'_>, path: PathBuf) -> PyResult<Metrics> {
+        writing::write(py, self, &path, Some("jsonl"))
     }
 
     /// Runs the stream into a file of Arrow IPC; hands out what was counted.

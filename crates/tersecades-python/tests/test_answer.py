@@ -244,6 +244,18 @@ def test_joins_say_what_they_need() -> None:
     assert crossed.to_pylist() == [{"a": 1, "a_too": 1}]
 
 
+def test_rows_before(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).head(3_000).select("timestamp", "host", "failed")
+    lagged = tc.from_arrow(frame).lag("failed", 2, by=["host"], name="before").to_polars()
+    before = frame.select(before=pl.col("failed").shift(2).over("host"))
+    assert lagged["before"].to_list() == before["before"].to_list()
+    changed = tc.from_arrow(frame).changes(["failed"], by=["host"]).to_polars()
+    previous = pl.col("failed").shift(1).over("host")
+    flips = frame.filter((pl.col("failed") != previous) & previous.is_not_null())
+    seen = changed.filter(pl.col("previous_failed").is_not_null())
+    assert seen["timestamp"].to_list() == flips["timestamp"].to_list()
+
+
 def test_computed_keys(probes: pa.Table) -> None:
     ours = (
         tc.from_arrow(probes)

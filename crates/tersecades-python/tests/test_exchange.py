@@ -156,9 +156,10 @@ def test_types_without_an_encoding_are_named() -> None:
         tc.from_arrow(nested).collect()
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "ipc"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "ipc", "json"])
 def test_files_there_and_back(probes: pa.Table, tmp_path: Any, suffix: str) -> None:
-    path = tmp_path / ("probes.arrow" if suffix == "ipc" else f"probes.{suffix}")
+    endings = {"ipc": "arrow", "json": "jsonl"}
+    path = tmp_path / f"probes.{endings.get(suffix, suffix)}"
     stream = tc.from_arrow(probes).select("timestamp", "region", "rtt_us", "failed")
     counted = getattr(stream, f"write_{suffix}")(path)
     assert counted.rows == probes.num_rows
@@ -171,6 +172,24 @@ def test_files_there_and_back(probes: pa.Table, tmp_path: Any, suffix: str) -> N
     assert [(row["n"], row["total"]) for row in ours] == [
         (row["n"], row["total"]) for row in theirs
     ]
+
+
+def test_many_files_are_one_table(tmp_path: Any) -> None:
+    for day in (1, 2):
+        (tmp_path / f"day={day}").mkdir()
+        tc.from_arrow(pa.table({"n": [day * 10]})).write(tmp_path / f"day={day}" / "a.parquet")
+    both = [{"n": 10, "day": 1}, {"n": 20, "day": 2}]
+    assert tc.read_parquet(tmp_path).to_pylist() == both
+    files = sorted(tmp_path.glob("*/*.parquet"))
+    assert tc.read_parquet(str(tmp_path / "*" / "*.parquet")).to_pylist() == both
+    listed = tc.read_parquet([str(files[1]), str(files[0])]).select("n").to_pylist()
+    assert listed == [{"n": 20}, {"n": 10}]
+
+
+def test_the_format_asked_for_is_read(tmp_path: Any) -> None:
+    path = tmp_path / "numbers.dat"
+    path.write_text("n\n1\n")
+    assert tc.read_csv(path).to_pylist() == [{"n": 1}]
 
 
 def test_csv_options(tmp_path: Any) -> None:

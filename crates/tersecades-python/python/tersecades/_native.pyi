@@ -39,6 +39,7 @@ class _ValueCounts(TypedDict):
 
 _ArrowData: TypeAlias = _ArrowStream | _ArrowArray
 _Path: TypeAlias = str | PathLike[str]
+_Paths: TypeAlias = _Path | Sequence[_Path]
 _Constant: TypeAlias = (
     None | bool | int | float | str | bytes | Decimal | date | datetime | _Scalar
 )
@@ -242,6 +243,15 @@ class Stream:
         nulls_first: bool = False,
     ) -> Stream: ...
     def distinct(self) -> Stream: ...
+    def lag(
+        self,
+        column: str,
+        rows: int = 1,
+        *,
+        by: Sequence[str] = ...,
+        name: str | None = None,
+    ) -> Stream: ...
+    def changes(self, columns: Sequence[str], *, by: Sequence[str] = ...) -> Stream: ...
     def union(self, *others: Stream) -> Stream: ...
     def event_time(
         self,
@@ -304,6 +314,7 @@ class Stream:
     def write(self, path: _Path) -> Metrics: ...
     def write_parquet(self, path: _Path) -> Metrics: ...
     def write_csv(self, path: _Path) -> Metrics: ...
+    def write_json(self, path: _Path) -> Metrics: ...
     def write_ipc(self, path: _Path) -> Metrics: ...
     def _repr_html_(self) -> str: ...
     def explain(self, *, analyze: bool = False) -> Explanation: ...
@@ -386,7 +397,7 @@ def aggregate(
 ) -> Aggregate: ...
 def aggregates() -> dict[str, str]: ...
 def read_parquet(
-    path: _Path,
+    path: _Paths,
     *,
     event_time: str | Expr | None = None,
     lateness: _Duration | None = None,
@@ -394,15 +405,26 @@ def read_parquet(
     on_error: _OnError = "fail",
 ) -> Stream: ...
 def read_ipc(
-    path: _Path,
+    path: _Paths,
     *,
     event_time: str | Expr | None = None,
     lateness: _Duration | None = None,
     batch_rows: int = 65_536,
     on_error: _OnError = "fail",
 ) -> Stream: ...
+def read_json(
+    path: _Paths,
+    *,
+    event_time: str | Expr | None = None,
+    lateness: _Duration | None = None,
+    types: Mapping[str, _DataType] = ...,
+    timestamp_formats: Mapping[str, str] = ...,
+    infer_rows: int = 10_000,
+    batch_rows: int = 65_536,
+    on_error: _OnError = "fail",
+) -> Stream: ...
 def read_csv(
-    path: _Path,
+    path: _Paths,
     *,
     event_time: str | Expr | None = None,
     lateness: _Duration | None = None,
@@ -502,6 +524,7 @@ __all__ = [
     "quantile",
     "read_csv",
     "read_ipc",
+    "read_json",
     "read_parquet",
     "stddev",
     "stddev_population",
