@@ -17,25 +17,34 @@ FUZZ_SECONDS ?= 60
 OUT ?= target/rivals/headline.jsonl
 
 VENV_PYTHON := .venv/bin/python
+# Where `make python` installs the package.
+PACKAGE_VENV := .venv-python
+# Where the tests find the package, with the library that cargo has built.
+PACKAGE_PATH := target/python
+PACKAGE_LIBRARY := libtersecades_python.$(if $(filter Darwin,$(shell uname)),dylib,so)
+
 RIVALS_PYTHON := target/rivals/venv/bin/python
 RIVALS_DATA := target/rivals/data
 
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run test bench bench-headline bench-scans rivals fuzz fuzz-short fmt clean venv
+.PHONY: help run build test python bench bench-headline bench-scans rivals fuzz fuzz-short fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
-.PHONY: test-workspace test-portable
+.PHONY: test-workspace test-python test-portable
 
 help: ## print this list
 	@awk -F '## ' '/^[a-z-]+:/ { split($$1, name, ":") } \
 	  /^[a-z -]+[:a-z -]*## / { printf "  make %-14s %s\n", name[1], $$2 }' Makefile
 
 run: ## build and run the demo: a generated stream through the paper's two queries
-	cargo run --release $(LOCKED) -p tersecades-cli -- demo $(ARGS)
+	cargo run --release $(LOCKED) -p tersecades-cli --no-default-features -- demo $(ARGS)
+
+build: ## build the command line with everything in it
+	cargo build --release $(LOCKED) -p tersecades-cli
 
 test: check-format check-lints check-docs check-tidy check-dependencies venv test-workspace \
-  test-portable check-tables fuzz-short ## everything that CI runs
+  test-python test-portable check-tables fuzz-short ## everything that CI runs
 	@printf '\nAll steps passed.\n'
 
 check-format:
@@ -70,6 +79,21 @@ test-workspace:
 	if [ -n "$$python" ]; then export TERSECADES_PYTHON="$$python"; fi; \
 	cargo test --workspace $(LOCKED)
 
+# The library of the development profile, so that nothing is built twice.
+test-python: venv ## test the Python package: answers and types and documentation
+	$(call step,tests of the Python package)
+	@python="$${TERSECADES_PYTHON:-$$PWD/$(VENV_PYTHON)}"; \
+	if ! "$$python" -c 'import hypothesis, mypy, pandas, polars, pyarrow, pytest' 2>/dev/null; then \
+	  $(call skip,no Python with what tests/requirements.txt names: the package is not tested); \
+	else \
+	  cargo build --workspace $(LOCKED); \
+	  rm -rf $(PACKAGE_PATH); \
+	  mkdir -p $(PACKAGE_PATH); \
+	  cp -R crates/tersecades-python/python/tersecades $(PACKAGE_PATH)/; \
+	  ln -s ../../debug/$(PACKAGE_LIBRARY) $(PACKAGE_PATH)/tersecades/_native.abi3.so; \
+	  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$$PWD/$(PACKAGE_PATH)" "$$python" -m pytest -q $(ARGS); \
+	fi
+
 # What CPUs without AVX2 run; every other CPU would never execute it otherwise.
 test-portable:
 	$(call step,tests on the portable kernels)
@@ -79,6 +103,16 @@ test-portable:
 check-tables:
 	$(call step,generated tables in the documentation)
 	cargo xtask docs --check
+
+python: ## build the Python package and install it into .venv-python
+	$(call step,Python package)
+	@[ -x $(PACKAGE_VENV)/bin/python ] || $(PYTHON) -m venv $(PACKAGE_VENV)
+	$(PACKAGE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --only-binary :all: 'maturin>=1.9,<2'
+	rm -rf target/wheels
+	$(PACKAGE_VENV)/bin/maturin build --release $(LOCKED) --out target/wheels
+	$(PACKAGE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --force-reinstall target/wheels/tersecades-*.whl
 
 venv: ## Python with what answers and bytes are compared with, in .venv
 	$(call step,Python environment of the comparison)
@@ -155,4 +189,4 @@ fmt: ## format the sources and regenerate the tables
 
 clean: ## remove everything that was built
 	cargo clean
-	rm -rf .venv fuzz/libfuzzer/target
+	rm -rf .venv .venv-python fuzz/libfuzzer/target

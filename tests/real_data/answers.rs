@@ -2,7 +2,7 @@
 
 use tersecades_engine::stream::Stream;
 
-use crate::data_set::{AZURE, BEIJING, DataSet, FLIGHTS, RIPE_ATLAS, SEATTLE};
+use crate::data_set::{AZURE, BEIJING, DataSet, FLIGHTS, GITHUB, RIPE_ATLAS, SEATTLE};
 use crate::question::{Question, Way};
 use crate::row::assert_rows_agree;
 use crate::{duckdb, questions, report};
@@ -62,6 +62,11 @@ fn check(set: &DataSet, questions: &[Question]) {
             assert_rows_agree(&what(way), &question.answer(&loaded, way), &few);
         }
     }
+}
+
+#[test]
+fn github_events() {
+    check(&GITHUB, &questions::github());
 }
 
 #[test]

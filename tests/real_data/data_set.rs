@@ -101,6 +101,21 @@ pub(crate) static GEOLIFE: DataSet = DataSet {
     table_sql: "SELECT * FROM read_parquet('$DATA/points.parquet')",
 };
 
+/// Three hours of events as JSON lines, an hour a file; keys are absent where they do not apply.
+pub(crate) static GITHUB: DataSet = DataSet {
+    name: "github_events",
+    files: &[
+        "2015-02-22-21.jsonl.gz",
+        "2015-02-22-22.jsonl.gz",
+        "2015-02-22-23.jsonl.gz",
+    ],
+    types: &[],
+    lateness: Duration::from_secs(60),
+    table_sql: "SELECT * FROM read_json('$DATA/*.jsonl.gz', columns = {'id': 'VARCHAR',
+        'dt': 'TIMESTAMP', 'repo': 'VARCHAR', 'type': 'VARCHAR', 'actor': 'VARCHAR',
+        'commits': 'BIGINT', 'action': 'VARCHAR', 'age': 'VARCHAR'})",
+};
+
 /// A set in memory, as the sources handed it out.
 pub(crate) struct Loaded {
     pub(crate) folder: PathBuf,

@@ -32,6 +32,18 @@ pub(crate) fn answers(
     loaded: &Loaded,
     questions: &[Question],
 ) -> Option<Vec<Vec<Row>>> {
+    let texts = questions
+        .iter()
+        .map(|question| (question.name, question.sql()));
+    answers_to_sql(set, loaded, &texts.collect::<Vec<_>>())
+}
+
+/// DuckDB's answers to queries of the table `stream`, each with a name; as [`answers`].
+pub(crate) fn answers_to_sql(
+    set: &DataSet,
+    loaded: &Loaded,
+    queries: &[(&str, String)],
+) -> Option<Vec<Vec<Row>>> {
     let Some(python) = &*PYTHON else {
         skip(&format!(
             "no Python with DuckDB: {} is not compared (make venv)",
@@ -43,9 +55,9 @@ pub(crate) fn answers(
     let data = loaded.folder.display().to_string().replace('\'', "''");
     let table = set.table_sql.replace("$DATA", &data);
     std::fs::write(folder.path().join("table.sql"), table).unwrap();
-    for question in questions {
-        let file = folder.path().join(format!("{}.sql", question.name));
-        std::fs::write(file, question.sql()).unwrap();
+    for (name, sql) in queries {
+        let file = folder.path().join(format!("{name}.sql"));
+        std::fs::write(file, sql).unwrap();
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("duckdb_answers.py");
     let run = Command::new(python)
@@ -58,11 +70,11 @@ pub(crate) fn answers(
         "{}",
         String::from_utf8_lossy(&run.stderr)
     );
-    let read = |question: &Question| {
-        let file = folder.path().join(format!("{}.parquet", question.name));
+    let read = |(name, _): &(&str, String)| {
+        let file = folder.path().join(format!("{name}.parquet"));
         let mut source = open(&file, &SourceOptions::default()).unwrap();
         let batches = std::iter::from_fn(|| source.next().unwrap());
         rows_of(&batches.collect::<Vec<_>>())
     };
-    Some(questions.iter().map(read).collect())
+    Some(queries.iter().map(read).collect())
 }

@@ -31,6 +31,7 @@ mod duckdb;
 mod answers;
 mod determinism;
 mod disorder;
+mod join;
 mod late;
 mod many_files;
 mod oddities;

@@ -9,17 +9,8 @@ use tersecades_engine::sink::{self, SinkOptions};
 use tersecades_engine::source::file_set::FilesTable;
 use tersecades_engine::source::{Source, SourceOptions, open};
 
-use crate::data_set::{BEIJING, DataSet};
+use crate::data_set::{BEIJING, GITHUB};
 use crate::row::{Row, assert_rows_agree, rows_of};
-
-/// Three hours of events, an hour a file.
-static EVENTS: DataSet = DataSet {
-    name: "github_events",
-    files: &[],
-    types: &[],
-    lateness: std::time::Duration::ZERO,
-    table_sql: "",
-};
 
 fn read(source: &mut dyn Source) -> Vec<RecordBatch> {
     let batches = std::iter::from_fn(|| source.next().unwrap()).collect();
@@ -33,7 +24,7 @@ fn count(batches: &[RecordBatch]) -> usize {
 
 #[test]
 fn events_have_the_rows_and_gaps_that_their_profile_counts() {
-    let Some(folder) = EVENTS.folder() else {
+    let Some(folder) = GITHUB.folder() else {
         return;
     };
     let table = FilesTable::new(folder.join("*.jsonl.gz"), &SourceOptions::default()).unwrap();
@@ -88,7 +79,7 @@ fn write(path: &Path, batches: &[RecordBatch]) {
 
 #[test]
 fn events_survive_every_format_that_is_written() {
-    let Some(folder) = EVENTS.folder() else {
+    let Some(folder) = GITHUB.folder() else {
         return;
     };
     let first = folder.join("2015-02-22-21.jsonl.gz");

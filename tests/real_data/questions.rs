@@ -57,6 +57,28 @@ pub(crate) fn ripe_atlas() -> Vec<Question> {
     ]
 }
 
+/// Questions over [`crate::data_set::GITHUB`].
+pub(crate) fn github() -> Vec<Question> {
+    let dt = || Time {
+        expression: col("dt"),
+        unit: TimeUnit::Microsecond,
+        sql: "epoch_us(dt)",
+        ticks_per_second: 1_000_000,
+    };
+    vec![
+        Question::new("minute_by_type", dt(), 60, 60)
+            .by(&["type", "action"])
+            .ask(count(), "count(*)")
+            .ask(call("sum", col("commits")), "sum(commits)::BIGINT")
+            .ask(call("max", col("commits")), "max(commits)"),
+        Question::new("pushes_by_actor", dt(), HOUR, HOUR / 2)
+            .filter(col("type").eq("push"), "type = 'push'")
+            .by(&["actor"])
+            .ask(count(), "count(*)")
+            .ask(call("mean", col("commits")), "favg(commits)"),
+    ]
+}
+
 /// Questions over [`crate::data_set::SEATTLE`], whose slices count as seconds.
 pub(crate) fn seattle() -> Vec<Question> {
     let time = |expression| Time {

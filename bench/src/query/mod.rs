@@ -5,6 +5,7 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 mod answer;
+mod overlap;
 mod plan;
 
 use std::path::Path;
@@ -87,6 +88,9 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         ("q1_hop", "q1_tumble60"),
     ] {
         compare_windows(&rates, hop, tumble, report);
+    }
+    if options.queries.is_empty() {
+        overlap::run(&input.stream, options.repetitions, report)?;
     }
     Ok(())
 }

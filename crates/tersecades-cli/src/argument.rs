@@ -47,6 +47,28 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(millis))
 }
 
+/// A number of bytes such as `512MiB`, `4GiB` or `1000000`.
+#[cfg(feature = "sql")]
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let shift = match unit {
+        "" | "B" => 0,
+        "KiB" | "K" => 10,
+        "MiB" | "M" => 20,
+        "GiB" | "G" => 30,
+        _ => return Err("write a size as 512MiB or 4GiB".to_owned()),
+    };
+    let number: usize = digits
+        .parse()
+        .map_err(|_| "write a size as 512MiB or 4GiB")?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "the size is too large".to_owned())
+}
+
 /// `name=value`; the name may hold further `=`.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.rsplit_once('=') {

@@ -11,6 +11,8 @@ mod generate;
 mod inspect;
 mod lists;
 mod shell;
+#[cfg(feature = "sql")]
+mod sql;
 
 mod argument;
 mod encoding;
@@ -37,6 +39,8 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "sql")]
+    Sql(Box<sql::SqlArguments>),
     Demo(demo::DemoArguments),
     Inspect(inspect::InspectArguments),
     Costs(cost::CostsArguments),
@@ -49,6 +53,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
+        #[cfg(feature = "sql")]
+        Command::Sql(arguments) => sql::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Costs(arguments) => cost::run(&arguments),

@@ -55,6 +55,14 @@ impl Frame {
         }
     }
 
+    /// Selects only the rows of `range`.
+    pub fn select_range(&mut self, range: std::ops::Range<usize>) {
+        let rows = self.batch.rows();
+        let selected = self.selection.set_rows(rows);
+        selected.extend(range.start as u32..range.end as u32);
+        self.selection.settle();
+    }
+
     /// Drops the rows where the column at `slot` is null.
     pub fn retain_valid(&mut self, slot: Slot) {
         let column = match slot.checked_sub(self.batch.columns().len()) {

@@ -13,11 +13,11 @@ use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::Tier;
+use tersecades_columnar::goal::{Tier, Uses};
 
 use crate::expression::{Expression, col};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::{columns_read, output_schema};
+use crate::runtime::engine::{columns_read, describe, output_schema};
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Keep, Retained, Running};
 use crate::source::location::open_table;
@@ -256,6 +256,11 @@ impl Stream {
         self
     }
 
+    /// What the query does with a column of its table.
+    pub fn uses(&self, column: &str) -> Uses {
+        self.query.uses(column)
+    }
+
     /// Names and logical types of the results.
     ///
     /// # Errors
@@ -263,6 +268,17 @@ impl Stream {
     pub fn schema(&self) -> Result<SchemaRef> {
         let stream = self.clone().nested()?.timed()?;
         output_schema(&stream.query, &stream.table.schema())
+    }
+
+    /// Operators, in order, one line each; nothing is opened.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a query.
+    pub fn describe(&self) -> Result<Vec<String>> {
+        let stream = self.clone().nested()?;
+        let mut lines = stream.table.describe()?;
+        lines.extend(describe(&stream.query, &stream.table.schema())?);
+        Ok(lines)
     }
 
     /// Binds and starts the query.
@@ -305,7 +321,7 @@ impl WindowedStream {
 
 impl Stream {
     /// Where the results keep their event time: the windows' start, or where the rows had it.
-    pub(crate) fn output_time(&self) -> EventTime {
+    pub fn output_time(&self) -> EventTime {
         let grouped = |step: &Step| matches!(step, Step::Aggregate { .. });
         match self.query.steps.iter().any(grouped) {
             true => window_time(),

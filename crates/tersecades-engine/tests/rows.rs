@@ -34,6 +34,7 @@ fn rows_of(random: &mut Random) -> Rows {
         step: 7,
         window: 60,
         lateness: 20,
+        origin: 0,
     };
     let rows = *random.pick(&[0, 1, 30, 200, 200, 900]);
     random_stream(&DataType::Int64, time, rows, random)

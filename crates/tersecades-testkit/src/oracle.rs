@@ -25,6 +25,7 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::{Value, logical_type};
 use tersecades_engine::plan::{Query, Step};
+use tersecades_engine::window::Window;
 
 pub use compare::{assert_same, difference};
 pub use partition::Partitioned;
@@ -70,8 +71,8 @@ pub(crate) struct Traveller {
     /// How far off each float may be.
     pub(crate) slack: Vec<f64>,
     pub(crate) arrival: usize,
-    /// Event time in nanoseconds.
-    pub(crate) time_ns: i128,
+    /// Event time in nanoseconds, if it has one.
+    pub(crate) time_ns: Option<i128>,
     /// Watermark in nanoseconds before the row; `None` before the first.
     pub(crate) watermark_ns: Option<i128>,
 }
@@ -82,6 +83,8 @@ pub(crate) struct Flow {
     pub(crate) columns: Columns,
     pub(crate) rows: Vec<Traveller>,
     pub(crate) unit: TimeUnit,
+    /// Whether rows have event times at all.
+    pub(crate) timed: bool,
 }
 
 /// Names and logical types of `schema`.
@@ -122,20 +125,20 @@ pub fn answer_partitioned(
     partitioned: Option<&Partitioned>,
 ) -> Result<Answer> {
     let mut result = Answer::default();
-    let windowed = query.steps.iter().find_map(|step| match step {
-        Step::Aggregate { window, .. } => Some(window.needs_time()),
-        _ => None,
-    });
-    let mut flow = match windowed {
-        Some(false) => arrive_untimed(schema, rows),
-        _ => arrive(query, schema, rows, &mut result)?,
+    let window = first_window(&query.steps);
+    let mut flow = match window {
+        Some(window) if !window.reads_time() => arrive_untimed(schema, rows),
+        _ => arrive(query, schema, rows)?,
     };
     if let Some(partitioned) = partitioned {
         let lateness_ns = query.event_time.lateness.as_nanos() as i128;
         partition::judge(&mut flow, partitioned, lateness_ns);
     }
-    let mut later = false;
-    for next in &query.steps {
+    if window.is_none_or(Window::needs_time) {
+        flow.rows.retain(|row| row.time_ns.is_some());
+        result.untimed_rows = rows.len() - flow.rows.len();
+    }
+    for (index, next) in query.steps.iter().enumerate() {
         flow = match next {
             Step::Filter(condition) => step::filter(flow, condition)?,
             Step::Project(list) => step::project(flow, list)?,
@@ -150,13 +153,11 @@ pub fn answer_partitioned(
                 keys,
                 aggregates,
             } => {
-                let input = match (later, window.needs_time()) {
-                    (true, true) => window::rearrive(flow)?,
-                    (true, false) => window::renumber(flow),
-                    (false, _) => flow,
-                };
-                later = true;
-                window::aggregate(input, window, (keys, aggregates), &mut result)?
+                let windows = window::aggregate(flow, window, (keys, aggregates), &mut result)?;
+                match first_window(&query.steps[index + 1..]) {
+                    Some(next) => window::rearrive(windows, next, &mut result)?,
+                    None => windows,
+                }
             }
             Step::Rows(operator) => {
                 let message = format!("{} is checked by `oracle::rows`", operator.describe());
@@ -173,24 +174,33 @@ pub fn answer_partitioned(
     Ok(result)
 }
 
+/// The window of the first group-by.
+fn first_window(steps: &[Step]) -> Option<&Window> {
+    steps.iter().find_map(|step| match step {
+        Step::Aggregate { window, .. } => Some(window),
+        _ => None,
+    })
+}
+
 /// All arriving rows, where nothing asks for their event time.
 fn arrive_untimed(schema: &Schema, rows: &[Row]) -> Flow {
     let rows = rows.iter().enumerate().map(|(arrival, values)| Traveller {
         values: values.clone(),
         slack: vec![0.0; values.len()],
         arrival,
-        time_ns: 0,
+        time_ns: None,
         watermark_ns: None,
     });
     Flow {
         columns: columns_of(schema),
         rows: rows.collect(),
         unit: TimeUnit::Millisecond,
+        timed: false,
     }
 }
 
-/// Gives every arriving row its event time and watermark; rows without event time are dropped.
-fn arrive(query: &Query, schema: &Schema, rows: &[Row], result: &mut Answer) -> Result<Flow> {
+/// Gives every arriving row its event time, if it has one, and the watermark before it.
+fn arrive(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Flow> {
     let columns = columns_of(schema);
     let time = &query.event_time;
     let unit = match evaluate::type_of(&time.expression, &columns)? {
@@ -207,11 +217,10 @@ fn arrive(query: &Query, schema: &Schema, rows: &[Row], result: &mut Answer) -> 
     let mut newest_ns: Option<i128> = None;
     let mut travellers = Vec::new();
     for (arrival, values) in rows.iter().enumerate() {
-        let Value::Integer(ticks) = evaluate::value_of(&time.expression, &columns, values)? else {
-            result.untimed_rows += 1;
-            continue;
+        let time_ns = match evaluate::value_of(&time.expression, &columns, values)? {
+            Value::Integer(ticks) => Some(ticks * tick_ns(unit)),
+            _ => None,
         };
-        let time_ns = ticks * tick_ns(unit);
         travellers.push(Traveller {
             values: values.clone(),
             slack: vec![0.0; values.len()],
@@ -219,11 +228,12 @@ fn arrive(query: &Query, schema: &Schema, rows: &[Row], result: &mut Answer) -> 
             time_ns,
             watermark_ns: newest_ns.map(|newest| newest - lateness_ns),
         });
-        newest_ns = Some(newest_ns.map_or(time_ns, |newest| newest.max(time_ns)));
+        newest_ns = newest_ns.max(time_ns);
     }
     Ok(Flow {
         columns,
         rows: travellers,
         unit,
+        timed: true,
     })
 }

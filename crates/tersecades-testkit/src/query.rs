@@ -7,6 +7,7 @@ pub mod expression;
 pub mod scope;
 
 mod aggregate;
+mod function;
 mod window;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use tersecades_columnar::types::Value;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::{EventTime, LookupTable, Query, Step};
+use tersecades_engine::window::{CALENDAR_UNITS, CalendarUnit, Tz};
 
 use crate::data::column::small;
 use crate::data::stream::TIME;
@@ -38,6 +40,8 @@ pub struct Pace {
     pub slide: i64,
     /// How late rows may be.
     pub lateness: i64,
+    /// The calendar that windows follow, if they do, and a second near which clocks change.
+    pub calendar: Option<(CalendarUnit, Tz, i64)>,
 }
 
 impl Pace {
@@ -77,7 +81,46 @@ pub fn random_query(seed: u64) -> (Query, Stream) {
     )
 }
 
+/// Zones, and seconds at which their clocks change.
+const CLOCK_CHANGES: &[(Tz, i64)] = &[
+    (Tz::Europe__Berlin, 1_711_846_800),
+    (Tz::Europe__Berlin, 1_729_990_800),
+    (Tz::America__New_York, 1_710_054_000),
+    (Tz::America__Sao_Paulo, 1_541_300_400),
+    (Tz::America__St_Johns, 1_289_097_060),
+    (Tz::Pacific__Apia, 1_325_239_200),
+    (Tz::Australia__Lord_Howe, 1_712_415_600),
+    (Tz::Asia__Kolkata, 0),
+    (Tz::UTC, -86_400),
+];
+
+/// A stream of some rows a day.
+fn calendar_pace(random: &mut Random) -> Pace {
+    let (_, unit) = *random.pick(CALENDAR_UNITS);
+    let (zone, second) = *random.pick(CLOCK_CHANGES);
+    let (unit_of_time, ticks) = *random.pick(&[
+        (TimeUnit::Second, 1),
+        (TimeUnit::Millisecond, 1_000),
+        (TimeUnit::Microsecond, 1_000_000),
+    ]);
+    let size = 86_400 * ticks;
+    Pace {
+        unit: unit_of_time,
+        size,
+        slide: size,
+        lateness: if random.one_in(3) {
+            0
+        } else {
+            random.between(0, 3 * size)
+        },
+        calendar: Some((unit, zone, second)),
+    }
+}
+
 fn pace(random: &mut Random) -> Pace {
+    if random.one_in(7) {
+        return calendar_pace(random);
+    }
     let units = [
         TimeUnit::Second,
         TimeUnit::Millisecond,
@@ -100,6 +143,7 @@ fn pace(random: &mut Random) -> Pace {
         size,
         slide,
         lateness,
+        calendar: None,
     }
 }
 
@@ -117,6 +161,10 @@ fn timed_stream(pace: Pace, random: &mut Random) -> (EventTime, Stream) {
         step: (pace.size / random.between(1, 30)).max(1),
         window: pace.slide,
         lateness: pace.lateness,
+        origin: pace.calendar.map_or(0, |(_, _, second)| {
+            let ticks = 1_000_000_000 / tick_ns(pace.unit) as i64;
+            (second - random.between(0, 20 * 86_400)) * ticks
+        }),
     };
     let rows = *random.pick(&[0, 1, 40, 300, 300, 300, 1_500, 1_500]);
     let stream = random_stream(&time_type, times, rows, random);

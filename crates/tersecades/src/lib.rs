@@ -34,6 +34,8 @@ pub use arrow_schema;
 
 pub use tersecades_columnar as columnar;
 pub use tersecades_engine as engine;
+#[cfg(feature = "sql")]
+pub use tersecades_sql as sql;
 
 pub use tersecades_columnar::error::{Error, ErrorKind, Result};
 
@@ -46,11 +48,17 @@ pub mod prelude {
     pub use tersecades_engine::aggregate::{call, count};
     pub use tersecades_engine::event_time::{Clock, SystemClock, TestClock};
     pub use tersecades_engine::expression::{Expression, col, lit};
+    pub use tersecades_engine::operator::join::as_of::Direction;
+    pub use tersecades_engine::operator::join::{JoinKind, JoinOptions};
+    pub use tersecades_engine::operator::row::Extent;
+    pub use tersecades_engine::operator::row::keys::SortOrder;
     pub use tersecades_engine::plan::LookupTable;
     pub use tersecades_engine::runtime::{Keep, Metrics, OnLimit, OpenWindow, Retained, Running};
     pub use tersecades_engine::source::generated::{GeneratorTable, PingmeshSource};
     pub use tersecades_engine::source::generator::{Pingmesh, PingmeshOptions};
     pub use tersecades_engine::source::{Source, SourceOptions};
     pub use tersecades_engine::stream::{Stream, WindowedStream};
-    pub use tersecades_engine::window::{Emit, Window, global, hop, tumble};
+    pub use tersecades_engine::window::{
+        CalendarUnit, Emit, Window, calendar, cumulate, global, hop, session, tumble,
+    };
 }

@@ -49,11 +49,11 @@ impl Aggregate for SumDistinct {
                 _ => fold.add_sum(physical.value_of(key as u64)),
             }
         };
-        for (id, key) in distinct.pairs() {
+        distinct.for_each(|id, key| {
             if let Some(fold) = folds.get_mut(id as usize) {
                 add(fold, key);
             }
-        }
+        });
         finish.column(|id| Sum.finish(&folds[id as usize], &finish.argument.data_type))
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_cast::cast;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
@@ -21,6 +21,7 @@ use tersecades_columnar::types::logical_type;
 
 use super::Aggregate;
 use super::collected::{CollectWork, Collection, Finish, Rows, collected};
+use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::guard::guard;
@@ -227,12 +228,33 @@ impl UserCollection {
 
     fn take_in(&mut self, state: Result<Vec<ArrayRef>>, targets: &[u32]) {
         let groups = self.groups;
-        let merged = state.and_then(|state| self.state.merge(&state, targets, groups));
+        let merged = state.and_then(|state| {
+            let (state, targets) = without_left_out(state, targets)?;
+            self.state.merge(&state, &targets, groups)
+        });
         if let Err(error) = merged {
             let error = self.named(error);
             self.failure.get_or_insert(error);
         }
     }
+}
+
+/// The rows of `state` that a merge takes, and where to.
+fn without_left_out(state: Vec<ArrayRef>, targets: &[u32]) -> Result<(Vec<ArrayRef>, Vec<u32>)> {
+    if !targets.contains(&NO_GROUP) {
+        return Ok((state, targets.to_vec()));
+    }
+    let taken: Vec<bool> = targets.iter().map(|target| *target != NO_GROUP).collect();
+    let taken = BooleanArray::from(taken);
+    let state: std::result::Result<Vec<ArrayRef>, _> = state
+        .iter()
+        .map(|column| arrow_select::filter::filter(column, &taken))
+        .collect();
+    let targets = targets.iter().copied();
+    Ok((
+        state?,
+        targets.filter(|target| *target != NO_GROUP).collect(),
+    ))
 }
 
 impl Collection for UserCollection {

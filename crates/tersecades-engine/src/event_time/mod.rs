@@ -28,6 +28,9 @@ pub struct Arrival {
     pub watermark: i64,
     /// Smallest and largest event time of the batch.
     pub time_range: (i64, i64),
+    /// How far the rows themselves move the watermark: to their time less this; `None` where
+    /// something else moves it.
+    pub lateness: Option<i64>,
     /// Rows of the stream before the batch.
     pub rows_before: u64,
 }

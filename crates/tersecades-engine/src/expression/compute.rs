@@ -250,7 +250,9 @@ fn cast(input: &Operand, to: &DataType, text: &str) -> Result<Operand> {
         safe: false,
         ..CastOptions::default()
     };
-    let array = cast_with_options(input.array.as_ref(), to, &options).map_err(|error| {
+    // A dictionary may hold texts of rows that are not here; they must not fail the cast.
+    let plain = arithmetic::cast_exactly(&input.array, &logical_type(input.array.data_type()))?;
+    let array = cast_with_options(plain.as_ref(), to, &options).map_err(|error| {
         Error::invalid(format!("{text}: {error}"))
             .hint("filter out what does not fit, or cast to a wider type")
     })?;

@@ -7,13 +7,15 @@ use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{EncodeWork, Work};
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::input::Lanes;
 use tersecades_columnar::registry;
 use tersecades_columnar::selection::{Selection, Shape};
 
 use super::ast::Expression;
 use super::bind::{bind, bind_truth};
 use super::compute::Computation;
-use super::direct::Direct;
+use super::direct::{Between, Direct};
+use super::encoded::{Encoded, Pool, is_encodable, lower};
 use super::node::{Bound, Node};
 use crate::frame::{Frame, Scope, Slot};
 
@@ -25,8 +27,20 @@ pub struct BoundExpression {
     data_type: DataType,
     computation: Computation,
     direct: Option<Direct>,
+    /// The rows where a condition of which unknown is as good as false is true.
+    condition: Option<Encoded>,
     encoder: ColumnEncoder,
     encode: EncodeWork,
+    scratch: Scratch,
+}
+
+/// Memory of the ways that run encoded.
+#[derive(Default)]
+struct Scratch {
+    between: Between,
+    found: Selection,
+    pool: Pool,
+    truths: Vec<u8>,
 }
 
 impl BoundExpression {
@@ -61,10 +75,26 @@ impl BoundExpression {
             text: expression.to_string(),
             data_type,
             direct: Direct::of(&node),
+            condition: None,
             computation: Computation::new(node),
             encoder,
             encode: EncodeWork::default(),
+            scratch: Scratch::default(),
         })
+    }
+
+    /// Binds a condition of which only the rows where it is true matter: it may be false where it
+    /// is unknown, and runs encoded where a filter would.
+    ///
+    /// # Errors
+    /// As [`BoundExpression::bind_condition`].
+    pub fn bind_filter(expression: &Expression, scope: &Scope) -> Result<Self> {
+        let mut bound = Self::bind_condition(expression, scope)?;
+        let node = bind_truth(expression, scope)?;
+        if bound.column_slot().is_none() && is_encodable(&node) {
+            bound.condition = lower(node, false);
+        }
+        Ok(bound)
     }
 
     /// Type of the values.
@@ -95,12 +125,25 @@ impl BoundExpression {
             out.clone_from(frame.column(slot));
             return Ok(());
         }
-        let encode = &mut self.encode;
-        if self
-            .direct
-            .is_some_and(|direct| direct.run(frame, out, work, encode))
-        {
-            return Ok(());
+        if let Some(condition) = &self.condition {
+            let Scratch {
+                found,
+                pool,
+                truths,
+                ..
+            } = &mut self.scratch;
+            condition.select(frame, &frame.selection, (found, pool), work);
+            found.settle();
+            truths.clear();
+            truths.resize(frame.batch.rows(), 0);
+            found.for_each(|row| truths[row] = 1);
+            return self.encoder.encode_values(Lanes::U8(truths), out);
+        }
+        if let Some(direct) = &self.direct {
+            let scratch = (&mut *work, &mut self.encode, &mut self.scratch.between);
+            if direct.run(frame, out, scratch) {
+                return Ok(());
+            }
         }
         let values = self.computation.run(frame, &frame.selection, work)?;
         let column = scatter(values, &frame.selection, &self.data_type)?;
@@ -115,8 +158,9 @@ impl BoundExpression {
 
     /// The expression and the way it runs.
     pub fn describe(&self) -> String {
-        let way = match (self.column_slot(), self.direct) {
+        let way = match (self.column_slot(), &self.direct) {
             (Some(_), _) => "encoded",
+            _ if self.condition.is_some() => "encoded",
             (None, Some(_)) => "encoded where all rows are wanted",
             (None, None) => "decoded",
         };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::TimeUnit;
+use arrow_schema::{Schema, TimeUnit};
 use tersecades_columnar::goal::Uses;
 
 use crate::aggregate::UserAggregate;
-use crate::expression::Expression;
+use crate::expression::{Expression, col};
 use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
 
@@ -23,6 +23,16 @@ pub struct EventTime {
     ///
     /// The watermark is the largest event time seen before a row, less this.
     pub lateness: Duration,
+}
+
+impl EventTime {
+    /// Whether nobody said what the event time is and `schema` lacks the column it is by default.
+    pub fn is_absent(&self, schema: &Schema) -> bool {
+        let default = ["timestamp", "window_start"]
+            .into_iter()
+            .find(|name| self.expression == col(*name));
+        default.is_some_and(|name| schema.index_of(name).is_err())
+    }
 }
 
 /// A table to look rows up in; its key is unique.
@@ -169,7 +179,6 @@ impl Query {
 mod tests {
     use super::*;
     use crate::aggregate::call;
-    use crate::expression::col;
     use crate::window::tumble;
 
     #[test]

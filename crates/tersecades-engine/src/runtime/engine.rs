@@ -2,6 +2,7 @@
 
 mod memory;
 mod open;
+mod outline;
 mod snapshot;
 mod time;
 
@@ -12,8 +13,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::Result;
-use tersecades_columnar::selection::Selection;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::{Arrival, Closing, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
@@ -32,6 +32,7 @@ use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Worker;
 
 pub use open::OpenWindow;
+pub use outline::{columns_read, describe, output_schema};
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {
@@ -67,7 +68,7 @@ impl Running {
     /// # Errors
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
-        let (first, tails) = plan_parts(query, logical_schema(&origin.schema())?)?;
+        let (first, tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
         let columns = match options.keep.is_some() || options.keep_late_whole {
             true => None,
             false => first.columns_read(),
@@ -87,8 +88,15 @@ impl Running {
             Retained::new(schema, plan.event_time.clone(), keep, tick)
         };
         let retained = options.keep.map(keep);
+        if ingest.partitions() > 1 {
+            refuse_partitions(&plan)?;
+        }
+        let mergeable = plan
+            .aggregate()
+            .is_none_or(|plan| plan.window.is_mergeable());
         let workers: Result<Vec<Worker>> = match options.threads {
             0 | 1 => Ok(Vec::new()),
+            _ if !mergeable => Ok(Vec::new()),
             threads => (0..threads)
                 .map(|index| Worker::start(plan.instantiate(options.keep_late)?, index))
                 .collect(),
@@ -189,10 +197,11 @@ impl Running {
     pub fn state(&self) -> SourceState {
         let source = self.ingest.source_state();
         let late = self.aggregates().map(|aggregate| aggregate.unplaced().late);
+        let untimed = self.tails.iter().map(Part::untimed_rows);
         SourceState {
             bytes: self.state_bytes(),
             late_rows: source.late_rows + late.sum::<u64>(),
-            untimed_rows: source.untimed_rows + self.metrics.untimed_rows,
+            untimed_rows: source.untimed_rows + self.metrics.untimed_rows + untimed.sum::<u64>(),
         }
     }
 
@@ -266,7 +275,7 @@ impl Running {
         let range = time_range(column)?;
         let aggregate = self.plan.aggregate();
         let windowing = aggregate.map(|plan| &plan.window);
-        if !matches!(windowing, Some(Windowing::Global)) {
+        if windowing.is_none_or(Windowing::needs_time) {
             self.metrics.untimed_rows += column.nulls() as u64;
         }
         let boundaries = match windowing {
@@ -306,12 +315,13 @@ impl Running {
                 let end = cuts
                     .get(index + 1)
                     .map_or(batch.rows(), |next| next.first_row);
-                select_rows(&mut frame.selection, cut.first_row, end);
+                frame.select_range(cut.first_row..end);
             }
             let arrival = Arrival {
                 time_slot,
                 watermark: cut.watermark,
                 time_range,
+                lateness: Some(self.watermark.lateness()),
                 rows_before: self.rows_before,
             };
             self.dispatch(frame, arrival)?;
@@ -396,11 +406,17 @@ impl Running {
     }
 
     fn run_tails(&mut self, results: &mut Vec<RecordBatch>, first: usize) -> Result<()> {
-        for tail in &mut self.tails[first..] {
+        let aggregate = self.stage.aggregate.as_ref();
+        let start = aggregate.map_or(i64::MIN, WindowAggregate::least_start);
+        let before = self.tails[..first].iter();
+        let mut start = before.fold(start, |start, part| part.least_start(start));
+        for part in &mut self.tails[first..] {
             let mut next = Vec::new();
             for batch in results.drain(..) {
-                tail.push(batch, &mut next)?;
+                part.push(batch, &mut next)?;
             }
+            part.advance(start, &mut next)?;
+            start = part.least_start(start);
             *results = next;
         }
         for batch in results.drain(..) {
@@ -451,12 +467,6 @@ fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Re
     Ok(())
 }
 
-fn select_rows(selection: &mut Selection, first: usize, end: usize) {
-    let rows = selection.rows();
-    selection.set_rows(rows).extend(first as u32..end as u32);
-    selection.settle();
-}
-
 /// The lateness in ticks; one longer than all of time means that nothing is late.
 fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> i64 {
     let nanos = plan.event_time.lateness.as_nanos();
@@ -464,25 +474,13 @@ fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> i64 {
     i64::try_from(ticks).unwrap_or(i64::MAX)
 }
 
-fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
-    let encoder = tersecades_columnar::batch::BatchEncoder::new(arriving)?;
-    Ok(Arc::clone(encoder.schema()))
-}
-
-/// Columns of `arriving` that `query` reads; `None` when it needs all.
-///
-/// # Errors
-/// What binding says.
-pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<String>>> {
-    let (first, _) = plan_parts(query, logical_schema(arriving)?)?;
-    Ok(first.columns_read())
-}
-
-/// Columns of the results of `query` over what arrives.
-///
-/// # Errors
-/// What binding says.
-pub fn output_schema(query: &Query, arriving: &SchemaRef) -> Result<SchemaRef> {
-    let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
-    Ok(parts.last().map_or(first.output, Part::schema))
+/// Sessions are judged row by row against one watermark.
+fn refuse_partitions(plan: &StagePlan) -> Result<()> {
+    match plan.aggregate().map(|plan| &plan.window) {
+        Some(Windowing::Session { .. }) => Err(Error::unsupported(
+            "session windows over a source with several partitions",
+        )
+        .hint("read the partitions as one stream with the lateness they need")),
+        _ => Ok(()),
+    }
 }

@@ -95,6 +95,35 @@ impl Part {
         }
     }
 
+    /// Rows without event time, where it is needed.
+    pub fn untimed_rows(&self) -> u64 {
+        match self {
+            Part::Stage(tail) => tail.untimed_rows(),
+            Part::Rows(..) => 0,
+        }
+    }
+
+    /// Emits what closes now that no row will come whose window started before `start`.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a result does not fit its type.
+    pub fn advance(&mut self, start: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
+        match self {
+            Part::Stage(tail) => tail.advance(start, out),
+            Part::Rows(..) => Ok(()),
+        }
+    }
+
+    /// The least start of a window that is still to come out, when `start` is that of what is still
+    /// to come in.
+    pub fn least_start(&self, start: i64) -> i64 {
+        match self {
+            Part::Stage(_) => self.aggregate().map_or(start, WindowAggregate::least_start),
+            Part::Rows(plan, _) if plan.reorders() => i64::MIN,
+            Part::Rows(..) => start,
+        }
+    }
+
     /// Emits everything at the end of the stream.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
+use crate::window::Windowing;
 
 use super::part::Part;
 
@@ -131,7 +132,9 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
         let tables = prepare_tables(steps)?;
         let schema = Arc::clone(&flow.schema);
         let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
-        if plan.timed && (flow.reordered || !flow.windowed) {
+        let windowing = plan.aggregate.as_ref().map(|plan| &plan.window);
+        let needs_time = windowing.is_some_and(Windowing::needs_time);
+        if needs_time && (flow.reordered || !flow.windowed) {
             return Err(Error::unsupported("a window over rows in no order of time")
                 .hint("sort after the window"));
         }
@@ -223,9 +226,13 @@ impl StagePlan {
         event_time: EventTime,
         (tables, timed): (Vec<Arc<PreparedTable>>, bool),
     ) -> Result<Self> {
-        let windowed = steps
-            .iter()
-            .any(|step| matches!(step, Step::Aggregate { window, .. } if window.needs_time()));
+        let has_time = !event_time.is_absent(&input);
+        let windowed = steps.iter().any(|step| match step {
+            Step::Aggregate { window, .. } => {
+                window.needs_time() || window.reads_time() && has_time
+            }
+            _ => false,
+        });
         let mut plan = StagePlan {
             output: Arc::clone(&input),
             input,
@@ -300,7 +307,7 @@ impl StagePlan {
                     aggregates,
                 } => {
                     let mut computed = Vec::new();
-                    let window = (window, self.unit);
+                    let window = (window, self.unit, self.timed);
                     let bound =
                         AggregatePlan::bind(window, keys, aggregates, &mut scope, &mut computed)?;
                     let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));

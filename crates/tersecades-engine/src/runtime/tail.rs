@@ -1,5 +1,8 @@
 //! A later stage: takes the windows of the one before it as its rows.
 //!
+//! Their event time is where they start. The watermark is the least start that is still to come,
+//! so no row of a later stage is late.
+//!
 //! Its kept input is encoded by the same chooser as any stream's.
 
 use std::sync::Arc;
@@ -9,8 +12,9 @@ use tersecades_columnar::batch::BatchEncoder;
 use tersecades_columnar::codec::{Tally, Work};
 use tersecades_columnar::error::Result;
 
-use crate::event_time::{Arrival, Watermark};
+use crate::event_time::{Arrival, time_range};
 use crate::frame::{Frame, Scope};
+use crate::window::Windowing;
 
 use super::stage::{BoundTime, Stage, StagePlan, bind_time};
 use super::state::{StateReader, StateWriter};
@@ -25,8 +29,8 @@ pub struct Tail {
     /// Which of the columns before it the stage reads, if not all.
     read: Option<Vec<usize>>,
     time: Option<BoundTime>,
-    watermark: Watermark,
     rows_before: u64,
+    untimed_rows: u64,
     work: Work,
 }
 
@@ -64,8 +68,8 @@ impl Tail {
             plan,
             read,
             time,
-            watermark: Watermark::new(0),
             rows_before: 0,
+            untimed_rows: 0,
             work: Work::default(),
         })
     }
@@ -75,7 +79,12 @@ impl Tail {
         self.work.tally
     }
 
-    /// Takes in one emitted window.
+    /// Rows without event time.
+    pub fn untimed_rows(&self) -> u64 {
+        self.untimed_rows
+    }
+
+    /// Takes in one emitted window; rows come out of a stage without group-by.
     ///
     /// # Errors
     /// What the operators say.
@@ -90,27 +99,31 @@ impl Tail {
             time_slot: 0,
             watermark: i64::MIN,
             time_range: (0, 0),
+            lateness: None,
             rows_before: self.rows_before,
         };
         self.rows_before += rows.num_rows() as u64;
         if let Some(time) = &self.time {
             let column = frame.column(time.slot);
-            let stats = column.stats();
-            let value = |key| column.physical().value_of(key) as i64;
-            arrival = Arrival {
-                time_slot: time.slot,
-                watermark: self.watermark.current(),
-                time_range: (value(stats.min), value(stats.max)),
-                ..arrival
-            };
-            // Windows arrive in order of start, so none is cut.
-            let mut cuts = Vec::new();
-            self.watermark.pass(column, None, &mut cuts, &mut self.work);
+            arrival.time_slot = time.slot;
+            arrival.time_range = time_range(column)?.unwrap_or((0, 0));
+            let windowing = self.plan.aggregate().map(|plan| &plan.window);
+            if windowing.is_none_or(Windowing::needs_time) {
+                self.untimed_rows += column.nulls() as u64;
+            }
         }
         out.extend(self.stage.push(&mut frame, &arrival, &mut self.work)?);
+        Ok(())
+    }
+
+    /// Emits what closes now that no row from before `watermark` will come.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a result does not fit its type.
+    pub fn advance(&mut self, watermark: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
         match &mut self.stage.aggregate {
-            Some(aggregate) => aggregate.advance(self.watermark.current(), out),
-            None => Ok(()),
+            Some(aggregate) if aggregate.closes(watermark) => aggregate.advance(watermark, out),
+            _ => Ok(()),
         }
     }
 
@@ -119,10 +132,7 @@ impl Tail {
     /// # Errors
     /// `LimitExceeded` when a result does not fit its type.
     pub fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        match &mut self.stage.aggregate {
-            Some(aggregate) => aggregate.advance(i64::MAX, out),
-            None => Ok(()),
-        }
+        self.advance(i64::MAX, out)
     }
 
     /// Writes the state.
@@ -130,10 +140,8 @@ impl Tail {
     /// # Errors
     /// What writing late rows says.
     pub fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
-        let newest = self.watermark.newest();
-        out.u64(u64::from(newest.is_some()));
-        out.i64(newest.unwrap_or(0));
         out.u64(self.rows_before);
+        out.u64(self.untimed_rows);
         match &self.stage.aggregate {
             Some(aggregate) => aggregate.snapshot(out),
             None => Ok(()),
@@ -145,10 +153,8 @@ impl Tail {
     /// # Errors
     /// `Corrupt` when the bytes do not fit.
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
-        let known = from.u64()? != 0;
-        let newest = from.i64()?;
-        self.watermark.resume(known.then_some(newest));
         self.rows_before = from.u64()?;
+        self.untimed_rows = from.u64()?;
         match &mut self.stage.aggregate {
             Some(aggregate) => aggregate.restore(from),
             None => Ok(()),

@@ -49,6 +49,10 @@ impl Table for QueryTable {
         Arc::clone(&self.schema)
     }
 
+    fn describe(&self) -> Result<Vec<String>> {
+        self.stream.describe()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

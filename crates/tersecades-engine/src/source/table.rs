@@ -20,6 +20,14 @@ pub trait Table: Send + Sync {
     /// The Arrow schema of its rows.
     fn schema(&self) -> SchemaRef;
 
+    /// Operators that run to make its rows, in order, one line each.
+    ///
+    /// # Errors
+    /// What binding says.
+    fn describe(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Its rows, from the first; only `columns` are wanted (all when `None`), and a table that
     /// cannot leave the others out may hand them out as well.
     ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tersecades_columnar::error::Result;
 
-use super::{Boundaries, Shape, Span, Ticks, Window, WindowKind, floor};
+use super::{Boundaries, Overlap, Shape, Span, Ticks, Window, WindowKind, floor};
 
 /// What users see of the kind.
 pub const KIND: WindowKind = WindowKind {
@@ -75,8 +75,11 @@ impl Boundaries for Hops {
         self.slide > self.size
     }
 
-    fn overlaps(&self) -> bool {
-        self.slide < self.size
+    fn overlap(&self) -> Overlap {
+        match self.slide < self.size {
+            true => Overlap::Hopping,
+            false => Overlap::None,
+        }
     }
 }
 

@@ -1,16 +1,23 @@
 //! Windows over a stream, and the panes that overlapping windows share.
 //!
 //! ```text
-//! Window       as asked for: durations, no unit           tumble, hop, global
+//! Window       as asked for: durations, no unit
 //!   └ bind ──▶ Windowing, in ticks of the event time
-//!                └ Aligned ──▶ Boundaries: pane of a time, windows by their ends
+//!                ├ Aligned ──▶ Boundaries: pane of a time, windows by their ends
+//!                │             (tumble, hop, cumulate, calendar)
+//!                └ Session, Count, Global: what their states in the group-by need
 //! ```
 //! A window is `[start, end)`. Panes are stretches that no window boundary cuts, so a row is
 //! aggregated once, whatever the overlap.
 
+pub mod calendar;
+mod civil;
+pub mod count;
+pub mod cumulate;
 mod emission;
 pub mod global;
 pub mod hop;
+pub mod session;
 mod span;
 pub mod tumble;
 
@@ -20,10 +27,15 @@ use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
 
+pub use calendar::{CALENDAR_UNITS, CalendarUnit, calendar};
+pub use chrono_tz::Tz;
+pub use count::count;
+pub use cumulate::cumulate;
 pub use emission::{Emission, Emit, Rhythm, Updates};
 pub use global::global;
 pub use hop::hop;
-pub use span::{Boundaries, Span, floor};
+pub use session::session;
+pub use span::{Boundaries, Overlap, Span, floor};
 pub use tumble::tumble;
 
 /// A kind of window users can ask for.
@@ -38,7 +50,15 @@ pub struct WindowKind {
 }
 
 /// Every kind of window.
-pub const WINDOWS: &[&WindowKind] = &[&tumble::KIND, &hop::KIND, &global::KIND];
+pub const WINDOWS: &[&WindowKind] = &[
+    &tumble::KIND,
+    &hop::KIND,
+    &cumulate::KIND,
+    &session::KIND,
+    &count::KIND,
+    &calendar::KIND,
+    &global::KIND,
+];
 
 /// What a window is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +76,30 @@ pub enum Shape {
         size: Duration,
         /// Distance between starts of neighbours.
         slide: Duration,
+    },
+    /// Windows that start every size and grow by steps.
+    Cumulate {
+        /// Full length.
+        size: Duration,
+        /// What each is longer than the one before.
+        step: Duration,
+    },
+    /// For each group, rows close to each other.
+    Session {
+        /// Rows this far apart, or further, are apart.
+        gap: Duration,
+    },
+    /// For each group, so many rows.
+    Count {
+        /// How many.
+        rows: u64,
+    },
+    /// Units of the calendar in a time zone.
+    Calendar {
+        /// Which unit.
+        unit: CalendarUnit,
+        /// Whose clocks.
+        zone: Tz,
     },
 }
 
@@ -75,8 +119,31 @@ pub struct Window {
 pub enum Windowing {
     /// Windows whose boundaries are the same for all groups.
     Aligned(Arc<dyn Boundaries>),
+    /// For each group, rows less than `gap` ticks apart.
+    Session {
+        /// Ticks.
+        gap: i64,
+    },
+    /// For each group, so many rows.
+    Count {
+        /// How many.
+        rows: u64,
+    },
     /// One window that needs no time and has no start and end.
     Global,
+}
+
+impl Windowing {
+    /// Whether rows without an event time are in no window.
+    pub fn needs_time(&self) -> bool {
+        matches!(self, Windowing::Aligned(_) | Windowing::Session { .. })
+    }
+
+    /// Whether parts of a window that hold any of its rows can be merged; else the order of rows,
+    /// or rows of the same group, decide which window a row is in.
+    pub fn is_mergeable(&self) -> bool {
+        matches!(self, Windowing::Aligned(_) | Windowing::Global)
+    }
 }
 
 impl From<Shape> for Window {
@@ -132,11 +199,20 @@ impl Window {
             Shape::Global => &global::KIND,
             Shape::Tumble { .. } => &tumble::KIND,
             Shape::Hop { .. } => &hop::KIND,
+            Shape::Cumulate { .. } => &cumulate::KIND,
+            Shape::Session { .. } => &session::KIND,
+            Shape::Count { .. } => &count::KIND,
+            Shape::Calendar { .. } => &calendar::KIND,
         }
     }
 
     /// Whether rows must have an event time.
     pub fn needs_time(&self) -> bool {
+        !matches!(self.shape, Shape::Global | Shape::Count { .. })
+    }
+
+    /// Whether results depend on the event time, if rows have one.
+    pub fn reads_time(&self) -> bool {
         !matches!(self.shape, Shape::Global)
     }
 
@@ -156,6 +232,28 @@ impl Window {
             }
             Shape::Hop { size, slide } => {
                 Windowing::Aligned(Arc::new(hop::Hops::bind(size, slide, self.offset, ticks)?))
+            }
+            Shape::Cumulate { size, step } => {
+                let bound = cumulate::Cumulating::bind(size, step, self.offset, ticks)?;
+                Windowing::Aligned(Arc::new(bound))
+            }
+            Shape::Calendar { unit, zone } => {
+                let bound = calendar::Calendar::bind(unit, zone, self.offset, ticks)?;
+                Windowing::Aligned(Arc::new(bound))
+            }
+            Shape::Session { gap } => {
+                self.refuse_offset()?;
+                let gap = ticks.length("gap", gap)?;
+                Windowing::Session { gap }
+            }
+            Shape::Count { rows: 0 } => {
+                return Err(
+                    Error::invalid("a count window of no rows").hint("ask for at least one row")
+                );
+            }
+            Shape::Count { rows } => {
+                self.refuse_offset()?;
+                Windowing::Count { rows }
             }
         })
     }
@@ -178,6 +276,10 @@ impl fmt::Display for Window {
             Shape::Global => {}
             Shape::Tumble { size } => write!(to, " {size:?}")?,
             Shape::Hop { size, slide } => write!(to, " {size:?} every {slide:?}")?,
+            Shape::Cumulate { size, step } => write!(to, " {size:?} by {step:?}")?,
+            Shape::Session { gap } => write!(to, " gap {gap:?}")?,
+            Shape::Count { rows } => write!(to, " {rows} rows")?,
+            Shape::Calendar { unit, zone } => write!(to, " {} in {zone}", unit.name())?,
         }
         if !self.offset.is_zero() {
             write!(to, " offset {:?}", self.offset)?;

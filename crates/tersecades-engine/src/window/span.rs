@@ -28,6 +28,17 @@ impl Span {
     }
 }
 
+/// Which panes neighbouring windows share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overlap {
+    /// None.
+    None,
+    /// All but the first ones of the earlier window.
+    Hopping,
+    /// All of the earlier window, or none.
+    Growing,
+}
+
 /// Windows whose boundaries are the same for all groups.
 ///
 /// Windows in order of their ends are in order of their starts too, and no two end together.
@@ -46,9 +57,9 @@ pub trait Boundaries: Debug + Send + Sync {
         false
     }
 
-    /// Whether windows overlap, so that their panes are merged more than once.
-    fn overlaps(&self) -> bool {
-        false
+    /// Which panes windows share.
+    fn overlap(&self) -> Overlap {
+        Overlap::None
     }
 }
 

@@ -48,6 +48,8 @@ pub struct TimeStream {
     pub window: i64,
     /// How late rows may be.
     pub lateness: i64,
+    /// Where time starts, but for shapes that say it themselves.
+    pub origin: i64,
 }
 
 /// `rows` event times.
@@ -57,11 +59,12 @@ pub fn times(stream: TimeStream, rows: usize, random: &mut Random) -> Vec<Value>
         step,
         window,
         lateness,
+        origin,
     } = stream;
     let mut clock = match shape {
         TimeShape::Negative => -(rows as i64 / 2) * step,
         TimeShape::FarFuture => 4_000_000_000_000,
-        _ => random.between(0, 1_000_000),
+        _ => origin + random.between(0, 1_000_000),
     };
     let mut times = Vec::with_capacity(rows);
     for _ in 0..rows {

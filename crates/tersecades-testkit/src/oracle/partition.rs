@@ -38,6 +38,6 @@ pub(crate) fn judge(flow: &mut Flow, partitioned: &Partitioned, lateness_ns: i12
         }
         row.watermark_ns = watermark;
         let own = &mut newest[partitioned.of_rows[row.arrival]];
-        *own = (*own).max(Some(row.time_ns));
+        *own = (*own).max(row.time_ns);
     }
 }

@@ -1,6 +1,9 @@
 //! Rows into windows: every row is copied into each open window that holds it, then sorted.
 
-use std::time::Duration;
+mod aligned;
+mod calendar;
+mod count;
+mod session;
 
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
@@ -13,107 +16,48 @@ use super::evaluate::position;
 use super::order::order_rows;
 use super::{Answer, Columns, Flow, Traveller, tick_ns};
 
-/// A window, in ticks.
+/// Start and end of a window, in ticks.
 type Span = (i128, i128);
 
-/// The windows that hold each time, in ticks.
-#[derive(Debug, Clone, Copy)]
-enum Windows {
-    /// All rows together.
-    Global,
-    /// `[k * slide + offset, k * slide + offset + size)`.
-    Hop {
-        size: i128,
-        slide: i128,
-        offset: i128,
-    },
-}
-
-impl Windows {
-    fn of(window: &Window, tick: i128) -> Result<Self> {
-        let ticks = |duration: Duration| {
-            let nanos = i128::try_from(duration.as_nanos())
-                .map_err(|_| Error::invalid("a window is too long"))?;
-            match nanos % tick {
-                0 => Ok(nanos / tick),
-                _ => Err(Error::invalid("a window is no whole number of ticks")),
-            }
-        };
-        let length = |duration: Duration| match ticks(duration)? {
-            0 => Err(Error::invalid("a window must be longer than zero")),
-            ticks => Ok(ticks),
-        };
-        let offset = ticks(window.offset)?;
-        Ok(match window.shape {
-            Shape::Global => Windows::Global,
-            Shape::Tumble { size } => Windows::Hop {
-                size: length(size)?,
-                slide: length(size)?,
-                offset,
-            },
-            Shape::Hop { size, slide } => Windows::Hop {
-                size: length(size)?,
-                slide: length(slide)?,
-                offset,
-            },
-        })
-    }
-
-    /// All windows that hold `time`, ascending.
-    fn holding(self, time: i128) -> Vec<Span> {
-        let mut spans = Vec::new();
-        match self {
-            Windows::Global => spans.push((i128::MIN, i128::MAX)),
-            Windows::Hop {
-                size,
-                slide,
-                offset,
-            } => {
-                let mut start = (time - offset).div_euclid(slide) * slide + offset;
-                while start + size > time {
-                    spans.push((start, start + size));
-                    start -= slide;
-                }
-            }
-        }
-        spans.reverse();
-        spans
-    }
-}
-
-/// One row in one of its windows.
-struct Member {
-    span: Span,
+/// The rows of one key in one window.
+struct Group {
+    /// `None` when the window has no start and end.
+    span: Option<Span>,
     keys: Vec<Value>,
-    row: Traveller,
+    rows: Vec<Traveller>,
 }
 
-/// The rows of a window result, as they arrive at the next window.
-pub(crate) fn rearrive(mut flow: Flow) -> Result<Flow> {
-    let start = position("window_start", &flow.columns)?;
-    let DataType::Timestamp(unit, _) = flow.columns[start].1 else {
-        return Err(Error::schema("`window_start` is no longer a timestamp"));
-    };
-    let mut newest = None;
-    for (arrival, row) in flow.rows.iter_mut().enumerate() {
-        let Value::Integer(ticks) = row.values[start] else {
-            return Err(Error::schema("`window_start` is null"));
+/// The column that says when a window started, if the flow has it.
+fn start_column(flow: &Flow) -> Option<usize> {
+    position("window_start", &flow.columns).ok()
+}
+
+/// The rows of a result, as they arrive at the next window; none of them is late.
+pub(crate) fn rearrive(mut flow: Flow, window: &Window, result: &mut Answer) -> Result<Flow> {
+    let start = start_column(&flow);
+    if let Some(start) = start {
+        let DataType::Timestamp(unit, _) = flow.columns[start].1 else {
+            return Err(Error::schema("`window_start` is no longer a timestamp"));
         };
-        row.arrival = arrival;
-        row.time_ns = ticks * tick_ns(unit);
-        row.watermark_ns = newest;
-        newest = newest.max(Some(row.time_ns));
+        flow.unit = unit;
+    } else if window.needs_time() {
+        return Err(Error::schema("no `window_start`"));
     }
-    flow.unit = unit;
-    Ok(flow)
-}
-
-/// The result rows of a group-by, in the order in which the next one sees them.
-pub(crate) fn renumber(mut flow: Flow) -> Flow {
+    let tick = tick_ns(flow.unit);
     for (arrival, row) in flow.rows.iter_mut().enumerate() {
         row.arrival = arrival;
+        row.watermark_ns = None;
+        row.time_ns = match start.map(|start| &row.values[start]) {
+            Some(Value::Integer(ticks)) => Some(ticks * tick),
+            _ => None,
+        };
     }
-    flow
+    let before = flow.rows.len();
+    flow.rows
+        .retain(|row| row.time_ns.is_some() || !window.needs_time());
+    result.untimed_rows += before - flow.rows.len();
+    flow.timed = start.is_some();
+    Ok(flow)
 }
 
 /// Groups rows by window and keys and computes the aggregates of each group.
@@ -123,65 +67,54 @@ pub(crate) fn aggregate(
     (keys, calls): (&[String], &[AggregateCall]),
     result: &mut Answer,
 ) -> Result<Flow> {
-    let windows = Windows::of(window, tick_ns(flow.unit))?;
-    if matches!(windows, Windows::Global) {
+    if matches!(window.shape, Shape::Global) {
         // A group-by of the whole stream knows no time: rows are in order of arrival.
-        flow.rows.iter_mut().for_each(|row| row.time_ns = 0);
+        flow.rows.iter_mut().for_each(|row| row.time_ns = Some(0));
     }
     let columns = result_columns(&flow, window, keys, calls)?;
     let key_positions: Result<Vec<usize>> = keys
         .iter()
         .map(|key| position(key, &flow.columns))
         .collect();
-    let mut members = members(&flow, windows, &key_positions?, result);
-    let order = |a: &Member, b: &Member| {
-        a.span
-            .cmp(&b.span)
-            .then_with(|| order_rows(&a.keys, &b.keys))
+    let key_positions = key_positions?;
+    let mut groups = match window.shape {
+        Shape::Session { gap } => session::groups(&flow, gap, &key_positions, result)?,
+        Shape::Count { rows } => count::groups(&flow, rows, &key_positions),
+        _ => aligned::groups(&flow, window, &key_positions, result)?,
     };
-    members.sort_by(order);
-    let mut rows = Vec::new();
-    for group in members.chunk_by(|a, b| order(a, b).is_eq()) {
-        rows.push(result_row(group, windows, calls, &flow.columns)?);
+    if groups.is_empty() && keys.is_empty() && matches!(window.shape, Shape::Global) {
+        groups.push(Group {
+            span: None,
+            keys: Vec::new(),
+            rows: Vec::new(),
+        });
     }
-    if rows.is_empty() && keys.is_empty() && matches!(windows, Windows::Global) {
-        rows.push(result_row(&[], windows, calls, &flow.columns)?);
-    }
+    let spans = columns.iter().filter(|(name, _)| name == "window_start");
+    let spans = spans.count() > 0 && !matches!(window.shape, Shape::Global);
+    let rows = groups
+        .iter()
+        .map(|group| result_row(group, spans, calls, &flow.columns));
     Ok(Flow {
+        rows: rows.collect::<Result<_>>()?,
         columns,
-        rows,
         unit: flow.unit,
+        timed: flow.timed,
     })
 }
 
-/// Every row in each of its windows that is still open when it arrives.
-fn members(flow: &Flow, windows: Windows, keys: &[usize], result: &mut Answer) -> Vec<Member> {
-    let tick = tick_ns(flow.unit);
-    let mut members = Vec::new();
-    for row in &flow.rows {
-        let holding = windows.holding(row.time_ns.div_euclid(tick));
-        if holding.is_empty() {
-            result.skipped_rows += 1;
-            continue;
-        }
-        let is_open = |span: &&Span| {
-            let watermark = row.watermark_ns.map(|watermark| watermark.div_euclid(tick));
-            watermark.is_none_or(|watermark| span.1 > watermark)
-        };
-        let open: Vec<&Span> = holding.iter().filter(is_open).collect();
-        if open.is_empty() {
-            result.late.push(row.arrival);
-        }
-        for span in open {
-            let keys = keys.iter().map(|key| row.values[*key].clone()).collect();
-            members.push(Member {
-                span: *span,
-                keys,
-                row: row.clone(),
-            });
-        }
-    }
-    members
+/// The values of the columns `keys` of a row.
+fn keys_of(row: &Traveller, keys: &[usize]) -> Vec<Value> {
+    keys.iter().map(|key| row.values[*key].clone()).collect()
+}
+
+fn same_keys(a: &[Value], b: &[Value]) -> bool {
+    order_rows(a, b).is_eq()
+}
+
+/// Event time and watermark of a row in ticks; the rows of a window that needs it have a time.
+fn ticks_of(flow: &Flow, row: &Traveller) -> (i128, Option<i128>) {
+    let ticks = |ns: i128| ns.div_euclid(tick_ns(flow.unit));
+    (row.time_ns.map_or(0, ticks), row.watermark_ns.map(ticks))
 }
 
 fn result_columns(
@@ -191,7 +124,7 @@ fn result_columns(
     calls: &[AggregateCall],
 ) -> Result<Columns> {
     let mut columns = Vec::new();
-    if !matches!(window.shape, Shape::Global) {
+    if flow.timed && !matches!(window.shape, Shape::Global) {
         let time = DataType::Timestamp(flow.unit, None);
         columns.push(("window_start".to_owned(), time.clone()));
         columns.push(("window_end".to_owned(), time));
@@ -206,20 +139,25 @@ fn result_columns(
 }
 
 fn result_row(
-    group: &[Member],
-    windows: Windows,
+    group: &Group,
+    spans: bool,
     calls: &[AggregateCall],
     columns: &[(String, DataType)],
 ) -> Result<Traveller> {
     let mut values = Vec::new();
-    if let Some(first) = group.first() {
-        if !matches!(windows, Windows::Global) {
-            values.extend([Value::Integer(first.span.0), Value::Integer(first.span.1)]);
+    let ends = group
+        .span
+        .map_or([None; 2], |span| [Some(span.0), Some(span.1)]);
+    for end in ends.into_iter().filter(|_| spans) {
+        let fits = end.is_none_or(|end| i64::try_from(end).is_ok());
+        if !fits {
+            return Err(Error::limit("a window reaches beyond 64-bit times"));
         }
-        values.extend(first.keys.iter().cloned());
+        values.push(end.map_or(Value::Null, Value::Integer));
     }
+    values.extend(group.keys.iter().cloned());
     let mut slack = vec![0.0; values.len()];
-    let rows: Vec<&Traveller> = group.iter().map(|member| &member.row).collect();
+    let rows: Vec<&Traveller> = group.rows.iter().collect();
     for call in calls {
         let (value, off) = compute(call, columns, &rows)?;
         values.push(value);
@@ -229,7 +167,7 @@ fn result_row(
         values,
         slack,
         arrival: 0,
-        time_ns: 0,
+        time_ns: None,
         watermark_ns: None,
     })
 }

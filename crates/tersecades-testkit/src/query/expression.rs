@@ -5,6 +5,7 @@ use tersecades_columnar::predicate::Comparison;
 use tersecades_columnar::types::Value;
 use tersecades_engine::expression::{Expression, col};
 
+use super::function::{null_together, text_bytes};
 use super::scope::{Column, Scope};
 use crate::data::column::small;
 use crate::random::Random;
@@ -55,7 +56,15 @@ fn term(scope: &Scope, random: &mut Random) -> Expression {
     let name = || col(column.name.clone());
     let how = *random.pick(&COMPARISONS);
     let literal = Expression::Literal(constant(&column, random));
-    match random.below(9) {
+    match random.below(10) {
+        9 if column.data_type == DataType::Utf8 => {
+            let limit = Expression::from(random.between(-1, 9));
+            compare(how, text_bytes(&column.name), limit)
+        }
+        9 => {
+            let other = &random.pick(&scope.columns).name;
+            null_together(&column.name, other, random.one_in(2))
+        }
         0 => name().is_null(),
         1 => {
             let count = random.between(1, 4);

@@ -5,7 +5,9 @@ use std::time::Duration;
 use arrow_schema::DataType;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::{AggregateCall, Step};
-use tersecades_engine::window::{Window, global, hop, tumble};
+use tersecades_engine::window::{
+    CalendarUnit, Shape, Tz, Window, count, cumulate, global, hop, session, tumble,
+};
 
 use super::expression::condition;
 use super::scope::{Column, Scope};
@@ -14,37 +16,66 @@ use crate::random::Random;
 
 /// The first window of a query.
 pub(super) fn aggregate(scope: &mut Scope, pace: Pace, random: &mut Random) -> Step {
-    if random.one_in(6) {
-        return windowed(scope, global(), pace, random);
+    let window = match pace.calendar {
+        Some((unit, zone, _)) => calendar(unit, zone, random),
+        None => any(pace, random),
+    };
+    windowed(scope, window, true, pace, random)
+}
+
+fn calendar(unit: CalendarUnit, zone: Tz, random: &mut Random) -> Window {
+    let window = Window::from(Shape::Calendar { unit, zone });
+    match random.one_in(3) {
+        true => window.offset(Duration::from_secs(60) * random.below(24 * 60) as u32),
+        false => window,
     }
+}
+
+/// A window of any kind but the calendar's.
+fn any(pace: Pace, random: &mut Random) -> Window {
     let (size, slide) = (pace.duration(pace.size), pace.duration(pace.slide));
-    let window = if size == slide {
-        tumble(size)
-    } else {
-        hop(size, slide)
+    let window = match random.below(9) {
+        0 => return global(),
+        1 => return session(pace.duration(random.between(1, pace.size))),
+        2 => return count(*random.pick(&[1, 2, 3, 7, 50, 1_000])),
+        3 | 4 => cumulate(size * *random.pick(&[1, 2, 3, 10]), size),
+        _ if size == slide => tumble(size),
+        _ => hop(size, slide),
     };
     let offset = match random.one_in(3) {
-        true => pace.duration(random.between(0, pace.slide - 1)),
+        true => pace.duration(random.between(0, 3 * pace.slide)),
         false => Duration::ZERO,
     };
-    windowed(scope, window.offset(offset), pace, random)
+    window.offset(offset)
 }
 
 /// A window over the windows before it, if it was windows.
 pub(super) fn aggregate_again(scope: &mut Scope, pace: Pace, random: &mut Random) -> Step {
-    let windows = scope.columns.iter().any(|c| c.name == "window_start");
-    if !windows || random.one_in(4) {
-        return windowed(scope, global(), pace, random);
+    let timed = scope.columns.iter().any(|c| c.name == "window_start");
+    if !timed {
+        let window = *random.pick(&[global(), count(3)]);
+        return windowed(scope, window, false, pace, random);
     }
     let slide = pace.slide * random.between(1, 4);
-    let window = match random.one_in(2) {
-        true => tumble(pace.duration(slide)),
-        false => hop(pace.duration(slide * 3), pace.duration(slide)),
+    let window = match random.below(6) {
+        0 | 1 => tumble(pace.duration(slide)),
+        2 | 3 => hop(pace.duration(slide * 3), pace.duration(slide)),
+        4 => any(pace, random),
+        _ => match pace.calendar {
+            Some((unit, zone, _)) => calendar(unit, zone, random),
+            None => session(pace.duration(slide)),
+        },
     };
-    windowed(scope, window, pace, random)
+    windowed(scope, window, true, pace, random)
 }
 
-fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) -> Step {
+fn windowed(
+    scope: &mut Scope,
+    window: Window,
+    timed: bool,
+    pace: Pace,
+    random: &mut Random,
+) -> Step {
     let time = DataType::Timestamp(pace.unit, None);
     let mut keys: Vec<Column> = Vec::new();
     let fit = |c: &Column| c.exact && !c.name.starts_with("window_");
@@ -58,7 +89,7 @@ fn windowed(scope: &mut Scope, window: Window, pace: Pace, random: &mut Random) 
     let mut next = Scope {
         columns: Vec::new(),
     };
-    if window.needs_time() {
+    if timed && window.reads_time() {
         next.add("window_start", time.clone());
         next.add("window_end", time);
     }

@@ -10,7 +10,7 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, taken};
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// What aggregates ask for.
@@ -115,8 +115,8 @@ impl Collection for Comoments {
 
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
         if let Ok(other) = collected::<Comoments>(other) {
-            for (moment, target) in other.moments.iter().zip(targets) {
-                self.moments[*target as usize].merge(*moment);
+            for (moment, target) in taken(&other.moments, targets) {
+                self.moments[target].merge(*moment);
             }
         }
     }

@@ -1,12 +1,15 @@
-//! Each different value of each group once.
+//! Each different value of each group once: bits over a narrow range of values or codes of text,
+//! a hash table where the range is wide.
 
 use std::any::Any;
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
+use tersecades_columnar::types::Physical;
 
+use super::dense::Dense;
 use super::grouped_value::GroupedValues;
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -21,76 +24,183 @@ pub const DISTINCT: Collects = Collects {
 /// The different values of one argument.
 #[derive(Debug, Clone)]
 pub struct Distinct {
-    seen: GroupedValues,
+    physical: Physical,
+    seen: Seen,
+}
+
+#[derive(Debug, Clone)]
+enum Seen {
+    Dense(Dense),
+    Pairs(Pairs),
+}
+
+/// Pairs of group and value, and how many each group has.
+#[derive(Debug, Clone)]
+struct Pairs {
+    values: GroupedValues,
     counts: Vec<u64>,
+}
+
+impl Pairs {
+    fn insert(&mut self, id: u32, value: u128) {
+        let known = self.values.len();
+        self.values.insert(id, value);
+        if self.values.len() > known {
+            self.counts[id as usize] += 1;
+        }
+    }
 }
 
 impl Distinct {
     fn new(argument: &Argument) -> Self {
-        Distinct {
-            seen: GroupedValues::new(argument.physical),
-            counts: Vec::new(),
+        let physical = argument.physical;
+        let seen = match physical {
+            Physical::Integer { .. } | Physical::Text => Seen::Dense(Dense::default()),
+            _ => Seen::Pairs(Pairs {
+                values: GroupedValues::new(physical),
+                counts: Vec::new(),
+            }),
+        };
+        Distinct { physical, seen }
+    }
+
+    /// Goes over from bits to a table, for `groups` groups at least.
+    fn spread(&mut self, groups: usize) {
+        let Seen::Dense(dense) = &self.seen else {
+            return;
+        };
+        let mut pairs = Pairs {
+            values: GroupedValues::new(self.physical),
+            counts: vec![0; groups.max(dense.groups())],
+        };
+        for (id, value) in dense.pairs() {
+            pairs.insert(id, u128::from(value));
         }
+        self.seen = Seen::Pairs(pairs);
     }
 
     fn insert(&mut self, id: u32, value: u128) {
-        let known = self.seen.len();
-        self.seen.insert(id, value);
-        if self.seen.len() > known {
-            self.counts[id as usize] += 1;
+        if let Seen::Dense(dense) = &mut self.seen {
+            if dense.insert(id, value as u64) {
+                return;
+            }
+            self.spread(0);
+        }
+        if let Seen::Pairs(pairs) = &mut self.seen {
+            pairs.insert(id, value);
         }
     }
 
     /// The number of different values of group `id`.
     pub fn count(&self, id: u32) -> u64 {
-        self.counts.get(id as usize).copied().unwrap_or(0)
+        match &self.seen {
+            Seen::Dense(dense) => dense.count(id),
+            Seen::Pairs(pairs) => pairs.counts.get(id as usize).copied().unwrap_or(0),
+        }
     }
 
-    /// Group and value, as an ordered key, of every different value.
-    pub fn pairs(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
-        self.seen.pairs().map(|(id, value)| (id, value as i128))
+    /// Calls `visit` with group and value, as an ordered key, of every different value.
+    pub fn for_each(&self, mut visit: impl FnMut(u32, i128)) {
+        match &self.seen {
+            Seen::Dense(dense) => dense
+                .pairs()
+                .for_each(|(id, value)| visit(id, i128::from(value))),
+            Seen::Pairs(pairs) => pairs
+                .values
+                .pairs()
+                .for_each(|(id, value)| visit(id, value as i128)),
+        }
     }
 }
 
 impl Collection for Distinct {
     fn grow(&mut self, groups: usize) {
-        self.counts.resize(groups, 0);
+        if let Seen::Dense(dense) = &mut self.seen
+            && dense.grow(groups)
+        {
+            return;
+        }
+        self.spread(groups);
+        if let Seen::Pairs(pairs) = &mut self.seen {
+            pairs.counts.resize(groups, 0);
+        }
     }
 
     fn clear(&mut self) {
-        self.seen.clear();
-        self.counts.clear();
+        match &mut self.seen {
+            Seen::Dense(dense) => dense.clear(),
+            Seen::Pairs(pairs) => {
+                pairs.values.clear();
+                pairs.counts.clear();
+            }
+        }
     }
 
     fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()> {
+        let column = rows.column(0);
+        let mut narrow = true;
+        if let Seen::Dense(dense) = &mut self.seen {
+            dense.expect(rows.within.count() as u64);
+            let (stats, integers) = (column.stats(), self.physical != Physical::Text);
+            if integers && stats.known && column.nulls() < column.rows() {
+                narrow = dense.widen(stats.min, stats.max);
+            }
+        }
+        if !narrow {
+            self.spread(0);
+        }
         rows.for_each_value(work, |id, values, index, _| {
             self.insert(id, values.ordered(index) as u128);
         })
     }
 
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
-        if let Ok(other) = collected::<Distinct>(other) {
-            for (id, value) in other.seen.pairs() {
-                self.insert(targets[id as usize], value);
+        let Ok(other) = collected::<Distinct>(other) else {
+            return;
+        };
+        if let (Seen::Dense(own), Seen::Dense(theirs)) = (&mut self.seen, &other.seen)
+            && own.merge(theirs, targets)
+        {
+            return;
+        }
+        other.for_each(|id, value| {
+            if let Some(target) = target_of(targets, id) {
+                self.insert(target, value as u128);
+            }
+        });
+    }
+
+    fn byte_size(&self) -> usize {
+        match &self.seen {
+            Seen::Dense(dense) => dense.byte_size(),
+            Seen::Pairs(pairs) => {
+                pairs.values.byte_size() + pairs.counts.capacity() * size_of::<u64>()
             }
         }
     }
 
-    fn byte_size(&self) -> usize {
-        self.seen.byte_size() + self.counts.capacity() * size_of::<u64>()
-    }
-
+    /// The same bytes whichever form the values have.
     fn snapshot(&self, out: &mut StateWriter) {
-        self.seen.snapshot(out);
+        match &self.seen {
+            Seen::Pairs(pairs) => pairs.values.snapshot(out),
+            Seen::Dense(dense) => {
+                let mut values = GroupedValues::new(self.physical);
+                for (id, value) in dense.pairs() {
+                    values.insert(id, u128::from(value));
+                }
+                values.snapshot(out);
+            }
+        }
     }
 
     fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
-        self.clear();
-        self.grow(groups);
-        self.seen.restore(groups, from)?;
-        for (id, _) in self.seen.pairs() {
-            self.counts[id as usize] += 1;
+        let mut values = GroupedValues::new(self.physical);
+        values.restore(groups, from)?;
+        let mut counts = vec![0; groups];
+        for (id, _) in values.pairs() {
+            counts[id as usize] += 1;
         }
+        self.seen = Seen::Pairs(Pairs { values, counts });
         Ok(())
     }
 

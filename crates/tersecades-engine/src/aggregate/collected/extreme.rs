@@ -8,7 +8,7 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::{Values, float_of_bits};
 
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, taken};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -144,9 +144,9 @@ impl Collection for Extreme {
         let Ok(other) = collected::<Extreme>(other) else {
             return;
         };
-        for (best, target) in other.best.iter().zip(targets) {
+        for (best, target) in taken(&other.best, targets) {
             if let Some(best) = best {
-                self.offer(*target as usize, *best);
+                self.offer(target, *best);
             }
         }
     }

@@ -17,7 +17,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, taken};
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// What aggregates ask for.
@@ -233,8 +233,8 @@ impl Collection for HyperLogLog {
 
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
         if let Ok(other) = collected::<HyperLogLog>(other) {
-            for (sketch, target) in other.sketches.iter().zip(targets) {
-                self.sketches[*target as usize].merge(sketch);
+            for (sketch, target) in taken(&other.sketches, targets) {
+                self.sketches[target].merge(sketch);
             }
         }
     }

@@ -13,6 +13,7 @@
 //! given, never on their order or on how panes were merged.
 
 pub mod comoment;
+mod dense;
 pub mod distinct;
 pub mod extreme;
 mod grouped_value;
@@ -37,6 +38,7 @@ use super::UserAggregate;
 use super::result::ResultColumn;
 use crate::frame::Frame;
 use crate::operator::window_aggregate::keys::Translation;
+use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::plan::{Argument, Reading};
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -54,7 +56,8 @@ pub trait Collection: Debug + Send {
     /// `LimitExceeded` when a dictionary outgrows its limit.
     fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()>;
 
-    /// Adds the groups of `other`, a collection of the same kind: group `id` to `targets[id]`.
+    /// Adds the groups of `other`, a collection of the same kind: group `id` to `targets[id]`, or to
+    /// none where that is [`NO_GROUP`].
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]);
 
     /// Bytes of memory held.
@@ -299,6 +302,20 @@ impl<'a> Rows<'a> {
         }
         Ok(())
     }
+}
+
+/// Where a merge takes group `id`; `None` where it is left out.
+fn target_of(targets: &[u32], id: u32) -> Option<u32> {
+    let target = targets.get(id as usize).copied();
+    target.filter(|target| *target != NO_GROUP)
+}
+
+/// Every group that a merge takes, and where to.
+fn taken<'a, T>(groups: &'a [T], targets: &'a [u32]) -> impl Iterator<Item = (&'a T, usize)> {
+    let pairs = groups.iter().zip(targets);
+    pairs
+        .filter(|(_, target)| **target != NO_GROUP)
+        .map(|(group, target)| (group, *target as usize))
 }
 
 /// The groups that results are wanted of.

@@ -10,7 +10,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::{Physical, Value, float_key, float_of};
 
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -168,10 +168,16 @@ impl Collection for Ranks {
         let Ok(other) = collected::<Ranks>(other) else {
             return;
         };
-        self.ids
-            .extend(other.ids.iter().map(|id| targets[*id as usize]));
-        self.short.extend_from_slice(&other.short);
-        self.long.extend_from_slice(&other.long);
+        for (index, id) in other.ids.iter().enumerate() {
+            let Some(target) = target_of(targets, *id) else {
+                continue;
+            };
+            self.ids.push(target);
+            match self.is_short() {
+                true => self.short.push(other.short[index]),
+                false => self.long.push(other.long[index]),
+            }
+        }
     }
 
     fn byte_size(&self) -> usize {

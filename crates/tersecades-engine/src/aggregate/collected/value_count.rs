@@ -11,7 +11,7 @@ use tersecades_columnar::types::{Physical, float_key};
 use tersecades_columnar::values::Values;
 
 use super::grouped_value::GroupedValues;
-use super::{CollectWork, Collection, Collects, Rows, Second, collected};
+use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -164,7 +164,9 @@ impl Collection for ValueCounts {
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
         if let Ok(other) = collected::<ValueCounts>(other) {
             for ((id, value), rows) in other.seen.pairs().zip(&other.counts) {
-                self.insert(targets[id as usize], value, *rows);
+                if let Some(target) = target_of(targets, id) {
+                    self.insert(target, value, *rows);
+                }
             }
         }
     }

@@ -19,9 +19,9 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Span};
 
-use super::emit;
 use super::open::{last_window, windows_over};
 use super::pane::Pane;
+use super::slide::Slide;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
 /// Above this many panes in a batch, rows are assigned one by one.
@@ -33,6 +33,7 @@ pub struct AlignedState {
     boundaries: Arc<dyn Boundaries>,
     /// Panes by their first time.
     panes: BTreeMap<i64, Pane>,
+    slide: Slide,
     /// Windows that end at or before this have been emitted.
     closed_to: i64,
     part: Selection,
@@ -44,6 +45,7 @@ impl AlignedState {
     /// No pane.
     pub(super) fn new(boundaries: Arc<dyn Boundaries>) -> Self {
         AlignedState {
+            slide: Slide::new(boundaries.overlap()),
             boundaries,
             panes: BTreeMap::new(),
             closed_to: i64::MIN,
@@ -181,38 +183,13 @@ impl AlignedState {
         if rows.1.is_empty() {
             return Ok(());
         }
+        self.slide.touch(shared, start);
         let plan = Arc::clone(&shared.plan);
         let pane = self
             .panes
             .entry(start)
             .or_insert_with(|| shared.take_pane());
         pane.add(&plan, rows, (&mut shared.scratch, work))
-    }
-
-    fn emit_window(
-        &mut self,
-        shared: &mut Shared,
-        window: Span,
-        out: &mut Vec<RecordBatch>,
-    ) -> Result<()> {
-        let inside = self.panes.range(window.first()..=window.last());
-        let mut inside = inside.map(|(_, pane)| pane);
-        let (Some(first), second) = (inside.next(), inside.next()) else {
-            return Ok(());
-        };
-        let Some(second) = second else {
-            let sorter = &mut shared.sorter;
-            out.push(emit::emit(&shared.plan, Some(window), first, sorter)?);
-            return Ok(());
-        };
-        let mut merged = shared.take_pane();
-        for pane in [first, second].into_iter().chain(inside) {
-            merged.merge(&shared.plan, pane);
-        }
-        let emitted = emit::emit(&shared.plan, Some(window), &merged, &mut shared.sorter);
-        shared.put_pane(merged);
-        out.push(emitted?);
-        Ok(())
     }
 
     /// Recycles the panes that no window from `start` on contains.
@@ -305,7 +282,7 @@ impl WindowState for AlignedState {
             if window.end > i128::from(watermark) && !at_end {
                 break;
             }
-            self.emit_window(shared, window, out)?;
+            out.extend(self.slide.emit(shared, &self.panes, window)?);
             let Ok(end) = i64::try_from(window.end) else {
                 self.panes.clear();
                 break;
@@ -322,8 +299,13 @@ impl WindowState for AlignedState {
         open.into_values().collect()
     }
 
+    fn least_start(&self, watermark: i64) -> i64 {
+        self.boundaries.ending_after(watermark).first()
+    }
+
     fn byte_size(&self) -> usize {
-        self.panes.values().map(Pane::byte_size).sum()
+        let panes: usize = self.panes.values().map(Pane::byte_size).sum();
+        panes + self.slide.byte_size()
     }
 
     fn take(&mut self) -> BTreeMap<i64, Pane> {
@@ -331,6 +313,9 @@ impl WindowState for AlignedState {
     }
 
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {
+        if let Some((first, _)) = panes.first_key_value() {
+            self.slide.touch(shared, *first);
+        }
         merge_panes(shared, &mut self.panes, panes);
     }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::types::Physical;
-use tersecades_columnar::values::Values;
+use tersecades_columnar::types::Value;
 
 use crate::aggregate::collected::Finish;
 use crate::aggregate::result::ResultColumn;
@@ -14,37 +13,40 @@ use crate::window::Span;
 
 use super::pane::Pane;
 use super::plan::AggregatePlan;
-use super::sort::Sorter;
 
-/// The result of `window`, if the result says of which it is.
+/// The windows that results are of.
+#[derive(Debug, Clone, Copy)]
+pub enum Windows<'a> {
+    /// One that has no start and end.
+    None,
+    /// One.
+    One(Span),
+    /// One for each group, where it is known.
+    Each(&'a [Option<Span>]),
+}
+
+/// The results of the groups `order` of a pane.
 ///
 /// # Errors
 /// `LimitExceeded` when an exact result does not fit its type; the column is named.
 pub fn emit(
     plan: &AggregatePlan,
-    window: Option<Span>,
-    pane: &Pane,
-    sorter: &mut Sorter,
-) -> Result<RecordBatch> {
-    emit_groups(plan, window, pane, sorter.sort(&plan.keys, pane))
-}
-
-/// The groups `order` of the result of `window`.
-///
-/// # Errors
-/// As [`emit`].
-pub fn emit_groups(
-    plan: &AggregatePlan,
-    window: Option<Span>,
+    windows: Windows<'_>,
     pane: &Pane,
     order: &[u32],
 ) -> Result<RecordBatch> {
     let rows = order.len();
     let fields = plan.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
-    let ends = window.iter().flat_map(|window| [window.start, window.end]);
-    for (time, field) in ends.zip(fields) {
-        let column = constant_time(time, rows, field.data_type());
+    let ends: [fn(Span) -> i128; 2] = [|span| span.start, |span| span.end];
+    for (end, field) in ends.into_iter().zip(&fields[..plan.window_columns]) {
+        let span = |group: &u32| match windows {
+            Windows::None => None,
+            Windows::One(span) => Some(span),
+            Windows::Each(spans) => spans[*group as usize],
+        };
+        let times = order.iter().map(|group| span(group).map(end));
+        let column = time_column(times, field.data_type());
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
     for (index, column) in plan.keys.columns.iter().enumerate() {
@@ -77,16 +79,23 @@ pub fn emit_groups(
     )?)
 }
 
-fn constant_time(time: i128, rows: usize, data_type: &DataType) -> Result<ArrayRef> {
-    let mut values = Values::default();
-    let physical = Physical::of(data_type)?;
-    values.reset(physical);
-    let key = physical.key_of(time).ok_or_else(|| {
-        Error::limit("the boundary of a window is beyond 2^63 ticks")
-            .hint("use a coarser unit of event time, or leave out rows at the ends of time")
-    })?;
-    values.keys.resize(rows, key);
-    values.to_array(data_type)
+fn time_column(
+    times: impl Iterator<Item = Option<i128>>,
+    data_type: &DataType,
+) -> Result<ArrayRef> {
+    let mut column = ResultColumn::new(data_type, None)?;
+    let physical = column.values.physical;
+    for time in times {
+        if time.is_some_and(|time| physical.key_of(time).is_none()) {
+            return Err(
+                Error::limit("the boundary of a window is beyond 2^63 ticks").hint(
+                    "use a coarser unit of event time, or leave out rows at the ends of time",
+                ),
+            );
+        }
+        column.push(time.map_or(Value::Null, Value::Integer));
+    }
+    column.finish(data_type)
 }
 
 fn reading_column(

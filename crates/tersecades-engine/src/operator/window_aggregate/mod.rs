@@ -6,12 +6,16 @@
 //! ```
 
 pub mod aligned;
+pub mod count;
 pub mod emit;
 pub mod keys;
 pub mod late;
 mod open;
 pub mod pane;
 pub mod plan;
+pub mod session;
+pub mod slide;
+pub mod slot;
 pub mod sort;
 pub mod state;
 pub mod table;
@@ -45,15 +49,19 @@ pub struct WindowAggregate {
     shared: Shared,
     computed: Vec<BoundExpression>,
     state: Box<dyn WindowState>,
+    /// Of the last advance.
+    watermark: i64,
 }
 
 impl WindowAggregate {
     /// Empty state for `plan`; `computed` are the arguments to evaluate on each frame.
     pub fn new(plan: Arc<AggregatePlan>, computed: Vec<BoundExpression>, keep_late: bool) -> Self {
+        let shared = Shared::new(plan, keep_late);
         WindowAggregate {
-            state: state_of(&plan),
-            shared: Shared::new(plan, keep_late),
+            state: state_of(&shared),
+            shared,
             computed,
+            watermark: i64::MIN,
         }
     }
 
@@ -135,7 +143,16 @@ impl WindowAggregate {
     /// # Errors
     /// `LimitExceeded` when a result does not fit its type.
     pub fn advance(&mut self, watermark: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
+        self.watermark = self.watermark.max(watermark);
         self.state.advance(&mut self.shared, watermark, out)
+    }
+
+    /// The least start that a window still to be emitted may have.
+    pub fn least_start(&self) -> i64 {
+        match self.watermark {
+            i64::MIN => i64::MIN,
+            watermark => self.state.least_start(watermark),
+        }
     }
 
     /// The dictionaries that text codes of panes mean.

@@ -17,6 +17,9 @@ use super::keys::{KeyPacker, Translation};
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
 
+/// The target of a group that is left out of a merge.
+pub const NO_GROUP: u32 = u32::MAX;
+
 /// Groups, how many rows each has, and the folds of each argument.
 #[derive(Debug, Clone)]
 pub struct Pane {
@@ -48,7 +51,8 @@ struct Part<'a> {
 /// Scratch memory of a worker.
 #[derive(Debug, Default)]
 pub struct PaneWork {
-    packer: KeyPacker,
+    /// Packs keys.
+    pub packer: KeyPacker,
     ids: Vec<u32>,
     passed: Selection,
     passed_ids: Vec<u32>,
@@ -57,6 +61,14 @@ pub struct PaneWork {
     values: Values,
     translations: Vec<Translation>,
     collect: CollectWork,
+}
+
+impl PaneWork {
+    /// Sets the group of each row that [`Pane::add_assigned`] adds.
+    pub fn set_ids(&mut self, ids: &[u32]) {
+        self.ids.clear();
+        self.ids.extend_from_slice(ids);
+    }
 }
 
 impl Pane {
@@ -118,11 +130,37 @@ impl Pane {
         rows: PaneRows<'_>,
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
-        let (frame, within, rows_before) = rows;
+        let (frame, within, _) = rows;
         if within.is_empty() {
             return Ok(());
         }
         self.assign(plan, (frame, within), (&mut *scratch, &mut *work))?;
+        self.add_parts(plan, rows, (scratch, work))
+    }
+
+    /// Adds the rows of `within`, whose groups are [`PaneWork::set_ids`], all below the pane's.
+    ///
+    /// # Errors
+    /// What reading arguments says.
+    pub fn add_assigned(
+        &mut self,
+        plan: &AggregatePlan,
+        rows: PaneRows<'_>,
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
+        for id in &scratch.ids {
+            self.rows[*id as usize] += 1;
+        }
+        self.add_parts(plan, rows, (scratch, work))
+    }
+
+    /// Adds rows, whose groups are in `scratch`, to all that they pass the filter of.
+    fn add_parts(
+        &mut self,
+        plan: &AggregatePlan,
+        (frame, within, rows_before): PaneRows<'_>,
+        (scratch, work): (&mut PaneWork, &mut Work),
+    ) -> Result<()> {
         let ids = std::mem::take(&mut scratch.ids);
         let part = Part {
             frame,
@@ -270,18 +308,20 @@ impl Pane {
                 false => self.groups.assign_one(other.groups.key(id)),
             });
         }
-        self.grow(
-            targets
-                .iter()
-                .max()
-                .map_or(0, |id| *id as usize + 1)
-                .max(self.len()),
-        );
+        let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
+        self.merge_into(other, &targets, groups.max(self.len()));
+    }
+
+    /// Adds group `id` of `other` to group `targets[id]` of `groups`, or to none.
+    pub fn merge_into(&mut self, other: &Pane, targets: &[u32], groups: usize) {
+        self.grow(groups);
         for (id, target) in targets.iter().enumerate() {
-            self.merge_group(*target as usize, other, id);
+            if *target != NO_GROUP {
+                self.merge_group(*target as usize, other, id);
+            }
         }
         for (collection, other) in self.collections.iter_mut().zip(&other.collections) {
-            collection.merge(&**other, &targets);
+            collection.merge(&**other, targets);
         }
     }
 
@@ -307,6 +347,26 @@ impl Pane {
     /// # Errors
     /// `Corrupt` when the bytes do not fit the plan.
     pub fn restore(plan: &AggregatePlan, from: &mut StateReader<'_>) -> Result<Self> {
+        Pane::read(plan, from, |groups, key| {
+            groups.assign_one(key);
+        })
+    }
+
+    /// As [`Pane::restore`], where several groups may have one key.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit the plan.
+    pub fn restore_slots(plan: &AggregatePlan, from: &mut StateReader<'_>) -> Result<Self> {
+        Pane::read(plan, from, |groups, key| {
+            groups.push(key);
+        })
+    }
+
+    fn read(
+        plan: &AggregatePlan,
+        from: &mut StateReader<'_>,
+        add: impl Fn(&mut GroupTable, &[u64]),
+    ) -> Result<Self> {
         let mut pane = Pane::new(plan);
         let groups = from.count()?;
         let rows: Result<Vec<u64>> = (0..groups).map(|_| from.u64()).collect();
@@ -317,10 +377,9 @@ impl Pane {
                 "group keys do not fit the query",
             ));
         }
-        if plan.keys.words > 0 {
-            words.chunks_exact(plan.keys.words).for_each(|key| {
-                pane.groups.assign_one(key);
-            });
+        for id in 0..groups {
+            let key = id * plan.keys.words..(id + 1) * plan.keys.words;
+            add(&mut pane.groups, &words[key]);
         }
         pane.rows = rows?;
         for folds in &mut pane.folds {

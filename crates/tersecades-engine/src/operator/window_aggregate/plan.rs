@@ -14,7 +14,7 @@ use crate::expression::evaluate::BoundExpression;
 use crate::expression::{Expression, col};
 use crate::frame::{EVENT_TIME, Scope, Slot};
 use crate::plan::{AggregateCall, UserCall};
-use crate::window::{Emission, Shape, Window, Windowing};
+use crate::window::{Emission, Window, Windowing};
 
 use super::keys::{KeyLayout, SharedDictionary};
 
@@ -75,6 +75,8 @@ pub struct AggregatePlan {
     pub emission: Option<Emission>,
     /// Columns of the result before the keys: start and end of the window, if it has them.
     pub window_columns: usize,
+    /// Whether frames carry an event time.
+    pub timed: bool,
     /// Group keys.
     pub keys: KeyLayout,
     /// Arguments.
@@ -111,7 +113,7 @@ impl AggregatePlan {
     /// # Errors
     /// `InvalidArgument` and `SchemaMismatch` for unknown names, wrong types, doubled outputs.
     pub fn bind(
-        (window, unit): (&Window, TimeUnit),
+        (window, unit, timed): (&Window, TimeUnit, bool),
         keys: &[String],
         calls: &[AggregateCall],
         scope: &mut Scope,
@@ -124,7 +126,7 @@ impl AggregatePlan {
             let (data_type, slot) = scope.find(name)?;
             key_columns.push((name.clone(), data_type.clone(), slot));
         }
-        let mut fields = window_fields(window, unit);
+        let mut fields = window_fields(window, unit, timed);
         let window_columns = fields.len();
         fields.extend(
             key_columns
@@ -164,6 +166,7 @@ impl AggregatePlan {
             window: windowing,
             emission,
             window_columns,
+            timed,
             keys,
             arguments: binder.arguments,
             collections: binder.collections,
@@ -171,6 +174,15 @@ impl AggregatePlan {
             readings,
             schema,
             label,
+        })
+    }
+}
+
+impl AggregatePlan {
+    /// Whether the state of a group does not grow with its rows.
+    pub fn is_compact(&self) -> bool {
+        self.collections.iter().all(|collecting| {
+            matches!(&collecting.kind, Kind::Listed(kept) if kept.second != Second::No)
         })
     }
 }
@@ -279,7 +291,7 @@ impl Binder<'_> {
         if let Some(index) = known {
             return Ok(index);
         }
-        let bound = BoundExpression::bind_condition(condition, &self.plain_scope)?;
+        let bound = BoundExpression::bind_filter(condition, &self.plain_scope)?;
         let slot = match bound.column_slot() {
             Some(slot) => slot,
             None => {
@@ -397,14 +409,14 @@ fn takes_one(name: &str) -> Error {
 }
 
 /// The columns that say which window a result is of.
-fn window_fields(window: &Window, unit: TimeUnit) -> Vec<Field> {
-    if matches!(window.shape, Shape::Global) {
+fn window_fields(window: &Window, unit: TimeUnit, timed: bool) -> Vec<Field> {
+    if !timed || !window.reads_time() {
         return Vec::new();
     }
     let time_type = DataType::Timestamp(unit, None);
     vec![
-        Field::new("window_start", time_type.clone(), false),
-        Field::new("window_end", time_type, false),
+        Field::new("window_start", time_type.clone(), !window.needs_time()),
+        Field::new("window_end", time_type, !window.needs_time()),
     ]
 }
 

@@ -5,7 +5,7 @@
 
 use tersecades_columnar::dictionary::Ranks;
 
-use super::keys::KeyLayout;
+use super::keys::{KeyColumn, KeyLayout};
 use super::pane::Pane;
 
 /// Most positions of the array that sorts few texts.
@@ -25,27 +25,30 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Group ids of `pane` in key order, nulls last.
-    pub fn sort(&mut self, keys: &KeyLayout, pane: &Pane) -> &[u32] {
+    /// Group ids of `pane` in key order, nulls last; no two groups have one key.
+    pub fn sort(&mut self, keys: &KeyLayout, pane: &Pane) -> &mut [u32] {
+        self.sort_groups(keys, pane, true)
+    }
+
+    /// As [`Sorter::sort`], where several groups may have one key.
+    pub fn sort_slots(&mut self, keys: &KeyLayout, pane: &Pane) -> &mut [u32] {
+        self.sort_groups(keys, pane, false)
+    }
+
+    fn sort_groups(&mut self, keys: &KeyLayout, pane: &Pane, unique: bool) -> &mut [u32] {
         self.order.clear();
         if keys.columns.is_empty() {
             self.order.extend(0..pane.len() as u32);
-            return &self.order;
+            return &mut self.order;
         }
-        let ranks: Vec<Option<Ranks>> = keys
-            .columns
-            .iter()
-            .map(|column| {
-                column
-                    .dictionary()
-                    .get()
-                    .map(|dictionary| dictionary.ranks())
-            })
-            .collect();
-        if !self.sort_positions(keys, pane, &ranks) && !self.sort_numbers(keys, pane, &ranks) {
+        let ranks = |column: &KeyColumn| column.dictionary().get().map(|texts| texts.ranks());
+        let ranks: Vec<Option<Ranks>> = keys.columns.iter().map(ranks).collect();
+        // An array has a position for each key, not for each group.
+        let sorted = unique && self.sort_positions(keys, pane, &ranks);
+        if !sorted && !self.sort_numbers(keys, pane, &ranks) {
             self.sort_columns(keys, pane, &ranks);
         }
-        &self.order
+        &mut self.order
     }
 
     /// One or two text columns with few texts.

@@ -14,9 +14,11 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Span, Windowing};
 
 use super::aligned::AlignedState;
+use super::count::CountState;
 use super::late::LateWindows;
 use super::pane::{Pane, PaneWork};
 use super::plan::AggregatePlan;
+use super::session::SessionState;
 use super::sort::Sorter;
 use super::update::UpdatingState;
 use super::whole::WholeState;
@@ -137,6 +139,9 @@ pub trait WindowState: Send {
         Vec::new()
     }
 
+    /// The least start that a window emitted after an advance to `watermark` may have.
+    fn least_start(&self, watermark: i64) -> i64;
+
     /// Bytes of state.
     fn byte_size(&self) -> usize;
 
@@ -157,13 +162,15 @@ pub trait WindowState: Send {
 }
 
 /// Empty state for the windows of `plan`.
-pub(super) fn state_of(plan: &AggregatePlan) -> Box<dyn WindowState> {
-    match &plan.window {
+pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
+    match &shared.plan.window {
         Windowing::Global => Box::new(WholeState::default()),
-        Windowing::Aligned(boundaries) => match plan.emission {
+        Windowing::Aligned(boundaries) => match shared.plan.emission {
             None => Box::new(AlignedState::new(Arc::clone(boundaries))),
             Some(emission) => Box::new(UpdatingState::new(Arc::clone(boundaries), emission)),
         },
+        Windowing::Session { gap } => Box::new(SessionState::new(shared, *gap)),
+        Windowing::Count { rows } => Box::new(CountState::new(shared, *rows)),
     }
 }
 

@@ -59,7 +59,8 @@ impl GroupTable {
 
     /// Forgets all groups, keeps the memory.
     pub fn clear(&mut self) {
-        for id in 0..self.len {
+        let indexed = if self.direct.is_empty() { 0 } else { self.len };
+        for id in 0..indexed {
             if let Some(cell) = self.direct_cell(self.keys[id * self.words]) {
                 self.direct[cell] = EMPTY;
             }
@@ -127,7 +128,7 @@ impl GroupTable {
         };
         match self.direct[cell] {
             EMPTY => {
-                let id = self.add(&[key]);
+                let id = self.push(&[key]);
                 self.direct[cell] = id;
                 id
             }
@@ -135,7 +136,8 @@ impl GroupTable {
         }
     }
 
-    fn add(&mut self, key: &[u64]) -> u32 {
+    /// Appends a group that no look-up finds.
+    pub fn push(&mut self, key: &[u64]) -> u32 {
         self.keys.extend_from_slice(key);
         self.len += 1;
         (self.len - 1) as u32
@@ -150,7 +152,7 @@ impl GroupTable {
         loop {
             match self.slots[at] {
                 EMPTY => {
-                    let id = self.add(key);
+                    let id = self.push(key);
                     self.slots[at] = id;
                     return id;
                 }

@@ -21,7 +21,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Emission, Rhythm, Span};
 
 use super::aligned::AlignedState;
-use super::emit::emit_groups;
+use super::emit::{Windows, emit};
 use super::open::windows_over;
 use super::pane::Pane;
 use super::plan::CHANGE;
@@ -79,7 +79,7 @@ impl UpdatingState {
                 false => merged.groups.assign_one(changed.groups.key(*id as usize)),
             })
             .collect();
-        let emitted = emit_groups(&shared.plan, Some(window), &merged, &order);
+        let emitted = emit(&shared.plan, Windows::One(window), &merged, &order);
         shared.put_pane(merged);
         shared.put_pane(changed);
         out.push(with_change(&emitted?, (&order, known))?);
@@ -123,7 +123,7 @@ impl UpdatingState {
             merged.merge(&shared.plan, pane);
         }
         let order = shared.sorter.sort(&shared.plan.keys, &merged).to_vec();
-        let emitted = emit_groups(&shared.plan, Some(window), &merged, &order);
+        let emitted = emit(&shared.plan, Windows::One(window), &merged, &order);
         shared.put_pane(merged);
         out.push(with_change(&emitted?, (&order, 0))?);
         Ok(())
@@ -198,6 +198,11 @@ impl WindowState for UpdatingState {
         self.closed_to = self.closed_to.max(watermark);
         self.drop_finished(shared, self.closed_to);
         Ok(())
+    }
+
+    fn least_start(&self, watermark: i64) -> i64 {
+        let finished = self.emission.finished(watermark);
+        self.boundaries.ending_after(finished).first()
     }
 
     fn open_windows(&self) -> Vec<Span> {

@@ -11,7 +11,7 @@ use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use super::emit;
+use super::emit::{Windows, emit};
 use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
@@ -68,9 +68,14 @@ impl WindowState for WholeState {
         if one_group {
             pane.grow(1);
         }
-        out.push(emit::emit(&shared.plan, None, &pane, &mut shared.sorter)?);
+        let order = shared.sorter.sort(&shared.plan.keys, &pane);
+        out.push(emit(&shared.plan, Windows::None, &pane, order)?);
         shared.put_pane(pane);
         Ok(())
+    }
+
+    fn least_start(&self, _: i64) -> i64 {
+        i64::MIN
     }
 
     fn byte_size(&self) -> usize {

@@ -1,0 +1,134 @@
+//! `sql`: statements over files, answers on stdout.
+//!
+//! ```text
+//! --table NAME=PATH ─▶ session ─▶ each statement in turn ─▶ sink of the format ─▶ stdout or -o
+//! ```
+
+mod output;
+mod table;
+
+use std::io::Read as _;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+use clap::Args;
+use tersecades::engine::sink::SINKS;
+use tersecades::sql::{Answer, Session};
+use tersecades::{Error, Result};
+
+use crate::argument;
+use crate::outcome::Outcome;
+use crate::reading::ReadingArguments;
+use table::TableArgument;
+
+/// Run SQL over files; `FROM 'file.parquet'` needs no --table
+#[derive(Debug, Args)]
+#[command(after_help = "docs/sql.md describes the language. \
+    Exit code 1: error in query or data; 2: wrong command line.")]
+pub(crate) struct SqlArguments {
+    /// Statements, separated by `;`
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    query: Option<String>,
+
+    /// Read the statements from a file; `-` is stdin
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    session: SessionArguments,
+
+    /// How rows are written [default: by the suffix of -o, else table]
+    #[arg(long, value_parser = format_name)]
+    format: Option<String>,
+
+    /// Write the rows of the last statement to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    reading: ReadingArguments,
+}
+
+/// What makes a session.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    /// Names a file: NAME=PATH[,event_time=COLUMN][,lateness=2s]; may be repeated
+    #[arg(short, long, value_name = "NAME=PATH", value_parser = table::parse)]
+    table: Vec<TableArgument>,
+
+    /// Worker threads [default: one for each processor]
+    #[arg(long)]
+    threads: Option<NonZero<usize>>,
+
+    /// Most memory for window state, as 512MiB or 4GiB
+    #[arg(long, value_name = "SIZE", value_parser = argument::bytes)]
+    memory_limit: Option<usize>,
+
+    /// Sets an option, as batch_rows=8192; may be repeated
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = argument::pair)]
+    set: Vec<(String, String)>,
+}
+
+/// Runs the statements.
+pub(crate) fn run(arguments: &SqlArguments) -> Outcome {
+    let text = arguments.text()?;
+    let mut session = arguments.session.open(&arguments.reading)?;
+    let answers = session.sql(&text)?;
+    let last = answers.len().saturating_sub(1);
+    for (index, answer) in answers.into_iter().enumerate() {
+        let file = arguments.output.as_deref().filter(|_| index == last);
+        match answer {
+            Answer::Rows(results) => output::write(results, arguments.format.as_deref(), file)?,
+            Answer::Done(what) => eprintln!("{what}"),
+        }
+    }
+    Ok(())
+}
+
+impl SqlArguments {
+    fn text(&self) -> Result<String> {
+        if let Some(query) = &self.query {
+            return Ok(query.clone());
+        }
+        let path = self.file.clone().unwrap_or_default();
+        let named = |error: std::io::Error| Error::from(error).file(path.display().to_string());
+        if path.as_os_str() == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(named)?;
+            return Ok(text);
+        }
+        std::fs::read_to_string(&path).map_err(named)
+    }
+}
+
+impl SessionArguments {
+    /// The session that the arguments describe.
+    ///
+    /// # Errors
+    /// What opening the tables says.
+    pub(crate) fn open(&self, reading: &ReadingArguments) -> Result<Session> {
+        let mut session = Session::default();
+        session.read_files_with(reading.to_options());
+        let threads = self.threads.or_else(|| available_parallelism().ok());
+        session.set("threads", &threads.map_or(1, NonZero::get).to_string())?;
+        if let Some(bytes) = self.memory_limit {
+            session.set("memory_limit_bytes", &bytes.to_string())?;
+        }
+        for (option, value) in &self.set {
+            session.set(option, value)?;
+        }
+        for table in &self.table {
+            session.register_file(&table.name, &table.path, table.time.clone())?;
+        }
+        Ok(session)
+    }
+}
+
+fn format_name(text: &str) -> std::result::Result<String, String> {
+    let known: Vec<&str> = SINKS.iter().map(|kind| kind.name).collect();
+    match known.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("the formats are {}", known.join(", "))),
+    }
+}

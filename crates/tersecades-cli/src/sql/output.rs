@@ -1,0 +1,71 @@
+//! Rows to stdout or a file, and what there is to say about the run on stderr.
+
+use std::path::Path;
+
+use tersecades::Result;
+use tersecades::engine::sink::{self, Sink, SinkOptions, Target};
+use tersecades::sql::Results;
+
+use crate::outcome::Outcome;
+use crate::progress_bar::Progress;
+
+/// Writes all rows of `results`.
+pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Path>) -> Outcome {
+    let mut sink = open(&results, format, file)?;
+    let progress = Progress::start("reading", results.rows_hint());
+    while let Some(batch) = results.next() {
+        sink.write(&batch?)?;
+        if let Some(metrics) = results.metrics() {
+            progress.show(metrics.rows);
+        }
+    }
+    drop(progress);
+    sink.finish()?;
+    report(&results);
+    Ok(())
+}
+
+fn open(results: &Results, format: Option<&str>, file: Option<&Path>) -> Result<Box<dyn Sink>> {
+    let (schema, options) = (results.schema(), SinkOptions::default());
+    match (file, format) {
+        (Some(path), None) => sink::create(path, &schema, &options),
+        (Some(path), Some(format)) => {
+            let target = Target::File(path.to_path_buf());
+            (sink::find_kind(format)?.create)(target, &schema, &options)
+        }
+        (None, format) => {
+            let target = Target::Writer(Box::new(std::io::stdout()));
+            (sink::find_kind(format.unwrap_or("table"))?.create)(target, &schema, &options)
+        }
+    }
+}
+
+/// Rows that did not count, which nobody should miss.
+fn report(results: &Results) {
+    let Some(metrics) = results.metrics() else {
+        return;
+    };
+    let lost = [
+        (
+            metrics.late_rows,
+            "came after their windows had closed",
+            "give a longer lateness",
+        ),
+        (
+            metrics.untimed_rows,
+            "have no event time",
+            "filter them out, or fill the column",
+        ),
+        (
+            metrics.skipped_rows,
+            "lie between windows",
+            "the slide is longer than the size",
+        ),
+        (metrics.rejected_rows, "could not be read", "see --on-error"),
+    ];
+    for (rows, what, hint) in lost {
+        if rows > 0 {
+            eprintln!("warning: {rows} rows {what}\n  hint: {hint}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `tersecades sql` as scripts see it.
+
+#![cfg(feature = "sql")]
+#![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn sql(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .current_dir(folder)
+        .arg("sql")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// A folder with the file `probes.csv`, whose last row is late.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "ts,host,rtt\n\
+                2024-01-01 00:00:01,a,1\n\
+                2024-01-01 00:00:25,b,2\n\
+                2024-01-01 00:00:02,a,3\n";
+    std::fs::write(folder.path().join("probes.csv"), rows).unwrap();
+    folder
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn rows_go_to_stdout_in_the_format_asked_for() {
+    let folder = folder();
+    let query = "SELECT host, sum(rtt) AS total FROM 'probes.csv' GROUP BY host ORDER BY host";
+    let csv = sql(folder.path(), &[query, "--format", "csv"]);
+    assert_eq!(text(&csv.stdout), "host,total\na,4\nb,2\n");
+    assert!(csv.stderr.is_empty());
+    let lines = sql(folder.path(), &[query, "--format", "jsonl"]);
+    assert!(text(&lines.stdout).starts_with("{\"host\":\"a\",\"total\":4}\n"));
+    assert!(text(&sql(folder.path(), &[query]).stdout).contains("----"));
+}
+
+#[test]
+fn rows_go_to_a_file_and_statements_come_from_one() {
+    let folder = folder();
+    std::fs::write(
+        folder.path().join("q.sql"),
+        "SELECT rtt FROM probes WHERE rtt > 1",
+    )
+    .unwrap();
+    let arguments = [
+        "-f",
+        "q.sql",
+        "--table",
+        "probes=probes.csv",
+        "-o",
+        "slow.parquet",
+    ];
+    assert!(sql(folder.path(), &arguments).status.success());
+    let count = sql(
+        folder.path(),
+        &["SELECT count(*) FROM 'slow.parquet'", "--format", "csv"],
+    );
+    assert_eq!(text(&count.stdout), "count(*)\n2\n");
+}
+
+#[test]
+fn late_rows_are_counted_on_stderr() {
+    let folder = folder();
+    let query = "SELECT count(*) AS n FROM probes GROUP BY tumble(ts, INTERVAL '10 seconds')";
+    let run = |table: &str| sql(folder.path(), &[query, "--format", "csv", "--table", table]);
+    let late = run("probes=probes.csv,event_time=ts,lateness=5s");
+    assert_eq!(text(&late.stdout), "n\n1\n1\n");
+    assert!(text(&late.stderr).contains("1 rows came after their windows had closed"));
+    let whole = run("probes=probes.csv");
+    assert_eq!(
+        (text(&whole.stdout).as_str(), whole.stderr.is_empty()),
+        ("n\n2\n1\n", true)
+    );
+}
+
+#[test]
+fn errors_go_to_stderr_with_place_and_hint() {
+    let folder = folder();
+    let wrong = sql(folder.path(), &["SELECT hst FROM 'probes.csv'"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(wrong.stdout.is_empty());
+    let said = text(&wrong.stderr);
+    assert!(
+        said.contains("line 1, column 8") && said.contains("did you mean `host`?"),
+        "{said}"
+    );
+    assert_eq!(sql(folder.path(), &[]).status.code(), Some(2));
+    assert_eq!(
+        sql(folder.path(), &["SELECT 1", "--format", "xml"])
+            .status
+            .code(),
+        Some(2)
+    );
+    let unset = sql(folder.path(), &["SELECT 1", "--set", "batch_row=1"]);
+    assert_eq!(unset.status.code(), Some(1));
+}

@@ -1,0 +1,394 @@
+//! State of sessions: for each key, windows that rows open, extend and join.
+//!
+//! A row belongs to the open sessions with a row less than a gap away; several are joined. A
+//! session is open until the watermark before a row reaches its end, so rows that arrive later than
+//! the lateness allows are judged one by one, against all rows before them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::values::Values;
+
+use crate::event_time::Arrival;
+use crate::frame::Frame;
+use crate::runtime::state::{StateReader, StateWriter};
+use crate::window::Span;
+
+use super::emit::{Windows, emit};
+use super::pane::{NO_GROUP, Pane};
+use super::slot::{Slots, no_such_slot};
+use super::state::{Shared, WindowState};
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// What a slot is; those joined to another have it as parent.
+#[derive(Debug, Clone, Copy)]
+struct Session {
+    first: i64,
+    last: i64,
+    parent: u32,
+    /// Another open session of the key.
+    next: u32,
+    closed: bool,
+}
+
+/// Open sessions of all keys.
+#[derive(Debug)]
+pub struct SessionState {
+    gap: i64,
+    slots: Slots,
+    /// By slot.
+    sessions: Vec<Session>,
+    /// By key id.
+    heads: Vec<u32>,
+    /// A lower bound of the last time of each open session.
+    ends: BinaryHeap<Reverse<(i64, u32)>>,
+    open: usize,
+    ids: Vec<u32>,
+    times: Values,
+    all_times: Values,
+    late: Selection,
+}
+
+impl SessionState {
+    /// No session.
+    pub(super) fn new(shared: &Shared, gap: i64) -> Self {
+        SessionState {
+            gap,
+            slots: Slots::new(shared),
+            sessions: Vec::new(),
+            heads: Vec::new(),
+            ends: BinaryHeap::new(),
+            open: 0,
+            ids: Vec::new(),
+            times: Values::default(),
+            all_times: Values::default(),
+            late: Selection::default(),
+        }
+    }
+
+    fn end(&self, last: i64) -> i128 {
+        i128::from(last) + i128::from(self.gap)
+    }
+
+    /// The slot of a row of `key` at `time`, judged by `watermark`; `None` when it is late.
+    fn place(&mut self, key: u32, time: i64, watermark: i64) -> Option<u32> {
+        let (time_end, watermark) = (self.end(time), i128::from(watermark));
+        let (mut home, mut previous, mut at) = (NONE, NONE, self.heads[key as usize]);
+        while at != NONE {
+            let session = self.sessions[at as usize];
+            let end = self.end(session.last);
+            let touches = i128::from(time) < end && i128::from(session.first) < time_end;
+            match touches && end > watermark {
+                true if home != NONE => {
+                    self.extend(home, session.first, session.last);
+                    self.sessions[at as usize].parent = home;
+                    self.sessions[previous as usize].next = session.next;
+                    self.open -= 1;
+                }
+                joined => {
+                    if joined {
+                        home = at;
+                    }
+                    previous = at;
+                }
+            }
+            at = session.next;
+        }
+        if home != NONE {
+            self.extend(home, time, time);
+            return Some(home);
+        }
+        if time_end <= watermark {
+            return None;
+        }
+        let slot = self.slots.open(key);
+        self.sessions.push(Session {
+            first: time,
+            last: time,
+            parent: slot,
+            next: self.heads[key as usize],
+            closed: false,
+        });
+        self.heads[key as usize] = slot;
+        self.ends.push(Reverse((time, slot)));
+        self.open += 1;
+        Some(slot)
+    }
+
+    fn extend(&mut self, slot: u32, first: i64, last: i64) {
+        let session = &mut self.sessions[slot as usize];
+        session.first = session.first.min(first);
+        session.last = session.last.max(last);
+    }
+
+    /// The session that `slot` was joined to in the end.
+    fn root(&self, mut slot: u32) -> u32 {
+        while self.sessions[slot as usize].parent != slot {
+            slot = self.sessions[slot as usize].parent;
+        }
+        slot
+    }
+
+    /// Gives joined slots the target of their session.
+    fn join(&self, targets: &mut [u32]) {
+        for slot in 0..targets.len() {
+            targets[slot] = targets[self.root(slot as u32) as usize];
+        }
+    }
+
+    /// Takes the sessions that end at or before `watermark` out of the open ones.
+    fn close(&mut self, watermark: i64) -> Vec<u32> {
+        let mut closing = Vec::new();
+        while let Some(Reverse((last, slot))) = self.ends.peek().copied() {
+            if watermark != i64::MAX && self.end(last) > i128::from(watermark) {
+                break;
+            }
+            self.ends.pop();
+            let session = self.sessions[slot as usize];
+            if session.parent != slot {
+                continue;
+            }
+            if session.last > last {
+                self.ends.push(Reverse((session.last, slot)));
+                continue;
+            }
+            self.sessions[slot as usize].closed = true;
+            self.unlink(slot);
+            closing.push(slot);
+        }
+        self.open -= closing.len();
+        closing
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let (key, next) = (self.slots.key_of(slot), self.sessions[slot as usize].next);
+        if self.heads[key] == slot {
+            self.heads[key] = next;
+            return;
+        }
+        let mut at = self.heads[key];
+        while at != NONE {
+            let session = &mut self.sessions[at as usize];
+            if session.next == slot {
+                session.next = next;
+                return;
+            }
+            at = session.next;
+        }
+    }
+
+    /// Drops the slots of closed sessions, and makes one of those that were joined.
+    fn tidy(&mut self, shared: &mut Shared) {
+        let mut targets = vec![NO_GROUP; self.sessions.len()];
+        let mut kept = Vec::new();
+        for (slot, session) in self.sessions.iter().enumerate() {
+            if !session.closed && session.parent == slot as u32 {
+                let parent = kept.len() as u32;
+                targets[slot] = parent;
+                kept.push(Session { parent, ..*session });
+            }
+        }
+        self.join(&mut targets);
+        self.slots.replace(shared, &targets);
+        self.sessions = kept;
+        self.link();
+    }
+
+    /// Finds the open sessions of each key.
+    fn link(&mut self) {
+        self.heads = vec![NONE; self.slots.key_count()];
+        self.ends.clear();
+        self.open = 0;
+        for slot in 0..self.sessions.len() as u32 {
+            let key = self.slots.key_of(slot);
+            let session = &mut self.sessions[slot as usize];
+            if session.closed || session.parent != slot {
+                continue;
+            }
+            session.next = std::mem::replace(&mut self.heads[key], slot);
+            self.ends.push(Reverse((session.last, slot)));
+            self.open += 1;
+        }
+    }
+
+    /// The watermark before each selected row; `None` where all are judged by that of the batch.
+    fn watermarks(
+        &mut self,
+        frame: &Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Option<Vec<i64>> {
+        let lateness = arrival.lateness?;
+        let (oldest, newest) = arrival.time_range;
+        // A row at or above every watermark of the batch touches no session that they close.
+        if oldest >= newest.saturating_sub(lateness).max(arrival.watermark) {
+            return None;
+        }
+        let time = frame.column(arrival.time_slot);
+        time.gather(&Selection::all(time.rows()), &mut self.all_times, work);
+        let mut before = Vec::with_capacity(frame.selection.count());
+        let (mut watermark, mut seen) = (arrival.watermark, 0);
+        frame.selection.for_each(|row| {
+            for earlier in (seen..row).filter(|row| self.all_times.is_valid(*row)) {
+                let time = self.all_times.integer(earlier) as i64;
+                watermark = watermark.max(time.saturating_sub(lateness));
+            }
+            seen = row;
+            before.push(watermark);
+        });
+        Some(before)
+    }
+}
+
+impl WindowState for SessionState {
+    fn admit(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        frame.retain_valid(arrival.time_slot);
+        let mut keys = std::mem::take(&mut self.ids);
+        self.slots.read_keys(shared, frame, &mut keys, work)?;
+        self.heads.resize(self.slots.key_count(), NONE);
+        let watermarks = self.watermarks(frame, arrival, work);
+        let mut times = std::mem::take(&mut self.times);
+        frame
+            .column(arrival.time_slot)
+            .gather(&frame.selection, &mut times, work);
+        let mut late = std::mem::take(&mut self.late);
+        let late_rows = late.set_rows(frame.batch.rows());
+        let (mut index, mut placed) = (0, 0);
+        frame.selection.for_each(|row| {
+            let watermark = watermarks
+                .as_ref()
+                .map_or(arrival.watermark, |all| all[index]);
+            match self.place(keys[index], times.integer(index) as i64, watermark) {
+                Some(slot) => {
+                    keys[placed] = slot;
+                    placed += 1;
+                }
+                None => late_rows.push(row as u32),
+            }
+            index += 1;
+        });
+        keys.truncate(placed);
+        (self.ids, self.times) = (keys, times);
+        let set_apart = shared.set_apart(frame, &late, work);
+        self.late = late;
+        set_apart
+    }
+
+    fn add(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        let rows = (&*frame, arrival.rows_before);
+        self.slots.add(shared, rows, &self.ids, work)
+    }
+
+    fn closes(&self, watermark: i64) -> bool {
+        let first = self.ends.peek();
+        first.is_some_and(|Reverse((last, _))| {
+            watermark == i64::MAX || self.end(*last) <= i128::from(watermark)
+        })
+    }
+
+    fn advance(
+        &mut self,
+        shared: &mut Shared,
+        watermark: i64,
+        out: &mut Vec<RecordBatch>,
+    ) -> Result<()> {
+        let closing = self.close(watermark);
+        if closing.is_empty() {
+            return Ok(());
+        }
+        let mut targets = vec![NO_GROUP; self.sessions.len()];
+        let mut spans = Vec::with_capacity(closing.len());
+        for (group, slot) in closing.iter().enumerate() {
+            targets[*slot as usize] = group as u32;
+            let session = self.sessions[*slot as usize];
+            spans.push(Some(Span {
+                start: session.first.into(),
+                end: self.end(session.last),
+            }));
+        }
+        self.join(&mut targets);
+        let pane = self.slots.extract(shared, &targets);
+        let order = shared.sorter.sort_slots(&shared.plan.keys, &pane);
+        order.sort_by_key(|group| spans[*group as usize].map(|span| (span.end, span.start)));
+        let emitted = emit(&shared.plan, Windows::Each(&spans), &pane, order);
+        shared.put_pane(pane);
+        if self.slots.is_untidy(self.open) {
+            self.tidy(shared);
+        }
+        out.push(emitted?);
+        Ok(())
+    }
+
+    fn least_start(&self, watermark: i64) -> i64 {
+        match self.open {
+            0 => watermark.saturating_sub(self.gap - 1),
+            // Rows of any age can join an open session and move its start back.
+            _ => i64::MIN,
+        }
+    }
+
+    fn byte_size(&self) -> usize {
+        self.slots.byte_size()
+            + self.sessions.capacity() * size_of::<Session>()
+            + self.heads.capacity() * size_of::<u32>()
+            + self.ends.capacity() * size_of::<(i64, u32)>()
+    }
+
+    fn take(&mut self) -> BTreeMap<i64, Pane> {
+        BTreeMap::new()
+    }
+
+    fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
+
+    fn snapshot(&self, out: &mut StateWriter) {
+        self.slots.snapshot(out);
+        for slot in 0..self.sessions.len() as u32 {
+            let session = self.sessions[slot as usize];
+            out.i64(session.first);
+            out.i64(session.last);
+            out.u64(u64::from(self.root(slot)));
+            out.u64(u64::from(session.closed));
+        }
+    }
+
+    fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
+        self.slots.restore(shared, from)?;
+        self.sessions.clear();
+        for _ in 0..self.slots.len() {
+            self.sessions.push(Session {
+                first: from.i64()?,
+                last: from.i64()?,
+                parent: u32::try_from(from.u64()?).map_err(|_| no_such_slot())?,
+                next: NONE,
+                closed: from.u64()? != 0,
+            });
+        }
+        let is_root = |slot: u32| {
+            let session = self.sessions.get(slot as usize);
+            session.is_some_and(|session| session.parent == slot)
+        };
+        if !self.sessions.iter().all(|session| is_root(session.parent)) {
+            return Err(no_such_slot());
+        }
+        self.link();
+        Ok(())
+    }
+}

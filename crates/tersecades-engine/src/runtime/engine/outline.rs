@@ -1,0 +1,48 @@
+//! What a query would read and give, without running it.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::Result;
+
+use crate::plan::Query;
+use crate::runtime::part::Part;
+use crate::runtime::stage::plan_parts;
+
+/// Names and logical types of what arrives.
+///
+/// # Errors
+/// `Unsupported`, naming the column, for types without a physical shape.
+pub(super) fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
+    let encoder = tersecades_columnar::batch::BatchEncoder::new(arriving)?;
+    Ok(Arc::clone(encoder.schema()))
+}
+
+/// Columns of `arriving` that `query` reads; `None` when it needs all.
+///
+/// # Errors
+/// What binding says.
+pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<String>>> {
+    let (first, _) = plan_parts(query, logical_schema(arriving)?)?;
+    Ok(first.columns_read())
+}
+
+/// Columns of the results of `query` over what arrives.
+///
+/// # Errors
+/// What binding says.
+pub fn output_schema(query: &Query, arriving: &SchemaRef) -> Result<SchemaRef> {
+    let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
+    Ok(parts.last().map_or(first.output, Part::schema))
+}
+
+/// Operators of `query` over what arrives, in order, one line each.
+///
+/// # Errors
+/// What binding says.
+pub fn describe(query: &Query, arriving: &SchemaRef) -> Result<Vec<String>> {
+    let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
+    let mut lines = first.instantiate(false)?.describe();
+    lines.extend(parts.iter().flat_map(Part::describe));
+    Ok(lines)
+}

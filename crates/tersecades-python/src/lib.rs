@@ -1,0 +1,64 @@
+//! The Python package `tersecades`: classes and functions that build the engine's own plans.
+//!
+//! ```text
+//! Python objects ──capsule, arrow_table──▶ tables ─▶ stream, group, expression ─▶ engine's Stream
+//!                                                                                      │ running
+//! other libraries ◀──capsule── table ◀─────── batches of results, Ctrl-C in between ◀──┘
+//! ```
+//! There is no logic on the Python side: its files are re-exports, types and documentation.
+
+mod error;
+
+mod capsule;
+
+mod arrow_table;
+mod data_type;
+mod duration;
+mod literal;
+mod order;
+
+mod aggregate;
+mod expression;
+mod function;
+mod user_aggregate;
+mod window;
+
+mod group;
+mod join;
+mod lookup;
+mod projection;
+mod stream;
+
+mod generate;
+mod reading;
+
+mod progress_bar;
+mod running;
+
+mod explain;
+mod metrics;
+mod schema;
+mod table;
+mod writing;
+
+use pyo3::prelude::*;
+
+/// What `tersecades` re-exports.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(module)?;
+    expression::register(module)?;
+    aggregate::register(module)?;
+    window::register(module)?;
+    function::register(module)?;
+    user_aggregate::register(module)?;
+    reading::register(module)?;
+    generate::register(module)?;
+    group::register(module)?;
+    progress_bar::register(module)?;
+    table::register(module)?;
+    module.add_class::<stream::Stream>()?;
+    module.add_class::<running::Running>()?;
+    module.add_class::<explain::Explanation>()
+}

@@ -1,0 +1,245 @@
+//! Streams from files and from Python's other libraries.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use tersecades::engine::source::file_set::FilesTable;
+use tersecades::engine::source::table::OneRun;
+use tersecades::engine::source::{CsvOptions, OnError, SourceOptions};
+use tersecades::engine::stream;
+
+use crate::arrow_table::{IterableTable, ReaderSource, is_reader, push_pieces, read_batches};
+use crate::capsule::{import_schema, import_stream};
+use crate::data_type::NamedType;
+use crate::duration::Length;
+use crate::error::{OrRaise, invalid};
+use crate::expression::Column;
+use crate::stream::{Stream, timed};
+
+/// Options that every format takes.
+const SHARED: &[&str] = &["batch_rows", "on_error"];
+
+/// Options of CSV.
+const CSV: &[&str] = &[
+    "delimiter",
+    "header",
+    "null_strings",
+    "types",
+    "timestamp_formats",
+    "infer_rows",
+    "trim",
+];
+
+/// Options of JSON.
+const JSON: &[&str] = &["types", "timestamp_formats", "infer_rows"];
+
+/// Reads `options`, of which only those in `known` and [`SHARED`] may be given.
+fn source_options(options: Option<&Bound<'_, PyDict>>, known: &[&str]) -> PyResult<SourceOptions> {
+    let mut read = SourceOptions::default();
+    for (name, value) in options.into_iter().flatten() {
+        let name: String = name.extract()?;
+        if !known.contains(&&*name) && !SHARED.contains(&&*name) {
+            let all: Vec<&str> = SHARED.iter().chain(known).copied().collect();
+            let hint = format!("the options are {}", all.join(", "));
+            return Err(invalid(format!("unknown option `{name}`"), &hint));
+        }
+        match &*name {
+            "batch_rows" => read.batch_rows = value.extract()?,
+            "on_error" => read.on_error = on_error(&value.extract::<String>()?)?,
+            _ => set_csv_option(&mut read.csv, &name, &value)?,
+        }
+    }
+    Ok(read)
+}
+
+fn on_error(name: &str) -> PyResult<OnError> {
+    match name {
+        "fail" => Ok(OnError::Fail),
+        "skip" => Ok(OnError::Skip),
+        "dead_letter" => Ok(OnError::DeadLetter),
+        _ => Err(invalid(
+            format!("`{name}` is nothing to do with a bad row"),
+            "fail, skip or dead_letter",
+        )),
+    }
+}
+
+fn set_csv_option(csv: &mut CsvOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match name {
+        "delimiter" => {
+            let text: String = value.extract()?;
+            let [delimiter] = text.as_bytes() else {
+                return Err(invalid("a delimiter is one ASCII character", "as \";\""));
+            };
+            csv.delimiter = Some(*delimiter);
+        }
+        "header" => csv.header = value.extract()?,
+        "null_strings" => csv.null_strings = value.extract()?,
+        "types" => {
+            for (column, data_type) in value.cast::<PyDict>()? {
+                let data_type: NamedType = data_type.extract()?;
+                csv.types.push((column.extract()?, data_type.0));
+            }
+        }
+        "timestamp_formats" => {
+            for (column, format) in value.cast::<PyDict>()? {
+                let pair = (column.extract()?, format.extract()?);
+                csv.timestamp_formats.push(pair);
+            }
+        }
+        "infer_rows" => csv.infer_rows = value.extract()?,
+        _ => csv.trim = value.extract()?,
+    }
+    Ok(())
+}
+
+/// A path, a glob or a folder, or several files.
+enum Place {
+    One(PathBuf),
+    Many(Vec<PathBuf>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(path) => Ok(Place::One(path)),
+            Err(_) => object.extract().map(Place::Many),
+        }
+    }
+}
+
+fn open(
+    py: Python<'_>,
+    place: Place,
+    options: &SourceOptions,
+    (time, lateness): (Option<Column>, Option<Length>),
+) -> PyResult<Stream> {
+    let opened = py.detach(|| match place {
+        Place::One(path) => stream::Stream::open(path, options),
+        Place::Many(files) => {
+            FilesTable::from_files(files, options).map(stream::Stream::from_table)
+        }
+    });
+    Ok(timed(opened.or_raise()?, time, lateness).into())
+}
+
+macro_rules! readers {
+    ($($(#[$doc:meta])* $name:ident($format:expr): $known:expr),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (path, *, event_time=None, lateness=None, **options))]
+            fn $name(
+                py: Python<'_>,
+                path: Place,
+                event_time: Option<Column>,
+                lateness: Option<Length>,
+                options: Option<&Bound<'_, PyDict>>,
+            ) -> PyResult<Stream> {
+                let mut options = source_options(options, $known)?;
+                options.format = $format.map(str::to_owned);
+                open(py, path, &options, (event_time, lateness))
+            }
+        )*
+
+        fn register_readers(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(module.add_function(wrap_pyfunction!($name, module)?)?;)*
+            Ok(())
+        }
+    };
+}
+
+readers! {
+    /// The rows of a Parquet file, of the files of a glob or a folder (`key=value` folders are
+    /// columns), or of a list of files.
+    ///
+    /// `event_time` is the column, or expression, of when a row happened, and `lateness` how far
+    /// behind the newest row a row may come; `batch_rows` is the size of batches.
+    read_parquet(Some("parquet")): &[],
+    /// The rows of CSV files, plain, gzip or zstd; delimiter and types are found out.
+    ///
+    /// `path` is a file, a glob, a folder, a list of files, or `"-"` for standard input.
+    ///
+    /// Options: `delimiter`, `header`, `null_strings`, `types={"column": "int64"}`,
+    /// `timestamp_formats={"column": "%d.%m.%Y"}`, `infer_rows`, `trim`, `batch_rows`, and
+    /// `on_error`: `"fail"`, `"skip"` or `"dead_letter"`.
+    read_csv(Some("csv")): CSV,
+    /// The rows of files of JSON lines (`.jsonl`, `.ndjson`) or of JSON arrays (`.json`), plain,
+    /// gzip or zstd; types are found out.
+    ///
+    /// `path` is a file, a glob, a folder or a list of files. Options: `types`,
+    /// `timestamp_formats`, `infer_rows`, `batch_rows` and `on_error`.
+    read_json(None::<&str>): JSON,
+    /// The rows of files of Arrow IPC, the file or the stream format.
+    read_ipc(Some("arrow")): &[],
+}
+
+/// The rows of a table of another library: pyarrow, Polars, pandas, DuckDB, and whatever else
+/// hands out Arrow data; without a copy where its types allow it.
+///
+/// What hands out its batches only once, as a `pyarrow.RecordBatchReader`, is read while the
+/// query runs, and by one query.
+///
+/// >>> import pyarrow as pa, tersecades as tc
+/// >>> table = pa.table({"n": [1, 2, 3]})
+/// >>> tc.from_arrow(table).filter(tc.col("n") > 1).to_pylist()
+/// [{'n': 2}, {'n': 3}]
+#[pyfunction]
+#[pyo3(signature = (data, *, event_time=None, lateness=None))]
+fn from_arrow(
+    data: &Bound<'_, PyAny>,
+    event_time: Option<Column>,
+    lateness: Option<Length>,
+) -> PyResult<Stream> {
+    if is_reader(data)? {
+        let source = ReaderSource::new(import_stream(data)?);
+        let stream = stream::Stream::from_table(OneRun::new(Box::new(source)));
+        return Ok(timed(stream, event_time, lateness).into());
+    }
+    let (schema, batches) = read_batches(data)?;
+    let mut pieces = Vec::new();
+    batches
+        .iter()
+        .for_each(|batch| push_pieces(batch, &mut pieces));
+    let stream = stream::Stream::from_batches(schema, pieces);
+    Ok(timed(stream, event_time, lateness).into())
+}
+
+/// The rows of batches that Python hands out one after the other: a list, a generator, or an
+/// object whose `__iter__` begins anew for each run.
+///
+/// The first batch tells the columns unless `schema` does.
+///
+/// >>> import pyarrow as pa, tersecades as tc
+/// >>> def batches():
+/// ...     for n in range(3):
+/// ...         yield pa.record_batch({"n": [n]})
+/// >>> tc.from_batches(batches()).to_pylist()
+/// [{'n': 0}, {'n': 1}, {'n': 2}]
+#[pyfunction]
+#[pyo3(signature = (batches, *, schema=None, event_time=None, lateness=None))]
+fn from_batches(
+    batches: &Bound<'_, PyAny>,
+    schema: Option<&Bound<'_, PyAny>>,
+    event_time: Option<Column>,
+    lateness: Option<Length>,
+) -> PyResult<Stream> {
+    if batches.cast::<PyString>().is_ok() {
+        let hint = "files are opened by read_parquet, read_csv and read_ipc";
+        return Err(invalid("from_batches got text", hint));
+    }
+    let schema = schema.map(import_schema).transpose()?;
+    let table = IterableTable::new(batches, schema)?;
+    let stream = stream::Stream::from_table(table);
+    Ok(timed(stream, event_time, lateness).into())
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    register_readers(module)?;
+    module.add_function(wrap_pyfunction!(from_arrow, module)?)?;
+    module.add_function(wrap_pyfunction!(from_batches, module)?)
+}

@@ -1,0 +1,78 @@
+"""One exception class for each kind of error, with message, place and hint."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import tersecades as tc
+
+KINDS = {
+    tc.InvalidArgument: ValueError,
+    tc.SchemaMismatch: TypeError,
+    tc.Corrupt: Exception,
+    tc.Unsupported: NotImplementedError,
+    tc.LimitExceeded: Exception,
+    tc.Io: OSError,
+    tc.Interrupted: Exception,
+    tc.Internal: RuntimeError,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_are_errors_of_the_package_and_of_python(kind: type[tc.Error]) -> None:
+    assert issubclass(kind, tc.Error)
+    assert issubclass(kind, KINDS[kind])
+    assert kind.__module__ == "tersecades" and kind.__doc__
+
+
+def test_the_nearest_name_is_the_hint(probes: pa.Table) -> None:
+    with pytest.raises(tc.InvalidArgument) as caught:
+        tc.from_arrow(probes).filter(tc.col("rt_us") > 1).collect()
+    error = caught.value
+    assert "rt_us" in str(error.message) and "rtt_us" in str(error.hint)
+    assert str(error.hint) in str(error)
+
+
+def test_files_are_named(tmp_path: Any) -> None:
+    with pytest.raises(tc.Io) as missing:
+        tc.read_parquet(tmp_path / "missing.parquet")
+    assert "missing.parquet" in str(missing.value.file)
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1 this is no Parquet file PAR1")
+    with pytest.raises(tc.Corrupt) as corrupt:
+        tc.read_parquet(broken)
+    assert "broken.parquet" in str(corrupt.value.file)
+
+
+def test_rows_and_columns_are_named(tmp_path: Any) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b\n1,2\n3,x\n")
+    with pytest.raises(tc.Error) as caught:
+        tc.read_csv(path, types={"b": "int64"}).collect()
+    assert caught.value.row == 3 and caught.value.column == "b"
+
+
+@pytest.mark.parametrize("wrong", ["", "10", "ten seconds", "-1s", "1.5ns", 10, None])
+def test_durations_say_how_they_are_written(wrong: Any) -> None:
+    with pytest.raises(tc.InvalidArgument) as caught:
+        tc.tumble(wrong)
+    assert '"10s"' in str(caught.value.hint)
+
+
+def test_lengths_are_read() -> None:
+    assert repr(tc.tumble("1h30m")) == "tumble 5400s"
+    assert repr(tc.tumble("1.5 seconds")) == "tumble 1.5s"
+    assert repr(tc.tumble("250ms")) == "tumble 250ms"
+
+
+def test_no_windows_of_no_length(probes: pa.Table) -> None:
+    with pytest.raises(tc.InvalidArgument):
+        tc.from_arrow(probes).window(tc.tumble("0s")).agg(n=tc.count()).collect()
+
+
+def test_what_is_no_aggregate_is_refused(probes: pa.Table) -> None:
+    windows = tc.from_arrow(probes).window(tc.tumble("1s"))
+    with pytest.raises(tc.InvalidArgument, match="aggregate"):
+        windows.agg(n="count")  # type: ignore[arg-type]
+    with pytest.raises(tc.InvalidArgument, match="median"):
+        tc.aggregate("mediann", "rtt_us")

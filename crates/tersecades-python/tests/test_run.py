@@ -1,0 +1,152 @@
+"""Running: one window after the other, without Python's lock, until Ctrl-C."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+import tersecades as tc
+
+
+def endless() -> Iterator[pa.RecordBatch]:
+    """A second of event time a batch, for ever."""
+    for second in range(10**9):
+        at = pa.array([second * 1_000] * 100, pa.timestamp("ms"))
+        yield pa.record_batch({"timestamp": at, "n": pa.array(range(100))})
+
+
+def test_windows_come_out_while_rows_come_in() -> None:
+    stream = tc.from_batches(endless()).window(tc.tumble("2s")).agg(n=tc.count())
+    running = stream.stream()
+    assert iter(running) is running
+    for _ in range(3):
+        assert next(running).to_pylist()[0]["n"] == 200
+    assert running.metrics.rows < 5_000
+    assert running.state_bytes > 0
+    assert running.schema.names == ["window_start", "window_end", "n"]
+
+
+@pytest.mark.parametrize("source", ["generator", "python"])
+def test_control_c_stops_promptly(source: str) -> None:
+    if source == "python":
+        stream = tc.from_batches(endless()).filter(tc.col("n") < 0)
+    else:
+        probes = tc.generate("pingmesh", rows=10**12)
+        stream = probes.filter(tc.col("rtt_us") < 0)
+    began: list[float] = []
+
+    def press() -> None:
+        time.sleep(0.3)
+        began.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        stream.collect()
+    thread.join()
+    assert time.monotonic() - began[0] < 5
+
+
+def test_other_threads_run_meanwhile() -> None:
+    stream = tc.generate("pingmesh", rows=400_000).filter(tc.col("rtt_us") < 0)
+    counted = 0
+    done = threading.Event()
+
+    def work() -> None:
+        stream.collect()
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        counted += 1
+        time.sleep(0.001)
+    thread.join()
+    assert counted > 3
+
+
+def test_late_rows_are_counted_and_kept() -> None:
+    seconds = [1, 2, 30, 3, 31]
+    table = pa.table({"timestamp": pa.array([s * 1_000 for s in seconds], pa.timestamp("ms"))})
+    counts = (
+        tc.from_arrow(table, lateness=timedelta(seconds=5))
+        .window(tc.tumble("10s"))
+        .agg(n=tc.count())
+    )
+    counted = counts.collect()
+    assert counted.metrics is not None and counted.metrics.late_rows == 1
+    assert counted.late is None
+    late = counts.keep_late().collect().late
+    assert late is not None
+    assert [row["timestamp"].second for row in late.to_pylist()] == [3]
+    patient = tc.from_arrow(table, lateness="30s").window(tc.tumble("10s"))
+    assert [row["n"] for row in patient.agg(n=tc.count()).to_pylist()] == [3, 2]
+
+
+def test_what_is_kept_answers_further_queries() -> None:
+    probes = tc.generate("pingmesh", rows=100_000, lateness="3s")
+    running = probes.keep(bytes="64MiB").filter(tc.col("rtt_us") < 0).stream()
+    for _ in running:
+        pass
+    kept = running.retained()
+    assert len(kept.collect()) == 100_000
+    assert len(kept.filter(tc.col("error_code") != 0).collect()) > 0
+    with pytest.raises(tc.InvalidArgument, match="keep"):
+        probes.stream().retained()
+
+
+def test_two_threads_cannot_pull_one_run() -> None:
+    began = threading.Event()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"n": [1]})
+        began.set()
+        time.sleep(0.5)
+        yield pa.record_batch({"n": [2]})
+
+    running = tc.from_batches(slow()).stream()
+    next(running)
+    thread = threading.Thread(target=lambda: next(running))
+    thread.start()
+    began.wait()
+    with pytest.raises(RuntimeError):
+        next(running)
+    thread.join()
+
+
+def test_limits_are_kept() -> None:
+    windows = tc.generate("pingmesh", rows=200_000).window(tc.tumble("1h"))
+    by_host = windows.group_by("src_ip", "dst_ip").agg(n=tc.count())
+    with pytest.raises(tc.LimitExceeded) as caught:
+        by_host.memory_limit("64KiB").collect()
+    assert caught.value.hint
+
+
+def test_explain_and_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    probes = tc.generate("pingmesh", rows=50_000, event_time="timestamp", lateness="3s")
+    out = (
+        probes.filter(tc.col("error_code") != 0)
+        .window(tc.tumble("1s"))
+        .group_by("src_cluster")
+        .agg(n=tc.count())
+    )
+    plan = str(out.explain())
+    assert "error_code <> 0" in plan
+    analyzed = str(out.explain(analyze=True))
+    assert "50000 rows" in analyzed and "skipped by statistics" in analyzed
+    assert "src_cluster" in repr(out) and "n" in out._repr_html_()
+    out.show(3)
+    shown = capsys.readouterr().out
+    assert "window_start" in shown and "more row" in shown
+    table = out.collect()
+    assert "<table>" in table._repr_html_()
+    assert "window_start" in repr(table)
+
+
+def test_html_is_escaped() -> None:
+    table = tc.from_arrow(pa.table({"<b>": ["<script>"]})).collect()
+    assert "<script>" not in table._repr_html_() and "<b>" not in table._repr_html_()

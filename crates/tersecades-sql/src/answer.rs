@@ -1,0 +1,101 @@
+//! What statements give: rows as they come, or word of what was done.
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_cast::cast;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::Result;
+use tersecades_engine::runtime::{Metrics, Running};
+use tersecades_engine::stream::Stream;
+
+/// What a statement gave.
+pub enum Answer {
+    /// Rows.
+    Rows(Results),
+    /// What was done.
+    Done(String),
+}
+
+/// The rows of a query, batch by batch as windows close.
+pub struct Results {
+    schema: SchemaRef,
+    rows: Rows,
+}
+
+enum Rows {
+    Running(Box<Running>),
+    Ready(std::vec::IntoIter<RecordBatch>),
+}
+
+impl Results {
+    /// Starts `stream`.
+    ///
+    /// # Errors
+    /// What starting says.
+    pub(crate) fn of(stream: Stream) -> Result<Self> {
+        let running = stream.run()?;
+        Ok(Results {
+            schema: running.schema(),
+            rows: Rows::Running(Box::new(running)),
+        })
+    }
+
+    /// Rows that are there already.
+    pub(crate) fn ready(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Results {
+            schema,
+            rows: Rows::Ready(batches.into_iter()),
+        }
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+
+    /// What has been counted so far, where something runs.
+    pub fn metrics(&self) -> Option<Metrics> {
+        match &self.rows {
+            Rows::Running(running) => Some(running.metrics()),
+            Rows::Ready(_) => None,
+        }
+    }
+
+    /// How many rows will be read, where that is known.
+    pub fn rows_hint(&self) -> Option<u64> {
+        match &self.rows {
+            Rows::Running(running) => running.rows_hint(),
+            Rows::Ready(_) => None,
+        }
+    }
+}
+
+impl Iterator for Results {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.rows {
+            Rows::Running(running) => {
+                let batch = running.next()?;
+                Some(batch.and_then(|batch| conform(batch, &self.schema)))
+            }
+            Rows::Ready(batches) => batches.next().map(Ok),
+        }
+    }
+}
+
+/// The batch in the types of `schema`: text that came out as codes becomes text.
+fn conform(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if batch.schema() == *schema {
+        return Ok(batch);
+    }
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns: std::result::Result<Vec<ArrayRef>, _> = columns
+        .map(|(column, field)| cast(column, field.data_type()))
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        SchemaRef::clone(schema),
+        columns?,
+        &options,
+    )?)
+}

@@ -1,0 +1,264 @@
+//! The tables of a session, as DataFusion's planner asks for them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DataFusionError, TableReference};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::nearest::nearest;
+use tersecades_columnar::types::logical_type;
+use tersecades_engine::runtime::ingest::Origin;
+use tersecades_engine::source::SourceOptions;
+use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::table::Table;
+use tersecades_engine::stream::Stream;
+
+use crate::function::aggregate::{CountOfRows, SQL_AGGREGATES};
+use crate::function::window::WINDOW_EDGES;
+
+/// Where the event time of a table is, and how late its rows may be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TableTime {
+    /// The column of the event time.
+    pub column: String,
+    /// How long after newer rows a row may come and still count.
+    pub lateness: Duration,
+}
+
+/// What a name in `FROM` stands for.
+pub(crate) struct Relation {
+    /// Its rows.
+    pub(crate) stream: Stream,
+    /// Its columns, in the types the engine computes with.
+    pub(crate) schema: SchemaRef,
+    /// Its event time; without one, every row of a window counts whenever it comes.
+    pub(crate) time: Option<TableTime>,
+}
+
+/// A table of which runs open the rows anew.
+struct SharedTable(Arc<dyn Table>);
+
+impl Table for SharedTable {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.0.open(columns)
+    }
+}
+
+impl Relation {
+    /// The rows of `table`.
+    pub(crate) fn of_table(table: Arc<dyn Table>, time: Option<TableTime>) -> Result<Self> {
+        let schema = logical_schema(&table.schema());
+        if let Some(time) = &time
+            && schema.field_with_name(&time.column).is_err()
+        {
+            let names: Vec<&str> = schema
+                .fields()
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
+            let error = Error::invalid(format!("the event time `{}` is no column", time.column));
+            return Err(match nearest(&time.column, &names) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("the columns are: {}", names.join(", "))),
+            });
+        }
+        Ok(Relation {
+            stream: Stream::from_table(SharedTable(table)),
+            schema,
+            time,
+        })
+    }
+}
+
+/// `schema` in the types the engine computes with: text is text, however it is stored.
+pub(crate) fn logical_schema(schema: &Schema) -> SchemaRef {
+    let field =
+        |field: &Arc<Field>| Field::new(field.name(), logical_type(field.data_type()), true);
+    Arc::new(Schema::new(
+        schema.fields().iter().map(field).collect::<Vec<_>>(),
+    ))
+}
+
+/// A relation as DataFusion's planner holds it.
+pub(crate) struct PlannedSource(pub(crate) Arc<Relation>);
+
+impl TableSource for PlannedSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0.schema)
+    }
+}
+
+/// Tables by name, functions by name, and how files are read.
+pub(crate) struct Catalog {
+    tables: BTreeMap<String, Arc<Relation>>,
+    opened: Mutex<BTreeMap<String, Arc<Relation>>>,
+    /// How files that queries name are read.
+    pub(crate) reading: SourceOptions,
+    scalars: BTreeMap<String, Arc<ScalarUDF>>,
+    aggregates: BTreeMap<String, Arc<AggregateUDF>>,
+    planners: Vec<Arc<dyn ExprPlanner>>,
+    config: ConfigOptions,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        let mut scalars = BTreeMap::new();
+        let functions = datafusion_functions::all_default_functions();
+        for function in functions.into_iter().chain(WINDOW_EDGES.iter().cloned()) {
+            for alias in function.aliases() {
+                scalars.insert(alias.clone(), Arc::clone(&function));
+            }
+            scalars.insert(function.name().to_owned(), function);
+        }
+        if let Some(sign) = scalars.get("signum").cloned() {
+            scalars.insert("sign".to_owned(), sign);
+        }
+        let aggregates = SQL_AGGREGATES.iter();
+        Catalog {
+            tables: BTreeMap::new(),
+            opened: Mutex::default(),
+            reading: SourceOptions::default(),
+            scalars,
+            aggregates: aggregates
+                .map(|f| (f.name().to_owned(), Arc::clone(f)))
+                .collect(),
+            planners: vec![
+                Arc::new(CountOfRows),
+                Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
+                Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
+                Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
+            ],
+            config: ConfigOptions::default(),
+        }
+    }
+}
+
+impl Catalog {
+    /// Gives a relation a name.
+    pub(crate) fn insert(&mut self, name: &str, relation: Relation) {
+        self.tables.insert(name.to_owned(), Arc::new(relation));
+    }
+
+    /// Whether a table has this name.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.tables.contains_key(name)
+    }
+
+    /// Names of the tables.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.tables.keys().map(String::as_str).collect()
+    }
+
+    /// DataFusion's options.
+    pub(crate) fn config(&self) -> &ConfigOptions {
+        &self.config
+    }
+
+    /// The table named so, or the file at that path.
+    fn find(&self, name: &str) -> Result<Arc<Relation>> {
+        let folded = name.to_lowercase();
+        let by_case = || {
+            self.tables
+                .iter()
+                .find(|(known, _)| known.to_lowercase() == folded)
+        };
+        if let Some(found) = self
+            .tables
+            .get(name)
+            .or_else(|| by_case().map(|(_, found)| found))
+        {
+            return Ok(Arc::clone(found));
+        }
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = opened.get(name) {
+            return Ok(Arc::clone(found));
+        }
+        if !name.contains(['.', '/', '*']) {
+            return Err(self.unknown(name));
+        }
+        let table = open_table(name, &self.reading)?;
+        let relation = Arc::new(Relation::of_table(table, None)?);
+        opened.insert(name.to_owned(), Arc::clone(&relation));
+        Ok(relation)
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let error = Error::invalid(format!("unknown table `{name}`"));
+        let names = self.names();
+        match nearest(name, &names) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None if names.is_empty() => {
+                error.hint("name a file in quotes, as FROM 'probes.parquet', or give --table")
+            }
+            None => error.hint(format!("the tables are: {}", names.join(", "))),
+        }
+    }
+}
+
+impl ContextProvider for Catalog {
+    fn get_table_source(
+        &self,
+        name: TableReference,
+    ) -> datafusion_common::Result<Arc<dyn TableSource>> {
+        let name = match &name {
+            TableReference::Bare { table } => table.to_string(),
+            other => other.to_string(),
+        };
+        let found = self.find(&name);
+        let found = found.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(Arc::new(PlannedSource(found)))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.planners
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.scalars.get(name).cloned()
+    }
+
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.aggregates.get(name).cloned()
+    }
+
+    fn get_window_meta(&self, _name: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.config
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.scalars.keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.aggregates.keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,116 @@
+//! DataFusion's errors in the terms of ours, with line, column and the nearest name.
+
+use datafusion_common::{DataFusionError, SchemaError};
+use tersecades_columnar::error::{Error, ErrorKind};
+use tersecades_columnar::nearest::nearest;
+
+/// What an error of planning or of a scalar function means.
+pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
+    let place = error
+        .diagnostic()
+        .and_then(|diagnostic| diagnostic.span)
+        .map(|span| {
+            let (line, column) = (span.start.line, span.start.column);
+            format!(" at line {line}, column {column}")
+        });
+    of_root(error, &place.unwrap_or_default())
+}
+
+fn of_root(error: &DataFusionError, place: &str) -> Error {
+    let with_place = |kind: ErrorKind, message: &str| {
+        Error::new(kind, format!("{}{place}", first_line(message)))
+    };
+    match error {
+        DataFusionError::Diagnostic(_, inner) | DataFusionError::Context(_, inner) => {
+            of_root(inner, place)
+        }
+        DataFusionError::Collection(errors) => match errors.first() {
+            Some(first) => of_datafusion(first),
+            None => Error::internal("an empty list of errors"),
+        },
+        DataFusionError::Shared(inner) => of_root(inner, place),
+        DataFusionError::External(inner) => match inner.downcast_ref::<Error>() {
+            Some(own) => placed(own, place),
+            None => with_place(ErrorKind::InvalidArgument, &inner.to_string()),
+        },
+        DataFusionError::SchemaError(inner, _) => of_schema(inner, place),
+        DataFusionError::NotImplemented(message) => {
+            with_place(ErrorKind::Unsupported, &format!("not supported: {message}"))
+        }
+        DataFusionError::ArrowError(inner, _) => of_arrow(&inner.to_string(), place),
+        DataFusionError::ResourcesExhausted(message) => {
+            with_place(ErrorKind::LimitExceeded, message)
+        }
+        DataFusionError::Internal(message) => with_place(ErrorKind::Unsupported, message)
+            .hint("this form of the query is not supported; write it another way"),
+        DataFusionError::Plan(message) | DataFusionError::Execution(message) => {
+            with_place(ErrorKind::InvalidArgument, message)
+        }
+        other => with_place(ErrorKind::InvalidArgument, &other.to_string()),
+    }
+}
+
+/// The same error of ours, with the place where the query asks for it.
+fn placed(own: &Error, place: &str) -> Error {
+    let mut error = Error::new(own.kind(), format!("{}{place}", own.message()));
+    if let Some(file) = &own.context().file {
+        error = error.file(file);
+    }
+    if let Some(column) = &own.context().column {
+        error = error.column(column);
+    }
+    match own.hint_text() {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn of_arrow(message: &str, place: &str) -> Error {
+    let overflow = ["overflow", "leaves the range", "too large", "out of range"];
+    match overflow.iter().any(|word| message.contains(word)) {
+        true => Error::limit(format!("{}{place}", first_line(message)))
+            .hint("cast an operand: CAST(x AS DOUBLE)"),
+        false => Error::invalid(format!("{}{place}", first_line(message)))
+            .hint("TRY_CAST gives null where a value does not fit"),
+    }
+}
+
+fn of_schema(error: &SchemaError, place: &str) -> Error {
+    match error {
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let name = field.name.as_str();
+            let shown = field.flat_name();
+            let error = Error::invalid(format!("unknown column `{shown}`{place}")).column(name);
+            let known: Vec<&str> = valid_fields
+                .iter()
+                .map(|field| field.name.as_str())
+                .collect();
+            match nearest(name, &known) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if known.is_empty() => error,
+                None => error.hint(format!("the columns are: {}", known.join(", "))),
+            }
+        }
+        SchemaError::AmbiguousReference { field } => {
+            let message = format!("column `{}` is ambiguous{place}", field.name);
+            Error::invalid(message)
+                .column(&field.name)
+                .hint("write table.column")
+        }
+        SchemaError::DuplicateUnqualifiedField { name } => {
+            Error::invalid(format!("two columns are named `{name}`{place}"))
+                .hint("give one of them another name with AS")
+        }
+        SchemaError::DuplicateQualifiedField { name, .. } => {
+            Error::invalid(format!("two columns are named `{name}`{place}"))
+                .hint("give one of the tables another name with AS")
+        }
+    }
+}
+
+fn first_line(message: &str) -> &str {
+    message.lines().next().unwrap_or(message).trim_end()
+}

@@ -1,0 +1,196 @@
+//! `EXPLAIN`: the plan, what running it took, and how its columns are encoded.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::LogicalPlan;
+use datafusion_sql::sqlparser::ast::Query;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::explain::{Explainer, Explanation};
+use tersecades_columnar::goal::Goal;
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::Metrics;
+
+use crate::answer::Answer;
+use crate::catalog::{PlannedSource, Relation};
+use crate::command::{number, text_rows};
+use crate::error::of_datafusion;
+use crate::parse::Explained;
+use crate::session::Session;
+
+/// Rows of a table that `EXPLAIN CODECS` encodes in every way there is.
+const SAMPLE_ROWS: usize = 1 << 20;
+
+impl Session {
+    /// Explains a query.
+    ///
+    /// # Errors
+    /// What planning and running say.
+    pub(crate) fn explain(&self, explained: Explained, query: Box<Query>) -> Result<Answer> {
+        match explained {
+            Explained::Plan => {
+                let (plan, stream) = self.planned(query)?;
+                let mut lines = plan_lines(&plan);
+                lines.push("operators".to_owned());
+                lines.extend(stream.run()?.describe().into_iter().map(indented));
+                text_rows([("plan", lines)])
+            }
+            Explained::Run => {
+                let started = Instant::now();
+                let (plan, stream) = self.planned(query)?;
+                let planned = started.elapsed();
+                let mut running = stream.run()?;
+                for batch in running.by_ref() {
+                    batch?;
+                }
+                let mut lines = plan_lines(&plan);
+                lines.push("operators".to_owned());
+                lines.extend(running.describe().into_iter().map(indented));
+                lines.push(format!("planned in {:.1} ms", planned.as_secs_f64() * 1e3));
+                let elapsed = (started.elapsed() - planned).as_secs_f64();
+                lines.push(format!("ran in {:.1} ms", elapsed * 1e3));
+                lines.extend(counted(&running.metrics()).into_iter().map(indented));
+                text_rows([("plan", lines)])
+            }
+            Explained::Codecs => self.explain_codecs(query),
+        }
+    }
+
+    fn explain_codecs(&self, query: Box<Query>) -> Result<Answer> {
+        let (plan, stream) = self.planned(query)?;
+        let mut columns: [Vec<String>; 7] = Default::default();
+        for (table, relation, read) in scans(&plan)? {
+            for name in read {
+                let goal = Goal {
+                    uses: stream.uses(&name),
+                    ..Goal::default()
+                };
+                let explanation = tried(&relation, &name, goal)?;
+                for (index, trial) in explanation.trials.iter().enumerate() {
+                    let estimate = trial.estimate.map(|price| number(price.ns));
+                    let chosen = if index == 0 {
+                        explanation.codec.as_str()
+                    } else {
+                        ""
+                    };
+                    let cells = [
+                        table.clone(),
+                        name.clone(),
+                        chosen.to_owned(),
+                        trial.scheme.clone(),
+                        number(trial.real.bytes),
+                        estimate.unwrap_or_default(),
+                        number(trial.real.ns),
+                    ];
+                    columns
+                        .iter_mut()
+                        .zip(cells)
+                        .for_each(|(column, cell)| column.push(cell));
+                }
+            }
+        }
+        let [tables, names, chosen, schemes, bytes, expected, cost] = columns;
+        text_rows([
+            ("table", tables),
+            ("column", names),
+            ("chosen", chosen),
+            ("scheme", schemes),
+            ("bytes_per_row", bytes),
+            ("expected_ns", expected),
+            ("cost_ns", cost),
+        ])
+    }
+}
+
+fn plan_lines(plan: &LogicalPlan) -> Vec<String> {
+    let shown = plan.display_indent().to_string();
+    let lines = shown.lines().map(|line| indented(line.to_owned()));
+    std::iter::once("logical plan".to_owned())
+        .chain(lines)
+        .collect()
+}
+
+fn indented(line: String) -> String {
+    format!("  {line}")
+}
+
+fn counted(metrics: &Metrics) -> Vec<String> {
+    let tally = metrics.tally;
+    let mut lines = vec![
+        format!("rows in {}, batches {}", metrics.rows, metrics.batches),
+        format!(
+            "rows out {}, windows {}",
+            metrics.result_rows, metrics.windows
+        ),
+        format!(
+            "values skipped by statistics {}, computed on encoded {}, decoded {}, fetched {}",
+            tally.skipped, tally.direct, tally.decoded, tally.gathered
+        ),
+    ];
+    for (rows, what) in [
+        (metrics.late_rows, "late"),
+        (metrics.untimed_rows, "without event time"),
+        (metrics.skipped_rows, "between windows"),
+        (metrics.rejected_rows, "not readable"),
+    ] {
+        if rows > 0 {
+            lines.push(format!("rows {what} {rows}"));
+        }
+    }
+    for column in &metrics.columns {
+        lines.push(format!(
+            "column {}: {}, {} bytes as Arrow, {} as kept",
+            column.name, column.codec, column.raw_bytes, column.encoded_bytes
+        ));
+    }
+    lines
+}
+
+/// A table's name, its rows, the columns that are wanted of it.
+type Scan = (String, Arc<Relation>, Vec<String>);
+
+/// Each table that is read: its name, its rows, the columns that are wanted of it.
+fn scans(plan: &LogicalPlan) -> Result<Vec<Scan>> {
+    let mut found = Vec::new();
+    let walked = plan.apply(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(source) = scan.source.as_ref().downcast_ref::<PlannedSource>()
+        {
+            let names = scan
+                .projected_schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone());
+            found.push((
+                scan.table_name.to_string(),
+                Arc::clone(&source.0),
+                names.collect(),
+            ));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.map_err(|error| of_datafusion(&error))?;
+    Ok(found)
+}
+
+/// Every way to encode the first rows of a column.
+fn tried(relation: &Relation, name: &str, goal: Goal) -> Result<Explanation> {
+    let stream = relation.stream.clone().project([(name, col(name))]);
+    let mut explainer = None;
+    let mut rows = 0;
+    for batch in stream.run()? {
+        let batch = batch?;
+        let array = batch.column(0);
+        let explainer = match &mut explainer {
+            Some(explainer) => explainer,
+            none => none.insert(Explainer::new(array.data_type(), goal.clone())?),
+        };
+        explainer.add(array)?;
+        rows += batch.num_rows();
+        if rows >= SAMPLE_ROWS {
+            break;
+        }
+    }
+    Ok(explainer.map_or_else(Explanation::default, |explainer| explainer.explain()))
+}

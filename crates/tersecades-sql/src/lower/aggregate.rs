@@ -1,0 +1,291 @@
+//! Group-by: window, keys and aggregates in the engine's terms.
+
+use std::time::Duration;
+
+use datafusion_common::DFSchema;
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::{Aggregate, Expr};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::plan::AggregateCall;
+use tersecades_engine::stream::Stream;
+
+use super::Lowering;
+use super::expression::{Lowerer, constant_number, is_constant};
+use super::rows::{Column, Reach, Rows, free_name};
+use super::window::{EdgeColumn, TimeWindow};
+use crate::error::of_datafusion;
+use crate::function::aggregate::{Shape, SqlAggregate};
+use crate::function::window::Edge;
+
+/// How late rows may be where no event time is declared: any row of a bounded input counts.
+const ANY_LATENESS: Duration = Duration::from_secs(100_000 * 86_400);
+
+/// A group-by with its parts told apart.
+#[derive(Default)]
+struct Parts {
+    window: Option<TimeWindow>,
+    /// What each field of the result is.
+    results: Vec<Part>,
+    keys: Vec<(String, Expression)>,
+    calls: Vec<AggregateCall>,
+}
+
+enum Part {
+    Edge(Edge),
+    Key(String),
+    Call(String),
+}
+
+impl Lowering<'_> {
+    /// Lowers a group-by.
+    ///
+    /// # Errors
+    /// `Unsupported` for what neither the engine nor a scalar expression computes.
+    pub(super) fn aggregate(&self, plan: &Aggregate) -> Result<Rows> {
+        let rows = self.plan(&plan.input)?;
+        let parts = Parts::of(plan, &rows)?;
+        let (rows, keys) = project_keys(rows, &parts)?;
+        let windowed = parts.window.is_some();
+        let stream = match &parts.window {
+            Some(window) => {
+                let stream = timed(rows, window)?;
+                stream
+                    .window(window.to_window()?)
+                    .group_by(keys)
+                    .aggregate(parts.calls)
+            }
+            None if keys.is_empty() => rows.stream.aggregate(parts.calls),
+            None => rows.stream.group_by(keys).aggregate(parts.calls),
+        };
+        let columns = parts.results.into_iter().map(|part| {
+            Column::Value(match part {
+                Part::Edge(Edge::Start) => col("window_start"),
+                Part::Edge(Edge::End) => col("window_end"),
+                Part::Key(name) | Part::Call(name) => col(name),
+            })
+        });
+        Ok(Rows {
+            stream,
+            columns: columns.collect(),
+            time: None,
+            reach: if windowed {
+                Reach::Windows
+            } else {
+                Reach::Other
+            },
+        })
+    }
+}
+
+impl Parts {
+    fn of(plan: &Aggregate, rows: &Rows) -> Result<Self> {
+        let schema: &DFSchema = plan.input.schema();
+        let lowerer = rows.lowerer(schema)?;
+        let mut parts = Parts::default();
+        for (index, key) in plan.group_expr.iter().enumerate() {
+            if let Expr::GroupingSet(_) = key {
+                return Err(
+                    Error::unsupported("GROUPING SETS, ROLLUP and CUBE are not supported")
+                        .hint("write one GROUP BY for each set and combine them with UNION ALL"),
+                );
+            }
+            let name = plan.schema.field(index).name();
+            parts.add_key(key, name, &lowerer)?;
+        }
+        for (index, call) in plan.aggr_expr.iter().enumerate() {
+            let name = plan.schema.field(plan.group_expr.len() + index).name();
+            let name = free_name(name, |name| parts.is_taken(name));
+            let call = aggregate_call(call, &lowerer)?.alias(name.as_str());
+            parts.calls.push(call);
+            parts.results.push(Part::Call(name));
+        }
+        Ok(parts)
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        let windowed = self.window.is_some() && matches!(name, "window_start" | "window_end");
+        windowed
+            || self.keys.iter().any(|(key, _)| key == name)
+            || self.calls.iter().any(|call| call.output == name)
+    }
+
+    fn add_key(&mut self, key: &Expr, name: &str, lowerer: &Lowerer<'_>) -> Result<()> {
+        if let Some(edge) = edge_of(key, lowerer)? {
+            match &self.window {
+                Some(known) if *known != edge.window => {
+                    return Err(
+                        Error::unsupported("a GROUP BY with two windows is not supported")
+                            .hint("group by one window, and its result by the other"),
+                    );
+                }
+                _ => self.window = Some(edge.window),
+            }
+            self.results.push(Part::Edge(edge.edge));
+            return Ok(());
+        }
+        let value = lowerer.typed_value(key)?;
+        let known = self.keys.iter().find(|(_, known)| *known == value);
+        let name = match (known, &value) {
+            (Some((name, _)), _) => name.clone(),
+            (None, Expression::Column(column)) if !self.is_taken(column) => column.clone(),
+            (None, _) => {
+                let read = |name: &str| lowerer.stream.field_with_name(name).is_ok();
+                let edge = |name: &str| matches!(name, "window_start" | "window_end");
+                free_name(name, |name| self.is_taken(name) || read(name) || edge(name))
+            }
+        };
+        if known.is_none() {
+            self.keys.push((name.clone(), value));
+        }
+        self.results.push(Part::Key(name));
+        Ok(())
+    }
+}
+
+fn edge_of(key: &Expr, lowerer: &Lowerer<'_>) -> Result<Option<EdgeColumn>> {
+    match key {
+        Expr::Alias(alias) => edge_of(&alias.expr, lowerer),
+        Expr::Column(column) => {
+            let index = lowerer.schema.index_of_column(column);
+            let index = index.map_err(|error| of_datafusion(&error))?;
+            Ok(match lowerer.columns.get(index) {
+                Some(Column::Edge(edge)) => Some(edge.clone()),
+                _ => None,
+            })
+        }
+        other => EdgeColumn::of(other, lowerer),
+    }
+}
+
+/// The stream with every key as a column, and the names of the keys.
+fn project_keys(rows: Rows, parts: &Parts) -> Result<(Rows, Vec<String>)> {
+    let names: Vec<String> = parts.keys.iter().map(|(name, _)| name.clone()).collect();
+    let is_bare = |(name, value): &(String, Expression)| *value == col(name.as_str());
+    if parts.keys.iter().all(is_bare) {
+        return Ok((rows, names));
+    }
+    let mut columns = parts.keys.clone();
+    let mut read: Vec<&str> = Vec::new();
+    for call in &parts.calls {
+        let expressions = call.argument.iter().chain(&call.by).chain(&call.filter);
+        expressions.for_each(|expression| read.extend(expression.columns()));
+    }
+    if let Some(window) = &parts.window
+        && rows.reach != Reach::Table
+    {
+        read.extend(window.time.columns());
+    }
+    for name in read {
+        if !columns.iter().any(|(known, _)| known == name) {
+            columns.push((name.to_owned(), col(name)));
+        }
+    }
+    let stream = rows.stream.project(columns);
+    Ok((Rows { stream, ..rows }, names))
+}
+
+/// The stream with the event time that `window` is over.
+fn timed(rows: Rows, window: &TimeWindow) -> Result<Stream> {
+    match rows.reach {
+        Reach::Table => {
+            let declared = rows
+                .time
+                .filter(|time| window.time == col(time.column.as_str()));
+            let lateness = declared.map_or(ANY_LATENESS, |time| time.lateness);
+            Ok(rows.stream.event_time(window.time.clone(), lateness))
+        }
+        Reach::Windows if window.time == col("window_start") => Ok(rows.stream),
+        Reach::Windows | Reach::Other => {
+            let stream = rows.stream.as_source()?;
+            Ok(stream.event_time(window.time.clone(), ANY_LATENESS))
+        }
+    }
+}
+
+/// The engine's call of an aggregate.
+fn aggregate_call(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<AggregateCall> {
+    let call = match expr {
+        Expr::Alias(alias) => return aggregate_call(&alias.expr, lowerer),
+        Expr::AggregateFunction(call) => call,
+        other => return Err(Error::unsupported(format!("`{other}` is no aggregate"))),
+    };
+    let Some(known) = call.func.inner().as_ref().downcast_ref::<SqlAggregate>() else {
+        let message = format!("the aggregate {} is not supported", call.func.name());
+        return Err(Error::unsupported(message));
+    };
+    let mut lowered = AggregateCall {
+        function: known
+            .function_of(call.params.distinct)
+            .map_err(|error| of_datafusion(&error))?
+            .to_owned(),
+        ..AggregateCall::default()
+    };
+    arguments(call, known, lowerer, &mut lowered)?;
+    if let Some(filter) = &call.params.filter {
+        lowered.filter = Some(lowerer.value(filter)?);
+    }
+    Ok(lowered)
+}
+
+fn arguments(
+    call: &AggregateFunction,
+    known: &SqlAggregate,
+    lowerer: &Lowerer<'_>,
+    lowered: &mut AggregateCall,
+) -> Result<()> {
+    let (Some(first), second) = (call.params.args.first(), call.params.args.get(1)) else {
+        return Err(Error::invalid(format!("{} needs an argument", known.name)));
+    };
+    if known.function == "count" && !call.params.distinct && is_constant(first) {
+        return Ok(());
+    }
+    lowered.argument = Some(lowerer.typed_value(first)?);
+    match (known.shape, second) {
+        (Shape::Parameter, Some(second)) => {
+            let number = constant_number(second);
+            let number = number.ok_or_else(|| {
+                Error::invalid(format!(
+                    "the second argument of {} must be a number",
+                    known.name
+                ))
+            })?;
+            let descending = call.params.order_by.first().is_some_and(|sort| !sort.asc);
+            lowered.parameter = Some(if descending { 1.0 - number } else { number });
+        }
+        (Shape::By | Shape::Pair, Some(second)) => lowered.by = Some(lowerer.typed_value(second)?),
+        _ => {}
+    }
+    if known.shape == Shape::Value && !call.params.order_by.is_empty() {
+        ordered(call, known, lowerer, lowered)?;
+    }
+    Ok(())
+}
+
+/// `first(x ORDER BY t)` is `arg_min(x, t)`; most aggregates do not mind the order.
+fn ordered(
+    call: &AggregateFunction,
+    known: &SqlAggregate,
+    lowerer: &Lowerer<'_>,
+    lowered: &mut AggregateCall,
+) -> Result<()> {
+    let forward = match known.function {
+        "first" => true,
+        "last" => false,
+        _ => return Ok(()),
+    };
+    let [sort] = call.params.order_by.as_slice() else {
+        return Err(Error::unsupported(format!(
+            "{} in the order of two columns",
+            known.name
+        )));
+    };
+    lowered.function = if forward == sort.asc {
+        "arg_min"
+    } else {
+        "arg_max"
+    }
+    .to_owned();
+    lowered.by = Some(lowerer.typed_value(&sort.expr)?);
+    Ok(())
+}

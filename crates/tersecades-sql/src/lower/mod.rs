@@ -1,0 +1,137 @@
+//! From DataFusion's logical plan to a stream of the engine.
+
+mod aggregate;
+mod constant;
+mod expression;
+mod join;
+mod literal;
+mod order;
+mod rows;
+pub(crate) mod window;
+
+use datafusion_expr::{Expr, Filter, LogicalPlan, Projection, TableScan};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_engine::expression::col;
+use tersecades_engine::stream::Stream;
+
+use crate::catalog::PlannedSource;
+use expression::Lowerer;
+use rows::{Column, Reach, Rows};
+use window::EdgeColumn;
+
+/// Lowers plans to streams that run with some options.
+pub(crate) struct Lowering<'a> {
+    /// Gives a stream the options of the session.
+    pub(crate) with_options: &'a (dyn Fn(Stream) -> Stream + Sync),
+}
+
+impl Lowering<'_> {
+    /// The stream of a whole query, with a column for each column of its result.
+    ///
+    /// # Errors
+    /// `Unsupported` for what the engine cannot do; what binding says.
+    pub(crate) fn query(&self, plan: &LogicalPlan) -> Result<Stream> {
+        let rows = self.plan(plan)?;
+        let (stream, _) = rows.materialise(plan.schema())?;
+        Ok((self.with_options)(stream))
+    }
+
+    fn plan(&self, plan: &LogicalPlan) -> Result<Rows> {
+        if let Some(plan) = self.without_subqueries(plan)? {
+            return self.node(&plan);
+        }
+        self.node(plan)
+    }
+
+    fn node(&self, plan: &LogicalPlan) -> Result<Rows> {
+        match plan {
+            LogicalPlan::TableScan(scan) => self.scan(scan),
+            LogicalPlan::Projection(projection) => self.projection(projection),
+            LogicalPlan::Filter(filter) => self.filter(filter),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::SubqueryAlias(alias) => self.plan(&alias.input),
+            LogicalPlan::Subquery(subquery) => self.plan(&subquery.subquery),
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Sort(sort) => self.sort(sort),
+            LogicalPlan::Limit(limit) => self.limit(limit),
+            LogicalPlan::Distinct(distinct) => self.distinct(distinct),
+            LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::EmptyRelation(relation) => constant::empty(relation),
+            LogicalPlan::Values(values) => constant::values(values),
+            other => Err(unsupported(other)),
+        }
+    }
+
+    fn scan(&self, scan: &TableScan) -> Result<Rows> {
+        let source = scan.source.as_ref().downcast_ref::<PlannedSource>();
+        let source = source.ok_or_else(|| Error::internal("a table of another session"))?;
+        let fields = scan.projected_schema.fields().iter();
+        let columns = fields.map(|field| Column::Value(col(field.name().as_str())));
+        let mut stream = source.0.stream.clone();
+        if let Some(time) = &source.0.time {
+            stream = stream.event_time(col(time.column.as_str()), time.lateness);
+        }
+        Ok(Rows {
+            stream,
+            columns: columns.collect(),
+            time: source.0.time.clone(),
+            reach: Reach::Table,
+        })
+    }
+
+    fn projection(&self, projection: &Projection) -> Result<Rows> {
+        let rows = self.plan(&projection.input)?;
+        let mut columns = Vec::with_capacity(projection.expr.len());
+        let lowerer = rows.lowerer(projection.input.schema())?;
+        for expr in &projection.expr {
+            columns.push(column(expr, &lowerer)?);
+        }
+        Ok(Rows { columns, ..rows })
+    }
+
+    fn filter(&self, filter: &Filter) -> Result<Rows> {
+        let rows = self.plan(&filter.input)?;
+        let lowerer = rows.lowerer(filter.input.schema())?;
+        let condition = lowerer.value(&filter.predicate)?;
+        Ok(Rows {
+            stream: rows.stream.clone().filter(condition),
+            ..rows
+        })
+    }
+}
+
+/// A column of a projection; edges of windows pass through it.
+fn column(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<Column> {
+    if let Some(edge) = EdgeColumn::of(expr, lowerer)? {
+        return Ok(Column::Edge(edge));
+    }
+    let bare = match expr {
+        Expr::Alias(alias) => alias.expr.as_ref(),
+        other => other,
+    };
+    if let Expr::Column(column) = bare
+        && let Ok(index) = lowerer.schema.index_of_column(column)
+        && let Some(Column::Edge(edge)) = lowerer.columns.get(index)
+    {
+        return Ok(Column::Edge(edge.clone()));
+    }
+    Ok(Column::Value(lowerer.typed_value(expr)?))
+}
+
+fn unsupported(plan: &LogicalPlan) -> Error {
+    let (what, hint) = match plan {
+        LogicalPlan::Window(_) => (
+            "window functions (OVER) are".to_owned(),
+            "group by a window of time instead: GROUP BY tumble(ts, INTERVAL '1 minute')",
+        ),
+        LogicalPlan::RecursiveQuery(_) => {
+            ("WITH RECURSIVE is".to_owned(), "plain WITH is supported")
+        }
+        LogicalPlan::Unnest(_) => ("UNNEST is".to_owned(), "columns hold single values"),
+        other => (
+            format!("`{}` is", other.display()),
+            "docs/sql.md lists what is",
+        ),
+    };
+    Error::unsupported(format!("{what} not supported")).hint(hint)
+}

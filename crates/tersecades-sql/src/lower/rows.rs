@@ -1,0 +1,176 @@
+//! Rows on their way through the lowering: a stream, and what computes each column of the plan.
+//!
+//! Projections are not steps of the stream: they replace what the columns are computed by, and
+//! are written down where something needs named columns (a group-by, a join, the result).
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::DFSchema;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::stream::Stream;
+
+use super::expression::Lowerer;
+use super::window::EdgeColumn;
+use crate::catalog::TableTime;
+
+/// What gives a column of the logical plan.
+#[derive(Debug, Clone)]
+pub(crate) enum Column {
+    /// An expression over the columns of the stream.
+    Value(Expression),
+    /// An edge of the window that a group-by will cut.
+    Edge(EdgeColumn),
+}
+
+/// What the last step of a stream was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Its rows are those of a table; filters at most have been applied.
+    Table,
+    /// Its rows are results of a windowed group-by, in the order of `window_start`.
+    Windows,
+    /// Anything else.
+    Other,
+}
+
+/// A stream and the columns of the plan over it.
+pub(crate) struct Rows {
+    /// The stream.
+    pub(crate) stream: Stream,
+    /// One for each field of the logical plan.
+    pub(crate) columns: Vec<Column>,
+    /// The declared event time, while the rows are still those of the table.
+    pub(crate) time: Option<TableTime>,
+    /// How far the stream has come.
+    pub(crate) reach: Reach,
+}
+
+impl Rows {
+    /// The expression of the column at `index`.
+    ///
+    /// # Errors
+    /// `Unsupported` for an edge of a window outside of a group-by.
+    pub(crate) fn value(&self, index: usize) -> Result<&Expression> {
+        value_of(&self.columns, index)
+    }
+
+    /// What lowers expressions over these rows, whose plan has the fields of `schema`.
+    ///
+    /// # Errors
+    /// What binding the stream says.
+    pub(crate) fn lowerer<'a>(&'a self, schema: &'a DFSchema) -> Result<Lowerer<'a>> {
+        let (columns, stream) = (self.columns.as_slice(), self.stream.schema()?);
+        Ok(Lowerer {
+            schema,
+            columns,
+            stream,
+        })
+    }
+
+    /// The same rows with a column of the stream for each field of `schema` and no others.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for edges of windows.
+    pub(crate) fn settled(self, schema: &DFSchema) -> Result<Rows> {
+        let names = unique_names(schema);
+        let (time, reach) = (self.time.clone(), self.reach);
+        let stream = self.named(schema, &names)?;
+        let columns = names
+            .into_iter()
+            .map(|name| Column::Value(col(name)))
+            .collect();
+        Ok(Rows {
+            stream,
+            columns,
+            time,
+            reach,
+        })
+    }
+
+    /// The stream with one column for each field of `schema`, under names that are all different,
+    /// and those names.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for edges of windows.
+    pub(crate) fn materialise(self, schema: &DFSchema) -> Result<(Stream, Vec<String>)> {
+        let names = unique_names(schema);
+        let named = self.named(schema, &names)?;
+        Ok((named, names))
+    }
+
+    /// The stream with the columns of `schema` under `names`.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for edges of windows.
+    pub(crate) fn named(self, schema: &DFSchema, names: &[String]) -> Result<Stream> {
+        let mut columns = Vec::with_capacity(names.len());
+        for (index, name) in names.iter().enumerate() {
+            columns.push((name.clone(), self.value(index)?.clone()));
+        }
+        let before = self.stream.schema()?;
+        let same = before.fields().len() == columns.len()
+            && before
+                .fields()
+                .iter()
+                .zip(&columns)
+                .all(|(field, (name, value))| field.name() == name && *value == col(name.as_str()));
+        if same || schema.fields().is_empty() {
+            return Ok(self.stream);
+        }
+        Ok(self.stream.project(columns))
+    }
+}
+
+/// The expression of the column at `index`.
+///
+/// # Errors
+/// `Unsupported` for an edge of a window outside of a group-by.
+pub(crate) fn value_of(columns: &[Column], index: usize) -> Result<&Expression> {
+    match columns.get(index) {
+        Some(Column::Value(value)) => Ok(value),
+        Some(Column::Edge(edge)) => Err(edge.outside()),
+        None => Err(Error::internal("a plan reads a column it does not have")),
+    }
+}
+
+/// Names of the fields of `schema`, made different from each other.
+pub(crate) fn unique_names(schema: &DFSchema) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for field in schema.fields() {
+        let name = free_name(field.name(), |name| names.iter().any(|known| known == name));
+        names.push(name);
+    }
+    names
+}
+
+/// `wanted`, or the first of `wanted_1`, `wanted_2`, … that is not taken.
+pub(crate) fn free_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+    if !taken(wanted) {
+        return wanted.to_owned();
+    }
+    let mut number = 1u32;
+    loop {
+        let name = format!("{wanted}_{number}");
+        if !taken(&name) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+/// The type of `value` over columns of `schema`; `None` where it does not bind.
+pub(crate) fn type_of(value: &Expression, schema: &Schema) -> Result<DataType> {
+    let scope = tersecades_engine::frame::Scope::of_schema(schema);
+    let bound = tersecades_engine::expression::BoundExpression::bind(value, &scope)?;
+    Ok(bound.data_type().clone())
+}
+
+/// A schema of these columns, all nullable.
+pub(crate) fn nullable(fields: impl IntoIterator<Item = (String, DataType)>) -> SchemaRef {
+    let fields = fields
+        .into_iter()
+        .map(|(name, kind)| Field::new(name, kind, true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}

@@ -1,0 +1,297 @@
+//! Both spellings of windows become the functions of [`crate::function::window`].
+//!
+//! ```text
+//! FROM HOP(TABLE t, DESCRIPTOR(ts), a, b) w
+//!   ─▶ FROM (SELECT *, hop_start(ts, a, b) AS window_start, hop_end(…) AS window_end FROM t) w
+//! SELECT window_start, count(*) … GROUP BY hop(ts, a, b)
+//!   ─▶ SELECT hop_start(ts, a, b) AS window_start, count(*) …
+//!      GROUP BY hop_start(ts, a, b), hop_end(ts, a, b)
+//! ```
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Spanned,
+    TableAlias, TableFactor, TableFunctionArgs, VisitMut, VisitorMut,
+};
+use datafusion_sql::sqlparser::dialect::GenericDialect;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::function::window::{Edge, Kind, edge_name};
+
+/// The tokens without the `TABLE` of `HOP(TABLE t, …)`, which the grammar of queries lacks.
+pub(super) fn without_table_keyword(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let is_table = matches!(&token.token, Token::Word(word) if word.keyword == Keyword::TABLE);
+        if !(is_table && opens_window(&kept)) {
+            kept.push(token.clone());
+        }
+    }
+    kept
+}
+
+fn opens_window(before: &[TokenWithSpan]) -> bool {
+    let words = before.iter().map(|token| &token.token);
+    let mut words = words
+        .rev()
+        .filter(|token| !matches!(token, Token::Whitespace(_)));
+    words.next() == Some(&Token::LParen)
+        && matches!(words.next(), Some(Token::Word(word)) if Kind::of(&word.value).is_some())
+}
+
+/// Rewrites every window of `query`.
+///
+/// # Errors
+/// `InvalidArgument` for windows that are written wrongly.
+pub(crate) fn rewrite(query: &mut Query) -> Result<()> {
+    match query.visit(&mut Windows) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Windows;
+
+impl VisitorMut for Windows {
+    type Break = Error;
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        let rewritten = match factor {
+            TableFactor::Table {
+                name,
+                args: Some(arguments),
+                alias,
+                ..
+            } => kind_of(name).map(|kind| window_table(kind, name, arguments, alias.take())),
+            _ => None,
+        };
+        match rewritten {
+            Some(Ok(table)) => *factor = table,
+            Some(Err(error)) => return ControlFlow::Break(error),
+            None => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            rewrite_group_by(select);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn kind_of(name: &ObjectName) -> Option<Kind> {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] => Kind::of(&name.value),
+        _ => None,
+    }
+}
+
+fn place(of: &impl Spanned) -> String {
+    let start = of.span().start;
+    format!("line {}, column {}", start.line, start.column)
+}
+
+/// The table function as a subquery that adds `window_start` and `window_end`.
+fn window_table(
+    kind: Kind,
+    name: &ObjectName,
+    arguments: &TableFunctionArgs,
+    alias: Option<TableAlias>,
+) -> Result<TableFactor> {
+    let wrong = |what: &str| {
+        Error::invalid(format!("{what} at {}", place(name))).hint(format!("write {}", kind.usage()))
+    };
+    let mut values = Vec::new();
+    for argument in &arguments.args {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => values.push(value.clone()),
+            _ => return Err(wrong("windows take their arguments by position")),
+        }
+    }
+    let (least, most) = kind.intervals();
+    if values.len() < least + 2 || values.len() > most + 2 {
+        return Err(wrong(&format!("{name} has {} arguments", values.len())));
+    }
+    let intervals = values.split_off(2);
+    let mut values = values.into_iter();
+    let (Some(table), Some(Expr::Function(descriptor))) = (values.next(), values.next()) else {
+        return Err(wrong("a window needs a table and a DESCRIPTOR"));
+    };
+    let time = match (
+        &descriptor.args,
+        descriptor.name.to_string().to_lowercase().as_str(),
+    ) {
+        (FunctionArguments::List(FunctionArgumentList { args, .. }), "descriptor") => {
+            match args.as_slice() {
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(time))] => time.clone(),
+                _ => return Err(wrong("DESCRIPTOR takes one column")),
+            }
+        }
+        _ => {
+            return Err(wrong(
+                "the second argument of a window is DESCRIPTOR(column)",
+            ));
+        }
+    };
+    let (source, own_name) = match table {
+        Expr::Identifier(name) => (format!("{name}"), Some(name)),
+        Expr::CompoundIdentifier(parts) => {
+            let last = parts.last().cloned();
+            (ObjectName::from(parts).to_string(), last)
+        }
+        Expr::Value(value) => (value.to_string(), None),
+        Expr::Subquery(query) => (format!("({query})"), None),
+        _ => return Err(wrong("the first argument of a window is a table")),
+    };
+    let mut subquery = template(&source, kind, &wrong)?;
+    fill(&mut subquery, kind, &time, &intervals);
+    let alias = alias.or_else(|| own_name.map(named));
+    Ok(TableFactor::Derived {
+        lateral: false,
+        subquery,
+        alias,
+        sample: None,
+    })
+}
+
+fn named(name: Ident) -> TableAlias {
+    TableAlias {
+        explicit: true,
+        name,
+        columns: Vec::new(),
+        at: None,
+    }
+}
+
+fn template(source: &str, kind: Kind, wrong: &impl Fn(&str) -> Error) -> Result<Box<Query>> {
+    let (start, end) = (edge_name(kind, Edge::Start), edge_name(kind, Edge::End));
+    let text = format!("SELECT *, {start}() AS window_start, {end}() AS window_end FROM {source}");
+    let dialect = GenericDialect {};
+    let parsed = Parser::new(&dialect)
+        .try_with_sql(&text)
+        .and_then(|mut parser| parser.parse_query());
+    parsed.map_err(|_| wrong("the first argument of a window is a table"))
+}
+
+/// Gives the two functions of the template their arguments.
+fn fill(query: &mut Query, kind: Kind, time: &Expr, intervals: &[Expr]) {
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return;
+    };
+    for item in &mut select.projection {
+        if let SelectItem::ExprWithAlias {
+            expr: Expr::Function(function),
+            ..
+        } = item
+        {
+            let edge = match function.name.to_string().ends_with("_start") {
+                true => Edge::Start,
+                false => Edge::End,
+            };
+            let arguments = std::iter::once(time).chain(intervals).cloned();
+            *function = call(kind, edge, arguments.collect());
+        }
+    }
+}
+
+fn call(kind: Kind, edge: Edge, arguments: Vec<Expr>) -> Function {
+    let arguments = arguments.into_iter();
+    let arguments = arguments.map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value)));
+    Function {
+        name: ObjectName::from(vec![Ident::new(edge_name(kind, edge))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }
+}
+
+/// `GROUP BY hop(…)` as its two edges, which `window_start` and `window_end` then mean.
+fn rewrite_group_by(select: &mut Select) {
+    let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
+        return;
+    };
+    let Some((kind, arguments)) = keys.iter().find_map(window_call) else {
+        return;
+    };
+    let edges =
+        [Edge::Start, Edge::End].map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
+    let position = keys.iter().position(|key| window_call(key).is_some());
+    keys.retain(|key| window_call(key).is_none());
+    let position = position.unwrap_or(0);
+    keys.splice(position..position, edges.clone());
+
+    let mut edges = EdgeNames { edges };
+    for item in &mut select.projection {
+        let known = match item {
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
+            SelectItem::UnnamedExpr(value) if window_call(value).is_some() => {
+                Some(Ident::new("window_start"))
+            }
+            _ => None,
+        };
+        let _ = item.visit(&mut edges);
+        if let (SelectItem::UnnamedExpr(value @ Expr::Function(_)), Some(alias)) = (&*item, known) {
+            *item = SelectItem::ExprWithAlias {
+                expr: value.clone(),
+                alias,
+            };
+        }
+    }
+    if let Some(having) = &mut select.having {
+        let _ = having.visit(&mut edges);
+    }
+}
+
+fn window_call(key: &Expr) -> Option<(Kind, Vec<Expr>)> {
+    let Expr::Function(function) = key else {
+        return None;
+    };
+    let kind = kind_of(&function.name)?;
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let values = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value.clone()),
+        _ => None,
+    });
+    Some((kind, values.collect::<Option<Vec<_>>>()?))
+}
+
+/// Replaces `window_start`, `window_end` and the window itself by the functions of the edges.
+struct EdgeNames {
+    edges: [Expr; 2],
+}
+
+impl VisitorMut for EdgeNames {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<()> {
+        let [start, end] = &self.edges;
+        match value {
+            Expr::Identifier(name) if name.value.eq_ignore_ascii_case("window_start") => {
+                *value = start.clone();
+            }
+            Expr::Identifier(name) if name.value.eq_ignore_ascii_case("window_end") => {
+                *value = end.clone();
+            }
+            _ if window_call(value).is_some() => *value = start.clone(),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

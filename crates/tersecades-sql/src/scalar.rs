@@ -1,0 +1,147 @@
+//! DataFusion's scalar expressions as functions of the engine.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr, Volatility};
+use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
+use tersecades_engine::expression::ScalarFunction;
+
+use crate::error::of_datafusion;
+
+/// A physical expression over some columns of a plan node.
+#[derive(Debug)]
+pub(crate) struct PlannedFunction {
+    text: String,
+    expression: Arc<dyn PhysicalExpr>,
+    /// The columns it reads, as its arguments.
+    schema: SchemaRef,
+    data_type: DataType,
+    immutable: bool,
+}
+
+impl PlannedFunction {
+    /// Plans `expr`, which reads the fields of `schema` at the indices `read`.
+    ///
+    /// # Errors
+    /// What DataFusion says.
+    pub(crate) fn new(expr: &Expr, schema: &DFSchema, read: &[usize]) -> Result<Self> {
+        let fields = read.iter().map(|index| {
+            let (qualifier, field) = schema.qualified_field(*index);
+            let data_type = column_type(field.data_type());
+            (
+                qualifier.cloned(),
+                Arc::new(Field::new(field.name(), data_type, true)),
+            )
+        });
+        let planned = || -> datafusion_common::Result<_> {
+            let input = DFSchema::new_with_metadata(fields.collect(), Default::default())?;
+            let mut props = ExecutionProps::new();
+            props.mark_start_execution(Arc::new(ConfigOptions::default()));
+            let context = PhysicalPlanningContext::default();
+            let expression = create_physical_expr(expr, &input, &props, &context)?;
+            let schema = Arc::clone(input.inner());
+            let data_type = expression.data_type(&schema)?;
+            Ok((expression, schema, data_type))
+        };
+        let (expression, schema, data_type) = planned().map_err(|error| of_datafusion(&error))?;
+        Ok(PlannedFunction {
+            text: expr.to_string(),
+            expression,
+            schema,
+            data_type: column_type(&data_type),
+            immutable: is_immutable(expr),
+        })
+    }
+
+    /// Whether equal arguments give equal results.
+    pub(crate) fn depends_on_arguments_alone(&self) -> bool {
+        self.immutable
+    }
+
+    /// The value of an expression without columns.
+    ///
+    /// # Errors
+    /// What computing it says.
+    pub(crate) fn constant(&self) -> Result<ScalarValue> {
+        let array = self.evaluate(&[], 1)?;
+        ScalarValue::try_from_array(&array, 0).map_err(|error| of_datafusion(&error))
+    }
+
+    fn compute(&self, batch: &RecordBatch, rows: usize) -> Result<ArrayRef> {
+        let computed = || self.expression.evaluate(batch)?.into_array(rows);
+        // Functions of other crates may panic on values nobody tried; an error is enough.
+        match catch_unwind(AssertUnwindSafe(computed)) {
+            Ok(computed) => computed.map_err(|error| of_datafusion(&error)),
+            Err(_) => Err(Error::internal(format!(
+                "`{}` failed on some row",
+                self.text
+            ))),
+        }
+    }
+}
+
+/// The type of a column of `data_type`; one that is nothing but null is text.
+pub(crate) fn column_type(data_type: &DataType) -> DataType {
+    match logical_type(data_type) {
+        DataType::Null => DataType::Utf8,
+        other => other,
+    }
+}
+
+fn is_immutable(expr: &Expr) -> bool {
+    let mut immutable = true;
+    let walked = expr.apply(|part| {
+        if let Expr::ScalarFunction(call) = part {
+            immutable &= call.func.signature().volatility != Volatility::Volatile;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    immutable && walked.is_ok()
+}
+
+impl ScalarFunction for PlannedFunction {
+    fn name(&self) -> &str {
+        &self.text
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(self.data_type.clone())
+    }
+
+    fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let mut columns = Vec::with_capacity(arguments.len());
+        for (argument, field) in arguments.iter().zip(self.schema.fields()) {
+            columns.push(cast_to(argument, field.data_type())?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema: &Arc<Schema> = &self.schema;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
+        cast_to(&self.compute(&batch, rows)?, &self.data_type)
+    }
+
+    fn is_immutable(&self) -> bool {
+        self.immutable
+    }
+}
+
+fn cast_to(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(array.as_ref(), to, &options)?)
+}

@@ -1,0 +1,264 @@
+//! A session: tables by name, options, and statements run over them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_sql::sqlparser::ast::Query;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::nearest::nearest;
+use tersecades_engine::source::SourceOptions;
+use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::query::QueryTable;
+use tersecades_engine::source::table::Table;
+use tersecades_engine::stream::Stream;
+
+use crate::answer::Answer;
+use crate::catalog::{Catalog, Relation, TableTime};
+use crate::error::of_datafusion;
+use crate::lower::Lowering;
+use crate::parse::{self, Command};
+use crate::plan;
+
+/// Stack of the thread that plans: plans of long queries are deep trees.
+const PLANNING_STACK_BYTES: usize = 256 << 20;
+
+/// How the queries of a session run.
+#[derive(Debug, Clone)]
+pub(crate) struct RunSettings {
+    pub(crate) threads: usize,
+    pub(crate) memory_limit_bytes: Option<usize>,
+}
+
+impl RunSettings {
+    /// The stream with these settings.
+    pub(crate) fn apply(&self, stream: Stream) -> Stream {
+        let stream = stream.threads(self.threads);
+        match self.memory_limit_bytes {
+            Some(bytes) => stream.memory_limit(bytes),
+            None => stream,
+        }
+    }
+}
+
+/// Tables by name, options, and the statements that run over them.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+/// use tersecades_engine::source::table::MemoryTable;
+/// use tersecades_sql::{Answer, Session};
+/// let rtt: ArrayRef = Arc::new(Int64Array::from(vec![10, 500, 30]));
+/// let rows = RecordBatch::try_from_iter([("rtt", rtt)])?;
+/// let mut session = Session::default();
+/// session.register("probes", Arc::new(MemoryTable::new(rows.schema(), vec![rows])), None)?;
+/// let answers = session.sql("SELECT max(rtt) AS worst FROM probes WHERE rtt < 100")?;
+/// for answer in answers {
+///     let Answer::Rows(results) = answer else { continue };
+///     for batch in results {
+///         assert_eq!(batch?.num_rows(), 1);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    pub(crate) catalog: Catalog,
+    pub(crate) settings: RunSettings,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session {
+            catalog: Catalog::default(),
+            settings: RunSettings {
+                threads: 1,
+                memory_limit_bytes: None,
+            },
+        }
+    }
+}
+
+/// Options that `SET` and the command line know: name, what it is.
+pub const OPTIONS: &[(&str, &str)] = &[
+    ("batch_rows", "most rows in a batch"),
+    ("threads", "worker threads"),
+    ("memory_limit_bytes", "most bytes of window state"),
+];
+
+impl Session {
+    /// How files that queries name are read.
+    pub fn read_files_with(&mut self, options: SourceOptions) {
+        self.catalog.reading = options;
+    }
+
+    /// Gives `table` the name `name`; a table that has it already is replaced.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the event time is no column of it.
+    pub fn register(
+        &mut self,
+        name: &str,
+        table: Arc<dyn Table>,
+        time: Option<TableTime>,
+    ) -> Result<()> {
+        self.catalog.insert(name, Relation::of_table(table, time)?);
+        Ok(())
+    }
+
+    /// Gives the results of `stream` the name `name`.
+    ///
+    /// # Errors
+    /// What binding the stream says; `InvalidArgument` when the event time is no column of it.
+    pub fn register_stream(
+        &mut self,
+        name: &str,
+        stream: Stream,
+        time: Option<TableTime>,
+    ) -> Result<()> {
+        let table = QueryTable::new(stream)?;
+        self.register(name, Arc::new(table), time)
+    }
+
+    /// Gives the rows of a file, or of the files of a glob or a folder, the name `name`.
+    ///
+    /// # Errors
+    /// What opening the file says.
+    pub fn register_file(
+        &mut self,
+        name: &str,
+        path: impl AsRef<Path>,
+        time: Option<TableTime>,
+    ) -> Result<()> {
+        let table = open_table(path.as_ref(), &self.catalog.reading)?;
+        self.register(name, table, time)
+    }
+
+    /// Sets one of [`OPTIONS`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown options and values that do not fit.
+    pub fn set(&mut self, option: &str, value: &str) -> Result<()> {
+        let number = || -> Result<usize> {
+            let value = value.replace('_', "");
+            let number = value
+                .trim_matches('\'')
+                .parse::<usize>()
+                .ok()
+                .filter(|number| *number > 0);
+            number.ok_or_else(|| Error::invalid(format!("{option} must be 1 or more, got {value}")))
+        };
+        match option {
+            "batch_rows" => self.catalog.reading.batch_rows = number()?,
+            "threads" => self.settings.threads = number()?,
+            "memory_limit_bytes" => self.settings.memory_limit_bytes = Some(number()?),
+            _ => {
+                let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
+                let error = Error::invalid(format!("unknown option `{option}`"));
+                return Err(match nearest(option, &known) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint(format!("the options are: {}", known.join(", "))),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the statements of `text` one after the other. Rows come as they are asked for; all
+    /// but the last statement must give none that matter, as they have run only when read.
+    ///
+    /// # Errors
+    /// What parsing, planning and running say, with line and column.
+    pub fn sql(&mut self, text: &str) -> Result<Vec<Answer>> {
+        let mut answers = Vec::new();
+        for command in parse::parse(text)? {
+            answers.push(self.run_command(command)?);
+        }
+        match answers.is_empty() {
+            true => Err(Error::invalid("there is no statement").hint("write SELECT ...")),
+            false => Ok(answers),
+        }
+    }
+
+    /// The stream that the query `text` stands for.
+    ///
+    /// # Errors
+    /// What parsing and planning say; `InvalidArgument` for anything but one query.
+    pub fn stream(&self, text: &str) -> Result<Stream> {
+        let mut commands = parse::parse(text)?;
+        match (commands.pop(), commands.is_empty()) {
+            (Some(Command::Query(query)), true) => self.lower(query),
+            _ => Err(Error::invalid("expected one query").hint("write SELECT ...")),
+        }
+    }
+
+    /// Plans a query and lowers it.
+    ///
+    /// # Errors
+    /// What planning says, with line and column.
+    pub(crate) fn lower(&self, query: Box<Query>) -> Result<Stream> {
+        let with_options = |stream| self.settings.apply(stream);
+        let lowered = |plan: LogicalPlan| {
+            let lowering = Lowering {
+                with_options: &with_options,
+            };
+            lowering.query(&plan)
+        };
+        self.with_plan(query, lowered)
+    }
+
+    /// The plan of a query, and what it is lowered to.
+    ///
+    /// # Errors
+    /// What planning says, with line and column.
+    pub(crate) fn planned(&self, query: Box<Query>) -> Result<(LogicalPlan, Stream)> {
+        let with_options = |stream| self.settings.apply(stream);
+        let lowered = |plan: LogicalPlan| {
+            let stream = Lowering {
+                with_options: &with_options,
+            }
+            .query(&plan)?;
+            Ok((plan, stream))
+        };
+        self.with_plan(query, lowered)
+    }
+
+    /// The constant that `text` is.
+    ///
+    /// # Errors
+    /// What parsing and planning say; `InvalidArgument` when it is none.
+    pub(crate) fn constant(&self, text: &str) -> Result<Expr> {
+        let mut commands = parse::parse(&format!("SELECT {text}"))?;
+        let Some(Command::Query(query)) = commands.pop() else {
+            return Err(Error::invalid(format!("`{text}` is no constant")));
+        };
+        let found = |plan: LogicalPlan| match plan {
+            LogicalPlan::Projection(projection) => {
+                let expr = projection.expr.into_iter().next();
+                expr.ok_or_else(|| Error::internal("a projection without columns"))
+            }
+            _ => Err(Error::invalid(format!("`{text}` is no constant"))),
+        };
+        self.with_plan(query, found)
+    }
+
+    /// Does something with the plan of a query, on a thread with room for deep trees.
+    fn with_plan<T: Send>(
+        &self,
+        mut query: Box<Query>,
+        then: impl FnOnce(LogicalPlan) -> Result<T> + Send,
+    ) -> Result<T> {
+        parse::window::rewrite(&mut query)?;
+        parse::column_name::name_by_text(&mut query);
+        let plan_then = || {
+            let plan = plan::plan(query, &self.catalog).map_err(|error| of_datafusion(&error))?;
+            then(plan)
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
+            let planning = thread.spawn_scoped(scope, plan_then)?;
+            let failed = |_| Error::internal("planning the query failed");
+            planning.join().map_err(failed)?
+        })
+    }
+}
