@@ -17,7 +17,7 @@ use crate::capsule::{exchange_error, import_batch, import_stream};
 use crate::error::{carry, raise};
 
 /// Whether `object` hands out Arrow data.
-fn is_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn is_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.hasattr("__arrow_c_stream__")? || object.hasattr("__arrow_c_array__")?)
 }
 

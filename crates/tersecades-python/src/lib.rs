@@ -31,6 +31,8 @@ mod stream;
 
 mod generate;
 mod reading;
+#[cfg(feature = "sql")]
+mod sql;
 
 mod progress_bar;
 mod running;
@@ -54,6 +56,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::register(module)?;
     user_aggregate::register(module)?;
     reading::register(module)?;
+    #[cfg(feature = "sql")]
+    sql::register(module)?;
     generate::register(module)?;
     group::register(module)?;
     progress_bar::register(module)?;

@@ -194,18 +194,21 @@ fn from_arrow(
     event_time: Option<Column>,
     lateness: Option<Length>,
 ) -> PyResult<Stream> {
+    Ok(timed(of_arrow(data)?, event_time, lateness).into())
+}
+
+/// The rows of an Arrow object: for one run when it is a reader, else for any number.
+pub(crate) fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<stream::Stream> {
     if is_reader(data)? {
         let source = ReaderSource::new(import_stream(data)?);
-        let stream = stream::Stream::from_table(OneRun::new(Box::new(source)));
-        return Ok(timed(stream, event_time, lateness).into());
+        return Ok(stream::Stream::from_table(OneRun::new(Box::new(source))));
     }
     let (schema, batches) = read_batches(data)?;
     let mut pieces = Vec::new();
     batches
         .iter()
         .for_each(|batch| push_pieces(batch, &mut pieces));
-    let stream = stream::Stream::from_batches(schema, pieces);
-    Ok(timed(stream, event_time, lateness).into())
+    Ok(stream::Stream::from_batches(schema, pieces))
 }
 
 /// The rows of batches that Python hands out one after the other: a list, a generator, or an

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use tersecades::engine::window;
 
 use crate::duration::Length;
+use crate::error::OrRaise;
 
 /// How a stream is cut into windows of event time; made by `tumble`, `hop` and their like.
 ///
@@ -63,9 +64,56 @@ fn hop(size: Length, every: Length, offset: Option<Length>) -> Window {
     Window::of(window::hop(size.0, every.0), offset)
 }
 
+/// Windows that start every `size` and end a step, two steps, and so on up to `size` later.
+///
+/// >>> import tersecades as tc
+/// >>> tc.cumulate("1h", step="10m")
+/// cumulate 3600s by 600s
+#[pyfunction]
+#[pyo3(signature = (size, *, step, offset=None))]
+fn cumulate(size: Length, step: Length, offset: Option<Length>) -> Window {
+    Window::of(window::cumulate(size.0, step.0), offset)
+}
+
+/// For each group, windows of rows less than `gap` apart.
+///
+/// >>> import tersecades as tc
+/// >>> tc.session("30s")
+/// session gap 30s
+#[pyfunction]
+fn session(gap: Length) -> Window {
+    Window::of(window::session(gap.0), None)
+}
+
+/// For each group, windows of so many rows in order of arrival.
+///
+/// >>> import tersecades as tc
+/// >>> tc.count_window(100)
+/// count 100 rows
+#[pyfunction]
+fn count_window(rows: u64) -> Window {
+    Window::of(window::count(rows), None)
+}
+
+/// Local days, weeks from Monday, months, quarters or years of a time zone.
+///
+/// >>> import tersecades as tc
+/// >>> tc.calendar("day", zone="Europe/Berlin")
+/// calendar day in Europe/Berlin
+#[pyfunction]
+#[pyo3(signature = (unit, *, zone="UTC", offset=None))]
+fn calendar(unit: &str, zone: &str, offset: Option<Length>) -> PyResult<Window> {
+    let unit = unit.parse().or_raise()?;
+    Ok(Window::of(window::calendar(unit, zone).or_raise()?, offset))
+}
+
 /// Adds the class and its functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Window>()?;
     module.add_function(wrap_pyfunction!(tumble, module)?)?;
-    module.add_function(wrap_pyfunction!(hop, module)?)
+    module.add_function(wrap_pyfunction!(hop, module)?)?;
+    module.add_function(wrap_pyfunction!(cumulate, module)?)?;
+    module.add_function(wrap_pyfunction!(session, module)?)?;
+    module.add_function(wrap_pyfunction!(count_window, module)?)?;
+    module.add_function(wrap_pyfunction!(calendar, module)?)
 }

@@ -276,3 +276,48 @@ def test_computed_keys(probes: pa.Table) -> None:
         .select(ours.columns)
     )
     assert_same(ours, theirs)
+
+
+def test_sql_sees_streams_and_tables_by_name() -> None:
+    probes = pa.table({"host": ["a", "b", "a"], "rtt": [10, 20, 30]})
+    names = pa.table({"id": ["a", "b"], "label": ["first", "second"]})
+    by_name = tc.sql(
+        "SELECT label, sum(rtt) AS total FROM probes JOIN names ON host = id "
+        "GROUP BY label ORDER BY label"
+    )
+    assert by_name.to_pylist() == [
+        {"label": "first", "total": 40},
+        {"label": "second", "total": 20},
+    ]
+    given = tc.sql("SELECT count(*) AS n FROM t WHERE rtt > 10", t=tc.from_arrow(probes))
+    assert given.to_pylist() == [{"n": 2}]
+    assert names.num_rows == 2
+
+
+def test_sql_and_the_builder_answer_alike() -> None:
+    probes = tc.generate("pingmesh", rows=50_000, event_time="timestamp", lateness="3s")
+    built = (
+        probes.filter((tc.col("error_code") != 0) & (tc.col("rtt_us") >= 100))
+        .window(tc.tumble("10s"))
+        .group_by("src_cluster", "dst_cluster")
+        .agg(n=tc.count())
+    )
+    asked = tc.sql(
+        "SELECT window_start, window_end, src_cluster, dst_cluster, count(*) AS n "
+        "FROM TUMBLE(TABLE probes, DESCRIPTOR(timestamp), INTERVAL '10' SECOND) "
+        "WHERE error_code <> 0 AND rtt_us >= 100 "
+        "GROUP BY window_start, window_end, src_cluster, dst_cluster",
+        probes=probes,
+    )
+    assert asked.to_pylist() == built.to_pylist()
+
+
+def test_sessions_counts_and_calendars() -> None:
+    times = pa.array([0, 4_000, 90_000_000], pa.timestamp("ms"))
+    rows = tc.from_arrow(pa.table({"time": times, "v": [1, 2, 3]}), event_time="time")
+    sums = [
+        rows.window(window).agg(total=tc.sum("v")).to_pylist()
+        for window in (tc.session("5s"), tc.count_window(2), tc.calendar("day"))
+    ]
+    totals = [[row["total"] for row in result] for result in sums]
+    assert totals == [[3, 3], [3, 3], [3, 3]]

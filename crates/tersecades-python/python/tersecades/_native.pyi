@@ -358,6 +358,15 @@ def tumble(size: _Duration, *, offset: _Duration | None = None) -> Window: ...
 def hop(
     size: _Duration, *, every: _Duration, offset: _Duration | None = None
 ) -> Window: ...
+def cumulate(
+    size: _Duration, *, step: _Duration, offset: _Duration | None = None
+) -> Window: ...
+def session(gap: _Duration) -> Window: ...
+def count_window(rows: int) -> Window: ...
+def calendar(
+    unit: str, *, zone: str = "UTC", offset: _Duration | None = None
+) -> Window: ...
+def sql(query: str, **tables: Stream | _ArrowData | str) -> Stream: ...
 def count(column: str | Expr | None = None) -> Aggregate: ...
 def count_if(column: str | Expr) -> Aggregate: ...
 def sum(column: str | Expr) -> Aggregate: ...
@@ -497,13 +506,16 @@ __all__ = [
     "arg_min",
     "bool_and",
     "bool_or",
+    "calendar",
     "col",
     "correlation",
     "count",
     "count_distinct",
     "count_if",
+    "count_window",
     "covariance",
     "covariance_population",
+    "cumulate",
     "first",
     "from_arrow",
     "from_batches",
@@ -526,6 +538,8 @@ __all__ = [
     "read_ipc",
     "read_json",
     "read_parquet",
+    "session",
+    "sql",
     "stddev",
     "stddev_population",
     "sum",

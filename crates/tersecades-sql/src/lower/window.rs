@@ -6,7 +6,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::Expression;
-use tersecades_engine::window::{Window, hop, tumble};
+use tersecades_engine::window::{Window, cumulate, hop, session, tumble};
 
 use super::expression::Lowerer;
 use crate::function::window::{Edge, Kind, WindowEdge};
@@ -86,6 +86,8 @@ impl TimeWindow {
             (Kind::Tumble, [size, offset]) => Ok(tumble(*size).offset(*offset)),
             (Kind::Hop, [slide, size]) => Ok(hop(*size, *slide)),
             (Kind::Hop, [slide, size, offset]) => Ok(hop(*size, *slide).offset(*offset)),
+            (Kind::Cumulate, [step, size]) => Ok(cumulate(*size, *step)),
+            (Kind::Session, [gap]) => Ok(session(*gap)),
             (kind, _) => {
                 let name = kind.name().to_uppercase();
                 Err(
