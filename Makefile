@@ -86,7 +86,7 @@ test-python: venv ## test the Python package: answers and types and documentatio
 	if ! "$$python" -c 'import hypothesis, mypy, pandas, polars, pyarrow, pytest' 2>/dev/null; then \
 	  $(call skip,no Python with what tests/requirements.txt names: the package is not tested); \
 	else \
-	  cargo build --workspace $(LOCKED); \
+	  cargo build --workspace --all-targets $(LOCKED); \
 	  rm -rf $(PACKAGE_PATH); \
 	  mkdir -p $(PACKAGE_PATH); \
 	  cp -R crates/tersecades-python/python/tersecades $(PACKAGE_PATH)/; \

@@ -4,9 +4,9 @@
 //! a view of the rows that a batch's columns share ([`crate::rows`]), or alone:
 //! section 0: lanes (bits of the values)
 //! ```
-//! For queries that touch whole rows: one cache line holds several columns of a row. Everything that
-//! reads one column pays for its neighbours. Example: `[7, 9, 9]` as u8, alone, is the three bytes
-//! `07 09 09`.
+//! For queries that touch whole rows: one cache line holds several columns of a row. Everything
+//! that reads one column pays for its neighbours. Example: `[7, 9, 9]` as u8, alone, is the three
+//! bytes `07 09 09`.
 //!
 //! # Source
 //! TerseCades (USENIX ATC'18) §3.2, the layout it compares with.

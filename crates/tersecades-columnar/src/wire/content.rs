@@ -81,8 +81,8 @@ pub(super) fn write(chunk: &Chunk, out: &mut Vec<u8>) -> Result<()> {
     header::write(chunk, type_bytes, &lengths, &mut out[start..])
 }
 
-/// The codec's sections; an array kept as it came, or a column of rows, is written as the sections it
-/// would have had.
+/// The codec's sections; an array kept as it came, or a column of rows, is written as the sections
+/// it would have had.
 fn write_sections(chunk: &Chunk, parts: &mut Parts<'_>) -> Result<()> {
     let lanes = chunk.body.array.as_ref().map(|array| {
         crate::arrow::lanes(array.as_ref())

@@ -180,9 +180,9 @@ mod tests {
     #[test]
     fn errors_name_line_and_column() {
         assert!(
-            error("SELECT 1\nFROM WHERE").contains("line 2"),
+            error("SELECT 1\nFROM )").contains("line 2"),
             "{}",
-            error("SELECT 1\nFROM WHERE")
+            error("SELECT 1\nFROM )")
         );
         assert!(
             error("SELECT 'a").contains("line 1, column 8"),

@@ -23,6 +23,8 @@ const WHOLE: i64 = 0;
 pub struct WholeState {
     /// At most one pane.
     panes: BTreeMap<i64, Pane>,
+    /// Whether the result has come out.
+    ended: bool,
 }
 
 impl WindowState for WholeState {
@@ -56,9 +58,10 @@ impl WindowState for WholeState {
         watermark: i64,
         out: &mut Vec<RecordBatch>,
     ) -> Result<()> {
-        if watermark != i64::MAX {
+        if watermark != i64::MAX || self.ended {
             return Ok(());
         }
+        self.ended = true;
         let one_group = shared.plan.keys.columns.is_empty();
         let mut pane = match self.panes.remove(&WHOLE) {
             Some(pane) => pane,
