@@ -56,8 +56,8 @@ pub trait Collection: Debug + Send {
     /// `LimitExceeded` when a dictionary outgrows its limit.
     fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()>;
 
-    /// Adds the groups of `other`, a collection of the same kind: group `id` to `targets[id]`, or to
-    /// none where that is [`NO_GROUP`].
+    /// Adds the groups of `other`, a collection of the same kind: group `id` to `targets[id]`, or
+    /// to none where that is [`NO_GROUP`].
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]);
 
     /// Bytes of memory held.
