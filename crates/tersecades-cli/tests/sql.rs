@@ -102,3 +102,23 @@ fn errors_go_to_stderr_with_place_and_hint() {
     let unset = sql(folder.path(), &["SELECT 1", "--set", "batch_row=1"]);
     assert_eq!(unset.status.code(), Some(1));
 }
+
+#[test]
+fn standard_input_is_a_table_in_a_format_that_is_named() {
+    let folder = folder();
+    let piped = std::fs::File::open(folder.path().join("probes.csv")).unwrap();
+    let query = "SELECT count(*) AS n FROM rows WHERE host = 'a'";
+    let output = Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .args([
+            "sql",
+            query,
+            "--table",
+            "rows=-,format=csv",
+            "--format",
+            "csv",
+        ])
+        .stdin(piped)
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "n\n2\n", "{}", text(&output.stderr));
+}

@@ -130,7 +130,23 @@ impl Session {
         path: impl AsRef<Path>,
         time: Option<TableTime>,
     ) -> Result<()> {
-        let table = open_table(path.as_ref(), &self.catalog.reading)?;
+        self.register_file_as(name, path, None, time)
+    }
+
+    /// As [`Session::register_file`], in a format that is named: `-`, standard input, has no suffix.
+    ///
+    /// # Errors
+    /// What opening the file says.
+    pub fn register_file_as(
+        &mut self,
+        name: &str,
+        path: impl AsRef<Path>,
+        format: Option<&str>,
+        time: Option<TableTime>,
+    ) -> Result<()> {
+        let mut reading = self.catalog.reading.clone();
+        reading.format = format.map(str::to_owned).or(reading.format);
+        let table = open_table(path.as_ref(), &reading)?;
         self.register(name, table, time)
     }
 

@@ -53,7 +53,8 @@ pub(crate) struct SqlArguments {
 /// What makes a session.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// Names a file: NAME=PATH[,event_time=COLUMN][,lateness=2s]; may be repeated
+    /// Names a file: NAME=PATH[,event_time=COLUMN][,lateness=2s][,format=csv]; `-` is stdin;
+    /// may be repeated
     #[arg(short, long, value_name = "NAME=PATH", value_parser = table::parse)]
     table: Vec<TableArgument>,
 
@@ -119,7 +120,8 @@ impl SessionArguments {
             session.set(option, value)?;
         }
         for table in &self.table {
-            session.register_file(&table.name, &table.path, table.time.clone())?;
+            let (format, time) = (table.format.as_deref(), table.time.clone());
+            session.register_file_as(&table.name, &table.path, format, time)?;
         }
         Ok(session)
     }

@@ -1,4 +1,4 @@
-//! `--table NAME=PATH[,event_time=COLUMN][,lateness=2s]`.
+//! `--table NAME=PATH[,event_time=COLUMN][,lateness=2s][,format=csv]`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,20 +14,23 @@ pub(crate) struct TableArgument {
     pub(crate) name: String,
     /// The file.
     pub(crate) path: PathBuf,
+    /// Its format, where that does not go by the suffix.
+    pub(crate) format: Option<String>,
     /// Its event time.
     pub(crate) time: Option<TableTime>,
 }
 
 /// Reads the argument.
 pub(crate) fn parse(text: &str) -> Result<TableArgument, String> {
-    let advice = "write NAME=PATH[,event_time=COLUMN][,lateness=2s]";
+    let advice = "write NAME=PATH[,event_time=COLUMN][,lateness=2s][,format=csv]";
     let (name, rest) = text.split_once('=').ok_or(advice)?;
-    let (mut column, mut lateness) = (None, None);
+    let (mut column, mut lateness, mut format) = (None, None, None);
     let mut path = rest;
     while let Some((before, option)) = path.rsplit_once(',') {
         match option.split_once('=') {
             Some(("event_time", value)) => column = Some(value.to_owned()),
             Some(("lateness", value)) => lateness = Some(argument::duration(value)?),
+            Some(("format", value)) => format = Some(value.to_owned()),
             // A comma of the path.
             _ => break,
         }
@@ -47,6 +50,7 @@ pub(crate) fn parse(text: &str) -> Result<TableArgument, String> {
     Ok(TableArgument {
         name: name.to_owned(),
         path: path.into(),
+        format,
         time,
     })
 }
@@ -68,6 +72,11 @@ mod tests {
             ("ts", Duration::from_secs(2))
         );
         assert!(parse("probes=x.csv").unwrap().time.is_none());
+        let piped = parse("rows=-,format=jsonl").unwrap();
+        assert_eq!(
+            (piped.path.to_str(), piped.format.as_deref()),
+            (Some("-"), Some("jsonl"))
+        );
         for bad in [
             "probes",
             "=x",
