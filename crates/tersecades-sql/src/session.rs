@@ -133,7 +133,7 @@ impl Session {
         self.register_file_as(name, path, None, time)
     }
 
-    /// As [`Session::register_file`], in a format that is named: `-`, standard input, has no suffix.
+    /// As [`Session::register_file`], in a format that is named; standard input is `-`.
     ///
     /// # Errors
     /// What opening the file says.
