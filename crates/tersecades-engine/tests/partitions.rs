@@ -10,12 +10,12 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::types::Value;
-use tersecades_engine::Result;
 use tersecades_engine::plan::{Query, Step};
 use tersecades_engine::source::partitioned::PartitionedTable;
 use tersecades_engine::source::table::{MemoryTable, Table};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::Shape;
+use tersecades_engine::{ErrorKind, Result};
 use tersecades_testkit::data::stream::TIME;
 use tersecades_testkit::data::{Stream as Rows, to_batches};
 use tersecades_testkit::oracle::order::order;
@@ -98,12 +98,26 @@ fn run(query: &Query, table: PartitionedTable, threads: usize) -> Result<(Answer
     Ok((answer, running.metrics().late_rows))
 }
 
-/// Sessions need one order of all rows, which partitions do not have.
+/// Whether the rows themselves go to sessions, which need one order that partitions do not have.
 fn has_sessions(query: &Query) -> bool {
-    query.steps.iter().any(|step| match step {
-        Step::Aggregate { window, .. } => matches!(window.shape, Shape::Session { .. }),
-        _ => false,
-    })
+    let first = query.steps.iter().find_map(|step| match step {
+        Step::Aggregate { window, .. } => Some(window.shape),
+        _ => None,
+    });
+    matches!(first, Some(Shape::Session { .. }))
+}
+
+#[test]
+fn sessions_over_partitions_are_refused() {
+    let seeds = (0..200).map(|seed| (seed, random_query(seed)));
+    let mut refused = 0;
+    for (seed, (query, stream)) in seeds.filter(|(_, (query, _))| has_sessions(query)) {
+        let spread = Spread::new(&stream.rows, (2, 20), &mut Random::new(seed));
+        let error = run(&query, spread.table(&stream.schema), 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "seed {seed}: {error}");
+        refused += 1;
+    }
+    assert!(refused > 0);
 }
 
 fn check(query: &Query, stream: &Rows, spread: &Spread, what: &str) -> usize {
