@@ -25,13 +25,15 @@ PACKAGE_LIBRARY := libtersecades_python.$(if $(filter Darwin,$(shell uname)),dyl
 
 RIVALS_PYTHON := target/rivals/venv/bin/python
 RIVALS_DATA := target/rivals/data
+# Millions of rows that the front ends are compared on.
+FRONT_END_MILLIONS ?= 50
 
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-headline bench-scans rivals fuzz fuzz-short fmt clean venv
+.PHONY: help run build test python bench bench-headline bench-frontends bench-scans rivals fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
-.PHONY: test-workspace test-python test-portable
+.PHONY: test-workspace test-oracle test-python test-portable
 
 help: ## print this list
 	@awk -F '## ' '/^[a-z-]+:/ { split($$1, name, ":") } \
@@ -41,7 +43,7 @@ run: ## build and run the demo: a generated stream through the paper's two queri
 	cargo run --release $(LOCKED) -p tersecades-cli --no-default-features -- demo $(ARGS)
 
 build: ## build the command line with everything in it
-	cargo build --release $(LOCKED) -p tersecades-cli
+	cargo build --release $(LOCKED) -p tersecades-cli --features editor
 
 test: check-format check-lints check-docs check-tidy check-dependencies venv test-workspace \
   test-python test-portable check-tables fuzz-short ## everything that CI runs
@@ -79,6 +81,14 @@ test-workspace:
 	if [ -n "$$python" ]; then export TERSECADES_PYTHON="$$python"; fi; \
 	cargo test --workspace $(LOCKED)
 
+# The tests of the workspace run a quarter as many.
+test-oracle: ## compare 20,000 random queries over random streams with the naive engine
+	$(call step,random queries over messy streams beside the naive engine)
+	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test oracle --test joins --test rows \
+	  --test partitions --test updates --test restarts --test in_order -- --nocapture \
+	  | grep -E 'cases|FAILED|panicked' | tee target/oracle.txt
+	@awk '/ cases / { cases += $$2 } END { print cases " cases in all" }' target/oracle.txt
+
 # The library of the development profile, so that nothing is built twice.
 test-python: venv ## test the Python package: answers and types and documentation
 	$(call step,tests of the Python package)
@@ -86,7 +96,7 @@ test-python: venv ## test the Python package: answers and types and documentatio
 	if ! "$$python" -c 'import hypothesis, mypy, pandas, polars, pyarrow, pytest' 2>/dev/null; then \
 	  $(call skip,no Python with what tests/requirements.txt names: the package is not tested); \
 	else \
-	  cargo build --workspace --all-targets $(LOCKED); \
+	  cargo build --workspace --lib --bins --tests $(LOCKED); \
 	  rm -rf $(PACKAGE_PATH); \
 	  mkdir -p $(PACKAGE_PATH); \
 	  cp -R crates/tersecades-python/python/tersecades $(PACKAGE_PATH)/; \
@@ -112,7 +122,10 @@ python: ## build the Python package and install it into .venv-python
 	rm -rf target/wheels
 	$(PACKAGE_VENV)/bin/maturin build --release $(LOCKED) --out target/wheels
 	$(PACKAGE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --force-reinstall target/wheels/tersecades-*.whl
+	  --force-reinstall --no-deps target/wheels/tersecades-*.whl
+	@$(PACKAGE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --only-binary :all: pyarrow polars || \
+	  $(call skip,no pyarrow and no Polars: results stay in tables of the package)
 
 venv: ## Python with what answers and bytes are compared with, in .venv
 	$(call step,Python environment of the comparison)
@@ -143,6 +156,16 @@ bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FI
 	$(RIVALS_PYTHON) -B bench/rivals/headline.py --suite scans --data $(RIVALS_DATA) --out '$(OUT)' \
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
+bench-frontends: $(RIVALS_DATA)/pingmesh_$(FRONT_END_MILLIONS)m.json
+bench-frontends: python rivals ## measure what Python and SQL add to Rust's builder (OUT=FILE)
+	cargo build --release $(LOCKED) -p tersecades-bench
+	$(RIVALS_PYTHON) -m pip install --quiet --disable-pip-version-check \
+	  --force-reinstall --no-deps target/wheels/tersecades-*.whl
+	@mkdir -p '$(dir $(OUT))'
+	$(RIVALS_PYTHON) -B bench/rivals/front_ends.py --out '$(OUT)' --python $(RIVALS_PYTHON) \
+	  --data $(RIVALS_DATA)/pingmesh_$(FRONT_END_MILLIONS)m.arrow \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
 rivals: $(RIVALS_DATA)/pingmesh_10m.json $(RIVALS_DATA)/integers.arrow
 
 $(RIVALS_DATA)/integers.arrow: bench/rivals/gen_integers.py target/rivals/installed
@@ -150,9 +173,9 @@ $(RIVALS_DATA)/integers.arrow: bench/rivals/gen_integers.py target/rivals/instal
 	rm -f $(RIVALS_DATA)/scan_D*.vortex
 
 # The generator writes this file last.
-$(RIVALS_DATA)/pingmesh_10m.json: bench/rivals/gen_pingmesh.py target/rivals/installed
-	$(RIVALS_PYTHON) -B bench/rivals/gen_pingmesh.py --rows 10000000 --out $(RIVALS_DATA)
-	rm -f $(RIVALS_DATA)/pingmesh_10m.vortex
+$(RIVALS_DATA)/pingmesh_%m.json: bench/rivals/gen_pingmesh.py target/rivals/installed
+	$(RIVALS_PYTHON) -B bench/rivals/gen_pingmesh.py --rows $*000000 --out $(RIVALS_DATA)
+	rm -f $(RIVALS_DATA)/pingmesh_$*m.vortex
 
 target/rivals/installed: bench/rivals/requirements.txt
 	rm -rf target/rivals/venv
@@ -182,6 +205,14 @@ fuzz-short: ## ten seconds of each target under cargo-fuzz, where it is installe
 	else \
 	  $(call skip,no nightly toolchain with cargo-fuzz: the tests ran the targets without coverage); \
 	fi
+
+# Long forms of the store's crash tests: all kinds of loss with several seeds, every bit, many operations.
+CRASH_SEEDS ?= 4
+MODEL_OPS ?= 1000000
+crash: ## power cuts and damage of the store, simulated, the long form
+	$(call step,crash tests of the store)
+	TERSECADES_CRASH_SEEDS=$(CRASH_SEEDS) TERSECADES_MODEL_OPS=$(MODEL_OPS) \
+	  cargo test --release $(LOCKED) -p tersecades-store --test crash
 
 fmt: ## format the sources and regenerate the tables
 	cargo fmt --all

@@ -12,6 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
 use tersecades_columnar::batch::{BATCH_ROWS, Batch, BatchEncoder};
 use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::goal::Goal;
 use tersecades_columnar::{Error, Result};
 
 use crate::Options;
@@ -51,6 +52,9 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         return Ok(());
     };
     let mut encoder = BatchEncoder::new(&first.schema())?;
+    for column in encoder.columns_mut() {
+        column.aim(Goal::of_tier(options.tier));
+    }
     let fields = first.schema();
     let mut columns: Vec<Column> = fields.fields().iter().map(|_| Column::default()).collect();
     for (column, field) in columns.iter_mut().zip(fields.fields()) {

@@ -16,12 +16,15 @@ mod integer;
 mod layout;
 mod level;
 mod limits;
+mod lossy;
 mod measure;
+mod pex;
 mod query;
 mod report;
 mod scan;
 mod search;
 mod sum;
+mod waist;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -30,6 +33,7 @@ use std::process::ExitCode;
 
 use report::Report;
 use tersecades_columnar::Result;
+use tersecades_columnar::goal::Tier;
 
 // It keeps what results were made of; the system's allocator gives it back to the kernel, and a hop
 // query of many result rows then takes 1.3 times as long.
@@ -53,6 +57,8 @@ pub(crate) struct Options {
     queries: Vec<String>,
     /// Threads that queries run on, besides one.
     threads: usize,
+    /// The tier that `layout` encodes for.
+    tier: Tier,
     /// Timed repetitions of what reads a gibibyte.
     repetitions: usize,
 }
@@ -88,16 +94,19 @@ const BENCHES: &[Bench] = &[
     ("bitpack", true, bitpack::run),
     ("costs", true, cost::run),
     ("execution", false, execution::run),
+    ("waist", false, waist::run),
     ("choice", false, choice::run),
     ("bytes", false, bytes::run),
+    ("pex", false, pex::run),
     ("layout", false, layout::run),
+    ("lossy", false, lossy::run),
     ("scans", false, scan::run),
     ("queries", false, query::run),
 ];
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
-                     [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] [-o FILE.jsonl] \
-                     [--markdown FILE.md] [--export FOLDER]";
+                     [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] \
+                     [--tier hot|cold] [-o FILE.jsonl] [--markdown FILE.md] [--export FOLDER]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
     let mut options = Options {
@@ -109,6 +118,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         export: None,
         queries: Vec::new(),
         threads: 1,
+        tier: Tier::default(),
         repetitions: 11,
     };
     while let Some(argument) = arguments.next() {
@@ -127,6 +137,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--queries" => options
                 .queries
                 .extend(value()?.split(',').map(str::to_owned)),
+            "--tier" => options.tier = value()?.parse().map_err(|error| format!("{error}"))?,
             "--data" => options.data = Some(value()?.into()),
             "--markdown" => options.markdown = Some(value()?.into()),
             "--export" => options.export = Some(value()?.into()),

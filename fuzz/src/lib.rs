@@ -12,6 +12,8 @@
 use std::sync::Once;
 
 pub mod mutate;
+pub mod packed;
+pub mod sql;
 pub mod target;
 
 mod seed;

@@ -14,6 +14,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use tersecades_columnar::wire;
+use tersecades_store::{Store, StoreOptions, StoreSchema, raw};
 
 use crate::samples;
 
@@ -57,6 +58,27 @@ pub(crate) fn csv() -> Vec<Vec<u8>> {
         "",
     ];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// The number of the log segment and of the manifest of a new store.
+pub(crate) const STORE_FILE: u64 = 2;
+
+/// The files of a small store: a log segment, a manifest and a run.
+pub(crate) fn store_files() -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = table();
+    let schema = StoreSchema::new(&rows.schema()).unwrap();
+    let schema = schema.key(&["n"]).unwrap();
+    let store = Store::create(folder.path(), schema, StoreOptions::default()).unwrap();
+    store.writer().unwrap().append(&rows).unwrap();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let log = read("log/0000000002.log");
+    store.flush().unwrap();
+    let (run, manifest) = (read("runs/0000000001.tcr"), read("MANIFEST-0000000002"));
+    assert_eq!(raw::read_log(STORE_FILE, &log), Ok(ROWS as u64));
+    assert_eq!(raw::read_manifest(STORE_FILE, &manifest), Ok(1));
+    assert_eq!(raw::read_run(1, &run), Ok(ROWS as u64));
+    vec![log, run, manifest]
 }
 
 /// JSON with nesting, escapes, types, mixtures, arrays and broken ends; one of them packed.

@@ -13,9 +13,10 @@ use tersecades_engine::source::csv::CsvSource;
 use tersecades_engine::source::json::JsonSource;
 use tersecades_engine::source::parquet::ParquetSource;
 use tersecades_engine::source::{OnError, Source, SourceOptions};
+use tersecades_store::raw;
 
 use crate::exercise::exercise;
-use crate::seed;
+use crate::{packed, seed, sql};
 
 /// Rows of a batch: small, so that short inputs make several.
 const BATCH_ROWS: usize = 64;
@@ -41,6 +42,11 @@ pub const TARGETS: &[Target] = &[
         seeds: seed::units,
     },
     Target {
+        name: "read_store",
+        run: read_store,
+        seeds: seed::store_files,
+    },
+    Target {
         name: "read_csv",
         run: read_csv,
         seeds: seed::csv,
@@ -59,6 +65,21 @@ pub const TARGETS: &[Target] = &[
         name: "read_ipc",
         run: read_ipc,
         seeds: seed::ipc,
+    },
+    Target {
+        name: "read_packed",
+        run: packed::read_packed,
+        seeds: packed::containers,
+    },
+    Target {
+        name: "read_phrases",
+        run: packed::read_phrases,
+        seeds: packed::partitions,
+    },
+    Target {
+        name: "run_sql",
+        run: sql::run,
+        seeds: sql::seeds,
     },
 ];
 
@@ -82,6 +103,17 @@ fn decode_units(input: &[u8]) {
     if let Ok(batch) = wire::read_batch(input) {
         batch.columns().iter().for_each(exercise);
     }
+}
+
+/// Files of a store: a log segment, a manifest and a run.
+///
+/// # Panics
+/// Where reading does.
+pub fn read_store(input: &[u8]) {
+    // What is found matters less than that it is found without a panic.
+    let _ = raw::read_log(seed::STORE_FILE, input);
+    let _ = raw::read_manifest(seed::STORE_FILE, input);
+    let _ = raw::read_run(1, input);
 }
 
 /// CSV, with the bad rows refused, skipped or kept.

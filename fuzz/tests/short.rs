@@ -21,6 +21,11 @@ fn decode_chunk() {
 }
 
 #[test]
+fn read_store() {
+    fuzz("read_store");
+}
+
+#[test]
 fn read_csv() {
     fuzz("read_csv");
 }
@@ -38,6 +43,21 @@ fn read_parquet() {
 #[test]
 fn read_ipc() {
     fuzz("read_ipc");
+}
+
+#[test]
+fn read_packed() {
+    fuzz("read_packed");
+}
+
+#[test]
+fn read_phrases() {
+    fuzz("read_phrases");
+}
+
+#[test]
+fn run_sql() {
+    fuzz("run_sql");
 }
 
 #[test]

@@ -125,14 +125,18 @@ pub(crate) struct Loaded {
 
 static LOADED: LazyLock<Mutex<HashMap<&'static str, Arc<Loaded>>>> = LazyLock::new(Mutex::default);
 
+/// The folder of all sets.
+pub(crate) fn data_folder() -> PathBuf {
+    std::env::var_os("TERSECADES_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../data"),
+        PathBuf::from,
+    )
+}
+
 impl DataSet {
     /// The folder of the set; `None`, said on the terminal, when it is not there.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
-        let data = std::env::var_os("TERSECADES_DATA").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../data"),
-            PathBuf::from,
-        );
-        let folder = data.join(self.name);
+        let folder = data_folder().join(self.name);
         if !folder.is_dir() {
             skip(&format!(
                 "no data set {} (TERSECADES_DATA names the folder)",

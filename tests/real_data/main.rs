@@ -9,6 +9,8 @@
 //!                   ├─▶ stages            windows over windows, retained ranges
 //!                   ├─▶ late              late rows, counted by the definition
 //!                   ├─▶ disorder          recorded disorder, covered by lateness or partitions
+//!                   ├─▶ session ◀─ DuckDB  sessions, order, joins near in time
+//!                   ├─▶ vm_health         states of machines and how long they lasted
 //!                   └─▶ many_files        globs, JSON, formats written and read back
 //! ```
 //! `TERSECADES_DATA` names the folder (default `data/` at the root of the repository). A set that
@@ -36,7 +38,9 @@ mod late;
 mod many_files;
 mod oddities;
 mod round_trip;
+mod session;
 mod stages;
+mod vm_health;
 
 use std::io::Write;
 

@@ -1,11 +1,16 @@
 //! The same random queries in both engines.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
+
 use tersecades_sql::Session;
 use tersecades_testkit::random::Random;
 
 use crate::answer::{Rows, difference, run};
 use crate::duckdb;
-use crate::random::{Query, query, tables};
+use crate::random::table::{random_tables, real_rows, real_tables};
+use crate::random::{Query, query};
 
 /// Queries over one pair of tables.
 const QUERIES_PER_TABLE: u64 = 50;
@@ -22,9 +27,13 @@ struct Round {
     queries: Vec<Query>,
 }
 
-fn round(seed: u64) -> Round {
+/// The tables and queries of a seed; every fourth has real rows, where there are any.
+fn round(seed: u64, real: Option<&Path>) -> Round {
     let mut random = Random::new(seed);
-    let tables = tables(&mut random);
+    let tables = match real.filter(|_| seed.is_multiple_of(4)) {
+        Some(rows) => real_tables(&mut random, rows),
+        None => random_tables(&mut random),
+    };
     let queries = (0..QUERIES_PER_TABLE).map(|_| query(&mut random)).collect();
     Round {
         seed,
@@ -50,12 +59,68 @@ fn wrong(
     }
 }
 
+/// What our engine says to a round beside DuckDB's `answers`: what is wrong, and how many queries
+/// it refused.
+fn compared(round: &Round, answers: &[Result<Rows, String>]) -> (Vec<String>, usize) {
+    let mut session = Session::default();
+    let mut answers = answers.iter();
+    answers.next();
+    for table in &round.tables {
+        run(&mut session, table).unwrap();
+        let theirs = answers.next().unwrap();
+        assert!(theirs.is_ok(), "seed {}: {table}: {theirs:?}", round.seed);
+    }
+    let (mut failures, mut refused) = (Vec::new(), 0);
+    for (query, theirs) in round.queries.iter().zip(answers) {
+        let ours = run(&mut session, &query.ours);
+        refused += usize::from(ours.is_err());
+        if let Some(what) = wrong(&ours, theirs, query.ordered) {
+            failures.push(format!("seed {}: {}\n    {what}", round.seed, query.ours));
+        }
+    }
+    (failures, refused)
+}
+
+/// Compares the rounds, on all processors.
+fn compare_all(rounds: &[Round], answers: &[Result<Rows, String>]) -> (Vec<String>, usize) {
+    let mut jobs = Vec::with_capacity(rounds.len());
+    let mut rest = answers;
+    for round in rounds {
+        let (own, others) = rest.split_at(1 + round.tables.len() + round.queries.len());
+        jobs.push((round, own));
+        rest = others;
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut failures, mut refused) = (Vec::new(), 0);
+        while let Some((round, answers)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (wrong, no_answer) = compared(round, answers);
+            failures.extend(wrong);
+            refused += no_answer;
+        }
+        (failures, refused)
+    };
+    std::thread::scope(|scope| {
+        let threads = available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let (mut failures, mut refused) = (Vec::new(), 0);
+        for thread in threads {
+            let (wrong, no_answer) = thread.join().unwrap();
+            failures.extend(wrong);
+            refused += no_answer;
+        }
+        (failures, refused)
+    })
+}
+
 #[test]
 fn random_queries_give_what_duckdb_gives() {
     let first = number("TERSECADES_SQL_SEED", 1);
-    let count = number("TERSECADES_SQL_QUERIES", 300);
+    let count = number("TERSECADES_SQL_QUERIES", 5_000);
+    let folder = tempfile::tempdir().unwrap();
+    let real = real_rows(folder.path());
     let rounds: Vec<Round> = (0..count.div_ceil(QUERIES_PER_TABLE))
-        .map(|index| round(first + index))
+        .map(|index| round(first + index, real.as_deref()))
         .collect();
     let mut statements = Vec::new();
     for round in &rounds {
@@ -66,28 +131,7 @@ fn random_queries_give_what_duckdb_gives() {
     let Some(answers) = duckdb::answers(&statements) else {
         return;
     };
-    let mut answers = answers.iter();
-    let (mut failures, mut refused) = (Vec::new(), 0);
-    for round in &rounds {
-        let mut session = Session::default();
-        answers.next();
-        for table in &round.tables {
-            run(&mut session, table).unwrap();
-            assert!(
-                answers.next().unwrap().is_ok(),
-                "seed {}: {table}",
-                round.seed
-            );
-        }
-        for query in &round.queries {
-            let theirs = answers.next().unwrap();
-            let ours = run(&mut session, &query.ours);
-            refused += usize::from(ours.is_err());
-            if let Some(what) = wrong(&ours, theirs, query.ordered) {
-                failures.push(format!("seed {}: {}\n    {what}", round.seed, query.ours));
-            }
-        }
-    }
+    let (failures, refused) = compare_all(&rounds, &answers);
     let total = rounds.len() as u64 * QUERIES_PER_TABLE;
     assert!(
         refused * 10 < total as usize,

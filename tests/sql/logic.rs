@@ -96,7 +96,7 @@ fn duckdb_gives_the_same_rows_but_for_the_rules_of_the_dialect() {
 /// Whether DuckDB has something to say about a case.
 fn is_asked(case: &Case) -> bool {
     match &case.kind {
-        Kind::Statement => true,
+        Kind::Statement => !case.sql.starts_with("CREATE STREAM"),
         Kind::Query { rule, .. } => rule.is_none(),
         Kind::Error(_) => false,
     }

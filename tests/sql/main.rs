@@ -21,4 +21,5 @@ mod duckdb;
 mod random;
 
 mod differential;
+mod file;
 mod logic;

@@ -13,16 +13,26 @@ use tersecades_columnar::{Error, Result};
 
 /// The column of the window's end, which says nothing that its start does not.
 const WINDOW_END: usize = 1;
-/// What means and standard deviations are multiplied by, in the order of their columns.
-const FLOAT_SCALES: [f64; 2] = [100.0, 10.0];
 
 /// How an answer becomes a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reduction {
     /// `rows:mix`, over the start of the window and everything behind its end.
     Rows,
+    /// As `Rows`; both floats are hundredths.
+    Quantiles,
     /// `count:sum`, the totals of the two aggregates.
     Totals,
+}
+
+impl Reduction {
+    /// What floats are multiplied by, in the order of their columns: means, standard deviations.
+    fn float_scales(self) -> [f64; 2] {
+        match self {
+            Reduction::Quantiles => [100.0, 100.0],
+            _ => [100.0, 10.0],
+        }
+    }
 }
 
 /// The checksum of an answer.
@@ -38,7 +48,7 @@ pub(crate) fn checksum(
     let mut totals = [0i64; 2];
     for batch in result {
         let mut hashes = vec![0u64; batch.num_rows()];
-        for (index, values) in columns(batch, clusters)?.iter().enumerate() {
+        for (index, values) in columns(reduction, batch, clusters)?.iter().enumerate() {
             for (hash, value) in hashes.iter_mut().zip(values) {
                 *hash = mix(*hash ^ value.cast_unsigned());
             }
@@ -52,13 +62,17 @@ pub(crate) fn checksum(
         sum = hashes.iter().fold(sum, |sum, hash| sum.wrapping_add(*hash));
     }
     Ok(match reduction {
-        Reduction::Rows => format!("{rows}:{sum:016x}"),
+        Reduction::Rows | Reduction::Quantiles => format!("{rows}:{sum:016x}"),
         Reduction::Totals => format!("{}:{}", totals[0], totals[1]),
     })
 }
 
-fn columns(batch: &RecordBatch, clusters: &[String]) -> Result<Vec<Vec<i64>>> {
-    let mut scales = FLOAT_SCALES.into_iter();
+fn columns(
+    reduction: Reduction,
+    batch: &RecordBatch,
+    clusters: &[String],
+) -> Result<Vec<Vec<i64>>> {
+    let mut scales = reduction.float_scales().into_iter();
     let columns = batch.columns().iter().enumerate();
     let columns = columns.filter(|(index, _)| *index != WINDOW_END);
     let integers = columns.map(|(_, column)| match column.data_type() {

@@ -5,8 +5,10 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 mod answer;
+mod disorder;
 mod overlap;
 mod plan;
+mod range;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -91,6 +93,8 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     }
     if options.queries.is_empty() {
         overlap::run(&input.stream, options.repetitions, report)?;
+        disorder::run(&path, &input.stream, options.repetitions, report)?;
+        range::run(&path, &input.stream, report)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::aggregate::{call, count, quantile};
 use tersecades_engine::expression::col;
 use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
@@ -68,6 +68,12 @@ pub(crate) const QUERIES: &[Query] = &[
         checksum: "91429:7587f6f231c6fa11",
     },
     Query {
+        name: "q3",
+        plan: quantiles,
+        reduction: Reduction::Quantiles,
+        checksum: "415145:1b0329fbadc40894",
+    },
+    Query {
         name: "q4",
         plan: |stream, _| sum_above(stream, 1_000),
         reduction: Reduction::Totals,
@@ -119,6 +125,15 @@ fn switch_pairs(stream: Stream, switches: &Arc<LookupTable>) -> Stream {
         .window(tumble(seconds(10)))
         .group_by(["src_tor", "dst_tor"])
         .aggregate([count()])
+}
+
+/// Exact quantiles of every pair of clusters, over all rows.
+fn quantiles(stream: Stream, _: &Arc<LookupTable>) -> Stream {
+    let of_rtt = |fraction| quantile(col("rtt_us"), fraction);
+    stream
+        .window(tumble(seconds(10)))
+        .group_by(["src_cluster", "dst_cluster"])
+        .aggregate([of_rtt(0.5).alias("p50"), of_rtt(0.99).alias("p99")])
 }
 
 /// Count and sum of the answered probes that took `least_us` and more.

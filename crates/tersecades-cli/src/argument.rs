@@ -1,5 +1,6 @@
 //! Argument values of several commands: counts, durations, types, `name=value` pairs.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use tersecades::columnar::goal::Tier;
@@ -48,7 +49,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of bytes such as `512MiB`, `4GiB` or `1000000`.
-#[cfg(feature = "sql")]
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let digits_end = text
         .find(|c: char| !c.is_ascii_digit())
@@ -67,6 +67,21 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     number
         .checked_mul(1 << shift)
         .ok_or_else(|| "the size is too large".to_owned())
+}
+
+/// A range of bytes such as `0:100`, `4KiB:8KiB`, `1MiB:` or `:1000`; the end is not part of it.
+pub(crate) fn byte_range(text: &str) -> Result<Range<u64>, String> {
+    let advice = "write a range as START:END, each in bytes or as 4KiB, or leave one out";
+    let (start, end) = text.split_once(':').ok_or(advice)?;
+    let place = |text: &str, open: u64| match text {
+        "" => Ok(open),
+        text => bytes(text).map(|bytes| bytes as u64),
+    };
+    let range = place(start, 0)?..place(end, u64::MAX)?;
+    if range.end < range.start {
+        return Err("a range ends before it starts".to_owned());
+    }
+    Ok(range)
 }
 
 /// `name=value`; the name may hold further `=`.
@@ -127,6 +142,16 @@ mod tests {
         assert_eq!(count("3M"), Ok(3_000_000));
         for bad in ["", "M", "-1", "1.5M", "1x", "99999999999G"] {
             assert!(count(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_take_units_and_open_ends() {
+        assert_eq!(byte_range("0:10"), Ok(0..10));
+        assert_eq!(byte_range("4KiB:"), Ok(4_096..u64::MAX));
+        assert_eq!(byte_range(":1MiB"), Ok(0..1 << 20));
+        for bad in ["", "5", "10:5", "a:b", "1:2:3"] {
+            assert!(byte_range(bad).is_err(), "{bad}");
         }
     }
 

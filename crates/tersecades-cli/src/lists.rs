@@ -11,6 +11,7 @@ use tersecades::engine::sink::SINKS;
 use tersecades::engine::source::SOURCES;
 use tersecades::engine::source::generator::{GENERATORS, GeneratorKind};
 use tersecades::engine::window::WINDOWS;
+use tersecades::store::partition::LAYOUTS;
 
 use crate::outcome::Outcome;
 use crate::table::Table;
@@ -33,6 +34,8 @@ enum List {
     Generators,
     /// What can be chosen about them
     GeneratorParameters,
+    /// Ways to store packed files
+    Layouts,
     /// Instruction sets that this machine can run; the best is used
     Kernels,
 }
@@ -111,6 +114,12 @@ fn table_of(list: List) -> Table {
         List::GeneratorParameters => {
             let rows = GENERATORS.iter().flat_map(parameters);
             fill(&["generator", "parameter", ">default", "meaning"], rows)
+        }
+        List::Layouts => {
+            let rows = LAYOUTS
+                .iter()
+                .map(|it| [quoted(it.name()), it.summary().to_owned()]);
+            fill(&["layout", "what it is good for"], rows)
         }
         List::Kernels => fill(
             &["kernels"],

@@ -10,9 +10,15 @@ mod demo;
 mod generate;
 mod inspect;
 mod lists;
+mod manual;
+mod pack;
+#[cfg(feature = "sql")]
+mod qos;
+#[cfg(feature = "shell")]
 mod shell;
 #[cfg(feature = "sql")]
 mod sql;
+mod store;
 
 mod argument;
 mod encoding;
@@ -21,6 +27,7 @@ mod reading;
 
 mod figure;
 mod json;
+mod log;
 mod outcome;
 mod progress_bar;
 mod table;
@@ -33,6 +40,16 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "tersecades", version, max_term_width = 100)]
 struct CommandLine {
+    /// How much is said on stderr
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "LEVEL",
+        default_value = "info"
+    )]
+    log_level: log::Level,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -41,27 +58,43 @@ struct CommandLine {
 enum Command {
     #[cfg(feature = "sql")]
     Sql(Box<sql::SqlArguments>),
+    #[cfg(feature = "sql")]
+    Qos(Box<qos::QosArguments>),
+    #[cfg(feature = "shell")]
+    Shell(Box<shell::ShellArguments>),
     Demo(demo::DemoArguments),
     Inspect(inspect::InspectArguments),
     Costs(cost::CostsArguments),
     Generate(generate::GenerateArguments),
+    Pack(pack::PackArguments),
+    Cat(pack::cat::CatArguments),
     Lists(lists::ListsArguments),
-    Completions(shell::CompletionsArguments),
+    Store(store::StoreArguments),
+    Completions(manual::CompletionsArguments),
     /// Print the manual page (roff)
     Man,
 }
 
 fn main() -> ExitCode {
-    let outcome = match CommandLine::parse().command {
+    let CommandLine { log_level, command } = CommandLine::parse();
+    log::set(log_level);
+    let outcome = match command {
         #[cfg(feature = "sql")]
         Command::Sql(arguments) => sql::run(&arguments),
+        #[cfg(feature = "sql")]
+        Command::Qos(arguments) => qos::run(&arguments),
+        #[cfg(feature = "shell")]
+        Command::Shell(arguments) => shell::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Costs(arguments) => cost::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Pack(arguments) => pack::run(&arguments),
+        Command::Cat(arguments) => pack::cat::run(&arguments),
         Command::Lists(arguments) => lists::run(&arguments),
-        Command::Completions(arguments) => shell::completions::<CommandLine>(&arguments),
-        Command::Man => shell::man::<CommandLine>(),
+        Command::Store(arguments) => store::run(&arguments),
+        Command::Completions(arguments) => manual::completions::<CommandLine>(&arguments),
+        Command::Man => manual::man::<CommandLine>(),
     };
     outcome::exit_code(outcome)
 }

@@ -73,7 +73,7 @@ fn late_rows_are_counted_on_stderr() {
     let run = |table: &str| sql(folder.path(), &[query, "--format", "csv", "--table", table]);
     let late = run("probes=probes.csv,event_time=ts,lateness=5s");
     assert_eq!(text(&late.stdout), "n\n1\n1\n");
-    assert!(text(&late.stderr).contains("1 rows came after their windows had closed"));
+    assert!(text(&late.stderr).contains("1 row came after its window had closed"));
     let whole = run("probes=probes.csv");
     assert_eq!(
         (text(&whole.stdout).as_str(), whole.stderr.is_empty()),

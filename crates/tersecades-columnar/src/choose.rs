@@ -82,8 +82,34 @@ pub struct Sample<'a> {
     pub windows: &'a [Range<usize>],
     /// What the column is encoded for.
     pub goal: &'a Goal,
-    /// Codecs around the one that is priced.
-    depth: usize,
+    /// Where codecs inside the priced one stand; for the chooser, where the priced one does.
+    place: Place,
+}
+
+/// Where a codec stands in a cascade.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// Codecs around it.
+    pub(crate) depth: usize,
+    /// Wire id of the one directly around it.
+    pub(crate) around: Option<u8>,
+}
+
+impl Place {
+    /// The place directly inside the codec with wire id `id`, which stands here.
+    fn inside(self, id: u8) -> Self {
+        Place {
+            depth: self.depth + 1,
+            around: Some(id),
+        }
+    }
+
+    /// Whether it makes sense for `codec` to stand here.
+    fn suits(self, codec: &dyn Codec) -> bool {
+        let deep = self.depth + usize::from(codec.inner_max() > 0) > NESTED_MAX;
+        let twice = self.around == Some(codec.id()) && !codec.nests_in_itself();
+        !deep && !twice
+    }
 }
 
 impl Sample<'_> {
@@ -125,7 +151,7 @@ impl Sample<'_> {
             input: &input,
             windows: std::slice::from_ref(&window),
             goal: self.goal,
-            depth: self.depth + 1,
+            place: self.place,
         };
         let candidates = sample.price();
         candidates.iter().next().map_or(none, |winner| Estimate {
@@ -138,14 +164,17 @@ impl Sample<'_> {
     fn price(&self) -> Candidates {
         let mut candidates = Candidates::default();
         for codec in CODECS.iter().copied() {
-            let deep = self.depth + usize::from(codec.inner_max() > 0) > NESTED_MAX;
-            if deep || codec.tier() > self.goal.tier || codec.is_lossy() {
+            let tier_fits = codec.tier() <= self.goal.tier;
+            if !self.place.suits(codec) || !tier_fits || codec.is_lossy() {
                 continue;
             }
             if !codec.accepts(self.input) {
                 continue;
             }
-            let estimate = codec.estimate(self);
+            let estimate = codec.estimate(&Sample {
+                place: self.place.inside(codec.id()),
+                ..*self
+            });
             if !estimate.bytes_per_row.is_finite() {
                 continue;
             }
@@ -193,17 +222,17 @@ pub fn price(chunk: &Chunk, goal: &Goal) -> f64 {
 /// # Cost
 /// About a thousand rows are looked at by each codec, and by each codec inside it.
 pub fn choose(input: &Input<'_>, goal: &Goal) -> Candidates {
-    choose_inside(input, goal, 0)
+    choose_inside(input, goal, Place::default())
 }
 
-/// Prices every codec that accepts `input` inside `depth` others.
-pub(crate) fn choose_inside(input: &Input<'_>, goal: &Goal, depth: usize) -> Candidates {
+/// Prices every codec that accepts `input` at `place` of a cascade.
+pub(crate) fn choose_inside(input: &Input<'_>, goal: &Goal, place: Place) -> Candidates {
     let (windows, count) = sample(input.rows());
     let sample = Sample {
         input,
         windows: &windows[..count],
         goal,
-        depth,
+        place,
     };
     sample.price()
 }

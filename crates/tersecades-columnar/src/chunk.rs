@@ -17,7 +17,7 @@ use crate::dictionary::Dictionary;
 use crate::error::Result;
 use crate::fold::{Asked, Fold};
 use crate::input::Input;
-use crate::predicate::{Coverage, Predicate};
+use crate::predicate::{Coverage, KeyRange, Predicate};
 use crate::registry;
 use crate::rows::RowView;
 use crate::scheme::Scheme;
@@ -25,6 +25,7 @@ use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
+use crate::zone::Zones;
 
 /// Most sections of any codec.
 pub const SECTIONS_MAX: usize = 8;
@@ -53,6 +54,8 @@ pub struct Body {
     pub(crate) inner: [Option<Box<Chunk>>; INNER_MAX],
     /// Chunks whose memory waits to be reused.
     spare: [Option<Box<Chunk>>; INNER_MAX],
+    /// Where the values of blocks lie, if that is known.
+    pub(crate) zones: Zones,
     /// The table behind the codes.
     pub(crate) dictionary: Option<Arc<Dictionary>>,
 }
@@ -67,6 +70,7 @@ impl Body {
     /// Forgets the content, keeps the memory and the stale bytes in it.
     pub(crate) fn retire(&mut self) {
         self.sections = Default::default();
+        self.zones = Zones::default();
         self.array = None;
         self.rows = None;
         self.dictionary = None;
@@ -205,6 +209,7 @@ impl Chunk {
         if !self.stats.known {
             self.stats = Stats::of(input);
         }
+        self.body.zones = Zones::of(self);
         Ok(())
     }
 
@@ -216,10 +221,10 @@ impl Chunk {
     /// # Cost
     /// Where a choice that was kept turns out to be off, the values are encoded twice.
     pub(crate) fn encode_chosen(&mut self, input: &Input<'_>, work: &mut EncodeWork) -> Result<()> {
-        let (codec, priced) = work.habit.choose(input, &work.goal, work.depth);
+        let (codec, priced) = work.habit.choose(input, &work.goal, work.place());
         self.encode(&codec.into(), input, work)?;
         if !work.habit.record(self.bytes_per_row()) && !priced {
-            let better = work.habit.look(input, &work.goal, work.depth);
+            let better = work.habit.look(input, &work.goal, work.place());
             if better.id() != codec.id() {
                 self.encode(&better.into(), input, work)?;
                 work.habit.record(self.bytes_per_row());
@@ -350,11 +355,24 @@ impl Chunk {
                 out.copy_from(within);
             }
             Coverage::Some if within.shape() == Shape::None => out.set_none(self.rows),
+            Coverage::Some if self.zones_rule_out(predicate) => {
+                work.tally.skipped += self.rows as u64;
+                out.set_none(self.rows);
+            }
             Coverage::Some => self.codec.compare(self, predicate, within, out, work),
         }
         if self.nulls > 0 {
             out.retain_words(self.validity.words());
         }
+    }
+
+    /// Whether no block holds a value that passes, as far as zones tell.
+    fn zones_rule_out(&self, predicate: &Predicate) -> bool {
+        let Predicate::Keys(ranges) = predicate else {
+            return false;
+        };
+        let empty = |range: &KeyRange| self.body.zones.test(*range).is_empty();
+        ranges.iter().all(empty)
     }
 
     /// Folds the values of `within` that are not null into `out`.

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use crate::block::BLOCK_ROWS;
-use crate::choose::{Estimate, Sample};
+use crate::choose::{Estimate, Place, Sample};
 use crate::chunk::{Chunk, INNER_MAX};
 use crate::dictionary::Dictionary;
 use crate::distinct::Distinct;
@@ -94,6 +94,8 @@ pub struct EncodeWork {
     pub(crate) rest: Scheme,
     /// Codecs around this one.
     pub(crate) depth: usize,
+    /// Wire id of the codec directly around this one.
+    around: Option<u8>,
     /// What was chosen so far where the scheme leaves the choice open.
     pub(crate) habit: Habit,
     /// The codec used last, which the choices inside hang on.
@@ -114,6 +116,14 @@ impl EncodeWork {
     /// Whether readers accept a chunk inside the one that is encoded.
     pub(crate) fn may_nest(&self) -> bool {
         self.depth + 1 < STAGES_MAX
+    }
+
+    /// Where the codec in use stands.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            depth: self.depth,
+            around: self.around,
+        }
     }
 
     /// Aims at `goal`; what was chosen for another is forgotten.
@@ -157,6 +167,7 @@ impl EncodeWork {
         let nested = self.nested[index].get_or_insert_default();
         nested.goal.clone_from(&self.goal);
         nested.depth = self.depth + 1;
+        nested.around = self.last;
         match self.rest.first() {
             Some(stage) if stage.codec.accepts(input) => chunk.encode(&self.rest, input, nested)?,
             _ => chunk.encode_chosen(input, nested)?,
@@ -203,9 +214,20 @@ pub trait Codec: Debug + Send + Sync {
         false
     }
 
+    /// How far, at most, a value that comes back is from the one that went in, when the codec is
+    /// set by `parameter`; values that it cannot bring so near are kept as they are.
+    fn error_bound(&self, _parameter: f64) -> f64 {
+        0.0
+    }
+
     /// Most chunks that one of this codec holds inside.
     fn inner_max(&self) -> usize {
         0
+    }
+
+    /// Whether one of this codec directly inside another can make sense.
+    fn nests_in_itself(&self) -> bool {
+        false
     }
 
     /// Rows that are best decoded together, a multiple of [`BLOCK_ROWS`].
@@ -227,6 +249,10 @@ pub trait Codec: Debug + Send + Sync {
     /// # Errors
     /// `Corrupt`, naming the block, for bytes that no `encode` could have produced.
     fn validate(&self, chunk: &Chunk) -> Result<()>;
+
+    /// Calls `visit` with every block, a key that none of its values is below and one that none is
+    /// above; not at all where that would take a look at the values.
+    fn block_ends(&self, _chunk: &Chunk, _visit: &mut dyn FnMut(usize, u64, u64)) {}
 
     /// Appends the values of `rows` to `out`.
     fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values);

@@ -4,7 +4,7 @@
 //! chunk comes out of a size it has not had under this choice. Another codec takes over only when
 //! it is clearly cheaper: estimates of near equals change places from sample to sample.
 
-use crate::choose::{Candidates, choose_inside};
+use crate::choose::{Candidates, Place, choose_inside};
 use crate::codec::Codec;
 use crate::goal::Goal;
 use crate::input::Input;
@@ -33,14 +33,14 @@ impl Habit {
         &mut self,
         input: &Input<'_>,
         goal: &Goal,
-        depth: usize,
+        place: Place,
     ) -> (&'static dyn Codec, bool) {
         match self.chosen.filter(|codec| codec.accepts(input)) {
             Some(codec) if self.left > 0 => {
                 self.left -= 1;
                 (codec, false)
             }
-            _ => (self.look(input, goal, depth), true),
+            _ => (self.look(input, goal, place), true),
         }
     }
 
@@ -49,9 +49,9 @@ impl Habit {
         &mut self,
         input: &Input<'_>,
         goal: &Goal,
-        depth: usize,
+        place: Place,
     ) -> &'static dyn Codec {
-        self.candidates = choose_inside(input, goal, depth);
+        self.candidates = choose_inside(input, goal, place);
         let winner = self.candidates.codec();
         let present = self.chosen.and_then(|chosen| {
             let mut known = self.candidates.iter();
@@ -130,7 +130,7 @@ mod tests {
         let input = input(&DataType::UInt64, &values);
         let (goal, mut habit) = (Goal::default(), Habit::default());
         let looks: Vec<usize> = (0..64)
-            .filter(|_| habit.choose(&input, &goal, 0).1)
+            .filter(|_| habit.choose(&input, &goal, Place::default()).1)
             .collect();
         assert_eq!(looks, [0, 1, 3, 7, 15, 31, 47, 63]);
     }
@@ -141,7 +141,7 @@ mod tests {
         let input = input(&DataType::UInt64, &values);
         let mut goal = Goal::default();
         let mut habit = Habit::default();
-        let first = habit.look(&input, &goal, 0);
+        let first = habit.look(&input, &goal, Place::default());
         let dearer = |share: f64| {
             let mut costs = CostTable::default();
             for operation in Operation::ALL {
@@ -156,9 +156,9 @@ mod tests {
         // Both uses of the default cost as much more as makes the present codec the second best.
         let gap = (second - best) / 2.0;
         goal.costs = dearer(gap + 0.01 * best);
-        assert_eq!(habit.look(&input, &goal, 0).id(), first.id());
+        assert_eq!(habit.look(&input, &goal, Place::default()).id(), first.id());
         goal.costs = dearer(gap + 0.2 * second);
-        assert_ne!(habit.look(&input, &goal, 0).id(), first.id());
+        assert_ne!(habit.look(&input, &goal, Place::default()).id(), first.id());
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
                 uses,
                 ..Goal::default()
             };
-            Habit::default().look(&input, &goal, 0).id()
+            Habit::default().look(&input, &goal, Place::default()).id()
         };
         let once = Uses {
             reads: 1.0,
@@ -221,7 +221,7 @@ mod tests {
                 costs,
                 ..Goal::default()
             };
-            Habit::default().look(&input, &goal, 0).id()
+            Habit::default().look(&input, &goal, Place::default()).id()
         };
         assert_eq!(codec(1.0, 0.0), one);
         assert_eq!(codec(0.0, 1.0), other);

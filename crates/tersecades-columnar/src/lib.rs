@@ -19,6 +19,7 @@ pub mod aligned;
 pub mod bitmap;
 pub mod block;
 
+pub mod cut;
 pub mod dictionary;
 pub mod input;
 pub mod predicate;
@@ -40,6 +41,7 @@ mod patch;
 pub mod primitive;
 mod scatter;
 mod stream;
+mod zone;
 
 pub mod codecs;
 pub mod registry;

@@ -298,6 +298,27 @@ impl Predicate {
 }
 
 impl TextPredicate {
+    /// Where texts that pass and texts that do not may meet.
+    pub(crate) fn cut_points(&self) -> Vec<Vec<u8>> {
+        let after = |text: &Vec<u8>| [text.as_slice(), b"\0"].concat();
+        let mut points = Vec::new();
+        for (low, high) in &self.ranges {
+            points.extend(match low {
+                Bound::Included(low) => Some(low.clone()),
+                Bound::Excluded(low) => Some(after(low)),
+                Bound::Unbounded => None,
+            });
+            points.extend(match high {
+                Bound::Included(high) => Some(after(high)),
+                Bound::Excluded(high) => Some(high.clone()),
+                Bound::Unbounded => None,
+            });
+        }
+        points.sort_unstable();
+        points.dedup();
+        points
+    }
+
     fn matches(&self, bytes: &[u8]) -> bool {
         self.matches_ordered(|constant| bytes.cmp(constant))
     }

@@ -5,7 +5,8 @@
 //!
 //! Ids in order: plain, constant, base_delta, run_length, dictionary (0 to 4), frame_of_reference,
 //! patched, sequence, number_dictionary (5 to 8), bit_pack, delta, varint, pco (9 to 12), decimal,
-//! xor, fixed_point, zfp (13 to 16), symbols (17), lz4, snappy, zstd (18 to 20), row (21).
+//! xor, fixed_point, zfp (13 to 16), symbols (17), lz4, snappy, zstd (18 to 20), row (21),
+//! gcd (22).
 
 use crate::codec::Codec;
 use crate::codecs;
@@ -28,6 +29,8 @@ pub const CODECS: &[&dyn Codec] = &[
     &codecs::patched::Patched,
     // id 7: regular times and counters; as runs, with a step
     &codecs::sequence::Sequence,
+    // id 22: integers a fixed distance apart, times of coarse clocks above all
+    &codecs::gcd::Gcd,
     // id 8: numbers of which few are distinct, floats above all
     &codecs::number_dictionary::NumberDictionary,
     // id 4: text

@@ -69,6 +69,12 @@ impl Scheme {
         rest
     }
 
+    /// How far, at most, values that come back are from those that went in.
+    pub fn error_bound(&self) -> f64 {
+        let bound = |stage: Stage| Some(stage.codec.error_bound(stage.parameter?));
+        self.first().and_then(bound).unwrap_or(0.0)
+    }
+
     fn push(&mut self, stage: Stage) -> Result<()> {
         let free = self.stages.iter_mut().find(|stage| stage.is_none());
         *free.ok_or_else(|| {
@@ -146,6 +152,13 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Scheme>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn lossy_schemes_have_a_bound() {
+        let bound = |text: &str| text.parse::<Scheme>().unwrap().error_bound();
+        assert_eq!((bound("zfp(0.5)"), bound("fixed_point(0.5)")), (0.5, 0.25));
+        assert_eq!((bound("plain"), bound("")), (0.0, 0.0));
     }
 
     #[test]

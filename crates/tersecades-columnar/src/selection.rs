@@ -87,6 +87,14 @@ impl Selection {
         &mut self.words
     }
 
+    /// Becomes a bitmap over `rows` rows whose words are stale and must all be written.
+    pub(crate) fn set_stale_bits(&mut self, rows: usize) -> &mut [u64] {
+        self.rows = rows;
+        self.shape = Shape::Bits;
+        self.words.resize(rows.div_ceil(WORD_ROWS), 0);
+        &mut self.words
+    }
+
     /// Becomes an empty row list over `rows` rows and hands it out to fill in ascending order.
     pub fn set_rows(&mut self, rows: usize) -> &mut Vec<u32> {
         self.rows = rows;

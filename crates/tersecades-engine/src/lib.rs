@@ -24,6 +24,10 @@ pub mod aggregate;
 
 pub mod cost;
 
+pub mod error_bound;
+pub mod observe;
+pub mod quality;
+
 pub mod runtime;
 
 pub mod sink;

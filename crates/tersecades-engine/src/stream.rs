@@ -1,6 +1,7 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
 mod join;
+mod keep;
 mod rows;
 mod time;
 
@@ -15,11 +16,14 @@ use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::{Tier, Uses};
 
+use crate::error_bound::{bound_lines, encoded_by};
 use crate::expression::{Expression, col};
+use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
 use crate::runtime::engine::{columns_read, describe, output_schema};
+use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
-use crate::runtime::{Keep, Retained, Running};
+use crate::runtime::{Interrupt, Retained, Running};
 use crate::source::location::open_table;
 use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
@@ -52,6 +56,8 @@ pub struct Stream {
     options: RunOptions,
     /// When results of windows to come come.
     updates: Updates,
+    /// The queries a range is kept for, where it is not kept for all.
+    registered: Option<Vec<Registered>>,
 }
 
 /// A stream cut into windows, or taken whole, to be grouped.
@@ -73,6 +79,7 @@ impl Stream {
             query,
             options: RunOptions::default(),
             updates: Updates::default(),
+            registered: None,
         }
     }
 
@@ -133,6 +140,14 @@ impl Stream {
         self
     }
 
+    /// As [`Stream::filter`], but terms that read nothing of lookups just before go before them.
+    ///
+    /// They are computed for rows, too, that the lookups would have dropped.
+    pub fn filter_early(mut self, condition: Expression) -> Self {
+        self.query.push_early_filter(condition);
+        self
+    }
+
     /// Replaces the columns by the named expressions.
     pub fn project<N: Into<String>>(
         mut self,
@@ -160,6 +175,7 @@ impl Stream {
             stream_key: stream_key.to_owned(),
             table_key: table_key.to_owned(),
             columns: columns.iter().map(owned).collect(),
+            prepared: Arc::default(),
         });
         self
     }
@@ -187,12 +203,6 @@ impl Stream {
     /// Computes aggregates of the whole stream: one row at its end, for an empty stream too.
     pub fn aggregate(self, calls: impl IntoIterator<Item = AggregateCall>) -> Stream {
         self.window(global()).aggregate(calls)
-    }
-
-    /// Keeps the newest part of the stream, encoded, for [`Stream::from_retained`].
-    pub fn keep(mut self, keep: Keep) -> Self {
-        self.options.keep = Some(keep);
-        self
     }
 
     /// Encodes `column` by `scheme`, as `delta(bit_pack)`, instead of a choice.
@@ -238,9 +248,21 @@ impl Stream {
         self
     }
 
+    /// Takes the figures of each operator, which its line in [`Running::describe`] then shows.
+    pub fn measured(mut self) -> Self {
+        self.options.measured = true;
+        self
+    }
+
     /// Refuses to hold more than `bytes` of window state and retained batches.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_bytes_limit = Some(bytes);
+        self
+    }
+
+    /// Asks `interrupt` before every batch whether to go on.
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.options.interrupt = interrupt;
         self
     }
 
@@ -266,8 +288,9 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query.
     pub fn schema(&self) -> Result<SchemaRef> {
-        let stream = self.clone().nested()?.timed()?;
-        output_schema(&stream.query, &stream.table.schema())
+        let stream = self.clone().prepared()?.timed()?;
+        let schemes = &stream.options.encoding.schemes;
+        output_schema(&stream.query, &encoded_by(&stream.table.schema(), schemes))
     }
 
     /// Operators, in order, one line each; nothing is opened.
@@ -275,9 +298,13 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query.
     pub fn describe(&self) -> Result<Vec<String>> {
-        let stream = self.clone().nested()?;
+        let bounds = bound_lines(self.schema()?.as_ref());
+        let stream = self.clone().prepared()?;
         let mut lines = stream.table.describe()?;
         lines.extend(describe(&stream.query, &stream.table.schema())?);
+        let observed = stream.timed()?.observed()?;
+        lines.extend(observed.iter().flat_map(Observed::lines));
+        lines.extend(bounds);
         Ok(lines)
     }
 
@@ -286,17 +313,29 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
-        self.nested()?.timed()?.start()
+        self.prepared()?.timed()?.start()
     }
 
-    fn start(self) -> Result<Running> {
-        let columns = match self.options.keep.is_some() || self.options.keep_late_whole {
-            true => None,
-            false => columns_read(&self.query, &self.table.schema())?,
+    /// The stream as it runs, if its table holds what it asks for.
+    fn prepared(self) -> Result<Stream> {
+        self.admitted()?;
+        self.nested()
+    }
+
+    fn start(mut self) -> Result<Running> {
+        let observed = self.observed()?;
+        let columns = match (self.options.keep, &observed) {
+            _ if self.options.keep_late_whole => None,
+            (Some(_), Some(observed)) => Some(observed.kept()),
+            (Some(_), None) => None,
+            (None, _) => columns_read(&self.query, &self.table.schema())?,
         };
         // Rows without columns have no number in most formats.
         let columns = columns.filter(|columns| !columns.is_empty());
         let origin = self.table.open_with(columns.as_deref(), &self.options)?;
+        // What is encoded already, and late rows with all their columns, stay as they are.
+        let reducible = matches!(origin, Origin::Source(_)) && !self.options.keep_late_whole;
+        self.options.observed = observed.filter(|_| reducible).map(Arc::new);
         Running::start(origin, &self.query, self.options)
     }
 }
@@ -340,8 +379,10 @@ impl Stream {
         if self.options.threads <= 1 {
             self.options.threads = options.threads;
         }
+        self.options.measured |= options.measured;
         let limit = self.options.memory_bytes_limit;
         self.options.memory_bytes_limit = limit.or(options.memory_bytes_limit);
+        self.options.interrupt = self.options.interrupt.or(&options.interrupt);
         self
     }
 }

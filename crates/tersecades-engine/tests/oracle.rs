@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use arrow_array::RecordBatch;
+use tersecades_engine::Result;
 use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::{Keep, Running};
 use tersecades_engine::stream::Stream;
@@ -10,9 +11,7 @@ use tersecades_testkit::data::{Stream as Rows, to_batches};
 use tersecades_testkit::oracle::{Answer, answer, difference};
 use tersecades_testkit::query::random_query;
 use tersecades_testkit::random::Random;
-
-/// Queries of one run; `TERSECADES_ORACLE_SEEDS` asks for more.
-const SEEDS: u64 = 400;
+use tersecades_testkit::trial::{self, Cases, Smaller, smaller};
 
 /// How one run differs from the next without changing the answer.
 #[derive(Debug, Clone, Copy)]
@@ -24,122 +23,175 @@ struct Way {
     restart: Option<usize>,
 }
 
-fn start(query: &Query, stream: &Rows, batches: Vec<RecordBatch>, way: Way) -> Running {
-    let mut built = Stream::from_batches(stream.schema.clone(), batches)
-        .query(query.clone())
-        .threads(way.threads)
-        .keep_late();
-    if way.kept {
-        built = built.keep(Keep::Bytes(usize::MAX));
-    }
-    built.run().unwrap()
+const WHOLE: Way = Way {
+    batch_rows: 65_536,
+    threads: 1,
+    kept: true,
+    restart: None,
+};
+
+/// A query, its rows, and the ways to run it.
+struct Case {
+    query: Query,
+    stream: Rows,
+    ways: Vec<Way>,
 }
 
-fn run(query: &Query, stream: &Rows, way: Way) -> tersecades_engine::Result<(Answer, u64)> {
-    let mut batches = to_batches(&stream.schema, &stream.rows, way.batch_rows);
-    let mut results = Vec::new();
-    let restart = way.restart.unwrap_or(0).min(batches.len());
-    let rest = batches.split_off(restart);
-    let mut running = if way.restart.is_some() {
-        let mut first = start(query, stream, batches, way);
-        for _ in 0..restart {
-            first.step()?;
-            while let Some(batch) = first.take_result() {
-                results.push(batch);
-            }
+struct Queries;
+
+/// Two of the ways: over all seeds every one of them is taken often.
+fn ways(random: &mut Random) -> Vec<Way> {
+    let small = Way {
+        batch_rows: *random.pick(&[1, 3, 7]),
+        kept: random.one_in(4),
+        ..WHOLE
+    };
+    let threads = Way {
+        batch_rows: *random.pick(&[3, 20, 64, 100]),
+        threads: 2 + random.below(2),
+        kept: random.one_in(3),
+        ..WHOLE
+    };
+    let medium = Way {
+        batch_rows: 20,
+        ..WHOLE
+    };
+    let restarted = Way {
+        restart: Some(random.below(10)),
+        threads: *random.pick(&[1, 1, 3]),
+        ..medium
+    };
+    let all = [WHOLE, small, threads, medium, restarted];
+    let first = random.below(all.len());
+    let second = (first + 1 + random.below(all.len() - 1)) % all.len();
+    vec![all[first], all[second]]
+}
+
+impl Case {
+    fn start(&self, batches: Vec<RecordBatch>, way: Way) -> Result<Running> {
+        let mut built = Stream::from_batches(self.stream.schema.clone(), batches)
+            .query(self.query.clone())
+            .threads(way.threads)
+            .keep_late();
+        if way.kept {
+            built = built.keep(Keep::Bytes(usize::MAX));
         }
-        let snapshot = first.snapshot()?;
-        let mut second = start(query, stream, rest, way);
-        second.restore(&snapshot)?;
-        second
-    } else {
-        start(query, stream, rest, way)
-    };
-    for batch in running.by_ref() {
-        results.push(batch?);
+        built.run()
     }
-    let metrics = running.metrics();
-    let mut got = Answer::from_batches(&running.schema(), &results);
-    got.skipped_rows = metrics.skipped_rows as usize;
-    got.untimed_rows = metrics.untimed_rows as usize;
-    Ok((got, metrics.late_rows))
-}
 
-fn check(seed: u64) {
-    let (query, stream) = random_query(seed);
-    let expected = answer(&query, &stream.schema, &stream.rows);
-    let mut random = Random::new(seed ^ 0x5EED);
-    let whole = Way {
-        batch_rows: 65_536,
-        threads: 1,
-        kept: true,
-        restart: None,
-    };
-    let ways = [
-        whole,
-        Way {
-            batch_rows: 7,
-            kept: false,
-            ..whole
-        },
-        Way {
-            batch_rows: *random.pick(&[1, 3, 64, 100]),
-            threads: 3,
-            ..whole
-        },
-        Way {
-            batch_rows: 20,
-            ..whole
-        },
-        Way {
-            batch_rows: 20,
-            restart: Some(random.below(10)),
-            ..whole
-        },
-    ];
-    for way in ways {
-        let context = || format!("seed {seed}, {way:?}, {query:#?}");
-        match (&expected, run(&query, &stream, way)) {
-            (Ok(expected), Ok((got, late_rows))) => {
-                if let Some(difference) = difference(expected, &got) {
-                    panic!("{difference}\n{}", context());
+    fn run(&self, way: Way) -> Result<(Answer, u64)> {
+        let mut batches = to_batches(&self.stream.schema, &self.stream.rows, way.batch_rows);
+        let mut results = Vec::new();
+        let restart = way.restart.unwrap_or(0).min(batches.len());
+        let rest = batches.split_off(restart);
+        let mut running = if way.restart.is_some() {
+            let mut first = self.start(batches, way)?;
+            for _ in 0..restart {
+                first.step()?;
+                while let Some(batch) = first.take_result() {
+                    results.push(batch);
                 }
-                assert_eq!(
-                    late_rows,
-                    expected.late.len() as u64,
-                    "late rows, {}",
-                    context()
-                );
-                assert_eq!(
-                    got.skipped_rows,
-                    expected.skipped_rows,
-                    "skipped, {}",
-                    context()
-                );
-                assert_eq!(
-                    got.untimed_rows,
-                    expected.untimed_rows,
-                    "untimed, {}",
-                    context()
-                );
             }
-            (Err(_), Err(_)) => {}
-            (Ok(_), Err(error)) => panic!("{error}\n{}", context()),
-            (Err(error), Ok(_)) => panic!("the oracle refuses: {error}\n{}", context()),
+            let snapshot = first.snapshot()?;
+            let mut second = self.start(rest, way)?;
+            second.restore(&snapshot)?;
+            second
+        } else {
+            self.start(rest, way)?
+        };
+        for batch in running.by_ref() {
+            results.push(batch?);
         }
+        let metrics = running.metrics();
+        let mut got = Answer::from_batches(&running.schema(), &results);
+        got.skipped_rows = metrics.skipped_rows as usize;
+        got.untimed_rows = metrics.untimed_rows as usize;
+        Ok((got, metrics.late_rows))
+    }
+
+    /// How a run differs from the answer.
+    fn check(&self, expected: &Result<Answer>, way: Way) -> std::result::Result<(), String> {
+        let (expected, (got, late_rows)) = match (expected, self.run(way)) {
+            (Ok(expected), Ok(got)) => (expected, got),
+            (Err(_), Err(_)) => return Ok(()),
+            (Ok(_), Err(error)) => return Err(format!("{error}\n{way:?}")),
+            (Err(error), Ok(_)) => return Err(format!("the oracle refuses: {error}\n{way:?}")),
+        };
+        if let Some(difference) = difference(expected, &got) {
+            return Err(format!("{difference}\n{way:?}"));
+        }
+        let counts = (late_rows as usize, got.skipped_rows, got.untimed_rows);
+        let same = (
+            expected.late.len(),
+            expected.skipped_rows,
+            expected.untimed_rows,
+        );
+        match counts == same {
+            true => Ok(()),
+            false => Err(format!(
+                "late, skipped, untimed rows: expected {same:?}, got {counts:?}\n{way:?}"
+            )),
+        }
+    }
+}
+
+impl Cases for Queries {
+    type Case = Case;
+    /// Whether there was an answer with rows.
+    type Seen = bool;
+
+    fn make(&self, seed: u64) -> Case {
+        let (query, stream) = random_query(seed);
+        Case {
+            query,
+            stream,
+            ways: ways(&mut Random::new(seed ^ 0x5EED)),
+        }
+    }
+
+    fn check(&self, case: &Case) -> std::result::Result<bool, String> {
+        let expected = answer(&case.query, &case.stream.schema, &case.stream.rows);
+        for way in &case.ways {
+            case.check(&expected, *way)?;
+        }
+        Ok(expected.is_ok_and(|expected| !expected.rows.is_empty()))
+    }
+
+    fn smaller<'a>(&'a self, case: &'a Case) -> Smaller<'a, Case> {
+        let of = |query: Query, stream: Rows, ways: Vec<Way>| Case {
+            query,
+            stream,
+            ways,
+        };
+        let ways = case.ways.iter().filter(|_| case.ways.len() > 1);
+        let ways = ways.map(move |way| of(case.query.clone(), case.stream.clone(), vec![*way]));
+        let streams = smaller::streams(&case.stream, &case.query);
+        let streams = streams.map(move |rows| of(case.query.clone(), rows, case.ways.clone()));
+        let queries = smaller::queries(&case.query);
+        let queries = queries.map(move |query| of(query, case.stream.clone(), case.ways.clone()));
+        Box::new(ways.chain(queries).chain(streams))
+    }
+
+    fn show(&self, case: &Case) -> String {
+        let rows = case.stream.rows.iter().map(|row| format!("\n  {row:?}"));
+        format!(
+            "{}\n{:?}\n{:#?}\n{} rows of {:?}{}",
+            case.query,
+            case.ways,
+            case.query.steps,
+            case.stream.rows.len(),
+            tersecades_testkit::oracle::columns_of(&case.stream.schema),
+            rows.collect::<String>()
+        )
     }
 }
 
 #[test]
 fn random_queries_agree_with_the_oracle() {
-    let seeds = std::env::var("TERSECADES_ORACLE_SEEDS")
-        .ok()
-        .and_then(|n| n.parse().ok());
-    let first = std::env::var("TERSECADES_ORACLE_FIRST")
-        .ok()
-        .and_then(|n| n.parse().ok());
-    let first = first.unwrap_or(0);
-    for seed in first..first + seeds.unwrap_or(SEEDS) {
-        check(seed);
-    }
+    let seen = trial::run("queries", 2_200, &Queries);
+    let with_rows = seen.iter().filter(|with_rows| **with_rows).count();
+    assert!(
+        seen.len() < 100 || with_rows * 4 >= seen.len(),
+        "{with_rows} have rows"
+    );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
@@ -141,4 +141,47 @@ fn at_the_limit_a_retained_range_is_refused_or_shortens_itself() {
     let mut small = start(OnLimit::Shorten, 10);
     let error = (0..10).find_map(|_| small.step().err()).unwrap();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
+fn a_stream_without_event_time_is_kept_by_bytes_and_by_them_only() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+    let rows = RecordBatch::try_from_iter([("value", numbers)]).unwrap();
+    let stream = || Stream::from_batches(rows.schema(), vec![rows.clone(), rows.clone()]);
+    let mut run = stream().keep(Keep::Bytes(1 << 20)).run().unwrap();
+    while run.step().unwrap() {}
+    let retained = run.retained().unwrap();
+    assert_eq!(extent(retained), (2_000, 0, 999));
+    assert_eq!(
+        Stream::from_retained(retained).rows_in_memory(),
+        Some(2_000)
+    );
+    let by_time = stream().keep(Keep::Duration(Duration::from_secs(1)));
+    assert!(by_time.run().is_err());
+}
+
+/// Batches that were encoded when a dictionary was small are asked about texts that came later.
+#[test]
+fn batches_of_a_dictionary_that_grew_keep_their_answers() {
+    let batch = |first: usize, texts: usize| {
+        let text = |row: usize| format!("{:03}", (first + row) * 7919 % 1_000);
+        let column: ArrayRef = Arc::new(StringArray::from_iter_values((0..texts).map(text)));
+        RecordBatch::try_from_iter([("text", column)]).unwrap()
+    };
+    let batches = vec![batch(0, 100), batch(100, 500), batch(600, 300)];
+    let rows = || Stream::from_batches(batches[0].schema(), batches.clone());
+    let mut kept = rows().keep(Keep::Bytes(usize::MAX)).run().unwrap();
+    while kept.step().unwrap() {}
+    let kept = kept.retained().unwrap().clone();
+    for limit in ["050", "500", "777", "999"] {
+        let below = |stream: Stream| {
+            let run = stream.filter(col("text").lt(limit)).aggregate([count()]);
+            let results: Vec<RecordBatch> = run.run().unwrap().map(Result::unwrap).collect();
+            results[0].column(0).as_primitive::<Int64Type>().value(0)
+        };
+        let texts = batches.iter().flat_map(|b| b.column(0).as_string::<i32>());
+        let expected = texts.filter(|text| text.unwrap() < limit).count();
+        assert_eq!(below(Stream::from_retained(&kept)), expected as i64);
+        assert_eq!(below(rows()), expected as i64);
+    }
 }

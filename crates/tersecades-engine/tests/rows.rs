@@ -14,6 +14,7 @@ use tersecades_testkit::data::{Stream as Rows, TimeShape, TimeStream, random_str
 use tersecades_testkit::oracle::rows::{SortColumn, changes, distinct, lag, limit, sort};
 use tersecades_testkit::oracle::{Answer, Row, columns_of, difference};
 use tersecades_testkit::random::Random;
+use tersecades_testkit::trial::{self, Cases, Smaller, smaller};
 
 use arrow_schema::DataType;
 
@@ -36,7 +37,7 @@ fn rows_of(random: &mut Random) -> Rows {
         lateness: 20,
         origin: 0,
     };
-    let rows = *random.pick(&[0, 1, 30, 200, 200, 900]);
+    let rows = *random.pick(&[0, 1, 30, 100, 100, 200, 400]);
     random_stream(&DataType::Int64, time, rows, random)
 }
 
@@ -153,49 +154,91 @@ fn run(
     results
 }
 
-fn check(seed: u64) {
-    let mut random = Random::new(seed);
-    let stream = rows_of(&mut random);
-    let mut names: Vec<String> = columns_of(&stream.schema)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    let mut rows = stream.rows.clone();
-    let mut operations = Vec::new();
-    for _ in 0..1 + random.below(2) {
-        let next = operation(&names, &mut random);
-        let before = names.clone();
-        rows = expected(&next, &mut names, &rows);
-        operations.push((next, before));
+/// Rows, and operators with the names of the columns before each.
+#[derive(Debug, Clone)]
+struct Case {
+    stream: Rows,
+    operations: Vec<(Operation, Vec<String>)>,
+}
+
+impl Case {
+    fn expected(&self) -> Vec<Row> {
+        let rows = self.stream.rows.clone();
+        let next = |rows: Vec<Row>, (operation, names): &(Operation, Vec<String>)| {
+            expected(operation, &mut names.clone(), &rows)
+        };
+        self.operations.iter().fold(rows, next)
     }
-    for (batch_rows, threads, restart) in [(65_536, 1, None), (3, 2, None), (20, 1, Some(4))] {
-        let build = |batches: Vec<RecordBatch>| {
-            let start = Stream::from_batches(stream.schema.clone(), batches)
-                .event_time(col("time"), Duration::ZERO)
-                .threads(threads);
-            let add = |stream, (operation, names): &(Operation, Vec<String>)| {
-                step(stream, operation, names)
-            };
-            operations.iter().fold(start, add).run().unwrap()
-        };
-        let schema = build(Vec::new()).schema();
-        let batches = to_batches(&stream.schema, &stream.rows, batch_rows);
-        let got = Answer::from_batches(&schema, &run(&build, batches, restart));
-        let expected = Answer {
-            columns: got.columns.clone(),
-            rows: rows.clone(),
-            ..Answer::default()
-        };
-        if let Some(difference) = difference(&expected, &got) {
-            panic!("{difference}\nseed {seed}, batches of {batch_rows}, {operations:?}");
+}
+
+struct RowOperators;
+
+impl Cases for RowOperators {
+    type Case = Case;
+    type Seen = ();
+
+    fn make(&self, seed: u64) -> Case {
+        let mut random = Random::new(seed);
+        let stream = rows_of(&mut random);
+        let columns = columns_of(&stream.schema).into_iter();
+        let mut names: Vec<String> = columns.map(|(name, _)| name).collect();
+        let mut operations = Vec::new();
+        for _ in 0..1 + random.below(2) {
+            let next = operation(&names, &mut random);
+            let before = names.clone();
+            expected(&next, &mut names, &[]);
+            operations.push((next, before));
         }
+        Case { stream, operations }
+    }
+
+    fn check(&self, case: &Case) -> Result<(), String> {
+        let rows = case.expected();
+        for (batch_rows, threads, restart) in [(65_536, 1, None), (3, 2, None), (20, 1, Some(4))] {
+            let build = |batches: Vec<RecordBatch>| {
+                let start = Stream::from_batches(case.stream.schema.clone(), batches)
+                    .event_time(col("time"), Duration::ZERO)
+                    .threads(threads);
+                let add = |stream, (operation, names): &(Operation, Vec<String>)| {
+                    step(stream, operation, names)
+                };
+                case.operations.iter().fold(start, add).run().unwrap()
+            };
+            let schema = build(Vec::new()).schema();
+            let batches = to_batches(&case.stream.schema, &case.stream.rows, batch_rows);
+            let got = Answer::from_batches(&schema, &run(&build, batches, restart));
+            let expected = Answer {
+                columns: got.columns.clone(),
+                rows: rows.clone(),
+                ..Answer::default()
+            };
+            if let Some(difference) = difference(&expected, &got) {
+                return Err(format!("{difference}\nbatches of {batch_rows}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn smaller<'a>(&'a self, case: &'a Case) -> Smaller<'a, Case> {
+        let operations = case.operations.len();
+        let first = (operations > 1).then(|| Case {
+            operations: case.operations[..operations - 1].to_vec(),
+            ..case.clone()
+        });
+        let rows = smaller::rows(&case.stream.rows).map(move |rows| {
+            let mut fewer = case.clone();
+            fewer.stream.rows = rows;
+            fewer
+        });
+        Box::new(first.into_iter().chain(rows))
+    }
+
+    fn show(&self, case: &Case) -> String {
+        format!("{:?}\n{:#?}", case.operations, case.stream.rows)
     }
 }
 
 #[test]
 fn operators_on_rows_agree_with_their_definitions() {
-    let seeds = std::env::var("TERSECADES_ORACLE_SEEDS")
-        .ok()
-        .and_then(|seeds| seeds.parse().ok());
-    (0..seeds.unwrap_or(500)).for_each(check);
+    trial::run("operators on rows", 400, &RowOperators);
 }

@@ -21,11 +21,10 @@ use tersecades_testkit::oracle::order::order;
 use tersecades_testkit::oracle::{Answer, Row, answer, difference, tick_ns};
 use tersecades_testkit::query::random_query;
 use tersecades_testkit::random::Random;
-
-/// Seeds of one run; `TERSECADES_ORACLE_SEEDS` asks for more.
-const SEEDS: u64 = 400;
+use tersecades_testkit::trial::{self, Cases, Smaller, smaller};
 
 /// A query whose results are updated, the same query with a plain answer, and its rows.
+#[derive(Clone)]
 struct Case {
     updating: Query,
     plain: Query,
@@ -211,13 +210,10 @@ fn course(run: &Run) -> Vec<Row> {
         .collect()
 }
 
-/// Whether the seed made a case, and whether late rows changed results.
-fn check(seed: u64) -> (bool, bool) {
-    let mut random = Random::new(seed ^ 0x0DDBA11);
-    let Some(case) = case(seed, &mut random) else {
-        return (false, false);
-    };
+/// Whether late rows changed results.
+fn check(case: &Case, seed: u64) -> bool {
     let expected = answer(&case.plain, &case.stream.schema, &case.stream.rows);
+    let mut random = Random::new(seed);
     let ways = [
         (1, 1, None),
         (*random.pick(&[7, 64]), 1, None),
@@ -232,14 +228,14 @@ fn check(seed: u64) -> (bool, bool) {
             "seed {seed}, batches of {batch_rows}, {threads} threads, restart {restart:?}, {:#?}",
             case.updating
         );
-        let run = match (&expected, run(&case, (batch_rows, threads), restart)) {
+        let run = match (&expected, run(case, (batch_rows, threads), restart)) {
             (Ok(_), Ok(run)) => run,
-            (Err(_), Err(_)) => return (false, false),
+            (Err(_), Err(_)) => return false,
             (Ok(_), Err(error)) => panic!("{error}, {what}"),
             (Err(error), Ok(_)) => panic!("the oracle refuses: {error}, {what}"),
         };
         let expected = expected.as_ref().unwrap();
-        let got = last_results(&case, &run, &what);
+        let got = last_results(case, &run, &what);
         if let Some(difference) = difference(expected, &got) {
             panic!("{difference}\n{what}");
         }
@@ -250,7 +246,7 @@ fn check(seed: u64) -> (bool, bool) {
             "{what}"
         );
         if batch_rows == 1 && case.stream.rows.len() <= 40 {
-            check_each(&case, &run, &what);
+            check_each(case, &run, &what);
         }
         updated |= run.results.len() > expected.rows.len();
         courses.push((what, course(&run)));
@@ -260,22 +256,57 @@ fn check(seed: u64) -> (bool, bool) {
             assert_eq!(courses[0].1, *other, "{what}");
         }
     }
-    (true, updated)
+    updated
+}
+
+struct UpdatedResults;
+
+impl Cases for UpdatedResults {
+    /// None where the windows of the seed's query come out once.
+    type Case = (u64, Option<Case>);
+    /// Whether there was a case, and whether late rows changed results.
+    type Seen = (bool, bool);
+
+    fn make(&self, seed: u64) -> Self::Case {
+        (seed, case(seed, &mut Random::new(seed ^ 0x0DDBA11)))
+    }
+
+    fn check(&self, (seed, case): &Self::Case) -> Result<Self::Seen, String> {
+        let updated = case.as_ref().map(|case| check(case, *seed));
+        Ok((updated.is_some(), updated == Some(true)))
+    }
+
+    fn smaller<'a>(&'a self, (seed, case): &'a Self::Case) -> Smaller<'a, Self::Case> {
+        let fewer = case.iter().flat_map(move |case| {
+            let rows = smaller::rows(&case.stream.rows);
+            rows.map(move |rows| {
+                let mut fewer = case.clone();
+                fewer.stream.rows = rows;
+                (*seed, Some(fewer))
+            })
+        });
+        Box::new(fewer)
+    }
+
+    fn show(&self, (_, case): &Self::Case) -> String {
+        let rows = case.iter().flat_map(|case| &case.stream.rows);
+        rows.map(|row| format!("  {row:?}\n")).collect()
+    }
 }
 
 #[test]
 fn the_last_results_are_the_answer_and_each_is_right_at_its_time() {
-    let seeds = std::env::var("TERSECADES_ORACLE_SEEDS").ok();
-    let seeds = seeds.and_then(|n| n.parse().ok()).unwrap_or(SEEDS);
-    let outcomes = (0..seeds).map(check);
-    let (mut cases, mut updated) = (0, 0);
-    for outcome in outcomes {
-        cases += u64::from(outcome.0);
-        updated += u64::from(outcome.1);
-    }
-    assert!(cases * 2 > seeds, "{cases} cases of {seeds} seeds");
+    let seen = trial::run("updates", 400, &UpdatedResults);
+    let cases = seen.iter().filter(|seen| seen.0).count();
+    let updated = seen.iter().filter(|seen| seen.1).count();
+    let few = seen.len() < 100;
     assert!(
-        updated * 4 > cases,
+        few || cases * 2 > seen.len(),
+        "{cases} cases of {} seeds",
+        seen.len()
+    );
+    assert!(
+        few || updated * 4 > cases,
         "{updated} of {cases} cases replace results"
     );
 }

@@ -207,6 +207,9 @@ impl Source for IteratorSource {
             if !self.pull()? {
                 return Ok(None);
             }
+            if self.pending.is_empty() {
+                return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
+            }
         }
     }
 

@@ -6,8 +6,10 @@ use tersecades::engine::expression::{Expression, col};
 use tersecades::engine::plan::AggregateCall;
 use tersecades::engine::stream;
 use tersecades::engine::window;
+use tersecades::prelude::Emit;
 
 use crate::aggregate::Aggregate;
+use crate::duration::Length;
 use crate::error::invalid;
 use crate::expression::{Column, columns};
 use crate::stream::Stream;
@@ -27,6 +29,14 @@ impl GroupedStream {
             stream,
             window,
             keys: Vec::new(),
+        }
+    }
+
+    fn rewindowed(&self, change: impl FnOnce(window::Window) -> window::Window) -> Self {
+        GroupedStream {
+            stream: self.stream.clone(),
+            window: change(self.window),
+            keys: self.keys.clone(),
         }
     }
 
@@ -89,6 +99,34 @@ impl GroupedStream {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         Ok(self.aggregate(aggregate_calls(aggregates, named)?).into())
+    }
+
+    /// Lets rows that far behind the watermark change results that came out; the last column,
+    /// `change`, then says whether a row is new (`insert`) or replaces an earlier one (`update`).
+    fn allowed_lateness(&self, late: Length) -> Self {
+        self.rewindowed(|window| window.allowed_lateness(late.0))
+    }
+
+    /// Says when results come: `"final"` when a window closes, `"update"` also behind each batch,
+    /// `every="10s"` also each time the watermark passes a multiple of that.
+    ///
+    /// >>> import tersecades as tc
+    /// >>> probes = tc.generate("pingmesh", rows=100_000, event_time="timestamp", lateness="3s")
+    /// >>> counts = probes.window(tc.tumble("1m")).emit(every="10s").agg(n=tc.count())
+    /// >>> counts.columns
+    /// ['window_start', 'window_end', 'n', 'change']
+    #[pyo3(signature = (when=None, *, every=None))]
+    fn emit(&self, when: Option<&str>, every: Option<Length>) -> PyResult<Self> {
+        let emit = match (when, every) {
+            (Some("final"), None) => Emit::Final,
+            (Some("update"), None) => Emit::Update,
+            (None, Some(period)) => Emit::Every(period.0),
+            _ => {
+                let hint = "emit(\"final\"), emit(\"update\") or emit(every=\"10s\")";
+                return Err(invalid("emit takes a word or a period", hint));
+            }
+        };
+        Ok(self.rewindowed(|window| window.emit(emit)))
     }
 
     fn __repr__(&self) -> String {

@@ -95,7 +95,8 @@ impl<'py> FromPyObject<'_, 'py> for NamedDirection {
 pub(crate) struct Keys(Vec<(String, String)>);
 
 impl Keys {
-    fn pairs(&self) -> Vec<(&str, &str)> {
+    /// Names of the left and the right column of each.
+    pub(crate) fn pairs(&self) -> Vec<(&str, &str)> {
         let pairs = self.0.iter();
         pairs.map(|(left, right)| (&**left, &**right)).collect()
     }

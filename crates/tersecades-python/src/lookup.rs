@@ -11,6 +11,15 @@ use tersecades::prelude::LookupTable;
 use crate::arrow_table::read_batches;
 use crate::capsule::exchange_error;
 
+/// All rows of an object that hands out Arrow data.
+pub(crate) fn lookup_table(table: &Bound<'_, PyAny>) -> PyResult<LookupTable> {
+    let (schema, batches) = read_batches(table)?;
+    let rows = arrow_select::concat::concat_batches(&schema, &batches);
+    let rows: RecordBatch = rows.map_err(|error| exchange_error(table.py(), &error))?;
+    let name = table.get_type().name()?.to_string();
+    Ok(LookupTable { name, rows })
+}
+
 /// A lookup join that is ready to be put on a stream.
 pub(crate) struct Lookup {
     table: Arc<LookupTable>,
@@ -26,10 +35,7 @@ impl Lookup {
         on: &Bound<'_, PyAny>,
         columns: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let (schema, batches) = read_batches(table)?;
-        let rows = arrow_select::concat::concat_batches(&schema, &batches);
-        let rows: RecordBatch = rows.map_err(|error| exchange_error(table.py(), &error))?;
-        let name = table.get_type().name()?.to_string();
+        let table = Arc::new(lookup_table(table)?);
         let (stream_key, table_key) = match on.cast::<PyString>() {
             Ok(both) => (both.to_string(), both.to_string()),
             Err(_) => on.extract()?,
@@ -50,7 +56,7 @@ impl Lookup {
             }
         };
         Ok(Lookup {
-            table: Arc::new(LookupTable { name, rows }),
+            table,
             stream_key,
             table_key,
             columns,

@@ -1,18 +1,37 @@
 //! What a run counted, as Python sees it.
 
+use arrow_schema::{DataType, Field, TimeUnit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tersecades::engine::runtime;
+
+use crate::error::OrRaise;
+use crate::open_window::late_windows;
+use crate::table::ResultTable;
 
 /// What a run counted: rows, bytes, and how values were worked on.
 #[pyclass(name = "Metrics", module = "tersecades", frozen)]
 pub(crate) struct Metrics {
     metrics: runtime::Metrics,
+    unit: TimeUnit,
 }
 
-impl From<runtime::Metrics> for Metrics {
-    fn from(metrics: runtime::Metrics) -> Self {
-        Metrics { metrics }
+impl Metrics {
+    /// What `running` has counted so far.
+    pub(crate) fn of(running: &runtime::Running) -> Self {
+        Metrics {
+            metrics: running.metrics(),
+            unit: time_unit(running),
+        }
+    }
+}
+
+/// The unit of the windows that come out.
+pub(crate) fn time_unit(running: &runtime::Running) -> TimeUnit {
+    let schema = running.schema();
+    match schema.field_with_name("window_start").map(Field::data_type) {
+        Ok(DataType::Timestamp(unit, _)) => *unit,
+        _ => TimeUnit::Millisecond,
     }
 }
 
@@ -34,6 +53,30 @@ impl Metrics {
     #[getter]
     fn late_rows(&self) -> u64 {
         self.metrics.late_rows
+    }
+
+    /// The same by window, a row for each, for the newest 1,000 windows; a row of several windows
+    /// is counted in the last of them.
+    fn late_by_window(&self) -> PyResult<ResultTable> {
+        late_windows(&self.metrics.late_by_window, self.unit).or_raise()
+    }
+
+    /// Rows too far ahead of the clock to move the watermark.
+    #[getter]
+    fn future_rows(&self) -> u64 {
+        self.metrics.future_rows
+    }
+
+    /// Kept rows that were dropped to stay below the memory limit.
+    #[getter]
+    fn shortened_rows(&self) -> u64 {
+        self.metrics.shortened_rows
+    }
+
+    /// Seconds spent encoding.
+    #[getter]
+    fn encode_seconds(&self) -> f64 {
+        self.metrics.encode_ns as f64 / 1e9
     }
 
     /// Rows without an event time, which no window takes.

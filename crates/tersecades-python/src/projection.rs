@@ -2,7 +2,7 @@
 
 use arrow_schema::Schema;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use tersecades::engine::expression::{Expression, col};
 
 use crate::error::invalid;
@@ -10,6 +10,21 @@ use crate::expression::{Column, columns};
 
 /// Columns and their names, in order.
 pub(crate) type Projection = Vec<(String, Expression)>;
+
+/// Names of columns: one, or a list of them.
+#[derive(Default)]
+pub(crate) struct Names(pub(crate) Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Names {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Names(match object.cast::<PyString>() {
+            Ok(name) => vec![name.to_string()],
+            Err(_) => object.extract()?,
+        }))
+    }
+}
 
 /// Columns given in order and by name.
 pub(crate) fn named(

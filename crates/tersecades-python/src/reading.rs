@@ -214,7 +214,8 @@ pub(crate) fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<stream::Stream> {
 /// The rows of batches that Python hands out one after the other: a list, a generator, or an
 /// object whose `__iter__` begins anew for each run.
 ///
-/// The first batch tells the columns unless `schema` does.
+/// The first batch tells the columns unless `schema` does. A batch without rows says that there is
+/// nothing right now: idle partitions and processing time go by it.
 ///
 /// >>> import pyarrow as pa, tersecades as tc
 /// >>> def batches():
@@ -240,9 +241,37 @@ fn from_batches(
     Ok(timed(stream, event_time, lateness).into())
 }
 
+/// The rows of several streams of the same columns, each a partition: a batch of each in turn.
+///
+/// Every partition needs to be in order only by itself, as the files of several writers: the one
+/// furthest behind holds the watermark, unless it has ended or fallen silent.
+///
+/// >>> import pyarrow as pa, tersecades as tc
+/// >>> def at(*seconds):
+/// ...     times = pa.array([s * 1_000 for s in seconds], pa.timestamp("ms"))
+/// ...     return tc.from_arrow(pa.table({"timestamp": times}))
+/// >>> both = tc.from_partitions([at(1, 50), at(2, 3)])
+/// >>> counts = both.window(tc.tumble("10s")).agg(n=tc.count()).collect()
+/// >>> [row["n"] for row in counts.to_pylist()], counts.metrics.late_rows
+/// ([3, 1], 0)
+#[pyfunction]
+#[pyo3(signature = (streams, *, event_time=None, lateness=None))]
+fn from_partitions(
+    streams: Vec<Py<Stream>>,
+    event_time: Option<Column>,
+    lateness: Option<Length>,
+) -> PyResult<Stream> {
+    let tables = streams.iter().map(|stream| stream.get().stream.clone());
+    let tables = tables.map(stream::Stream::into_table);
+    let tables = tables.collect::<tersecades::Result<Vec<_>>>().or_raise()?;
+    let all = stream::Stream::from_partitions(tables).or_raise()?;
+    Ok(timed(all, event_time, lateness).into())
+}
+
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_readers(module)?;
     module.add_function(wrap_pyfunction!(from_arrow, module)?)?;
+    module.add_function(wrap_pyfunction!(from_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(from_batches, module)?)
 }

@@ -7,20 +7,39 @@ use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::prelude::*;
-use tersecades::Result;
-use tersecades::engine::runtime;
+use pyo3::types::PyBytes;
+use tersecades::engine::runtime::{self, Interrupt};
+use tersecades::engine::stream;
+use tersecades::prelude::{Keep, count};
+use tersecades::{Error, Result};
 
-use crate::error::{OrRaise, invalid};
-use crate::metrics::Metrics;
+use crate::error::{OrRaise, carry, invalid, raise};
+use crate::metrics::{Metrics, time_unit};
+use crate::open_window::open_windows;
 use crate::progress_bar::Progress;
 use crate::schema::ColumnSchema;
 use crate::stream::Stream;
 use crate::table::ResultTable;
 
-/// How long the engine works before it looks for Ctrl-C.
+/// How long the engine works before it looks for Ctrl-C, or whether progress is to be shown.
 ///
 /// Taking Python's lock back may wait for another thread, so not every batch does.
 const TURN: Duration = Duration::from_millis(20);
+
+/// Looks for Ctrl-C, also in the midst of work that gives nothing for long, as reading the right
+/// side of a join.
+fn control_c() -> Interrupt {
+    let looked = Mutex::new(Instant::now());
+    Interrupt::new(move || {
+        let mut looked = looked.lock().unwrap_or_else(|held| held.into_inner());
+        if looked.elapsed() < TURN {
+            return Ok(());
+        }
+        let signals = Python::attach(|py| py.check_signals().map_err(|raised| carry(py, raised)));
+        *looked = Instant::now();
+        signals
+    })
+}
 
 /// What a turn ended with.
 enum Turn {
@@ -40,7 +59,11 @@ pub(crate) struct Drive {
 impl Drive {
     /// Starts `stream`.
     pub(crate) fn start(py: Python<'_>, stream: &Stream) -> PyResult<Self> {
-        let stream = stream.stream.clone();
+        Drive::run(py, stream.stream.clone())
+    }
+
+    fn run(py: Python<'_>, stream: stream::Stream) -> PyResult<Self> {
+        let stream = stream.interrupt(control_c());
         let running = py.detach(|| stream.run()).or_raise()?;
         Ok(Drive {
             schema: running.schema(),
@@ -50,7 +73,7 @@ impl Drive {
         })
     }
 
-    /// The next batch of results, or `None` at the end.
+    /// The next batch of results, or `None` at the end; text may still be codes.
     pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         if self.over {
             return Ok(None);
@@ -67,13 +90,12 @@ impl Drive {
         loop {
             let running = &mut self.running;
             let turn = py.detach(|| take_turn(running));
-            py.check_signals()?;
             if self.progress.is_due() {
                 let all = self.running.rows_hint();
                 self.progress.show(py, self.running.metrics().rows, all);
             }
             match turn.or_raise()? {
-                Turn::Result(batch) => return logical(&batch, &self.schema).map(Some),
+                Turn::Result(batch) => return Ok(Some(batch)),
                 Turn::End => return Ok(None),
                 Turn::Time => {}
             }
@@ -89,9 +111,27 @@ impl Drive {
         Ok(ResultTable {
             schema: Arc::clone(&self.schema),
             batches,
-            metrics: Some(Py::new(py, Metrics::from(self.running.metrics()))?),
+            metrics: Some(Py::new(py, Metrics::of(&self.running))?),
             late: self.take_late().map(|late| Py::new(py, late)).transpose()?,
         })
+    }
+
+    /// Runs `stream` to its end, and hands out all its rows as they are kept, encoded.
+    pub(crate) fn keep_whole(py: Python<'_>, stream: &Stream) -> PyResult<Stream> {
+        let rows = match stream.stream.is_plain() {
+            true => stream.stream.clone(),
+            false => stream.stream.clone().as_source().or_raise()?,
+        };
+        let rows = rows.keep(Keep::Bytes(usize::MAX)).aggregate([count()]);
+        let mut drive = Drive::run(py, rows)?;
+        while drive.next(py)?.is_some() {}
+        match drive.running.retained() {
+            Some(retained) => Ok(Stream::of_retained(retained)),
+            None => Err(raise(
+                py,
+                &Error::internal("a stream that is kept has kept nothing"),
+            )),
+        }
     }
 
     /// The query itself.
@@ -112,7 +152,13 @@ impl Drive {
 }
 
 /// `batch` with the types that `schema` promises: text that is kept as codes becomes text.
-fn logical(batch: &RecordBatch, schema: &SchemaRef) -> PyResult<RecordBatch> {
+///
+/// # Errors
+/// `CastError` for types that do not fit.
+pub(crate) fn logical(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+) -> std::result::Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(
         |(column, field)| match column.data_type() == field.data_type() {
@@ -121,12 +167,8 @@ fn logical(batch: &RecordBatch, schema: &SchemaRef) -> PyResult<RecordBatch> {
         },
     );
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let converted = columns
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .and_then(|columns| {
-            RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-        });
-    converted.map_err(tersecades::Error::from).or_raise()
+    let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
 }
 
 fn take_turn(running: &mut runtime::Running) -> Result<Turn> {
@@ -163,6 +205,13 @@ impl Running {
         Ok(Running { drive })
     }
 
+    /// The run with the state of an earlier one.
+    pub(crate) fn restored(mut self, py: Python<'_>, snapshot: &[u8]) -> PyResult<Self> {
+        let running = &mut self.drive().running;
+        py.detach(|| running.restore(snapshot)).or_raise()?;
+        Ok(self)
+    }
+
     /// Nobody else can hold the lock while `self` is borrowed alone.
     fn drive(&mut self) -> &mut Drive {
         self.drive
@@ -178,8 +227,9 @@ impl Running {
     }
 
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<ResultTable>> {
-        let batch = self.drive().next(py)?;
-        Ok(batch.map(ResultTable::of_batch))
+        let drive = self.drive();
+        let batch = drive.next(py)?;
+        Ok(batch.map(|batch| ResultTable::of_batch(batch, &drive.schema)))
     }
 
     /// Columns of the results.
@@ -191,13 +241,66 @@ impl Running {
     /// What has been counted so far.
     #[getter]
     fn metrics(&mut self) -> Metrics {
-        self.drive().running.metrics().into()
+        Metrics::of(&self.drive().running)
     }
 
     /// Bytes of window state and retained batches.
     #[getter]
     fn state_bytes(&mut self) -> usize {
         self.drive().running.state_bytes()
+    }
+
+    /// Takes in one batch, without waiting for a result; false at the end. Results are then had
+    /// by `take_ready()`.
+    fn step(&mut self, py: Python<'_>) -> PyResult<bool> {
+        let running = &mut self.drive().running;
+        py.detach(|| running.step()).or_raise()
+    }
+
+    /// The next result if it is there already, else `None`; nothing is read for it.
+    fn take_ready(&mut self) -> Option<ResultTable> {
+        let drive = self.drive();
+        let ready = drive.running.take_result();
+        ready.map(|batch| ResultTable::of_batch(batch, &drive.schema))
+    }
+
+    /// The windows that have rows and have not closed, and what each waits for: a row for each.
+    ///
+    /// >>> import pyarrow as pa, tersecades as tc
+    /// >>> def batches():
+    /// ...     for second in (1, 12, 13):
+    /// ...         time = pa.array([second * 1_000], pa.timestamp("ms"))
+    /// ...         yield pa.record_batch({"timestamp": time})
+    /// >>> running = tc.from_batches(batches()).window(tc.tumble("10s")).agg(n=tc.count()).stream()
+    /// >>> first = next(running)
+    /// >>> running.why_open().to_pylist()[0]["behind_by"]
+    /// datetime.timedelta(seconds=8)
+    fn why_open(&mut self, py: Python<'_>) -> PyResult<ResultTable> {
+        let running = &mut self.drive().running;
+        let windows = py.detach(|| running.why_open()).or_raise()?;
+        open_windows(&windows, time_unit(running)).or_raise()
+    }
+
+    /// All state of the run, for `Stream.stream(snapshot=...)` of the same query; the rows read
+    /// so far are `metrics.rows`.
+    ///
+    /// Results that are there already have to be taken before, by `take_ready()`.
+    ///
+    /// >>> import pyarrow as pa, tersecades as tc
+    /// >>> rows = [pa.record_batch({"n": [n]}) for n in range(10)]
+    /// >>> def total(rows):
+    /// ...     return tc.from_batches(rows).agg(n=tc.sum("n"))
+    /// >>> running = total(rows).stream()
+    /// >>> running.step(), running.step()
+    /// (True, True)
+    /// >>> state = running.snapshot()
+    /// >>> rest = total(rows[running.metrics.rows:]).stream(snapshot=state)
+    /// >>> [table.to_pylist() for table in rest]
+    /// [[{'n': 45}]]
+    fn snapshot<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let running = &mut self.drive().running;
+        let state = py.detach(|| running.snapshot()).or_raise()?;
+        Ok(PyBytes::new(py, &state))
     }
 
     /// Takes the late rows so far, where the stream keeps them; `None` without any.
@@ -224,7 +327,8 @@ impl Iterator for Drive {
     fn next(&mut self) -> Option<Self::Item> {
         let next = Python::attach(|py| Drive::next(self, py));
         let external = |raised: PyErr| ArrowError::ExternalError(Box::new(raised));
-        next.map_err(external).transpose()
+        let next = next.map_err(external).transpose()?;
+        Some(next.and_then(|batch| logical(&batch, &self.schema)))
     }
 }
 

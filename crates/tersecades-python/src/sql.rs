@@ -71,7 +71,11 @@ fn words(query: &str) -> Vec<String> {
 
 /// Gives `table` its name in the session, and the one that SQL makes of it without quotes; false
 /// for what is no table.
-fn register_table(session: &mut Session, name: &str, table: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn register_table(
+    session: &mut Session,
+    name: &str,
+    table: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
     if let Ok(path) = table.cast::<PyString>() {
         let path = path.to_string();
         session.register_file(name, path, None).or_raise()?;

@@ -14,6 +14,7 @@ use tersecades::{Error, Result};
 use crate::capsule::{array_capsules, stream_capsule};
 use crate::error::{OrRaise, raise};
 use crate::metrics::Metrics;
+use crate::running::logical;
 use crate::schema::ColumnSchema;
 
 /// Rows that a notebook shows of a table.
@@ -25,16 +26,17 @@ const HTML_ROWS: usize = 20;
 #[pyclass(name = "Table", module = "tersecades", frozen)]
 pub(crate) struct ResultTable {
     pub(crate) schema: SchemaRef,
+    /// As the engine gave them: text may be codes, which becomes text on the way out.
     pub(crate) batches: Vec<RecordBatch>,
     pub(crate) metrics: Option<Py<Metrics>>,
     pub(crate) late: Option<Py<ResultTable>>,
 }
 
 impl ResultTable {
-    /// A table of one batch.
-    pub(crate) fn of_batch(batch: RecordBatch) -> Self {
+    /// A table of one batch, in the types of `schema`.
+    pub(crate) fn of_batch(batch: RecordBatch, schema: &SchemaRef) -> Self {
         ResultTable {
-            schema: batch.schema(),
+            schema: Arc::clone(schema),
             batches: vec![batch],
             metrics: None,
             late: None,
@@ -54,9 +56,9 @@ impl ResultTable {
         };
         let target = Target::Writer(Box::new(text.clone()));
         let mut sink = TableSink::create(target, &self.schema, &options)?;
-        self.batches
-            .iter()
-            .try_for_each(|batch| sink.write(batch))?;
+        for batch in &self.batches {
+            sink.write(&logical(batch, &self.schema)?)?;
+        }
         sink.finish()?;
         text.take()
     }
@@ -207,7 +209,10 @@ impl ResultTable {
 
     /// One table for each batch the rows came in.
     fn to_batches(&self) -> Vec<ResultTable> {
-        self.batches.iter().cloned().map(Self::of_batch).collect()
+        let batches = self.batches.iter().cloned();
+        batches
+            .map(|batch| Self::of_batch(batch, &self.schema))
+            .collect()
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -218,7 +223,9 @@ impl ResultTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface lets a producer hand out its own types whatever is asked for.
         drop(requested_schema);
-        let batches = self.batches.clone().into_iter().map(Ok);
+        let schema = Arc::clone(&self.schema);
+        let batches = self.batches.clone().into_iter();
+        let batches = batches.map(move |batch| logical(&batch, &schema));
         let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
         stream_capsule(py, Box::new(reader))
     }

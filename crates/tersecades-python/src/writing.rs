@@ -7,7 +7,7 @@ use tersecades::engine::sink::{self, SinkOptions, Target};
 
 use crate::error::OrRaise;
 use crate::metrics::Metrics;
-use crate::running::Drive;
+use crate::running::{Drive, logical};
 use crate::stream::Stream;
 
 /// Runs `stream` into `path`, in the named format or the one its suffix names.
@@ -29,10 +29,10 @@ pub(crate) fn write(
     };
     let mut sink = sink.or_raise()?;
     while let Some(batch) = drive.next(py)? {
-        let written = py.detach(|| sink.write(&batch));
+        let written = py.detach(|| sink.write(&logical(&batch, &schema)?));
         written.map_err(|error| error.file(&shown)).or_raise()?;
     }
     let finished = py.detach(|| sink.finish());
     finished.map_err(|error| error.file(&shown)).or_raise()?;
-    Ok(drive.running().metrics().into())
+    Ok(Metrics::of(drive.running()))
 }

@@ -312,6 +312,29 @@ def test_sql_and_the_builder_answer_alike() -> None:
     assert asked.to_pylist() == built.to_pylist()
 
 
+def test_sql_looks_up_in_small_tables(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).select("timestamp", "host", "rtt_us")
+    owners = pl.DataFrame({"id": [*range(250), None], "owner": [f"o{n % 7}" for n in range(251)]})
+    owners = owners.with_columns(pl.col("id").cast(pl.Int32))
+    query = (
+        "SELECT owner, count(*) AS n, sum(rtt_us) AS total FROM rows JOIN owners ON host = id "
+        "WHERE owner <> 'o3' AND host <> 5 GROUP BY owner ORDER BY owner"
+    )
+    frame = frame.filter(pl.col("host") != 5)
+    joined = frame.join(owners.filter(pl.col("owner") != "o3"), left_on="host", right_on="id")
+    theirs = joined.group_by("owner").agg(n=pl.len(), total=pl.col("rtt_us").sum()).sort("owner")
+    rows = tc.from_arrow(probes)
+    plan = str(tc.sql(query, rows=rows, owners=owners).explain())
+    assert 0 <= plan.find("host <> 5") < plan.find("lookup"), plan
+    assert_same(tc.sql(query, rows=rows, owners=owners).to_polars(), theirs)
+    # A key that comes twice is joined with both of its rows.
+    twice = pl.concat([owners, owners.head(3)])
+    assert "lookup" not in str(tc.sql(query, rows=rows, owners=twice).explain())
+    joined = frame.join(twice.filter(pl.col("owner") != "o3"), left_on="host", right_on="id")
+    theirs = joined.group_by("owner").agg(n=pl.len(), total=pl.col("rtt_us").sum()).sort("owner")
+    assert_same(tc.sql(query, rows=rows, owners=twice).to_polars(), theirs)
+
+
 def test_sessions_counts_and_calendars() -> None:
     times = pa.array([0, 4_000, 90_000_000], pa.timestamp("ms"))
     rows = tc.from_arrow(pa.table({"time": times, "v": [1, 2, 3]}), event_time="time")

@@ -1,4 +1,4 @@
-"""The guide: its programs run, and print what it says."""
+"""The README and the guide: their programs run, and print what they say."""
 
 import doctest
 import io
@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tersecades as tc
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide"
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("page", sorted(GUIDE.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_programs_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # What the command line has made before, in the README.
+    tc.generate("pingmesh", rows=20_000, seed=7).write_parquet("probes.parquet")
     names: dict[str, Any] = {}
     printed = ""
     blocks = BLOCK.findall(page.read_text())

@@ -25,9 +25,9 @@ def documented() -> Iterator[tuple[str, Any]]:
             continue
         yield name, thing
         if inspect.isclass(thing) and not issubclass(thing, tc.Error):
-            for method, value in vars(thing).items():
+            for method in vars(thing):
                 if not method.startswith("_"):
-                    yield f"{name}.{method}", value
+                    yield f"{name}.{method}", getattr(thing, method)
 
 
 @pytest.mark.parametrize("name, thing", list(documented()))

@@ -7,6 +7,8 @@ use tersecades_columnar::error::Result;
 use tersecades_engine::runtime::{Metrics, Running};
 use tersecades_engine::stream::Stream;
 
+use crate::late::LateRows;
+
 /// What a statement gave.
 pub enum Answer {
     /// Rows.
@@ -19,6 +21,8 @@ pub enum Answer {
 pub struct Results {
     schema: SchemaRef,
     rows: Rows,
+    /// Where late rows go, if anywhere.
+    late: Option<LateRows>,
 }
 
 enum Rows {
@@ -36,6 +40,7 @@ impl Results {
         Ok(Results {
             schema: running.schema(),
             rows: Rows::Running(Box::new(running)),
+            late: None,
         })
     }
 
@@ -44,7 +49,14 @@ impl Results {
         Results {
             schema,
             rows: Rows::Ready(batches.into_iter()),
+            late: None,
         }
+    }
+
+    /// The same rows; late ones of the query are written to a file.
+    pub(crate) fn with_late(mut self, late: LateRows) -> Self {
+        self.late = Some(late);
+        self
     }
 
     /// The columns.
@@ -75,8 +87,18 @@ impl Iterator for Results {
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.rows {
             Rows::Running(running) => {
-                let batch = running.next()?;
-                Some(batch.and_then(|batch| conform(batch, &self.schema)))
+                let batch = running.next();
+                let taken = match &mut self.late {
+                    Some(late) => late.take(running, batch.is_none()),
+                    None => Ok(()),
+                };
+                if batch.is_none() {
+                    self.late = None;
+                }
+                if let Err(error) = taken {
+                    return Some(Err(error));
+                }
+                Some(batch?.and_then(|batch| conform(batch, &self.schema)))
             }
             Rows::Ready(batches) => batches.next().map(Ok),
         }
@@ -84,7 +106,7 @@ impl Iterator for Results {
 }
 
 /// The batch in the types of `schema`: text that came out as codes becomes text.
-fn conform(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+pub(crate) fn conform(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema() == *schema {
         return Ok(batch);
     }

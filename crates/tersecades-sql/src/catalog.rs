@@ -12,14 +12,18 @@ use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, Wind
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::logical_type;
+use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::ingest::Origin;
+use tersecades_engine::runtime::option::RunOptions;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 
-use crate::function::aggregate::{CountOfRows, SQL_AGGREGATES};
-use crate::function::window::WINDOW_EDGES;
+use crate::function::aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
+use crate::function::join::{AS_OF, AS_OF_MARK};
+use crate::function::over::OVER_FUNCTIONS;
+use crate::function::window::{Kind, WINDOW_EDGES};
 
 /// Where the event time of a table is, and how late its rows may be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,15 +52,50 @@ impl Table for SharedTable {
         self.0.schema()
     }
 
+    fn admit(&self, query: &Query, exact: Option<&str>) -> Result<()> {
+        self.0.admit(query, exact)
+    }
+
+    fn describe(&self) -> Result<Vec<String>> {
+        self.0.describe()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.0.open(columns)
+    }
+
+    fn rows_in_memory(&self) -> Option<usize> {
+        self.0.rows_in_memory()
+    }
+
+    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
+        self.0.open_with(columns, options)
     }
 }
 
 impl Relation {
+    /// The same rows, of which a column is encoded by a scheme.
+    pub(crate) fn encoded(&self, column: &str, scheme: &str) -> Self {
+        Relation {
+            stream: self.stream.clone().encoding(column, scheme),
+            schema: Arc::clone(&self.schema),
+            time: self.time.clone(),
+        }
+    }
+
     /// The rows of `table`.
     pub(crate) fn of_table(table: Arc<dyn Table>, time: Option<TableTime>) -> Result<Self> {
-        let schema = logical_schema(&table.schema());
+        let schema = table.schema();
+        Self::of_stream(Stream::from_table(SharedTable(table)), &schema, time)
+    }
+
+    /// The rows of `stream`, whose columns are `schema`.
+    pub(crate) fn of_stream(
+        stream: Stream,
+        schema: &Schema,
+        time: Option<TableTime>,
+    ) -> Result<Self> {
+        let schema = logical_schema(schema);
         if let Some(time) = &time
             && schema.field_with_name(&time.column).is_err()
         {
@@ -72,7 +111,7 @@ impl Relation {
             });
         }
         Ok(Relation {
-            stream: Stream::from_table(SharedTable(table)),
+            stream,
             schema,
             time,
         })
@@ -105,6 +144,7 @@ pub(crate) struct Catalog {
     pub(crate) reading: SourceOptions,
     scalars: BTreeMap<String, Arc<ScalarUDF>>,
     aggregates: BTreeMap<String, Arc<AggregateUDF>>,
+    over: BTreeMap<String, Arc<WindowUDF>>,
     planners: Vec<Arc<dyn ExprPlanner>>,
     config: ConfigOptions,
 }
@@ -113,7 +153,8 @@ impl Default for Catalog {
     fn default() -> Self {
         let mut scalars = BTreeMap::new();
         let functions = datafusion_functions::all_default_functions();
-        for function in functions.into_iter().chain(WINDOW_EDGES.iter().cloned()) {
+        let ours = WINDOW_EDGES.iter().chain([&*AS_OF_MARK]).cloned();
+        for function in functions.into_iter().chain(ours) {
             for alias in function.aliases() {
                 scalars.insert(alias.clone(), Arc::clone(&function));
             }
@@ -122,7 +163,10 @@ impl Default for Catalog {
         if let Some(sign) = scalars.get("signum").cloned() {
             scalars.insert("sign".to_owned(), sign);
         }
-        let aggregates = SQL_AGGREGATES.iter();
+        let (aggregates, over) = (
+            SQL_AGGREGATES.iter().chain([&*GROUPING]),
+            OVER_FUNCTIONS.iter(),
+        );
         Catalog {
             tables: BTreeMap::new(),
             opened: Mutex::default(),
@@ -131,6 +175,7 @@ impl Default for Catalog {
             aggregates: aggregates
                 .map(|f| (f.name().to_owned(), Arc::clone(f)))
                 .collect(),
+            over: over.map(|f| (f.name().to_owned(), Arc::clone(f))).collect(),
             planners: vec![
                 Arc::new(CountOfRows),
                 Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
@@ -148,14 +193,41 @@ impl Catalog {
         self.tables.insert(name.to_owned(), Arc::new(relation));
     }
 
+    /// Gives the name back to a relation that had it.
+    pub(crate) fn restore(&mut self, name: &str, relation: Arc<Relation>) {
+        self.tables.insert(name.to_owned(), relation);
+    }
+
     /// Whether a table has this name.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.tables.contains_key(name)
     }
 
+    /// Columns of the table named so.
+    pub(crate) fn schema_of(&self, name: &str) -> Option<SchemaRef> {
+        let found = self.tables.get(name);
+        found.map(|relation| Arc::clone(&relation.schema))
+    }
+
     /// Names of the tables.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.tables.keys().map(String::as_str).collect()
+    }
+
+    /// Whether a function has this name.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        self.scalars.contains_key(&name)
+            || self.aggregates.contains_key(&name)
+            || self.over.contains_key(&name)
+    }
+
+    /// Names of all functions that queries call.
+    pub(crate) fn function_names(&self) -> impl Iterator<Item = &str> + '_ {
+        let scalars = self.scalars.keys().chain(self.aggregates.keys());
+        let names = scalars.chain(self.over.keys()).map(String::as_str);
+        let keys = Kind::ALL.iter().map(|kind| kind.key_name());
+        names.chain(keys).filter(|name: &&str| *name != AS_OF)
     }
 
     /// DataFusion's options.
@@ -164,7 +236,7 @@ impl Catalog {
     }
 
     /// The table named so, or the file at that path.
-    fn find(&self, name: &str) -> Result<Arc<Relation>> {
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Relation>> {
         let folded = name.to_lowercase();
         let by_case = || {
             self.tables
@@ -234,8 +306,8 @@ impl ContextProvider for Catalog {
         self.aggregates.get(name).cloned()
     }
 
-    fn get_window_meta(&self, _name: &str) -> Option<Arc<WindowUDF>> {
-        None
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.over.get(name).cloned()
     }
 
     fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
@@ -259,6 +331,6 @@ impl ContextProvider for Catalog {
     }
 
     fn udwf_names(&self) -> Vec<String> {
-        Vec::new()
+        self.over.keys().cloned().collect()
     }
 }

@@ -1,19 +1,17 @@
 //! Statements, each to its answer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use datafusion_expr::Expr;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::sink::{self, Sink, SinkOptions, Target};
-use tersecades_engine::source::table::MemoryTable;
 
 use crate::answer::{Answer, Results};
-use crate::catalog::TableTime;
-use crate::lower::window::length;
-use crate::parse::{Command, Created, Watermark};
+use crate::explain::scans;
+use crate::late::LateRows;
+use crate::parse::{Asked, Command};
 use crate::session::Session;
 
 impl Session {
@@ -23,7 +21,7 @@ impl Session {
     /// What planning and running say.
     pub(crate) fn run_command(&mut self, command: Command) -> Result<Answer> {
         match command {
-            Command::Query(query) => Ok(Answer::Rows(Results::of(self.lower(query)?)?)),
+            Command::Query(asked) => Ok(Answer::Rows(self.results(asked)?)),
             Command::Set(option, value) => {
                 self.set(&option, &value)?;
                 Ok(Answer::Done(format!("{option} = {value}")))
@@ -32,8 +30,8 @@ impl Session {
                 let names = self.catalog.names().into_iter().map(str::to_owned);
                 text_rows([("table_name", names.collect())])
             }
-            Command::Describe(query) => {
-                let schema = self.lower(query)?.schema()?;
+            Command::Describe(asked) => {
+                let schema = self.lower(asked)?.schema()?;
                 let names = schema.fields().iter().map(|field| field.name().clone());
                 let types = schema
                     .fields()
@@ -44,73 +42,36 @@ impl Session {
                     ("column_type", types.collect()),
                 ])
             }
-            Command::Explain(explained, query) => self.explain(explained, query),
-            Command::Summarize(query) => self.summarize(query),
+            Command::Explain(explained, asked) => self.explain(explained, asked),
+            Command::Summarize(asked) => self.summarize(asked),
             Command::Copy {
-                query,
+                asked,
                 path,
                 format,
             } => {
-                let results = Results::of(self.lower(query)?)?;
+                let results = self.results(asked)?;
                 copy(results, Path::new(&path), format.as_deref())
             }
-            Command::CreateTable(created) => self.create_table(created),
-            Command::CreateStream(created) => self.create_stream(created),
+            Command::Create(created) => self.create(created),
         }
     }
 
-    fn create_table(&mut self, created: Created) -> Result<Answer> {
-        self.check_free(&created)?;
-        let time = created
-            .watermark
-            .as_ref()
-            .map(|mark| self.time_of(mark))
-            .transpose()?;
-        let results = Results::of(self.lower(created.query)?)?;
-        let schema = results.schema();
-        let batches: Result<Vec<RecordBatch>> = results.collect();
-        let batches = batches?;
-        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        let table = Arc::new(MemoryTable::new(schema, batches));
-        self.register(&created.name, table, time)?;
-        Ok(Answer::Done(format!("table {}: {rows} rows", created.name)))
-    }
-
-    fn create_stream(&mut self, created: Created) -> Result<Answer> {
-        self.check_free(&created)?;
-        let time = created
-            .watermark
-            .as_ref()
-            .map(|mark| self.time_of(mark))
-            .transpose()?;
-        let stream = self.lower(created.query)?;
-        self.register_stream(&created.name, stream, time)?;
-        Ok(Answer::Done(format!("stream {}", created.name)))
-    }
-
-    fn check_free(&self, created: &Created) -> Result<()> {
-        match self.catalog.contains(&created.name) && !created.replace {
-            true => Err(
-                Error::invalid(format!("there is a table `{}` already", created.name))
-                    .hint("write CREATE OR REPLACE"),
-            ),
-            false => Ok(()),
-        }
-    }
-
-    fn time_of(&self, mark: &Watermark) -> Result<TableTime> {
-        let column = mark.column.clone();
-        let Some(lateness) = &mark.lateness else {
-            return Ok(TableTime {
-                column,
-                ..TableTime::default()
-            });
+    /// The running results of a query; its late rows go where it says.
+    ///
+    /// # Errors
+    /// What planning and starting say; `Unsupported` for late rows of queries with several inputs.
+    pub(crate) fn results(&self, asked: Asked) -> Result<Results> {
+        let Some(path) = asked.clauses.late_into.clone() else {
+            return Results::of(self.lower(asked)?);
         };
-        let interval: Expr = self.constant(lateness)?;
-        Ok(TableTime {
-            column,
-            lateness: length(&interval, "a watermark")?,
-        })
+        let (plan, stream) = self.planned(asked)?;
+        let scans = scans(&plan)?;
+        let [(_, relation, _)] = scans.as_slice() else {
+            return Err(Error::unsupported("LATE INTO with several tables")
+                .hint("create a stream of the join, and put the window over it"));
+        };
+        let late = LateRows::new(PathBuf::from(path), SchemaRef::clone(&relation.schema));
+        Ok(Results::of(stream.keep_late_whole())?.with_late(late))
     }
 }
 

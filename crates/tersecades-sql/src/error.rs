@@ -1,8 +1,11 @@
 //! DataFusion's errors in the terms of ours, with line, column and the nearest name.
 
 use datafusion_common::{DataFusionError, SchemaError};
+use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, ErrorKind};
 use tersecades_columnar::nearest::nearest;
+
+use crate::parse::{check, place};
 
 /// What an error of planning or of a scalar function means.
 pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
@@ -47,6 +50,18 @@ fn of_root(error: &DataFusionError, place: &str) -> Error {
             with_place(ErrorKind::InvalidArgument, message)
         }
         other => with_place(ErrorKind::InvalidArgument, &other.to_string()),
+    }
+}
+
+/// The error with a place of its query, unless it has one.
+pub(crate) fn at_place(error: &Error, query: &Query) -> Error {
+    let message = error.message();
+    if message.contains(" line ") || error.kind() == ErrorKind::Internal {
+        return error.clone();
+    }
+    match check::place_of(query, message) {
+        Some(at) => placed(error, &place(at)),
+        None => error.clone(),
     }
 }
 

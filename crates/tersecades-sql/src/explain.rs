@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::LogicalPlan;
-use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::explain::{Explainer, Explanation};
+use tersecades_columnar::explain::{Explainer, Explanation, Trial};
 use tersecades_columnar::goal::Goal;
+use tersecades_columnar::registry;
 use tersecades_engine::expression::col;
 use tersecades_engine::runtime::Metrics;
 
@@ -16,7 +16,7 @@ use crate::answer::Answer;
 use crate::catalog::{PlannedSource, Relation};
 use crate::command::{number, text_rows};
 use crate::error::of_datafusion;
-use crate::parse::Explained;
+use crate::parse::{Asked, Explained};
 use crate::session::Session;
 
 /// Rows of a table that `EXPLAIN CODECS` encodes in every way there is.
@@ -27,10 +27,10 @@ impl Session {
     ///
     /// # Errors
     /// What planning and running say.
-    pub(crate) fn explain(&self, explained: Explained, query: Box<Query>) -> Result<Answer> {
+    pub(crate) fn explain(&self, explained: Explained, asked: Asked) -> Result<Answer> {
         match explained {
             Explained::Plan => {
-                let (plan, stream) = self.planned(query)?;
+                let (plan, stream) = self.planned(asked)?;
                 let mut lines = plan_lines(&plan);
                 lines.push("operators".to_owned());
                 lines.extend(stream.run()?.describe().into_iter().map(indented));
@@ -38,9 +38,9 @@ impl Session {
             }
             Explained::Run => {
                 let started = Instant::now();
-                let (plan, stream) = self.planned(query)?;
+                let (plan, stream) = self.planned(asked)?;
                 let planned = started.elapsed();
-                let mut running = stream.run()?;
+                let mut running = stream.measured().run()?;
                 for batch in running.by_ref() {
                     batch?;
                 }
@@ -53,12 +53,12 @@ impl Session {
                 lines.extend(counted(&running.metrics()).into_iter().map(indented));
                 text_rows([("plan", lines)])
             }
-            Explained::Codecs => self.explain_codecs(query),
+            Explained::Codecs => self.explain_codecs(asked),
         }
     }
 
-    fn explain_codecs(&self, query: Box<Query>) -> Result<Answer> {
-        let (plan, stream) = self.planned(query)?;
+    fn explain_codecs(&self, asked: Asked) -> Result<Answer> {
+        let (plan, stream) = self.planned(asked)?;
         let mut columns: [Vec<String>; 7] = Default::default();
         for (table, relation, read) in scans(&plan)? {
             for name in read {
@@ -67,7 +67,9 @@ impl Session {
                     ..Goal::default()
                 };
                 let explanation = tried(&relation, &name, goal)?;
-                for (index, trial) in explanation.trials.iter().enumerate() {
+                let by_column = |trial: &&Trial| !lies_in_rows(&trial.scheme);
+                let trials = explanation.trials.iter().filter(by_column);
+                for (index, trial) in trials.enumerate() {
                     let estimate = trial.estimate.map(|price| number(price.ns));
                     let chosen = if index == 0 {
                         explanation.codec.as_str()
@@ -147,11 +149,19 @@ fn counted(metrics: &Metrics) -> Vec<String> {
     lines
 }
 
+/// Whether a scheme is of batches that are laid out row after row, which is no choice of a column.
+fn lies_in_rows(scheme: &str) -> bool {
+    let layout = registry::row_layout().name();
+    scheme
+        .split(['(', ')', ','])
+        .any(|codec| codec.trim() == layout)
+}
+
 /// A table's name, its rows, the columns that are wanted of it.
-type Scan = (String, Arc<Relation>, Vec<String>);
+pub(crate) type Scan = (String, Arc<Relation>, Vec<String>);
 
 /// Each table that is read: its name, its rows, the columns that are wanted of it.
-fn scans(plan: &LogicalPlan) -> Result<Vec<Scan>> {
+pub(crate) fn scans(plan: &LogicalPlan) -> Result<Vec<Scan>> {
     let mut found = Vec::new();
     let walked = plan.apply(|node| {
         if let LogicalPlan::TableScan(scan) = node

@@ -11,16 +11,20 @@
 mod answer;
 mod catalog;
 mod command;
+mod create;
 mod error;
 mod explain;
 mod function;
+mod late;
 mod lower;
 mod parse;
 mod plan;
+mod qos;
 mod scalar;
 mod session;
 mod summary;
 
 pub use answer::{Answer, Results};
 pub use catalog::TableTime;
+pub use qos::{Experiment, Setting, loosest, scheme_within};
 pub use session::{OPTIONS, Session};

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_expr::LogicalPlan;
 use datafusion_optimizer::analyzer::Analyzer;
@@ -16,15 +17,18 @@ use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSu
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion_optimizer::optimize_projections::OptimizeProjections;
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::push_down_filter::PushDownFilter;
 use datafusion_optimizer::rewrite_set_comparison::RewriteSetComparison;
 use datafusion_optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion_optimizer::{Optimizer, OptimizerContext, OptimizerRule};
+use datafusion_optimizer::{Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::Catalog;
 use crate::function::arithmetic::CheckArithmetic;
+use crate::function::date_part::ComputeDateParts;
 
 /// Plans `query`.
 ///
@@ -40,6 +44,7 @@ pub(crate) fn plan(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> 
     let coerced = Analyzer::new().execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut checks = Analyzer::with_rules(Vec::new());
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
+    checks.add_function_rewrite(Arc::new(ComputeDateParts));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
     let config = OptimizerContext::new()
@@ -60,8 +65,37 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(DecorrelateLateralJoin::new()),
         Arc::new(ExtractEquijoinPredicate::new()),
         Arc::new(EliminateCrossJoin::new()),
+        Arc::new(FiltersBelowJoins::default()),
         Arc::new(OptimizeProjections::new()),
     ]
+}
+
+/// DataFusion's own pushing of filters, at joins alone: the engine orders all others by itself, and
+/// the windows of a group-by must stay above what they cut.
+#[derive(Debug, Default)]
+struct FiltersBelowJoins(PushDownFilter);
+
+impl OptimizerRule for FiltersBelowJoins {
+    fn name(&self) -> &str {
+        "filters_below_joins"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match &plan {
+            LogicalPlan::Filter(filter) if matches!(*filter.input, LogicalPlan::Join(_)) => {
+                self.0.rewrite(plan, config)
+            }
+            _ => Ok(Transformed::no(plan)),
+        }
+    }
 }
 
 /// The error without the name of the rule it came out of.

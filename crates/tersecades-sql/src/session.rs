@@ -1,23 +1,30 @@
 //! A session: tables by name, options, and statements run over them.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use arrow_schema::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
+use tersecades_columnar::scheme::Scheme;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
 use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::{Emit, Updates};
 
 use crate::answer::Answer;
 use crate::catalog::{Catalog, Relation, TableTime};
-use crate::error::of_datafusion;
+use crate::error::{at_place, of_datafusion};
 use crate::lower::Lowering;
-use crate::parse::{self, Command};
+use crate::lower::window::length;
+use crate::parse::clause::{Clauses, EmitClause};
+use crate::parse::{self, Asked, Command};
 use crate::plan;
 
 /// Stack of the thread that plans: plans of long queries are deep trees.
@@ -33,7 +40,10 @@ pub(crate) struct RunSettings {
 impl RunSettings {
     /// The stream with these settings.
     pub(crate) fn apply(&self, stream: Stream) -> Stream {
-        let stream = stream.threads(self.threads);
+        let stream = match self.threads {
+            0 | 1 => stream,
+            threads => stream.threads(threads),
+        };
         match self.memory_limit_bytes {
             Some(bytes) => stream.memory_limit(bytes),
             None => stream,
@@ -84,6 +94,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("batch_rows", "most rows in a batch"),
     ("threads", "worker threads"),
     ("memory_limit_bytes", "most bytes of window state"),
+    (
+        "encoding.TABLE.COLUMN",
+        "how a column is encoded, as zfp(0.01), instead of a choice",
+    ),
 ];
 
 impl Session {
@@ -116,8 +130,14 @@ impl Session {
         stream: Stream,
         time: Option<TableTime>,
     ) -> Result<()> {
-        let table = QueryTable::new(stream)?;
-        self.register(name, Arc::new(table), time)
+        if !stream.is_plain() {
+            return self.register(name, Arc::new(QueryTable::new(stream)?), time);
+        }
+        // What the stream keeps encoded is read as it is.
+        let schema = stream.schema()?;
+        let relation = Relation::of_stream(stream, &schema, time)?;
+        self.catalog.insert(name, relation);
+        Ok(())
     }
 
     /// Gives the rows of a file, or of the files of a glob or a folder, the name `name`.
@@ -150,6 +170,46 @@ impl Session {
         self.register(name, table, time)
     }
 
+    /// Encodes a column of a registered table by a scheme, as `zfp(0.01)`, instead of a choice;
+    /// what that does to results is in the metadata of their schema.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown tables, columns and codecs.
+    pub fn encode(&mut self, table: &str, column: &str, scheme: &str) -> Result<()> {
+        scheme.parse::<Scheme>()?;
+        let relation = self.catalog.find(table)?;
+        let names: Vec<&str> = relation
+            .schema
+            .fields()
+            .iter()
+            .map(|it| it.name().as_str())
+            .collect();
+        if !names.contains(&column) {
+            let error = Error::invalid(format!("`{table}` has no column `{column}`"));
+            return Err(match nearest(column, &names) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("its columns are: {}", names.join(", "))),
+            });
+        }
+        self.catalog.insert(table, relation.encoded(column, scheme));
+        Ok(())
+    }
+
+    /// Names of the tables.
+    pub fn table_names(&self) -> Vec<&str> {
+        self.catalog.names()
+    }
+
+    /// Columns of the table named `name`.
+    pub fn table_schema(&self, name: &str) -> Option<SchemaRef> {
+        self.catalog.schema_of(name)
+    }
+
+    /// Names of the functions that queries may call.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.catalog.function_names()
+    }
+
     /// Sets one of [`OPTIONS`].
     ///
     /// # Errors
@@ -164,6 +224,12 @@ impl Session {
                 .filter(|number| *number > 0);
             number.ok_or_else(|| Error::invalid(format!("{option} must be 1 or more, got {value}")))
         };
+        if let Some((table, column)) = option
+            .strip_prefix("encoding.")
+            .and_then(|place| place.rsplit_once('.'))
+        {
+            return self.encode(table, column, value.trim_matches('\''));
+        }
         match option {
             "batch_rows" => self.catalog.reading.batch_rows = number()?,
             "threads" => self.settings.threads = number()?,
@@ -203,7 +269,9 @@ impl Session {
     pub fn stream(&self, text: &str) -> Result<Stream> {
         let mut commands = parse::parse(text)?;
         match (commands.pop(), commands.is_empty()) {
-            (Some(Command::Query(query)), true) => self.lower(query),
+            (Some(Command::Query(asked)), true) if asked.clauses.late_into.is_none() => {
+                self.lower(asked)
+            }
             _ => Err(Error::invalid("expected one query").hint("write SELECT ...")),
         }
     }
@@ -212,31 +280,51 @@ impl Session {
     ///
     /// # Errors
     /// What planning says, with line and column.
-    pub(crate) fn lower(&self, query: Box<Query>) -> Result<Stream> {
-        let with_options = |stream| self.settings.apply(stream);
-        let lowered = |plan: LogicalPlan| {
-            let lowering = Lowering {
-                with_options: &with_options,
-            };
-            lowering.query(&plan)
-        };
-        self.with_plan(query, lowered)
+    pub(crate) fn lower(&self, asked: impl Into<Asked>) -> Result<Stream> {
+        self.planned(asked).map(|(_, stream)| stream)
     }
 
     /// The plan of a query, and what it is lowered to.
     ///
     /// # Errors
     /// What planning says, with line and column.
-    pub(crate) fn planned(&self, query: Box<Query>) -> Result<(LogicalPlan, Stream)> {
+    pub(crate) fn planned(&self, asked: impl Into<Asked>) -> Result<(LogicalPlan, Stream)> {
+        let Asked { query, clauses } = asked.into();
+        let updates = self.updates_of(&clauses)?;
         let with_options = |stream| self.settings.apply(stream);
         let lowered = |plan: LogicalPlan| {
             let stream = Lowering {
                 with_options: &with_options,
+                updates: Cell::new(updates),
             }
             .query(&plan)?;
             Ok((plan, stream))
         };
         self.with_plan(query, lowered)
+    }
+
+    /// When the results of windows come, where the clauses of a query say so.
+    fn updates_of(&self, clauses: &Clauses) -> Result<Option<Updates>> {
+        let late = clauses.allowed_lateness.as_deref();
+        let late = late.map(|text| self.length_of(text, "ALLOWED LATENESS"));
+        let emit = match &clauses.emit {
+            None | Some(EmitClause::Final) => Emit::Final,
+            Some(EmitClause::Update) => Emit::Update,
+            Some(EmitClause::Every(text)) => Emit::Every(self.length_of(text, "EMIT EVERY")?),
+        };
+        let updates = Updates {
+            allowed_lateness: late.transpose()?.unwrap_or_default(),
+            emit,
+        };
+        Ok(updates.are_possible().then_some(updates))
+    }
+
+    /// The length of time that the interval `text` is.
+    ///
+    /// # Errors
+    /// What parsing says; `InvalidArgument` for anything but a constant interval.
+    pub(crate) fn length_of(&self, text: &str, usage: &str) -> Result<Duration> {
+        length(&self.constant(text)?, usage)
     }
 
     /// The constant that `text` is.
@@ -245,7 +333,7 @@ impl Session {
     /// What parsing and planning say; `InvalidArgument` when it is none.
     pub(crate) fn constant(&self, text: &str) -> Result<Expr> {
         let mut commands = parse::parse(&format!("SELECT {text}"))?;
-        let Some(Command::Query(query)) = commands.pop() else {
+        let Some(Command::Query(Asked { query, .. })) = commands.pop() else {
             return Err(Error::invalid(format!("`{text}` is no constant")));
         };
         let found = |plan: LogicalPlan| match plan {
@@ -264,9 +352,11 @@ impl Session {
         mut query: Box<Query>,
         then: impl FnOnce(LogicalPlan) -> Result<T> + Send,
     ) -> Result<T> {
-        parse::window::rewrite(&mut query)?;
+        let written = query.clone();
         parse::column_name::name_by_text(&mut query);
         let plan_then = || {
+            parse::window::rewrite(&mut query)?;
+            parse::check::check(&query, &self.catalog)?;
             let plan = plan::plan(query, &self.catalog).map_err(|error| of_datafusion(&error))?;
             then(plan)
         };
@@ -274,7 +364,8 @@ impl Session {
             let thread = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
             let planning = thread.spawn_scoped(scope, plan_then)?;
             let failed = |_| Error::internal("planning the query failed");
-            planning.join().map_err(failed)?
+            let planned = planning.join().map_err(failed)?;
+            planned.map_err(|error: Error| at_place(&error, &written))
         })
     }
 }

@@ -3,7 +3,6 @@
 use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field};
-use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::aggregate::{call, count, find, quantile};
 use tersecades_engine::expression::col;
@@ -11,6 +10,7 @@ use tersecades_engine::plan::AggregateCall;
 
 use crate::answer::Answer;
 use crate::command::text_rows;
+use crate::parse::Asked;
 use crate::session::Session;
 
 /// What is said of a column besides its name, type and nulls: heading, aggregate, parameter.
@@ -30,8 +30,8 @@ impl Session {
     ///
     /// # Errors
     /// What planning and running say.
-    pub(crate) fn summarize(&self, query: Box<Query>) -> Result<Answer> {
-        let stream = self.lower(query)?;
+    pub(crate) fn summarize(&self, asked: Asked) -> Result<Answer> {
+        let stream = self.lower(asked)?;
         let schema = stream.schema()?;
         let mut calls = vec![count().alias("rows")];
         for (index, field) in schema.fields().iter().enumerate() {

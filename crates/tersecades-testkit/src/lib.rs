@@ -22,3 +22,5 @@ pub mod oracle;
 pub mod query;
 
 pub mod suite;
+
+pub mod trial;

@@ -28,7 +28,7 @@ use tersecades_engine::plan::{Query, Step};
 use tersecades_engine::window::Window;
 
 pub use compare::{assert_same, difference};
-pub use partition::Partitioned;
+pub use partition::{Event, Partitioned};
 
 /// One row.
 pub type Row = Vec<Value>;
@@ -147,6 +147,7 @@ pub fn answer_partitioned(
                 stream_key,
                 table_key,
                 columns,
+                ..
             } => step::look_up(flow, table, (stream_key, table_key), columns)?,
             Step::Aggregate {
                 window,

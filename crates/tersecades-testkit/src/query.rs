@@ -25,6 +25,7 @@ use crate::data::{Stream, TIME_SHAPES, TimeShape, TimeStream, random_stream, to_
 use crate::oracle::order::order;
 use crate::oracle::tick_ns;
 use crate::random::Random;
+use crate::trial::smaller::{columns_of, without_column};
 
 use expression::{computed, condition};
 use scope::Scope;
@@ -72,13 +73,25 @@ pub fn random_query(seed: u64) -> (Query, Stream) {
         }
         steps.push(window::aggregate_again(&mut scope, pace, &mut random));
     }
-    (
-        Query {
-            event_time: query_time,
-            steps,
-        },
-        stream,
-    )
+    let query = Query {
+        event_time: query_time,
+        steps,
+    };
+    let stream = trimmed(stream, &query, &mut random);
+    (query, stream)
+}
+
+/// The stream without most of the columns that `query` does not name: a case costs what its
+/// columns cost.
+fn trimmed(mut stream: Stream, query: &Query, random: &mut Random) -> Stream {
+    let named = columns_of(query);
+    for index in (1..stream.schema.fields().len()).rev() {
+        let is_named = named.contains(stream.schema.field(index).name());
+        if !is_named && !random.one_in(9) {
+            stream = without_column(&stream, index);
+        }
+    }
+    stream
 }
 
 /// Zones, and seconds at which their clocks change.
@@ -152,11 +165,15 @@ fn timed_stream(pace: Pace, random: &mut Random) -> (EventTime, Stream) {
         true => DataType::Int64,
         false => DataType::Timestamp(pace.unit, None),
     };
+    let shape = match random.one_in(4) {
+        true => TimeShape::Late,
+        false => *random.pick(TIME_SHAPES),
+    };
     let times = TimeStream {
-        shape: if random.one_in(4) {
-            TimeShape::Late
-        } else {
-            *random.pick(TIME_SHAPES)
+        shape: match (shape, pace.calendar) {
+            // No calendar reaches so far.
+            (TimeShape::Ends, Some(_)) => TimeShape::Negative,
+            (shape, _) => shape,
         },
         step: (pace.size / random.between(1, 30)).max(1),
         window: pace.slide,
@@ -166,7 +183,7 @@ fn timed_stream(pace: Pace, random: &mut Random) -> (EventTime, Stream) {
             (second - random.between(0, 20 * 86_400)) * ticks
         }),
     };
-    let rows = *random.pick(&[0, 1, 40, 300, 300, 300, 1_500, 1_500]);
+    let rows = *random.pick(&[0, 1, 12, 40, 40, 100, 100, 100, 300, 300, 300, 1_500]);
     let stream = random_stream(&time_type, times, rows, random);
     let expression = match (&time_type, random.one_in(2)) {
         (DataType::Int64, true) => Expression::EpochTime(Box::new(col(TIME)), pace.unit),
@@ -266,5 +283,6 @@ fn look_up(scope: &mut Scope, random: &mut Random) -> Step {
         stream_key: key.name,
         table_key: "id".to_owned(),
         columns: vec![("label".to_owned(), label), ("weight".to_owned(), weight)],
+        prepared: Arc::default(),
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use tersecades_columnar::types::Value;
+use tersecades_engine::ErrorKind;
 use tersecades_engine::expression::{Expression, col, lit};
 use tersecades_engine::plan::{AggregateCall, EventTime, Query, Step};
 use tersecades_engine::window::{Window, hop, tumble};
@@ -162,10 +163,19 @@ fn unknown_is_not_true_and_division_by_zero_is_null() {
 #[test]
 fn every_seeded_query_has_an_answer() {
     let (mut with_rows, mut late, mut skipped, mut untimed) = (0, 0, 0, 0);
+    let mut beyond = 0;
     for seed in 0..500 {
         let (query, stream) = random_query(seed);
         let answer = answer(&query, &stream.schema, &stream.rows);
-        let answer = answer.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{query:?}"));
+        let answer = match answer {
+            Ok(answer) => answer,
+            // Windows over times next to the end of 64 bits may reach beyond it.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded => {
+                beyond += 1;
+                continue;
+            }
+            Err(error) => panic!("seed {seed}: {error}\n{query:?}"),
+        };
         with_rows += usize::from(!answer.rows.is_empty());
         late += usize::from(!answer.late.is_empty());
         skipped += usize::from(answer.skipped_rows > 0);
@@ -176,6 +186,7 @@ fn every_seeded_query_has_an_answer() {
         with_rows > 150 && late > 20 && skipped > 20 && untimed > 20,
         "{seen:?}"
     );
+    assert!(beyond < 50, "{beyond} of 500 have no answer");
 }
 
 #[test]

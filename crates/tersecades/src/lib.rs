@@ -36,6 +36,7 @@ pub use tersecades_columnar as columnar;
 pub use tersecades_engine as engine;
 #[cfg(feature = "sql")]
 pub use tersecades_sql as sql;
+pub use tersecades_store as store;
 
 pub use tersecades_columnar::error::{Error, ErrorKind, Result};
 

@@ -4,13 +4,14 @@
 //! --table NAME=PATH ─▶ session ─▶ each statement in turn ─▶ sink of the format ─▶ stdout or -o
 //! ```
 
-mod output;
+pub(crate) mod output;
 mod table;
 
 use std::io::Read as _;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use clap::Args;
 use tersecades::engine::sink::SINKS;
@@ -18,6 +19,7 @@ use tersecades::sql::{Answer, Session};
 use tersecades::{Error, Result};
 
 use crate::argument;
+use crate::log::{self, Level};
 use crate::outcome::Outcome;
 use crate::reading::ReadingArguments;
 use table::TableArgument;
@@ -74,16 +76,23 @@ pub(crate) struct SessionArguments {
 /// Runs the statements.
 pub(crate) fn run(arguments: &SqlArguments) -> Outcome {
     let text = arguments.text()?;
+    let start = Instant::now();
     let mut session = arguments.session.open(&arguments.reading)?;
+    let opened = start.elapsed();
     let answers = session.sql(&text)?;
+    let planned = start.elapsed();
     let last = answers.len().saturating_sub(1);
     for (index, answer) in answers.into_iter().enumerate() {
         let file = arguments.output.as_deref().filter(|_| index == last);
         match answer {
             Answer::Rows(results) => output::write(results, arguments.format.as_deref(), file)?,
-            Answer::Done(what) => eprintln!("{what}"),
+            Answer::Done(what) => log::say(Level::Info, what),
         }
     }
+    let times = [opened, planned - opened, start.elapsed() - planned];
+    let [opened, planned, ran] = times.map(|time| time.as_secs_f64() * 1e3);
+    let times = format!("opened in {opened:.1} ms, planned in {planned:.1} ms, ran in {ran:.1} ms");
+    log::say(Level::Debug, times);
     Ok(())
 }
 
@@ -104,6 +113,11 @@ impl SqlArguments {
 }
 
 impl SessionArguments {
+    /// The name of the first table, if one is given.
+    pub(crate) fn first_table(&self) -> Option<&str> {
+        self.table.first().map(|table| table.name.as_str())
+    }
+
     /// The session that the arguments describe.
     ///
     /// # Errors
@@ -116,18 +130,23 @@ impl SessionArguments {
         if let Some(bytes) = self.memory_limit {
             session.set("memory_limit_bytes", &bytes.to_string())?;
         }
-        for (option, value) in &self.set {
+        // Encodings are of tables, the other options are what tables are read by.
+        let of_table = |(option, _): &&(String, String)| option.starts_with("encoding.");
+        for (option, value) in self.set.iter().filter(|set| !of_table(set)) {
             session.set(option, value)?;
         }
         for table in &self.table {
             let (format, time) = (table.format.as_deref(), table.time.clone());
             session.register_file_as(&table.name, &table.path, format, time)?;
         }
+        for (option, value) in self.set.iter().filter(of_table) {
+            session.set(option, value)?;
+        }
         Ok(session)
     }
 }
 
-fn format_name(text: &str) -> std::result::Result<String, String> {
+pub(crate) fn format_name(text: &str) -> std::result::Result<String, String> {
     let known: Vec<&str> = SINKS.iter().map(|kind| kind.name).collect();
     match known.contains(&text) {
         true => Ok(text.to_owned()),

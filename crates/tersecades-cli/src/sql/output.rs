@@ -6,6 +6,7 @@ use tersecades::Result;
 use tersecades::engine::sink::{self, Sink, SinkOptions, Target};
 use tersecades::sql::Results;
 
+use crate::log::{self, Level};
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 
@@ -41,31 +42,41 @@ fn open(results: &Results, format: Option<&str>, file: Option<&Path>) -> Result<
 }
 
 /// Rows that did not count, which nobody should miss.
-fn report(results: &Results) {
+pub(crate) fn report(results: &Results) {
     let Some(metrics) = results.metrics() else {
         return;
     };
     let lost = [
         (
             metrics.late_rows,
-            "came after their windows had closed",
-            "give a longer lateness",
+            ("row came after its window", "rows came after their windows"),
+            " had closed",
+            "give a longer lateness, or ALLOWED LATENESS; LATE INTO 'file' keeps them",
         ),
         (
             metrics.untimed_rows,
-            "have no event time",
+            ("row has", "rows have"),
+            " no event time",
             "filter them out, or fill the column",
         ),
         (
             metrics.skipped_rows,
-            "lie between windows",
+            ("row lies", "rows lie"),
+            " between windows",
             "the slide is longer than the size",
         ),
-        (metrics.rejected_rows, "could not be read", "see --on-error"),
+        (
+            metrics.rejected_rows,
+            ("row", "rows"),
+            " could not be read",
+            "see --on-error",
+        ),
     ];
-    for (rows, what, hint) in lost {
+    for (rows, (one, many), what, hint) in lost {
         if rows > 0 {
-            eprintln!("warning: {rows} rows {what}\n  hint: {hint}");
+            let subject = if rows == 1 { one } else { many };
+            let warning = format!("warning: {rows} {subject}{what}\n  hint: {hint}");
+            log::say(Level::Warn, warning);
         }
     }
 }

@@ -73,6 +73,10 @@ impl Codec for FixedPoint {
         true
     }
 
+    fn error_bound(&self, parameter: f64) -> f64 {
+        parameter / 2.0
+    }
+
     fn inner_max(&self) -> usize {
         1
     }

@@ -9,6 +9,7 @@ pub mod delta;
 pub mod dictionary;
 pub mod fixed_point;
 pub mod frame_of_reference;
+pub mod gcd;
 pub mod number_dictionary;
 pub mod patched;
 pub mod pco;

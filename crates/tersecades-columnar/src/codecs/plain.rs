@@ -304,8 +304,10 @@ fn compare_lanes<T: KeyLane>(lanes: &[T], flip: u64, predicate: &Predicate, out:
         let first = block * BLOCK_ROWS / WORD_ROWS;
         let words = &mut words[first..first + values.len().div_ceil(WORD_ROWS)];
         let mut part = [0; BLOCK_ROWS / WORD_ROWS];
-        for range in ranges {
-            let (low, span) = (T::cut(range.low ^ flip), T::cut(range.high - range.low));
+        // Codes of a dictionary that has outgrown these lanes are in no row.
+        for range in ranges.iter().filter(|range| range.low <= T::MAX.key()) {
+            let span = range.high.min(T::MAX.key()) - range.low;
+            let (low, span) = (T::cut(range.low ^ flip), T::cut(span));
             (table.range_mask_flat)(values, low, span, &mut part[..words.len()]);
             words
                 .iter_mut()

@@ -62,7 +62,7 @@ pub(super) unsafe fn range_mask_flat<L: Steps<W>, W: Lane>(
 /// # Safety
 /// The processor has every feature of `L`.
 #[inline(always)]
-unsafe fn range_rest<L: Steps<W>, W: Lane>(rest: &[W], low: W, span: W, out: &mut u64) {
+pub(super) unsafe fn range_rest<L: Steps<W>, W: Lane>(rest: &[W], low: W, span: W, out: &mut u64) {
     // SAFETY: the caller promised the features of `L`.
     unsafe { L::range(&padded(rest), low, span, out) };
     *out &= first_bits(rest.len());

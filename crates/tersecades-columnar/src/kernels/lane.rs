@@ -4,9 +4,9 @@
 //! over [`Lane`] or [`Narrow`] reaches its kernel without a match and a pair that would need a
 //! wider delta does not compile.
 
-use super::{Kernels, LaneKernels, PackKernels, PairKernels};
+use super::{GROUP_LANES, Kernels, LaneKernels, PackKernels, PairKernels};
 use std::fmt::Debug;
-use std::ops::{BitAnd, BitXor};
+use std::ops::{BitAnd, BitOr, BitXor};
 
 mod sealed {
     /// Implemented by the lane types of this file alone.
@@ -26,6 +26,7 @@ pub trait Lane:
     + Into<u128>
     + From<u8>
     + BitAnd<Output = Self>
+    + BitOr<Output = Self>
     + BitXor<Output = Self>
     + 'static
 {
@@ -44,6 +45,15 @@ pub trait Lane:
 
     /// `lanes` itself where a lane is a byte.
     fn bytes(lanes: &[Self]) -> Option<&[u8]>;
+
+    /// `group` itself where a lane has 64 bits.
+    fn words(group: &[Self; GROUP_LANES]) -> Option<&[u64; GROUP_LANES]>;
+
+    /// `group` itself where a lane is a byte.
+    fn bytes_mut(group: &mut [Self; GROUP_LANES]) -> Option<&mut [u8; GROUP_LANES]>;
+
+    /// `group` itself where a lane has 16 bits.
+    fn shorts_mut(group: &mut [Self; GROUP_LANES]) -> Option<&mut [u16; GROUP_LANES]>;
 
     /// The lowest 32 bits.
     fn low_half(self) -> u32;
@@ -68,7 +78,7 @@ pub trait Narrow<D: Lane>: Lane + From<D> {
 }
 
 macro_rules! lane {
-    ($lane:ident, $packs:ident, $bytes:expr) => {
+    ($lane:ident, $packs:ident, $bytes:expr, $words:expr, $bytes_mut:expr, $shorts_mut:expr) => {
         impl sealed::Sealed for $lane {}
 
         impl Lane for $lane {
@@ -88,6 +98,21 @@ macro_rules! lane {
             #[inline(always)]
             fn bytes(lanes: &[Self]) -> Option<&[u8]> {
                 $bytes(lanes)
+            }
+
+            #[inline(always)]
+            fn words(group: &[Self; GROUP_LANES]) -> Option<&[u64; GROUP_LANES]> {
+                $words(group)
+            }
+
+            #[inline(always)]
+            fn bytes_mut(group: &mut [Self; GROUP_LANES]) -> Option<&mut [u8; GROUP_LANES]> {
+                $bytes_mut(group)
+            }
+
+            #[inline(always)]
+            fn shorts_mut(group: &mut [Self; GROUP_LANES]) -> Option<&mut [u16; GROUP_LANES]> {
+                $shorts_mut(group)
             }
 
             #[inline(always)]
@@ -115,10 +140,10 @@ macro_rules! lane {
     };
 }
 
-lane!(u8, packed_u8, Some);
-lane!(u16, packed_u16, |_| None);
-lane!(u32, packed_u32, |_| None);
-lane!(u64, packed_u64, |_| None);
+lane!(u8, packed_u8, Some, |_| None, Some, |_| None);
+lane!(u16, packed_u16, |_| None, |_| None, |_| None, Some);
+lane!(u32, packed_u32, |_| None, |_| None, |_| None, |_| None);
+lane!(u64, packed_u64, |_| None, Some, |_| None, |_| None);
 
 macro_rules! narrow {
     ($wide:ident, $narrow:ident, $field:ident) => {

@@ -9,8 +9,8 @@
 //! ```
 
 use super::pack::{Lines, packs};
+use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, try_narrow};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
-use super::{bitmap, block};
 
 /// Lanes that share one word of a bitmap.
 pub(super) type Word<W> = [W; WORD_LANES];
@@ -52,6 +52,20 @@ pub(super) trait Level: 'static {
     /// # Safety
     /// The processor has every feature of the level.
     unsafe fn fence();
+
+    /// `out[i]` becomes the low bits of `values[i] - base`, wrapping; answers an OR of all
+    /// differences. A lane whose difference does not fit means nothing.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    #[inline(always)]
+    unsafe fn cut<T: Narrow<D>, D: Lane>(
+        values: &[T; GROUP_LANES],
+        base: T,
+        out: &mut [D; GROUP_LANES],
+    ) -> T {
+        try_narrow::cut(values, base, out)
+    }
 
     /// The bits (`any`, `all`) of eight groups against `low..=high`; see [`Kernels::overlap`].
     ///
@@ -146,6 +160,18 @@ const fn lanes<L: Steps<W> + Lines<W>, W: Lane>() -> LaneKernels<W> {
         range_mask_flat: |values, low, span, out| {
             at_level!(L, block::range_mask_flat::<L, W>(values, low, span, out))
         },
+        range_mask_groups: |values, bases, range, out| {
+            at_level!(
+                L,
+                based::range_mask::<L, W, GROUP_LANES>(values, bases, range, out)
+            )
+        },
+        range_mask_blocks: |values, bases, range, out| {
+            at_level!(
+                L,
+                based::range_mask::<L, W, BLOCK_LANES>(values, bases, range, out)
+            )
+        },
         sum: |values, mask, out| at_level!(L, block::sum::<L, W>(values, mask, out)),
         sum_flat: |values| at_level!(L, block::sum_flat::<L, W>(values)),
         squares: |values, mask, out| at_level!(L, block::squares::<L, W>(values, mask, out)),
@@ -166,6 +192,15 @@ const fn pair<L: Level, T: Narrow<D>, D: Lane>() -> PairKernels<T, D> {
                 L::run(
                     #[inline(always)]
                     || block::narrow(values, flip, bases, out),
+                )
+            }
+        },
+        try_narrow: |values, flip, bases, out, ends| {
+            // SAFETY: the caller of `table` promised the features of `L`.
+            unsafe {
+                L::run(
+                    #[inline(always)]
+                    || try_narrow::try_narrow::<L, T, D>(values, flip, bases, out, ends),
                 )
             }
         },

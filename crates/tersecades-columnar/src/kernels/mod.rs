@@ -18,6 +18,7 @@
 //! the compiler vectorises once per instruction set, and differ in the few steps of `level` that
 //! a compiler gets wrong: lanes to bits and bits to lanes. All levels answer the same.
 
+mod based;
 mod bitmap;
 mod block;
 mod lane;
@@ -27,6 +28,7 @@ mod portable;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod try_narrow;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -65,6 +67,12 @@ pub struct LaneKernels<W: Lane> {
     pub range_mask: RangeMask<W>,
     /// `(values, low, span, out)`: [`Self::range_mask`] with one bound, over any number of lanes.
     pub range_mask_flat: fn(&[W], W, W, &mut [u64]),
+    /// `(values, bases, range, out)`: bit `i` is `bases[i / 128] + values[i]` inside `range`.
+    ///
+    /// Any number of lanes. The sums, and the ends of the range, are below 2^64.
+    pub range_mask_groups: RangeMaskBased<W>,
+    /// [`Self::range_mask_groups`] with a base for each 1,024 lanes.
+    pub range_mask_blocks: RangeMaskBased<W>,
     /// `(values, mask, out)`: the sum of each group, of the lanes of `mask` when there is one.
     pub sum: Fold<W>,
     /// `(values)`: the sum of any number of lanes.
@@ -91,12 +99,18 @@ pub struct LaneKernels<W: Lane> {
 pub type Add<W> = fn(&[W], &[W], &mut [W]);
 /// The shape of [`LaneKernels::range_mask`].
 pub type RangeMask<W> = fn(&[W], &PerGroup<W>, &PerGroup<W>, &mut [u64]);
+/// The shape of [`LaneKernels::range_mask_groups`].
+pub type RangeMaskBased<W> = fn(&[W], &[u64], RangeInclusive<u64>, &mut [u64]);
 /// The shape of [`LaneKernels::sum`] and [`LaneKernels::squares`].
 pub type Fold<W> = fn(&[W], Option<&[u64]>, &mut PerGroup<u128>);
 /// The shape of [`LaneKernels::min_max`].
 pub type MinMax<W> = fn(&[W], W, Option<&[u64]>, &mut PerGroup<W>, &mut PerGroup<W>);
 
-/// The two kernels between values of `T` and deltas of `D`, where `D` is not the wider.
+/// The shape of [`PairKernels::try_narrow`].
+pub type TryNarrow<T, D> =
+    fn(&[T], T, &PerGroup<T>, &mut [D], (&mut PerGroup<D>, &mut PerGroup<D>)) -> u8;
+
+/// The kernels between values of `T` and deltas of `D`, where `D` is not the wider.
 ///
 /// # Shape
 /// At most [`BLOCK_LANES`] values; `out` has at least as many lanes, and later ones are kept.
@@ -107,6 +121,13 @@ pub struct PairKernels<T: Narrow<D>, D: Lane> {
     /// A value below its base becomes 0, one beyond `D::MAX` above it becomes `D::MAX`, so the
     /// order of lanes is kept even where a patch has to hold the true value.
     pub narrow: fn(&[T], T, &PerGroup<T>, &mut [D]),
+    /// `(values, flip, bases, out, (min, max))`: bit `g` of the answer is set where every
+    /// `(values[i] ^ flip) - bases[g]` of a group fits `D`, which is narrower than `T`.
+    ///
+    /// `min` and `max` are the ends of these differences, and `out` has them less `min`. In other
+    /// groups the lanes that fit have their differences, and nothing else means anything. The block
+    /// is full.
+    pub try_narrow: TryNarrow<T, D>,
     /// `(values, bases, flip, out)`: `(bases[g] + values[i]) ^ flip`, wrapping.
     pub widen: fn(&[D], &PerGroup<T>, T, &mut [T]),
 }
@@ -247,6 +268,26 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
+/// Asks for the cache line `bytes` after the start of `values`, which may be past their end.
+///
+/// # Cost
+/// One instruction where the processor has it; for what is likely to be read next in memory.
+#[inline(always)]
+pub(crate) fn prefetch_past<T>(values: &[T], bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    x86_64::prefetch_address(values.as_ptr().cast::<u8>().wrapping_add(bytes));
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, bytes);
+}
+
+/// Asks for the first `bytes` bytes of `slice`; fewer where it ends.
+#[inline]
+pub(crate) fn prefetch_start(slice: &[u8], bytes: usize) {
+    (0..bytes.min(slice.len()))
+        .step_by(level::LINE_BYTES)
+        .for_each(|at| prefetch(slice, at));
+}
+
 /// Asserts what every block kernel with a bitmap relies on.
 #[inline(always)]
 fn assert_block(lanes: usize, mask: Option<&[u64]>) {
@@ -264,6 +305,13 @@ fn assert_block(lanes: usize, mask: Option<&[u64]>) {
 #[inline(always)]
 fn assert_add(a: usize, b: usize, out: usize) {
     assert!(a == b && b == out, "lanes of one length");
+}
+
+/// Asserts what comparisons with bases rely on.
+#[inline(always)]
+fn assert_based(lanes: usize, lanes_each: usize, bases: usize, words: usize) {
+    assert!(bases >= lanes.div_ceil(lanes_each), "too few bases");
+    assert!(words >= lanes.div_ceil(WORD_LANES), "short bitmap");
 }
 
 /// Asserts what `overlap` relies on.

@@ -4,8 +4,8 @@
 
 use super::pack::scalar::packs;
 use super::{
-    BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, PerGroup,
-    WORD_LANES, assert_add, assert_block, assert_overlap,
+    BLOCK_LANES, BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow,
+    PairKernels, PerGroup, WORD_LANES, assert_add, assert_based, assert_block, assert_overlap,
 };
 use std::ops::RangeInclusive;
 
@@ -45,6 +45,8 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask,
         range_mask_flat,
+        range_mask_groups: range_mask_based::<W, GROUP_LANES>,
+        range_mask_blocks: range_mask_based::<W, BLOCK_LANES>,
         sum,
         sum_flat,
         squares,
@@ -56,7 +58,11 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
 }
 
 const fn pair<T: Narrow<D>, D: Lane>() -> PairKernels<T, D> {
-    PairKernels { narrow, widen }
+    PairKernels {
+        narrow,
+        try_narrow,
+        widen,
+    }
 }
 
 fn is_set(words: &[u64], lane: usize) -> bool {
@@ -82,6 +88,24 @@ fn range_mask<W: Lane>(values: &[W], low: &PerGroup<W>, span: &PerGroup<W>, out:
 fn range_mask_flat<W: Lane>(values: &[W], low: W, span: W, out: &mut [u64]) {
     for (lane, value) in values.iter().enumerate() {
         assign(out, lane, value.wrapping_sub(low) <= span);
+    }
+}
+
+fn range_mask_based<W: Lane, const LANES: usize>(
+    values: &[W],
+    bases: &[u64],
+    range: RangeInclusive<u64>,
+    out: &mut [u64],
+) {
+    assert_based(values.len(), LANES, bases.len(), out.len());
+    let (low, high) = range.into_inner();
+    for (lane, &value) in values.iter().enumerate() {
+        let sum = u128::from(bases[lane / LANES]) + Into::<u128>::into(value);
+        assign(
+            out,
+            lane,
+            (u128::from(low)..=u128::from(high)).contains(&sum),
+        );
     }
 }
 
@@ -151,6 +175,35 @@ fn narrow<T: Narrow<D>, D: Lane>(values: &[T], flip: T, bases: &PerGroup<T>, out
         let base = bases[lane / GROUP_LANES];
         out[lane] = (value ^ flip).max(base).wrapping_sub(base).saturate();
     }
+}
+
+fn try_narrow<T: Narrow<D>, D: Lane>(
+    values: &[T],
+    flip: T,
+    bases: &PerGroup<T>,
+    out: &mut [D],
+    (min, max): (&mut PerGroup<D>, &mut PerGroup<D>),
+) -> u8 {
+    assert!(
+        values.len() == BLOCK_LANES && out.len() == BLOCK_LANES,
+        "a full block"
+    );
+    let mut fits = 0;
+    for group in 0..GROUPS {
+        let lanes = group * GROUP_LANES..(group + 1) * GROUP_LANES;
+        let delta = |lane: usize| (values[lane] ^ flip).wrapping_sub(bases[group]);
+        let least = lanes.clone().map(delta).fold(T::MAX, T::min);
+        let most = lanes.clone().map(delta).fold(T::default(), T::max);
+        for lane in lanes.clone() {
+            out[lane] = delta(lane).saturate();
+        }
+        if D::BITS < T::BITS && most <= T::from(D::MAX) {
+            fits |= 1 << group;
+            (min[group], max[group]) = (least.saturate(), most.saturate());
+            lanes.for_each(|lane| out[lane] = delta(lane).wrapping_sub(least).saturate());
+        }
+    }
+    fits
 }
 
 fn widen<T: Narrow<D>, D: Lane>(values: &[D], bases: &PerGroup<T>, flip: T, out: &mut [T]) {

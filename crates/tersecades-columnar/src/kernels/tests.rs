@@ -146,6 +146,37 @@ fn range_masks<W: Cut>() {
     });
 }
 
+fn based_range_masks<W: Cut>() {
+    let lengths = LENGTHS.into_iter().chain([1_025, 2_048, 5_000]);
+    for_each_case(&lengths.collect::<Vec<_>>(), |random, level, length| {
+        let values = random.lanes::<W>(length);
+        let widest = u64::MAX >> (64 - W::BITS);
+        let ends = [random.bits(), random.bits()];
+        let range = ends[0].min(ends[1])..=ends[0].max(ends[1]);
+        // Bases near the ends of the range, so that lanes decide.
+        let base = |random: &mut Random| match random.next() % 4 {
+            0 => random.bits(),
+            1 => ends[0].wrapping_sub(random.bits() % 400),
+            2 => ends[1].wrapping_sub(random.bits() % 400),
+            _ => ends[0].wrapping_add(random.bits() % 400),
+        };
+        let bases: Vec<u64> = (0..length.div_ceil(128))
+            .map(|_| base(random).min(u64::MAX - widest))
+            .collect();
+        let (truth, table) = (W::of(&scalar::KERNELS), W::of(level));
+        for (expected_by, kernel) in [
+            (truth.range_mask_groups, table.range_mask_groups),
+            (truth.range_mask_blocks, table.range_mask_blocks),
+        ] {
+            let mut expected = vec![UNTOUCHED; 80];
+            let mut answer = expected.clone();
+            expected_by(&values, &bases, range.clone(), &mut expected);
+            kernel(&values, &bases, range.clone(), &mut answer);
+            assert_eq!(answer, expected, "{} {length} {range:?}", level.name);
+        }
+    });
+}
+
 fn folds<W: Cut>() {
     for_each_case(&LENGTHS, |random, level, length| {
         let values = random.lanes::<W>(length);
@@ -193,6 +224,7 @@ fn pairs<T: Narrow<D> + Cut, D: Cut>() {
         (truth.narrow)(&values, flip, &bases, &mut expected);
         (kernels.narrow)(&values, flip, &bases, &mut answer);
         assert_eq!(answer, expected, "narrow {} {length}", level.name);
+        try_narrows::<T, D>(random, level);
         let deltas = random.lanes::<D>(length);
         let mut expected = vec![T::cut(77); length + 3];
         let mut answer = expected.clone();
@@ -202,12 +234,54 @@ fn pairs<T: Narrow<D> + Cut, D: Cut>() {
     });
 }
 
+/// Groups that fit their base, that just do not, and that are anything.
+fn try_narrows<T: Narrow<D> + Cut, D: Cut>(random: &mut Random, level: &Kernels) {
+    let flip = random.flip::<T>();
+    let bases = random.per_group::<T>();
+    let mut values = random.lanes::<T>(BLOCK_LANES);
+    for (group, lanes) in values.chunks_mut(GROUP_LANES).enumerate() {
+        if !random.next().is_multiple_of(8) {
+            let cap = u64::MAX >> (64 - D::BITS);
+            for lane in lanes.iter_mut() {
+                let delta = random.bits() & cap;
+                *lane = bases[group].wrapping_add(T::cut(delta)) ^ flip;
+            }
+        }
+        if random.next().is_multiple_of(4) {
+            let odd = random.next() as usize % GROUP_LANES;
+            lanes[odd] = bases[group].wrapping_sub(T::cut(1)) ^ flip;
+        }
+    }
+    let run = |kernels: &PairKernels<T, D>| {
+        let mut out = vec![D::cut(77); BLOCK_LANES];
+        let (mut min, mut max) = ([D::cut(3); GROUPS], [D::cut(3); GROUPS]);
+        let fits = (kernels.try_narrow)(&values, flip, &bases, &mut out, (&mut min, &mut max));
+        let right = |group: usize| fits >> group & 1 == 1;
+        for group in (0..GROUPS).filter(|group| !right(*group)) {
+            (min[group], max[group]) = (D::cut(0), D::cut(0));
+            for lane in group * GROUP_LANES..(group + 1) * GROUP_LANES {
+                let delta = (values[lane] ^ flip).wrapping_sub(bases[group]);
+                if D::BITS >= T::BITS || delta > T::from(D::MAX) {
+                    out[lane] = D::cut(0);
+                }
+            }
+        }
+        (fits, out, min, max)
+    };
+    let expected = run(T::pair(&scalar::KERNELS));
+    assert!(run(T::pair(level)) == expected, "try_narrow {}", level.name);
+}
+
 #[test]
 fn range_masks_match() {
     range_masks::<u8>();
     range_masks::<u16>();
     range_masks::<u32>();
     range_masks::<u64>();
+    based_range_masks::<u8>();
+    based_range_masks::<u16>();
+    based_range_masks::<u32>();
+    based_range_masks::<u64>();
 }
 
 fn additions<W: Cut>() {

@@ -4,6 +4,7 @@
 //! deltas start in cache lines (`blocks + 1` counters), and the deltas, each block from the next
 //! cache line on. What a delta is counted from is the codec's affair.
 
+mod compare;
 mod fold;
 mod write;
 
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{Lane, Narrow, kernels, prefetch_rows};
 use crate::predicate::{KeyRange, Predicate};
 
+pub(crate) use compare::{Bounded, compare_ranges};
 pub(crate) use fold::GroupFold;
 pub(crate) use write::{fill_holes, line_number, narrow, prefetch_eighth, section_mut};
 
@@ -93,6 +95,14 @@ impl<'a> Deltas<'a> {
         let start = self.offsets[block] as usize * CACHE_LINE_BYTES;
         let bytes = self.block_len(block) * size_of::<D>();
         bytemuck::cast_slice(&self.bytes[start..start + bytes])
+    }
+
+    /// The deltas of a run of blocks whose width is the lane's.
+    #[inline]
+    pub(crate) fn run<D: bytemuck::Pod>(&self, blocks: Range<usize>) -> &'a [D] {
+        let start = self.offsets[blocks.start] as usize * CACHE_LINE_BYTES;
+        let rows = self.rows.min(blocks.end * BLOCK_ROWS) - blocks.start * BLOCK_ROWS;
+        bytemuck::cast_slice(&self.bytes[start..start + rows * size_of::<D>()])
     }
 
     /// All deltas, where every block has the lane's width.

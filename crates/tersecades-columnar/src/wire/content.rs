@@ -21,6 +21,7 @@ use crate::selection::Selection;
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
+use crate::zone::Zones;
 
 use super::header::{
     HEADER_BYTES, Header, INNER, PARTS, SECTIONS, TEXT_ENDS, TEXTS, VALIDITY, ZONE,
@@ -172,7 +173,15 @@ pub(super) fn read(content: &[u8]) -> Result<Chunk> {
         return Err(Error::corrupt("texts without codes"));
     }
     check(&chunk, None)?;
+    find_zones(&mut chunk);
     Ok(chunk)
+}
+
+/// Zones of a checked chunk and of the chunks inside.
+fn find_zones(chunk: &mut Chunk) {
+    chunk.body.zones = Zones::of(chunk);
+    let inner = chunk.body.inner.iter_mut().flatten();
+    inner.for_each(|inner| find_zones(inner));
 }
 
 /// Header, parts and the chunks inside, of which none is safe to use yet.

@@ -53,6 +53,7 @@ fn integers() -> Vec<(&'static str, Chunk)> {
         ("frame_of_reference", long(vec![1_000, 1_003, 1_001])),
         ("number_dictionary(base_delta)", long(vec![7, 1_000, 7])),
         ("patched(frame_of_reference)", long(outlier.collect())),
+        ("gcd(plain)", long(vec![1_000, 1_700, 1_350])),
         ("sequence", small(&[10, 20, 30, 100, 110])),
         ("bit_pack", int(vec![1_000, 1_003, 1_001])),
         ("delta(plain)", small(&[100, 103, 106, 107])),

@@ -62,7 +62,7 @@ impl Aggregate for Quantile {
         let ranks: &Ranks = collected(from)?;
         let mut column = ResultColumn::new(&DataType::Float64, None)?;
         let quantiles = ranks.quantiles(finish.reading.parameter, finish.order);
-        quantiles.for_each(|value| column.push(value));
+        quantiles.into_iter().for_each(|value| column.push(value));
         column.finish(&DataType::Float64)
     }
 }

@@ -109,6 +109,13 @@ pub fn whole_ticks(duration: Duration, tick_ns: i64) -> i64 {
     i64::try_from(ticks).unwrap_or(i64::MAX)
 }
 
+/// A lateness in ticks, a part of a tick as a whole one; one longer than all of time means that
+/// nothing is late.
+pub fn ticks_late(lateness: Duration, tick_ns: i64) -> i64 {
+    let ticks = lateness.as_nanos().div_ceil(tick_ns.unsigned_abs().into());
+    i64::try_from(ticks).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@ use tersecades_columnar::types::Physical;
 use crate::frame::Slot;
 
 pub use clock::{Clock, SharedClock, SystemClock, TestClock};
-pub use watermark::{Closing, Cut, Watermark};
+pub use watermark::{Closing, Course, Cut, Watermark};
 
 /// What an operator needs to know about the time of a frame.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +28,8 @@ pub struct Arrival {
     pub watermark: i64,
     /// Smallest and largest event time of the batch.
     pub time_range: (i64, i64),
-    /// How far the rows themselves move the watermark: to their time less this; `None` where
-    /// something else moves it.
-    pub lateness: Option<i64>,
+    /// How the rows themselves move the watermark; `None` where something else moves it.
+    pub course: Option<Course>,
     /// Rows of the stream before the batch.
     pub rows_before: u64,
 }

@@ -51,7 +51,7 @@ pub struct Watermark {
 
 /// What the rows of one batch do to the watermark.
 #[derive(Debug, Clone, Copy)]
-struct Course {
+pub struct Course {
     /// The watermark before the batch.
     reached: i64,
     /// The newest time of its partition before the batch.
@@ -63,8 +63,13 @@ struct Course {
 }
 
 impl Course {
+    /// The newest time of the batch's partition before it.
+    pub fn newest(&self) -> Option<i64> {
+        self.newest
+    }
+
     /// The watermark when the newest time of the partition is `newest`.
-    fn watermark(&self, newest: Option<i64>) -> i64 {
+    pub fn watermark(&self, newest: Option<i64>) -> i64 {
         let own = newest.map_or(i64::MIN, |newest| {
             newest.min(self.ceiling).saturating_sub(self.lateness)
         });
@@ -72,7 +77,7 @@ impl Course {
     }
 
     /// The newest time after a row at `at`.
-    fn after(&self, newest: Option<i64>, at: i64) -> Option<i64> {
+    pub fn after(&self, newest: Option<i64>, at: i64) -> Option<i64> {
         match at > self.future_from {
             true => newest,
             false => newest.max(Some(at)),
@@ -103,11 +108,6 @@ impl Watermark {
     /// The watermark before the next row; the smallest time when no row was seen.
     pub fn current(&self) -> i64 {
         self.reached
-    }
-
-    /// How far behind the newest row the watermark is.
-    pub fn lateness(&self) -> i64 {
-        self.lateness
     }
 
     /// The largest event time seen.
@@ -176,6 +176,17 @@ impl Watermark {
         self.partitions.restore(from)
     }
 
+    /// What the rows of the next batch will do.
+    pub fn course(&self) -> Course {
+        Course {
+            reached: self.reached,
+            newest: self.partitions.newest(self.partition),
+            ceiling: self.partitions.ceiling(self.partition),
+            lateness: self.lateness,
+            future_from: self.future_from,
+        }
+    }
+
     /// Takes in the times of a batch; fills `cuts`, of which the first is at row 0.
     ///
     /// A further cut stands where a row would otherwise be counted into a window that closed
@@ -199,13 +210,7 @@ impl Watermark {
         if !stats.known {
             return;
         }
-        let course = Course {
-            reached: self.reached,
-            newest: self.partitions.newest(self.partition),
-            ceiling: self.partitions.ceiling(self.partition),
-            lateness: self.lateness,
-            future_from: self.future_from,
-        };
+        let course = self.course();
         let newest = course.newest.max(self.batch_newest(time, work));
         let after = course.watermark(newest);
         let oldest = time.physical().value_of(stats.min) as i64;

@@ -204,6 +204,20 @@ impl Expression {
     }
 }
 
+impl Expression {
+    /// The terms that all have to be true.
+    pub fn into_terms(self) -> Vec<Expression> {
+        match self {
+            Expression::And(left, right) => {
+                let mut terms = left.into_terms();
+                terms.extend(right.into_terms());
+                terms
+            }
+            other => vec![other],
+        }
+    }
+}
+
 impl std::ops::Not for Expression {
     type Output = Expression;
 

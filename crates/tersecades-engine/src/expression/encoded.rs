@@ -181,7 +181,6 @@ impl Encoded {
             Encoded::Passes {
                 slot, predicate, ..
             } => {
-                frame.column(*slot).prefetch(within);
                 frame.column(*slot).compare(predicate, within, out, work);
             }
             Encoded::Fails { slot, predicate } => {

@@ -16,6 +16,7 @@ pub mod function;
 mod bind;
 mod literal;
 mod node;
+pub mod observe;
 mod ranges;
 
 mod arithmetic;

@@ -47,42 +47,73 @@ enum Index {
     },
 }
 
+/// A table found by one of its columns; several lookups of a query share it.
+pub struct KeyedTable {
+    table: Arc<LookupTable>,
+    key: String,
+    batch: Batch,
+    index: Arc<Index>,
+}
+
+impl KeyedTable {
+    /// Indexes `table` by `key`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns and keys that occur twice, `Unsupported` for types.
+    pub fn new(table: &Arc<LookupTable>, key: &str) -> Result<Self> {
+        let mut encoder = BatchEncoder::new(&table.rows.schema())?;
+        let batch = encoder.encode_new(&table.rows)?;
+        let scope = Scope::of_schema(batch.schema());
+        let (_, key_slot) = find(table, &scope, key)?;
+        let index = index_keys(&all_values(&batch, key_slot)).map_err(|error| error.column(key))?;
+        Ok(KeyedTable {
+            table: Arc::clone(table),
+            key: key.to_owned(),
+            batch,
+            index: Arc::new(index),
+        })
+    }
+
+    /// Whether this is `table`, found by `key`.
+    pub fn is(&self, table: &Arc<LookupTable>, key: &str) -> bool {
+        Arc::ptr_eq(&self.table, table) && self.key == key
+    }
+}
+
 /// The table, ready to be looked up in; shared by workers.
 #[derive(Debug)]
 pub struct PreparedTable {
     name: String,
     key_type: DataType,
-    index: Index,
+    index: Arc<Index>,
     columns: Vec<(String, DataType, Values)>,
 }
 
 impl PreparedTable {
-    /// Indexes `table` by `key` and decodes the wanted `columns` (name in the table, new name).
+    /// Decodes the wanted `columns` (name in the table, new name) of `keyed`.
     ///
     /// # Errors
-    /// `InvalidArgument` for unknown columns and keys that occur twice, `Unsupported` for types.
-    pub fn new(table: &LookupTable, key: &str, columns: &[(String, String)]) -> Result<Self> {
-        let mut encoder = BatchEncoder::new(&table.rows.schema())?;
-        let batch = encoder.encode_new(&table.rows)?;
-        let schema = Arc::clone(batch.schema());
-        let scope = Scope::of_schema(&schema);
-        let in_table = |error: Error| error.hint(format!("the table is `{}`", table.name));
-        let (key_type, key_slot) = scope.find(key).map_err(in_table)?;
-        let keys = all_values(&batch, key_slot);
-        let index = index_keys(&keys).map_err(|error| error.column(key))?;
+    /// `InvalidArgument` for unknown columns.
+    pub fn new(keyed: &KeyedTable, columns: &[(String, String)]) -> Result<Self> {
+        let KeyedTable { table, batch, .. } = keyed;
+        let scope = Scope::of_schema(batch.schema());
         let mut prepared = Vec::new();
         for (name, output) in columns {
-            let (data_type, slot) = scope.find(name).map_err(in_table)?;
-            prepared.push((output.clone(), data_type.clone(), all_values(&batch, slot)));
+            let (data_type, slot) = find(table, &scope, name)?;
+            prepared.push((output.clone(), data_type.clone(), all_values(batch, slot)));
         }
-        let key_type = key_type.clone();
         Ok(PreparedTable {
             name: table.name.clone(),
-            key_type,
-            index,
+            key_type: find(table, &scope, &keyed.key)?.0.clone(),
+            index: Arc::clone(&keyed.index),
             columns: prepared,
         })
     }
+}
+
+fn find<'a>(table: &LookupTable, scope: &'a Scope, name: &str) -> Result<(&'a DataType, Slot)> {
+    let found = scope.find(name);
+    found.map_err(|error| error.hint(format!("the table is `{}`", table.name)))
 }
 
 fn all_values(batch: &Batch, slot: Slot) -> Values {
@@ -113,23 +144,8 @@ fn index_keys(keys: &Values) -> Result<Index> {
             rows,
         });
     }
-    let ends = valid().map(|row| keys.ordered(row));
-    let (first, last) = (ends.clone().min().unwrap_or(0), ends.max().unwrap_or(-1));
-    let cells = u64::try_from(last - first).map_or(u64::MAX, |span| span.saturating_add(1));
-    let direct = matches!(keys.physical, Physical::Integer { .. })
-        && cells <= (keys.len() as u64 + 64) * DIRECT_CELLS_PER_ROW;
-    if direct {
-        let mut rows = vec![ABSENT; cells as usize];
-        for row in valid() {
-            let cell = &mut rows[(keys.ordered(row) - first) as usize];
-            if std::mem::replace(cell, row as u32) != ABSENT {
-                return Err(doubled());
-            }
-        }
-        return Ok(Index::Direct {
-            first: first as u64,
-            rows,
-        });
+    if let Some(index) = address_keys(keys)? {
+        return Ok(index);
     }
     let mut rows = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
     for row in valid() {
@@ -138,6 +154,33 @@ fn index_keys(keys: &Values) -> Result<Index> {
         }
     }
     Ok(Index::Hashed(rows))
+}
+
+/// Integer keys by direct address, where they lie close enough.
+fn address_keys(keys: &Values) -> Result<Option<Index>> {
+    if !matches!(keys.physical, Physical::Integer { .. }) {
+        return Ok(None);
+    }
+    let valid = || {
+        let keyed = keys.keys.iter().enumerate();
+        keyed.filter(|(row, _)| keys.is_valid(*row))
+    };
+    let ends = valid().fold((u64::MAX, 0), |(low, high), (_, key)| {
+        (low.min(*key), high.max(*key))
+    });
+    let first = ends.0.min(ends.1);
+    let cells = (ends.1 - first).saturating_add(1);
+    if cells > (keys.len() as u64 + 64) * DIRECT_CELLS_PER_ROW {
+        return Ok(None);
+    }
+    let mut rows = vec![ABSENT; cells as usize];
+    for (row, key) in valid() {
+        let cell = &mut rows[(key - first) as usize];
+        if std::mem::replace(cell, row as u32) != ABSENT {
+            return Err(doubled());
+        }
+    }
+    Ok(Some(Index::Direct { first, rows }))
 }
 
 /// Looks rows up; one per worker.
@@ -193,7 +236,7 @@ impl LookupJoin {
     fn look_up(&mut self, physical: Physical) {
         let (keys, found) = (&self.keys, &mut self.found);
         found.clear();
-        match &self.table.index {
+        match &*self.table.index {
             Index::Direct { first, rows } => {
                 let same = Physical::of(&self.table.key_type).is_ok_and(|table| table == physical);
                 if same && keys.validity.is_empty() {

@@ -14,6 +14,7 @@ use crate::plan::EventTime;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::query::narrowed;
 use crate::source::table::Table;
 use crate::source::{Rejected, Source, SourceState};
@@ -21,7 +22,7 @@ use crate::stream::Stream;
 
 use super::OperatorKind;
 use super::join::timed::{TimedInput, common_unit, unit_of};
-use super::row::shape::{OUTPUT_ROWS, batch_of, weave};
+use super::row::shape::{OUTPUT_ROWS, batch_of, read_batches, weave, write_batches};
 use super::union::check_same;
 
 /// What users see of the kind.
@@ -215,7 +216,32 @@ impl Source for MergeSource {
             .collect()
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        for lane in &mut self.lanes {
+            lane.input.snapshot(out)?;
+            let (at, count) = (lane.at, lane.clocks.len());
+            let rest = lane.rows.as_ref().map(|rows| rows.slice(at, count - at));
+            write_batches(&rest.into_iter().collect(), out)?;
+            out.list(lane.clocks[at..].iter(), |out, clock| out.i64(*clock));
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        for lane in &mut self.lanes {
+            lane.input.restore(from)?;
+            lane.rows = read_batches(&lane.input.schema(), from)?.pop_front();
+            lane.clocks = from.list(StateReader::i64)?;
+            lane.at = 0;
+            let rows = lane.rows.as_ref().map_or(0, RecordBatch::num_rows);
+            if rows != lane.clocks.len() {
+                return Err(Error::corrupt("rows of a merge lack their clocks"));
+            }
+        }
+        Ok(())
     }
 }

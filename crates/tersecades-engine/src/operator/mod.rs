@@ -15,10 +15,12 @@ pub mod change;
 pub mod distinct;
 pub mod lag;
 pub mod limit;
+pub mod over;
 pub mod reduce;
 pub mod sort;
 pub mod top_k;
 
+pub mod in_order;
 pub mod join;
 pub mod merge;
 pub mod process;
@@ -62,7 +64,9 @@ pub const OPERATORS: &[&OperatorKind] = &[
     &distinct::KIND,
     &lag::KIND,
     &change::KIND,
+    &over::KIND,
     &reduce::KIND,
+    &in_order::KIND,
     &process::KIND,
     &union::KIND,
     &merge::KIND,

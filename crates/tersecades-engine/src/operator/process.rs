@@ -10,6 +10,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::table::Table;
 use crate::source::{Rejected, Source, SourceState};
 use crate::stream::Stream;
@@ -20,7 +21,7 @@ use super::join::kind::check_memory;
 use super::join::timed::{TimedInput, TimedRows, unit_of};
 use super::join::window::{aligned, constant_time, windows_of, with_window};
 use super::row::kept::KeptRows;
-use super::row::shape::{batch_of, logical_schema};
+use super::row::shape::{batch_of, logical_schema, read_batches, write_batches};
 
 /// What users see of the kind.
 pub const KIND: OperatorKind = OperatorKind {
@@ -229,7 +230,33 @@ impl Source for ProcessSource {
             .collect()
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.input.snapshot(out)?;
+        self.rows.snapshot_numbered(out)?;
+        out.list(self.open.values(), |out, (span, rows)| {
+            out.i128(span.start);
+            out.i128(span.end);
+            out.list(rows.iter(), |out, row| out.u64(*row));
+        });
+        write_batches(&self.ready, out)?;
+        out.u64(self.late_rows);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.input.restore(from)?;
+        self.rows.restore_numbered(from)?;
+        self.open = from.list(|from| {
+            let (start, end) = (from.i128()?, from.i128()?);
+            let rows = from.list(StateReader::u64)?;
+            Ok((end, (Span { start, end }, rows)))
+        })?;
+        self.ready = read_batches(&self.schema, from)?;
+        self.late_rows = from.u64()?;
+        Ok(())
     }
 }

@@ -71,7 +71,10 @@ impl SortKeys {
     /// What evaluating says.
     pub(super) fn append(&mut self, rows: &RecordBatch, keys: &mut Rows) -> Result<()> {
         let columns = self.expressions.evaluate(rows)?;
-        self.keys.append(&columns, keys)
+        match columns.is_empty() {
+            true => Ok(()),
+            false => self.keys.append(&columns, keys),
+        }
     }
 
     /// The keys of `rows`.

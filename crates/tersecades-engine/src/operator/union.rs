@@ -9,6 +9,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::query::narrowed;
 use crate::source::table::Table;
 use crate::source::{Rejected, Source, SourceState};
@@ -151,7 +152,33 @@ impl Source for UnionSource {
             .collect()
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        out.u64(self.inputs.len() as u64);
+        out.u64(self.past.late_rows);
+        out.u64(self.past.untimed_rows);
+        out.u64(self.rejected.count_rows);
+        match self.inputs.last_mut() {
+            Some(input) => input.snapshot_input(out),
+            None => Ok(()),
+        }
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        let left = from.u64()? as usize;
+        if left > self.inputs.len() {
+            return Err(Error::corrupt("the snapshot is of a union of more streams"));
+        }
+        self.inputs.truncate(left);
+        self.past.late_rows = from.u64()?;
+        self.past.untimed_rows = from.u64()?;
+        self.rejected.count_rows = from.u64()?;
+        match self.inputs.last_mut() {
+            Some(input) => input.restore_input(from),
+            None => Ok(()),
+        }
     }
 }

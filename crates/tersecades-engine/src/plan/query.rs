@@ -1,6 +1,6 @@
 //! A query as written: event time, then steps in order.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -9,6 +9,7 @@ use tersecades_columnar::goal::Uses;
 
 use crate::aggregate::UserAggregate;
 use crate::expression::{Expression, col};
+use crate::operator::lookup_join::PreparedTable;
 use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
 
@@ -104,6 +105,8 @@ pub enum Step {
         table_key: String,
         /// Columns of the table to add, and the names they get.
         columns: Vec<(String, String)>,
+        /// The table once it is indexed, for all who plan or run the step.
+        prepared: Arc<OnceLock<Arc<PreparedTable>>>,
     },
     /// Groups by window and keys; columns become `window_start`, `window_end` (neither for the
     /// global window), keys, aggregates.
@@ -131,6 +134,27 @@ pub struct Query {
 }
 
 impl Query {
+    /// Appends a filter; before lookups at the end go terms that read nothing of them, since a row
+    /// that is dropped need not be looked up.
+    pub fn push_early_filter(&mut self, condition: Expression) {
+        let Some(Step::LookupJoin { columns, .. }) = self.steps.last() else {
+            self.steps.push(Step::Filter(condition));
+            return;
+        };
+        let looked_up = |name: &&str| columns.iter().any(|(_, added)| added == name);
+        let (late, early): (Vec<_>, Vec<_>) = condition
+            .into_terms()
+            .into_iter()
+            .partition(|term| term.columns().iter().any(looked_up));
+        if let Some(early) = early.into_iter().reduce(Expression::and) {
+            let lookup = self.steps.pop();
+            self.push_early_filter(early);
+            self.steps.extend(lookup);
+        }
+        let late = late.into_iter().reduce(Expression::and);
+        self.steps.extend(late.map(Step::Filter));
+    }
+
     /// What the query does with a column of the stream; the default for one it does not name, since
     /// what is kept is there for other queries.
     pub fn uses(&self, column: &str) -> Uses {
@@ -180,6 +204,38 @@ mod tests {
     use super::*;
     use crate::aggregate::call;
     use crate::window::tumble;
+
+    #[test]
+    fn a_filter_goes_before_lookups_that_it_does_not_read() {
+        let lookup = |output: &str| Step::LookupJoin {
+            table: Arc::new(LookupTable {
+                name: "table".to_owned(),
+                rows: RecordBatch::new_empty(Arc::new(Schema::empty())),
+            }),
+            stream_key: "key".to_owned(),
+            table_key: "id".to_owned(),
+            columns: vec![("value".to_owned(), output.to_owned())],
+            prepared: Arc::default(),
+        };
+        let mut query = Query {
+            event_time: EventTime {
+                expression: col("time"),
+                unit: TimeUnit::Millisecond,
+                lateness: Duration::ZERO,
+            },
+            steps: vec![lookup("a"), lookup("b")],
+        };
+        let (first, second) = (col("a").gt(1), col("b").lt(col("a")));
+        let condition = col("n").eq(3).and(first).and(second);
+        query.push_early_filter(condition);
+        let shown = query.steps.iter().map(|step| match step {
+            Step::Filter(condition) => condition.to_string(),
+            _ => "lookup".to_owned(),
+        });
+        let shown: Vec<String> = shown.collect();
+        let expected = ["n = 3", "lookup", "a > 1", "lookup", "b < a"];
+        assert_eq!(shown, expected);
+    }
 
     #[test]
     fn a_column_is_priced_for_what_is_done_with_it() {

@@ -29,6 +29,7 @@ impl fmt::Display for Step {
                 stream_key,
                 table_key,
                 columns,
+                ..
             } => {
                 let (name, rows) = (&table.name, table.rows.num_rows());
                 write!(to, "look up {stream_key:?} in {name:?} of {rows} rows by ")?;

@@ -13,9 +13,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::Result;
 
-use crate::event_time::{Arrival, Closing, Cut, Watermark, time_range};
+use crate::error_bound::{ResultBounds, bound_lines, bounds_of};
+use crate::event_time::clock::ticks_late;
+use crate::event_time::{Arrival, Closing, Course, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::plan::tick_ns;
@@ -27,7 +29,7 @@ use super::ingest::{Ingest, Origin};
 use super::metrics::{LateWindow, Metrics};
 use super::option::RunOptions;
 use super::part::Part;
-use super::retained::Retained;
+use super::retained::{Keep, Retained};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Worker;
 
@@ -40,6 +42,8 @@ pub struct Running {
     plan: StagePlan,
     time: Option<BoundTime>,
     watermark: Watermark,
+    /// How the rows of the batch that is taken in move the watermark.
+    course: Option<Course>,
     /// Nanoseconds of one tick of the event time.
     tick_ns: i64,
     /// What the query asks, for snapshots.
@@ -53,6 +57,8 @@ pub struct Running {
     retained: Option<Retained>,
     ready: VecDeque<RecordBatch>,
     results: Vec<RecordBatch>,
+    /// What lossy columns do to the results.
+    bounds: ResultBounds,
     metrics: Metrics,
     work: Work,
     cuts: Vec<Cut>,
@@ -68,28 +74,29 @@ impl Running {
     /// # Errors
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
-        let (first, tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
-        let columns = match options.keep.is_some() || options.keep_late_whole {
-            true => None,
-            false => first.columns_read(),
+        let (first, mut tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
+        let ingest = Ingest::new(origin, first.columns_read(), &options, query)?;
+        let timed = match options.keep {
+            Some(Keep::Duration(_)) => true,
+            Some(Keep::Bytes(_)) => !first.event_time.is_absent(ingest.schema()),
+            None => false,
         };
-        let (columns, kept) = (columns.as_deref(), options.keep.is_some());
-        let ingest = Ingest::new(origin, columns, kept, &options.encoding, query)?;
-        let plan = first.over(Arc::clone(ingest.schema()), kept)?;
+        let plan = first.over(Arc::clone(ingest.schema()), timed)?;
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
         let tick = tick_ns(time.as_ref().map_or(plan.unit, |time| time.unit));
-        let lateness = lateness_ticks(&plan, tick);
+        let lateness = ticks_late(plan.event_time.lateness, tick);
         let keep = |keep| {
             let schema = Arc::clone(ingest.schema());
-            Retained::new(schema, plan.event_time.clone(), keep, tick)
+            let retained = Retained::new(schema, plan.event_time.clone(), keep, tick);
+            retained.observed_as(options.observed.clone())
         };
         let retained = options.keep.map(keep);
-        if ingest.partitions() > 1 {
-            refuse_partitions(&plan)?;
+        if options.measured {
+            tails.iter_mut().for_each(Part::measure);
         }
         let mergeable = plan
             .aggregate()
@@ -98,12 +105,15 @@ impl Running {
             0 | 1 => Ok(Vec::new()),
             _ if !mergeable => Ok(Vec::new()),
             threads => (0..threads)
-                .map(|index| Worker::start(plan.instantiate(options.keep_late)?, index))
+                .map(|index| Worker::start(plan.start(&options)?, index))
                 .collect(),
         };
+        let bounds = bounds_of(query, ingest.schema(), &results_of(&plan, &tails));
         Ok(Running {
-            stage: plan.instantiate(options.keep_late)?,
+            bounds,
+            stage: plan.start(&options)?,
             watermark: Watermark::of_partitions(lateness, ingest.partitions()),
+            course: None,
             ingest,
             plan,
             time,
@@ -128,8 +138,7 @@ impl Running {
 
     /// Columns of the results.
     pub fn schema(&self) -> SchemaRef {
-        let last = self.tails.last().map(Part::schema);
-        last.unwrap_or_else(|| Arc::clone(&self.plan.output))
+        self.bounds.mark(&results_of(&self.plan, &self.tails))
     }
 
     /// The retained range, if the stream is kept.
@@ -147,6 +156,9 @@ impl Running {
         let mut lines = self.ingest.describe();
         lines.extend(self.stage.describe());
         lines.extend(self.tails.iter().flat_map(Part::describe));
+        let observed = self.options.observed.iter();
+        lines.extend(observed.flat_map(|observed| observed.lines()));
+        lines.extend(bound_lines(&self.schema()));
         lines
     }
 
@@ -218,6 +230,7 @@ impl Running {
         if self.finished {
             return Ok(false);
         }
+        self.check_interrupt()?;
         let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
         let batch = self.ingest.next_batch(satisfied)?;
         if let Some(batch) = &batch {
@@ -235,6 +248,11 @@ impl Running {
         }
         self.check_memory()?;
         Ok(!self.finished)
+    }
+
+    /// Whether whoever runs the query lets it go on; for work between two batches that is long.
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
+        self.options.interrupt.check()
     }
 
     /// Takes a result, if one is ready.
@@ -268,6 +286,7 @@ impl Running {
             watermark: i64::MIN,
         });
         let Some(time) = &mut self.time else {
+            self.retain(&frame.batch, None);
             return Ok(Some((0, 0)));
         };
         evaluate_time(time, frame, &mut self.work)?;
@@ -286,11 +305,10 @@ impl Running {
             boundaries,
             emission: aggregate.and_then(|plan| plan.emission),
         });
+        self.course = Some(self.watermark.course());
         self.watermark
             .pass(column, closing, &mut self.cuts, &mut self.work);
-        if let Some(retained) = &self.retained {
-            retained.push(&frame.batch, range.map_or(i64::MIN, |range| range.1));
-        }
+        self.retain(&frame.batch, range);
         Ok(range.or_else(|| boundaries.is_none().then_some((0, 0))))
     }
 
@@ -321,7 +339,7 @@ impl Running {
                 time_slot,
                 watermark: cut.watermark,
                 time_range,
-                lateness: Some(self.watermark.lateness()),
+                course: self.course,
                 rows_before: self.rows_before,
             };
             self.dispatch(frame, arrival)?;
@@ -372,6 +390,7 @@ impl Running {
         for worker in &self.workers {
             let flushed = worker.flushed()?;
             self.metrics.tally.merge(flushed.tally);
+            self.stage.absorb_meters(&flushed.meters);
             self.results.extend(flushed.rows);
             if let (Some(aggregate), Some(partial)) = (&mut self.stage.aggregate, flushed.partial) {
                 aggregate.absorb(partial);
@@ -400,6 +419,8 @@ impl Running {
     /// Hands results to the next stage, or out.
     fn pass_on(&mut self) -> Result<()> {
         let mut results = std::mem::take(&mut self.results);
+        let rows = results.iter().map(RecordBatch::num_rows);
+        self.stage.count_results(rows.sum());
         let passed = self.run_tails(&mut results, 0);
         self.results = results;
         passed
@@ -422,7 +443,7 @@ impl Running {
         for batch in results.drain(..) {
             self.metrics.windows += u64::from(self.plan.aggregate().is_some());
             self.metrics.result_rows += batch.num_rows() as u64;
-            self.ready.push_back(batch);
+            self.ready.push_back(self.bounds.mark_batch(batch)?);
         }
         Ok(())
     }
@@ -467,20 +488,8 @@ fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Re
     Ok(())
 }
 
-/// The lateness in ticks; one longer than all of time means that nothing is late.
-fn lateness_ticks(plan: &StagePlan, tick_ns: i64) -> i64 {
-    let nanos = plan.event_time.lateness.as_nanos();
-    let ticks = nanos.div_ceil(tick_ns.unsigned_abs().into());
-    i64::try_from(ticks).unwrap_or(i64::MAX)
-}
-
-/// Sessions are judged row by row against one watermark.
-fn refuse_partitions(plan: &StagePlan) -> Result<()> {
-    match plan.aggregate().map(|plan| &plan.window) {
-        Some(Windowing::Session { .. }) => Err(Error::unsupported(
-            "session windows over a source with several partitions",
-        )
-        .hint("read the partitions as one stream with the lateness they need")),
-        _ => Ok(()),
-    }
+/// Columns of the results of a plan and what follows it.
+fn results_of(plan: &StagePlan, tails: &[Part]) -> SchemaRef {
+    let last = tails.last().map(Part::schema);
+    last.unwrap_or_else(|| Arc::clone(&plan.output))
 }

@@ -10,22 +10,63 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::goal::Uses;
 use tersecades_columnar::registry;
 
+use crate::error_bound::{carried, encoded_by};
+use crate::observe::Observed;
 use crate::plan::Query;
 use crate::source::{PartitionState, Source, SourceState};
 
 use super::encoding::EncodeOptions;
+use super::option::RunOptions;
+use super::state::{StateReader, StateWriter};
 
 /// Batches kept for reuse.
 const POOL_BATCHES: usize = 16;
+
+/// What is done with classes of values: they are compared.
+const CLASS_USES: Uses = Uses {
+    compare: 1.0,
+    fold: 0.0,
+    gather: 0.0,
+    decode: 0.0,
+    reads: 32.0,
+};
+
+/// Batches that are encoded already, handed out one by one.
+pub trait EncodedSource: Send {
+    /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` for what cannot be read.
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>>;
+
+    /// How many rows there are in all, where that is known.
+    fn rows_hint(&self) -> Option<u64>;
+}
+
+impl EncodedSource for std::vec::IntoIter<Arc<Batch>> {
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        Ok(self.next())
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        Some(
+            self.as_slice()
+                .iter()
+                .map(|batch| batch.rows() as u64)
+                .sum(),
+        )
+    }
+}
 
 /// Where encoded batches come from.
 pub enum Origin {
     /// A source of Arrow batches, to be encoded.
     Source(Box<dyn Source>),
     /// Batches that are encoded already.
-    Encoded(std::vec::IntoIter<Arc<Batch>>, SchemaRef),
+    Encoded(Box<dyn EncodedSource>, SchemaRef),
 }
 
 impl Origin {
@@ -45,27 +86,44 @@ pub struct Ingest {
     positions: Vec<usize>,
     schema: SchemaRef,
     pool: Vec<Arc<Batch>>,
+    /// What is kept of values that are kept as less than they are.
+    observed: Option<Arc<Observed>>,
+    /// The newest event time of the last batch, where its kept times do not tell.
+    newest: Option<i64>,
+    /// Rows of the source since its first, those of an earlier run included.
+    rows_read: u64,
+    /// Rows that an earlier run has read.
+    rows_to_pass: u64,
     /// Nanoseconds spent encoding.
     pub encode_ns: u64,
 }
 
 impl Ingest {
-    /// Reads `origin`, of which only `columns` are wanted (all when `None`); values are encoded by
-    /// choice for what `query` does with them when they are `kept`, else plain where `options` do
-    /// not say otherwise.
+    /// Reads `origin`, of which `query` reads only `columns` (all when `None`); what is kept is
+    /// encoded by choice for what the query does with it, the rest plain where `options` do not
+    /// say otherwise.
     ///
     /// # Errors
     /// `Unsupported`, naming the column, for types that cannot be encoded; what
-    /// [`EncodeOptions::apply`] says.
+    /// [`EncodeOptions::apply`](super::EncodeOptions::apply) says.
     pub fn new(
         origin: Origin,
-        columns: Option<&[String]>,
-        kept: bool,
-        options: &EncodeOptions,
+        columns: Option<Vec<String>>,
+        options: &RunOptions,
         query: &Query,
     ) -> Result<Self> {
+        let kept = options.keep.is_some();
+        let observed = options.observed.clone();
+        let columns = match &observed {
+            Some(observed) => Some(observed.kept()),
+            None => columns.filter(|_| !kept && !options.keep_late_whole),
+        };
         let arriving = origin.schema();
-        let wanted = |name: &String| columns.is_none_or(|columns| columns.contains(name));
+        let wanted = |name: &String| {
+            columns
+                .as_ref()
+                .is_none_or(|columns| columns.contains(name))
+        };
         let whole = matches!(origin, Origin::Encoded(..));
         let positions: Vec<usize> = (0..arriving.fields().len())
             .filter(|index| whole || wanted(arriving.field(*index).name()))
@@ -74,7 +132,8 @@ impl Ingest {
             .iter()
             .map(|index| Arc::clone(&arriving.fields()[*index]))
             .collect();
-        let mut schema: SchemaRef = Arc::new(Schema::new(fields));
+        let metadata = arriving.metadata().clone();
+        let mut schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields, metadata));
         let mut encoder = None;
         if !whole {
             let mut columns = BatchEncoder::new(&schema)?;
@@ -84,8 +143,12 @@ impl Ingest {
                     .iter_mut()
                     .for_each(|c| c.pin(registry::fallback()));
             }
-            options.apply(&mut columns, &arriving, |column| query.uses(column))?;
-            schema = Arc::clone(columns.schema());
+            let encoding = encoding_of(options);
+            encoding.apply(&mut columns, &arriving, |column| match &observed {
+                Some(observed) if observed.is_class(column) => CLASS_USES,
+                _ => query.uses(column),
+            })?;
+            schema = encoded_by(&carried(columns.schema(), &schema), &encoding.schemes);
             encoder = Some(columns);
         }
         Ok(Ingest {
@@ -94,6 +157,10 @@ impl Ingest {
             positions,
             schema,
             pool: Vec::new(),
+            observed,
+            newest: None,
+            rows_read: 0,
+            rows_to_pass: 0,
             encode_ns: 0,
         })
     }
@@ -101,6 +168,11 @@ impl Ingest {
     /// Columns of the batches that come out.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The newest event time of the last batch, where its kept times do not tell.
+    pub fn newest(&self) -> Option<i64> {
+        self.newest
     }
 
     /// Rows the source could not read and left out.
@@ -115,13 +187,7 @@ impl Ingest {
     pub fn rows_hint(&self) -> Option<u64> {
         match &self.origin {
             Origin::Source(source) => source.rows_hint(),
-            Origin::Encoded(batches, _) => Some(
-                batches
-                    .as_slice()
-                    .iter()
-                    .map(|batch| batch.rows() as u64)
-                    .sum(),
-            ),
+            Origin::Encoded(batches, _) => batches.rows_hint(),
         }
     }
 
@@ -173,18 +239,46 @@ impl Ingest {
         }
     }
 
-    /// Refuses sources whose state a snapshot would lose.
+    /// Writes where the source stands. What runs queries writes their state; of any other source
+    /// that is an input of another query, which opens it anew, the rows read are counted.
     ///
     /// # Errors
-    /// `Unsupported` for joins and unions.
-    pub fn check_resumable(&self) -> Result<()> {
-        match &self.origin {
-            Origin::Source(source) if !source.is_resumable() => Err(Error::unsupported(
-                "no snapshots of queries over several streams",
-            )
-            .hint("take snapshots of the queries that feed it")),
-            _ => Ok(()),
+    /// `Unsupported` for inputs that cannot be read again from their first row.
+    pub fn snapshot(&mut self, is_input: bool, out: &mut StateWriter) -> Result<()> {
+        out.bool(is_input);
+        match &mut self.origin {
+            Origin::Source(source) if source.runs_queries() => source.snapshot(out)?,
+            Origin::Source(_) => {}
+            Origin::Encoded(..) if !is_input => {}
+            Origin::Encoded(..) => return Err(not_twice()),
         }
+        out.u64(self.rows_read);
+        Ok(())
+    }
+
+    /// Reads what [`Ingest::snapshot`] wrote; rows of an input that were read are passed over.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit, what the source says.
+    pub fn restore(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
+        if from.bool()? != is_input {
+            return Err(Error::corrupt("the snapshot belongs to another query"));
+        }
+        let mut runs_queries = false;
+        if let Origin::Source(source) = &mut self.origin {
+            runs_queries = source.runs_queries();
+            if runs_queries {
+                source.restore(from)?;
+            }
+        }
+        let rows_read = from.u64()?;
+        self.rows_read = rows_read;
+        self.rows_to_pass = if is_input && !runs_queries {
+            rows_read
+        } else {
+            0
+        };
+        Ok(())
     }
 
     /// The next batch; `None` at the end, or when the query is `satisfied`.
@@ -196,11 +290,22 @@ impl Ingest {
             return Ok(None);
         }
         match &mut self.origin {
-            Origin::Encoded(batches, _) => Ok(batches.next()),
-            Origin::Source(source) => match source.next()? {
-                Some(rows) => self.encode(&rows).map(Some),
-                None => Ok(None),
-            },
+            Origin::Encoded(batches, _) => batches.next_batch(),
+            Origin::Source(source) => {
+                let rows = loop {
+                    match source.next()? {
+                        Some(rows) => {
+                            if let Some(rows) = behind(rows, &mut self.rows_to_pass) {
+                                break rows;
+                            }
+                        }
+                        None if self.rows_to_pass > 0 => return Err(fewer_rows()),
+                        None => return Ok(None),
+                    }
+                };
+                self.rows_read += rows.num_rows() as u64;
+                self.encode(&rows).map(Some)
+            }
         }
     }
 
@@ -211,6 +316,12 @@ impl Ingest {
     pub fn encode(&mut self, rows: &RecordBatch) -> Result<Arc<Batch>> {
         let started = Instant::now();
         let mut batch = self.take_batch();
+        let reduced = match &self.observed {
+            Some(observed) => Some(observed.reduce(rows)?),
+            None => None,
+        };
+        self.newest = reduced.as_ref().and_then(|(_, newest)| *newest);
+        let rows = reduced.as_ref().map_or(rows, |(rows, _)| rows);
         if let (Some(encoder), Some(target)) = (&mut self.encoder, Arc::get_mut(&mut batch)) {
             encoder.encode_projected(rows, &self.positions, target)?;
         }
@@ -232,4 +343,37 @@ impl Ingest {
             None => Arc::new(Batch::empty(Arc::clone(&self.schema))),
         }
     }
+}
+
+/// How columns are encoded: a class of values is kept as it is, whatever the user allows for the
+/// values themselves.
+fn encoding_of(options: &RunOptions) -> EncodeOptions {
+    let mut encoding = options.encoding.clone();
+    if let Some(observed) = &options.observed {
+        encoding
+            .schemes
+            .retain(|(name, _)| !observed.is_class(name));
+    }
+    encoding
+}
+
+/// What is left of `rows` behind the first `passed`; `None` when none are.
+fn behind(rows: RecordBatch, passed: &mut u64) -> Option<RecordBatch> {
+    let count = rows.num_rows();
+    if *passed == 0 || count == 0 {
+        return Some(rows);
+    }
+    let first = count.min(usize::try_from(*passed).unwrap_or(usize::MAX));
+    *passed -= first as u64;
+    (first < count).then(|| rows.slice(first, count - first))
+}
+
+fn fewer_rows() -> Error {
+    Error::corrupt("an input has fewer rows than the snapshot has seen of it")
+        .hint("restore over the same inputs, from their first rows")
+}
+
+fn not_twice() -> Error {
+    Error::unsupported("no snapshots of queries over several streams of which one is retained")
+        .hint("read that stream from files, memory or its source")
 }

@@ -10,6 +10,8 @@
 pub mod encoding;
 pub mod engine;
 pub mod ingest;
+pub mod interrupt;
+pub mod meter;
 pub mod metrics;
 pub mod option;
 pub mod part;
@@ -21,6 +23,7 @@ pub mod worker;
 
 pub use encoding::EncodeOptions;
 pub use engine::{OpenWindow, Running};
+pub use interrupt::Interrupt;
 pub use metrics::{ColumnMetrics, LateWindow, Metrics};
 pub use option::{OnLimit, RunOptions, TimeKind, TimeOptions};
 pub use retained::{Keep, Retained};

@@ -1,10 +1,13 @@
 //! How a query is run, apart from what it asks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event_time::SharedClock;
+use crate::observe::Observed;
 
 use super::encoding::EncodeOptions;
+use super::interrupt::Interrupt;
 use super::retained::Keep;
 
 /// How long a partition may be silent before it no longer holds the watermark back.
@@ -17,6 +20,8 @@ pub struct RunOptions {
     pub threads: usize,
     /// Whether and how much of the stream is kept, encoded, for further queries.
     pub keep: Option<Keep>,
+    /// What is kept of each column, where that is less than all.
+    pub observed: Option<Arc<Observed>>,
     /// Whether late rows are kept for [`take_late`], not only counted.
     ///
     /// [`take_late`]: super::Running::take_late
@@ -27,10 +32,14 @@ pub struct RunOptions {
     pub memory_bytes_limit: Option<usize>,
     /// What happens at that limit.
     pub on_limit: OnLimit,
+    /// Whether the figures of each operator are taken, for its line in explain.
+    pub measured: bool,
     /// What moves time.
     pub time: TimeOptions,
     /// How columns are encoded.
     pub encoding: EncodeOptions,
+    /// What may stop the run between two batches.
+    pub interrupt: Interrupt,
 }
 
 impl Default for RunOptions {
@@ -38,12 +47,15 @@ impl Default for RunOptions {
         RunOptions {
             threads: 1,
             keep: None,
+            observed: None,
             keep_late: false,
             keep_late_whole: false,
             memory_bytes_limit: None,
             on_limit: OnLimit::default(),
+            measured: false,
             time: TimeOptions::default(),
             encoding: EncodeOptions::default(),
+            interrupt: Interrupt::default(),
         }
     }
 }

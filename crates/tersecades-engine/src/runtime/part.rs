@@ -1,6 +1,7 @@
 //! What follows the first stage of a query: further stages, and operators on rows.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -10,6 +11,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::operator::row::{RowOperator, RowOperatorPlan};
 use crate::operator::window_aggregate::WindowAggregate;
 
+use super::meter::{self, Meter};
 use super::stage::StagePlan;
 use super::state::{StateReader, StateWriter};
 use super::tail::Tail;
@@ -19,7 +21,11 @@ pub enum Part {
     /// A stage.
     Stage(Box<Tail>),
     /// An operator on rows, and what it was asked to be.
-    Rows(Arc<dyn RowOperatorPlan>, Box<dyn RowOperator>),
+    Rows(
+        Arc<dyn RowOperatorPlan>,
+        Box<dyn RowOperator>,
+        Option<Meter>,
+    ),
 }
 
 impl Part {
@@ -33,14 +39,22 @@ impl Part {
 
     /// An operator on rows.
     pub fn rows(plan: Arc<dyn RowOperatorPlan>, operator: Box<dyn RowOperator>) -> Self {
-        Part::Rows(plan, operator)
+        Part::Rows(plan, operator, None)
+    }
+
+    /// Takes the figures of each operator from here on.
+    pub fn measure(&mut self) {
+        match self {
+            Part::Stage(tail) => tail.stage.measure(),
+            Part::Rows(.., meter) => *meter = Some(Meter::default()),
+        }
     }
 
     /// Columns that come out.
     pub fn schema(&self) -> SchemaRef {
         match self {
             Part::Stage(tail) => Arc::clone(&tail.plan.output),
-            Part::Rows(_, operator) => operator.schema(),
+            Part::Rows(_, operator, _) => operator.schema(),
         }
     }
 
@@ -48,7 +62,7 @@ impl Part {
     pub fn describe(&self) -> Vec<String> {
         match self {
             Part::Stage(tail) => tail.stage.describe(),
-            Part::Rows(plan, _) => vec![plan.describe()],
+            Part::Rows(plan, _, meter) => vec![meter::line(plan.describe(), meter.as_ref())],
         }
     }
 
@@ -64,7 +78,7 @@ impl Part {
     pub fn row_bytes(&self) -> usize {
         match self {
             Part::Stage(_) => 0,
-            Part::Rows(_, operator) => operator.byte_size(),
+            Part::Rows(_, operator, _) => operator.byte_size(),
         }
     }
 
@@ -72,7 +86,7 @@ impl Part {
     pub fn is_done(&self) -> bool {
         match self {
             Part::Stage(_) => false,
-            Part::Rows(_, operator) => operator.is_done(),
+            Part::Rows(_, operator, _) => operator.is_done(),
         }
     }
 
@@ -91,7 +105,10 @@ impl Part {
     pub fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
         match self {
             Part::Stage(tail) => tail.push(&rows, out),
-            Part::Rows(_, operator) => operator.push(rows, out),
+            Part::Rows(_, operator, meter) => {
+                let count = rows.num_rows();
+                measured(meter, count, out, |out| operator.push(rows, out))
+            }
         }
     }
 
@@ -119,7 +136,7 @@ impl Part {
     pub fn least_start(&self, start: i64) -> i64 {
         match self {
             Part::Stage(_) => self.aggregate().map_or(start, WindowAggregate::least_start),
-            Part::Rows(plan, _) if plan.reorders() => i64::MIN,
+            Part::Rows(plan, ..) if plan.reorders() => i64::MIN,
             Part::Rows(..) => start,
         }
     }
@@ -131,7 +148,7 @@ impl Part {
     pub fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
         match self {
             Part::Stage(tail) => tail.finish(out),
-            Part::Rows(_, operator) => operator.finish(out),
+            Part::Rows(_, operator, meter) => measured(meter, 0, out, |out| operator.finish(out)),
         }
     }
 
@@ -142,7 +159,7 @@ impl Part {
     pub fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         match self {
             Part::Stage(tail) => tail.snapshot(out),
-            Part::Rows(plan, operator) => {
+            Part::Rows(plan, operator, _) => {
                 out.blob(plan.describe().as_bytes());
                 operator.snapshot(out)
             }
@@ -156,7 +173,7 @@ impl Part {
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         match self {
             Part::Stage(tail) => tail.restore(from),
-            Part::Rows(plan, operator) => {
+            Part::Rows(plan, operator, _) => {
                 if from.blob()? != plan.describe().as_bytes() {
                     return Err(Error::corrupt("the snapshot belongs to another query")
                         .hint("restore with the steps it was taken with"));
@@ -165,4 +182,20 @@ impl Part {
             }
         }
     }
+}
+
+/// Runs an operator on rows, and counts what it did.
+fn measured(
+    meter: &mut Option<Meter>,
+    rows: usize,
+    out: &mut Vec<RecordBatch>,
+    run: impl FnOnce(&mut Vec<RecordBatch>) -> Result<()>,
+) -> Result<()> {
+    let (start, before) = (Instant::now(), out.len());
+    run(out)?;
+    if let Some(meter) = meter {
+        let given = out[before..].iter().map(RecordBatch::num_rows).sum();
+        meter.add(start, (rows, given), Tally::default());
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 
+use crate::observe::Observed;
 use crate::plan::EventTime;
 
 /// How much of a stream is kept.
@@ -35,6 +36,7 @@ pub struct Retained {
     event_time: EventTime,
     keep: Keep,
     tick_ns: i64,
+    observed: Option<Arc<Observed>>,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -51,8 +53,20 @@ impl Retained {
             event_time,
             keep,
             tick_ns,
+            observed: None,
             kept: Arc::new(Mutex::new(kept)),
         }
+    }
+
+    /// The same range, which keeps no more than that.
+    pub(crate) fn observed_as(mut self, observed: Option<Arc<Observed>>) -> Self {
+        self.observed = observed;
+        self
+    }
+
+    /// What is kept of each column; `None` when all of it is.
+    pub fn observed(&self) -> Option<&Observed> {
+        self.observed.as_deref()
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {

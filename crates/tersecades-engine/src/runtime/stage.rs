@@ -17,7 +17,7 @@ use crate::expression::filter::BoundFilter;
 use crate::frame::{EVENT_TIME, Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;
-use crate::operator::lookup_join::{LookupJoin, PreparedTable};
+use crate::operator::lookup_join::{KeyedTable, LookupJoin, PreparedTable};
 use crate::operator::project::Project;
 use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
@@ -25,6 +25,8 @@ use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
 use crate::window::Windowing;
 
+use super::meter::{self, Meter, Reading};
+use super::option::RunOptions;
 use super::part::Part;
 
 /// What all workers of a stage share.
@@ -51,6 +53,8 @@ pub struct Stage {
     /// The group-by, if the stage ends with one.
     pub aggregate: Option<WindowAggregate>,
     visible: Vec<(String, DataType, Slot)>,
+    /// Figures of each operator and of the group-by, where they are taken.
+    meters: Vec<Meter>,
 }
 
 /// Binds event time: computed, or a column as it is.
@@ -187,19 +191,32 @@ fn follow(plan: &StagePlan, flow: &mut RowInput) {
     }
 }
 
-/// Indexes the tables of all lookups, in order.
+/// The indexed tables of all lookups, in order; each is indexed once.
 fn prepare_tables(steps: &[Step]) -> Result<Vec<Arc<PreparedTable>>> {
     let mut tables = Vec::new();
+    let mut known: Vec<KeyedTable> = Vec::new();
     for step in steps {
         if let Step::LookupJoin {
             table,
             table_key,
             columns,
+            prepared,
             ..
         } = step
         {
-            let prepared = PreparedTable::new(table, table_key, columns)?;
-            tables.push(Arc::new(prepared));
+            if let Some(table) = prepared.get() {
+                tables.push(Arc::clone(table));
+                continue;
+            }
+            let keyed = match known.iter().position(|known| known.is(table, table_key)) {
+                Some(index) => &known[index],
+                None => {
+                    known.push(KeyedTable::new(table, table_key)?);
+                    &known[known.len() - 1]
+                }
+            };
+            let table = Arc::new(PreparedTable::new(keyed, columns)?);
+            tables.push(Arc::clone(prepared.get_or_init(|| table)));
         }
     }
     Ok(tables)
@@ -281,6 +298,7 @@ impl StagePlan {
             operators: Vec::new(),
             aggregate: None,
             visible: Vec::new(),
+            meters: Vec::new(),
         };
         let mut tables = self.tables.iter();
         for step in &self.steps {
@@ -321,6 +339,18 @@ impl StagePlan {
             .iter()
             .filter(|(name, ..)| !name.starts_with('\u{0}'));
         stage.visible = shown.cloned().collect();
+        Ok(stage)
+    }
+
+    /// One worker's part of a run with `options`.
+    ///
+    /// # Errors
+    /// As [`StagePlan::instantiate`].
+    pub fn start(&self, options: &RunOptions) -> Result<Stage> {
+        let mut stage = self.instantiate(options.keep_late)?;
+        if options.measured {
+            stage.measure();
+        }
         Ok(stage)
     }
 
@@ -383,7 +413,33 @@ impl Stage {
                 .as_ref()
                 .map(|a| format!("aggregate {}", a.plan().label)),
         );
-        lines
+        let measured = |(at, text)| meter::line(text, self.meters.get(at));
+        lines.into_iter().enumerate().map(measured).collect()
+    }
+
+    /// Takes the figures of each operator from here on.
+    pub fn measure(&mut self) {
+        let count = self.operators.len() + usize::from(self.aggregate.is_some());
+        self.meters.resize(count, Meter::default());
+    }
+
+    /// Figures taken since the last call.
+    pub fn take_meters(&mut self) -> Vec<Meter> {
+        let fresh = vec![Meter::default(); self.meters.len()];
+        std::mem::replace(&mut self.meters, fresh)
+    }
+
+    /// Adds the figures of another thread that ran the same stage.
+    pub fn absorb_meters(&mut self, meters: &[Meter]) {
+        let pairs = self.meters.iter_mut().zip(meters);
+        pairs.for_each(|(own, other)| own.merge(other));
+    }
+
+    /// Counts the rows of results that the group-by gave.
+    pub fn count_results(&mut self, rows: usize) {
+        if let (Some(_), Some(meter)) = (&self.aggregate, self.meters.last_mut()) {
+            meter.rows_out += rows as u64;
+        }
     }
 
     /// Runs a frame through; rows of a stage without group-by come back as Arrow.
@@ -396,17 +452,25 @@ impl Stage {
         arrival: &Arrival,
         work: &mut Work,
     ) -> Result<Option<RecordBatch>> {
-        for operator in &mut self.operators {
+        for (at, operator) in self.operators.iter_mut().enumerate() {
             if frame.selection.is_empty() {
                 return Ok(None);
             }
+            let before = Reading::of(self.meters.get_mut(at), frame, work);
             operator.push(frame, work)?;
+            Reading::finish(before, Some(frame), work);
         }
         if frame.selection.is_empty() {
             return Ok(None);
         }
         match &mut self.aggregate {
-            Some(aggregate) => aggregate.push(frame, arrival, work).map(|()| None),
+            Some(aggregate) => {
+                let meter = self.meters.get_mut(self.operators.len());
+                let before = Reading::of(meter, frame, work);
+                aggregate.push(frame, arrival, work)?;
+                Reading::finish(before, None, work);
+                Ok(None)
+            }
             None => self.to_arrow(frame, work).map(Some),
         }
     }

@@ -34,6 +34,27 @@ impl StateWriter {
         self.u64(value.to_bits());
     }
 
+    /// Appends a truth value.
+    pub fn bool(&mut self, value: bool) {
+        self.bytes.push(u8::from(value));
+    }
+
+    /// Appends a key, or that there is none.
+    pub fn key(&mut self, key: Option<&[u8]>) {
+        self.bool(key.is_some());
+        self.blob(key.unwrap_or_default());
+    }
+
+    /// Appends how many `items` there are, and each as `write` does.
+    pub fn list<T>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T),
+    ) {
+        self.u64(items.len() as u64);
+        items.for_each(|item| write(self, item));
+    }
+
     /// Appends bytes and their length.
     pub fn blob(&mut self, bytes: &[u8]) {
         self.u64(bytes.len() as u64);
@@ -128,6 +149,37 @@ impl<'a> StateReader<'a> {
     /// `Corrupt` at the end of the bytes.
     pub fn f64(&mut self) -> Result<f64> {
         Ok(f64::from_bits(self.u64()?))
+    }
+
+    /// Reads a truth value.
+    ///
+    /// # Errors
+    /// `Corrupt` at the end of the bytes.
+    pub fn bool(&mut self) -> Result<bool> {
+        let [byte] = self.take()?;
+        Ok(byte != 0)
+    }
+
+    /// Reads what [`StateWriter::key`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is not all there.
+    pub fn key(&mut self) -> Result<Option<Box<[u8]>>> {
+        let is_some = self.bool()?;
+        let bytes = self.blob()?;
+        Ok(is_some.then(|| bytes.into()))
+    }
+
+    /// Reads what [`StateWriter::list`] wrote, each item as `read` does.
+    ///
+    /// # Errors
+    /// `Corrupt` when they are not all there.
+    pub fn list<T, C: FromIterator<T>>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<C> {
+        let count = self.count()?;
+        (0..count).map(|_| read(self)).collect()
     }
 
     /// Reads bytes written by [`StateWriter::blob`].

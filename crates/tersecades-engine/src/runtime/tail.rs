@@ -36,9 +36,7 @@ pub struct Tail {
 
 /// The plan over the columns it reads alone, and where they are: others need not be encoded.
 fn narrow(plan: StagePlan) -> Result<(StagePlan, Option<Vec<usize>>)> {
-    // Rows without columns have no number in most formats.
-    let names = plan.columns_read().filter(|names| !names.is_empty());
-    let Some(names) = names else {
+    let Some(names) = plan.columns_read() else {
         return Ok((plan, None));
     };
     let place = |name: &String| plan.input.index_of(name);
@@ -99,7 +97,7 @@ impl Tail {
             time_slot: 0,
             watermark: i64::MIN,
             time_range: (0, 0),
-            lateness: None,
+            course: None,
             rows_before: self.rows_before,
         };
         self.rows_before += rows.num_rows() as u64;
@@ -122,7 +120,13 @@ impl Tail {
     /// `LimitExceeded` when a result does not fit its type.
     pub fn advance(&mut self, watermark: i64, out: &mut Vec<RecordBatch>) -> Result<()> {
         match &mut self.stage.aggregate {
-            Some(aggregate) if aggregate.closes(watermark) => aggregate.advance(watermark, out),
+            Some(aggregate) if aggregate.closes(watermark) => {
+                let before = out.len();
+                aggregate.advance(watermark, out)?;
+                let rows = out[before..].iter().map(RecordBatch::num_rows).sum();
+                self.stage.count_results(rows);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

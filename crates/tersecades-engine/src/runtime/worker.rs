@@ -14,6 +14,7 @@ use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::operator::window_aggregate::Partial;
 
+use super::meter::Meter;
 use super::stage::Stage;
 
 /// Frames waiting in the queue of one worker, at most.
@@ -33,6 +34,8 @@ pub struct Flushed {
     pub rows: Vec<RecordBatch>,
     /// Work done since the last flush.
     pub tally: Tally,
+    /// Figures of the operators since then, where they are taken.
+    pub meters: Vec<Meter>,
 }
 
 /// A running worker.
@@ -144,6 +147,7 @@ fn work_off(
                     partial,
                     rows: std::mem::take(&mut rows),
                     tally,
+                    meters: stage.take_meters(),
                 };
                 if answer
                     .send(failure.take().map_or(Ok(flushed), Err))

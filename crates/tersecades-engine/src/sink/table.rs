@@ -15,6 +15,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::Result;
 
+use crate::error_bound::bound_lines;
+
 use super::output::{Output, Target};
 use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, formatters};
 
@@ -76,6 +78,10 @@ impl TableSink {
             0 => {}
             1 => text.push_str("… 1 more row\n"),
             more => text.push_str(&format!("… {more} more rows\n")),
+        }
+        for line in bound_lines(&self.schema) {
+            text.push_str(&show(&line));
+            text.push('\n');
         }
         text
     }

@@ -9,6 +9,8 @@ use tersecades_columnar::error::{Error, Result};
 use crate::event_time::SharedClock;
 use crate::event_time::clock::whole_ticks;
 use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
+use crate::runtime::state::{StateReader, StateWriter};
 
 use super::partitioned::as_source;
 use super::table::Table;
@@ -54,13 +56,17 @@ impl Table for ArrivalTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.open_with(columns, &RunOptions::default())
+    }
+
+    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
         let others: Option<Vec<String>> = columns.map(|columns| {
             let others = columns.iter().filter(|name| *name != ARRIVAL_TIME);
             others.cloned().collect()
         });
         // Rows without columns have no number in most formats.
         let others = others.filter(|others| !others.is_empty());
-        let source = as_source(self.table.open(others.as_deref())?);
+        let source = as_source(self.table.open_with(others.as_deref(), options)?);
         Ok(Origin::Source(Box::new(ArrivalSource {
             schema: stamped(&source.schema()),
             source,
@@ -109,8 +115,16 @@ impl Source for ArrivalSource {
         self.source.describe()
     }
 
-    fn is_resumable(&self) -> bool {
-        self.source.is_resumable()
+    fn runs_queries(&self) -> bool {
+        self.source.runs_queries()
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.source.snapshot(out)
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.source.restore(from)
     }
 
     fn partitions(&self) -> usize {

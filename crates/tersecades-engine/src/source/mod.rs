@@ -12,6 +12,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::runtime::state::{StateReader, StateWriter};
+
 pub mod arrival;
 pub mod arrow_ipc;
 pub mod csv;
@@ -19,6 +21,7 @@ pub mod file_set;
 pub mod generated;
 pub mod generator;
 pub(crate) mod guard;
+pub mod history;
 pub(crate) mod ipc_bounds;
 pub mod json;
 pub mod location;
@@ -29,6 +32,7 @@ mod parquet_nesting;
 pub mod partitioned;
 pub mod query;
 pub mod table;
+pub mod text;
 
 pub use csv::CsvOptions;
 
@@ -75,9 +79,26 @@ pub trait Source: Send {
         Vec::new()
     }
 
-    /// Whether a fresh source that goes on at the next row gives the same rows as this one.
-    fn is_resumable(&self) -> bool {
-        true
+    /// Whether it runs queries itself; a fresh one of any other source that goes on at the next
+    /// row gives the same rows as this one.
+    fn runs_queries(&self) -> bool {
+        false
+    }
+
+    /// Writes the state of the queries that it runs.
+    ///
+    /// # Errors
+    /// `Unsupported` where that is not known; what the queries say.
+    fn snapshot(&mut self, _out: &mut StateWriter) -> Result<()> {
+        Err(no_snapshot())
+    }
+
+    /// Reads what [`Source::snapshot`] wrote, before the first batch.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit; as [`Source::snapshot`].
+    fn restore(&mut self, _from: &mut StateReader<'_>) -> Result<()> {
+        Err(no_snapshot())
     }
 
     /// How many partitions there are, each of which is in order by itself.
@@ -99,6 +120,11 @@ pub trait Source: Send {
     fn partition_name(&self, _partition: usize) -> String {
         "the stream".to_owned()
     }
+}
+
+fn no_snapshot() -> Error {
+    Error::unsupported("no snapshots of queries over partitions that are queries themselves")
+        .hint("take snapshots of the queries that feed it")
 }
 
 /// How a partition of a source stands.

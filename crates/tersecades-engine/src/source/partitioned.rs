@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
-use crate::runtime::ingest::Origin;
+use crate::plan::Query;
+use crate::runtime::ingest::{EncodedSource, Origin};
+use crate::runtime::option::RunOptions;
 
 use super::table::Table;
 use super::{PartitionState, Rejected, Source, SourceState};
@@ -58,11 +59,20 @@ impl Table for PartitionedTable {
         Arc::clone(&self.schema)
     }
 
+    fn admit(&self, query: &Query, exact: Option<&str>) -> Result<()> {
+        let mut partitions = self.partitions.iter();
+        partitions.try_for_each(|(_, table)| table.admit(query, exact))
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.open_with(columns, &RunOptions::default())
+    }
+
+    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
         let mut partitions = Vec::new();
         let mut schema = None;
         for (name, table) in &self.partitions {
-            let source = as_source(table.open(columns)?);
+            let source = as_source(table.open_with(columns, options)?);
             schema.get_or_insert_with(|| source.schema());
             partitions.push(Partition {
                 name: name.clone(),
@@ -158,8 +168,8 @@ impl Source for PartitionedSource {
         all
     }
 
-    fn is_resumable(&self) -> bool {
-        self.partitions.iter().all(|p| p.source.is_resumable())
+    fn runs_queries(&self) -> bool {
+        self.partitions.iter().any(|p| p.source.runs_queries())
     }
 
     fn partitions(&self) -> usize {
@@ -194,7 +204,7 @@ pub(super) fn as_source(origin: Origin) -> Box<dyn Source> {
 
 /// Encoded batches as record batches.
 struct DecodedSource {
-    batches: std::vec::IntoIter<Arc<Batch>>,
+    batches: Box<dyn EncodedSource>,
     schema: SchemaRef,
     work: Work,
     rejected: Rejected,
@@ -206,7 +216,7 @@ impl Source for DecodedSource {
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(batch) = self.batches.next() else {
+        let Some(batch) = self.batches.next_batch()? else {
             return Ok(None);
         };
         let rows = Selection::all(batch.rows());

@@ -11,6 +11,7 @@ use crate::plan::Step;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::stream::Stream;
 
 use super::table::Table;
@@ -97,7 +98,15 @@ impl Source for QuerySource {
         self.running.describe()
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.running.snapshot_input(out)
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.running.restore_input(from)
     }
 }

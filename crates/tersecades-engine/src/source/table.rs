@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::plan::Query;
 use crate::runtime::Retained;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
@@ -26,6 +27,20 @@ pub trait Table: Send + Sync {
     /// What binding says.
     fn describe(&self) -> Result<Vec<String>> {
         Ok(Vec::new())
+    }
+
+    /// Refuses a query that would see more than the table holds; `exact` says why it sees every
+    /// value it reads as it is, if something besides its steps does.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming the column.
+    fn admit(&self, _query: &Query, _exact: Option<&str>) -> Result<()> {
+        Ok(())
+    }
+
+    /// How many rows there are at most, where all of them are in memory already.
+    fn rows_in_memory(&self) -> Option<usize> {
+        None
     }
 
     /// Its rows, from the first; only `columns` are wanted (all when `None`), and a table that
@@ -106,6 +121,10 @@ impl Table for MemoryTable {
         let source = MemorySource::new(Arc::clone(&self.schema), self.batches.clone());
         Ok(Origin::Source(Box::new(source)))
     }
+
+    fn rows_in_memory(&self) -> Option<usize> {
+        Some(self.batches.iter().map(RecordBatch::num_rows).sum())
+    }
 }
 
 /// Batches that are encoded already.
@@ -129,7 +148,11 @@ impl Table for EncodedTable {
 
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
         let batches = self.batches.clone().into_iter();
-        Ok(Origin::Encoded(batches, Arc::clone(&self.schema)))
+        Ok(Origin::Encoded(Box::new(batches), Arc::clone(&self.schema)))
+    }
+
+    fn rows_in_memory(&self) -> Option<usize> {
+        Some(self.batches.iter().map(|batch| batch.rows()).sum())
     }
 }
 
@@ -138,9 +161,20 @@ impl Table for Retained {
         Arc::clone(Retained::schema(self))
     }
 
+    fn admit(&self, query: &Query, exact: Option<&str>) -> Result<()> {
+        match self.observed() {
+            Some(observed) => observed.admit(query, exact),
+            None => Ok(()),
+        }
+    }
+
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
-        let batches = self.batches().into_iter();
+        let batches = Box::new(self.batches().into_iter());
         Ok(Origin::Encoded(batches, Arc::clone(Retained::schema(self))))
+    }
+
+    fn rows_in_memory(&self) -> Option<usize> {
+        Some(self.rows())
     }
 }
 
@@ -189,7 +223,7 @@ mod tests {
     fn count(table: &dyn Table) -> Result<usize> {
         match table.open(None)? {
             Origin::Source(mut source) => Ok(source.next()?.map_or(0, |batch| batch.num_rows())),
-            Origin::Encoded(batches, _) => Ok(batches.map(|batch| batch.rows()).sum()),
+            Origin::Encoded(batches, _) => Ok(batches.rows_hint().unwrap_or(0) as usize),
         }
     }
 

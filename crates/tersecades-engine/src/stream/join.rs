@@ -127,6 +127,16 @@ impl Stream {
         self.asof_join(versions, on, (Direction::Backward, None), kind)
     }
 
+    /// Joins as `spec` says, which a join by time may give options too.
+    ///
+    /// # Errors
+    /// As the joins above; `Unsupported` for residual conditions of as-of joins.
+    pub fn join_with(self, right: Stream, spec: JoinSpec) -> Result<Stream> {
+        let table = JoinTable::new(self, right, spec)?;
+        let event_time = table.event_time();
+        Ok(Stream::new(Arc::new(table), event_time))
+    }
+
     fn join_by(
         self,
         right: Stream,
@@ -137,14 +147,13 @@ impl Stream {
         let on = on
             .iter()
             .map(|(left, right)| ((*left).to_owned(), (*right).to_owned()));
+        let on = on.collect();
         let spec = JoinSpec {
             kind,
-            on: on.collect(),
+            on,
             time,
             options,
         };
-        let table = JoinTable::new(self, right, spec)?;
-        let event_time = table.event_time();
-        Ok(Stream::new(Arc::new(table), event_time))
+        self.join_with(right, spec)
     }
 }

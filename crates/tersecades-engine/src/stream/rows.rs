@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::Expression;
 use crate::operator::change::Changes;
 use crate::operator::distinct::Distinct;
+use crate::operator::in_order::OrderedTable;
 use crate::operator::lag::Lag;
 use crate::operator::limit::Limit;
 use crate::operator::merge::MergeTable;
@@ -117,6 +118,20 @@ impl Stream {
         Ok(Stream::new(Arc::new(table), event_time))
     }
 
+    /// The rows by event time, each held back until no earlier one can come; those that come when
+    /// later ones are out are late, and counted.
+    ///
+    /// Behind it [`Stream::lag`], [`Stream::changes`] and whatever else goes by the order of rows
+    /// go by event time.
+    ///
+    /// # Errors
+    /// What binding says; for streams whose results lack their event time.
+    pub fn in_order(self) -> Result<Stream> {
+        let table = OrderedTable::new(self)?;
+        let event_time = table.event_time();
+        Ok(Stream::new(Arc::new(table), event_time))
+    }
+
     /// Adds as `output` the value `column` had `rows` rows earlier among those with the same
     /// `keys`, in order of arrival; null where there are not so many.
     pub fn lag<K: Into<String>>(
@@ -199,10 +214,18 @@ impl Stream {
         let Some(last) = steps[..group].iter().rposition(on_rows) else {
             return Ok(self);
         };
+        if self.registered.is_some() {
+            return Err(Error::unsupported(
+                "a range kept for queries, of rows between an operator and a window",
+            )
+            .hint("keep the range in a stream of its own, without operators on rows"));
+        }
         let outer = self.query.steps.split_off(last + 1);
         let mut options = self.options.clone();
         // Rows have their time from the inner stream.
         options.time.kind = TimeKind::Event;
+        // The inner stream has encoded the columns.
+        options.encoding.schemes.clear();
         self.options.keep = None;
         let mut stream = self.as_source()?;
         stream.options = options;

@@ -10,6 +10,7 @@ use crate::expression::col;
 use crate::runtime::option::{OnLimit, TimeKind};
 use crate::source::arrival::{ARRIVAL_TIME, ArrivalTable};
 use crate::source::partitioned::PartitionedTable;
+use crate::source::query::QueryTable;
 use crate::source::table::Table;
 use crate::window::Emit;
 
@@ -88,6 +89,29 @@ impl Stream {
     pub fn allowed_lateness(mut self, late: Duration) -> Self {
         self.updates.allowed_lateness = late;
         self
+    }
+}
+
+impl Stream {
+    /// Whether the rows are those of its table, as they are.
+    pub fn is_plain(&self) -> bool {
+        self.query.steps.is_empty() && self.options.time.kind == TimeKind::Event
+    }
+
+    /// How many rows its table has at most, where all of them are in memory already.
+    pub fn rows_in_memory(&self) -> Option<usize> {
+        self.table.rows_in_memory()
+    }
+
+    /// The rows of the stream as a table: its own when nothing is done to them, else its results.
+    ///
+    /// # Errors
+    /// What binding the stream says.
+    pub fn into_table(self) -> Result<Arc<dyn Table>> {
+        Ok(match self.is_plain() {
+            true => self.table,
+            false => Arc::new(QueryTable::new(self)?),
+        })
     }
 }
 

@@ -69,6 +69,10 @@ impl Boundaries for Cumulating {
         self.pane(time).start
     }
 
+    fn grid(&self) -> Option<(i64, i64)> {
+        Some((self.step, self.offset))
+    }
+
     fn overlap(&self) -> Overlap {
         match self.step < self.size {
             true => Overlap::Growing,

@@ -75,6 +75,10 @@ impl Boundaries for Hops {
         self.slide > self.size
     }
 
+    fn grid(&self) -> Option<(i64, i64)> {
+        Some((self.pane, self.offset))
+    }
+
     fn overlap(&self) -> Overlap {
         match self.slide < self.size {
             true => Overlap::Hopping,

@@ -57,6 +57,11 @@ pub trait Boundaries: Debug + Send + Sync {
         false
     }
 
+    /// Step and offset of the ends of panes, where they are evenly spaced.
+    fn grid(&self) -> Option<(i64, i64)> {
+        None
+    }
+
     /// Which panes windows share.
     fn overlap(&self) -> Overlap {
         Overlap::None

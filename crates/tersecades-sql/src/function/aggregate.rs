@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use datafusion_common::{DataFusionError, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion_expr::function::AccumulatorArgs;
-use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawWindowExpr};
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility};
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::aggregate::AGGREGATES;
@@ -215,6 +215,37 @@ impl AggregateUDFImpl for SqlAggregate {
     }
 }
 
+/// `grouping(a)`: whether a set of `GROUPING SETS` leaves `a` out; the analyser replaces it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Grouping {
+    signature: Signature,
+}
+
+/// The one of it.
+pub(crate) static GROUPING: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| {
+    Arc::new(AggregateUDF::new_from_impl(Grouping {
+        signature: Signature::variadic_any(Volatility::Immutable),
+    }))
+});
+
+impl AggregateUDFImpl for Grouping {
+    fn name(&self) -> &str {
+        "grouping"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int32)
+    }
+
+    fn accumulator(&self, _arguments: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        not_impl_err!("grouping outside of a GROUP BY")
+    }
+}
+
 /// Makes `count(*)` a count of rows.
 #[derive(Debug)]
 pub(crate) struct CountOfRows;
@@ -241,5 +272,18 @@ impl ExprPlanner for CountOfRows {
             params,
         });
         Ok(PlannerResult::Planned(count.alias("count(*)")))
+    }
+
+    #[expect(
+        deprecated,
+        reason = "the planner still hands out the wildcard of count(*)"
+    )]
+    fn plan_window(&self, mut raw: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        if matches!(raw.args.as_slice(), [] | [Expr::Wildcard { .. }])
+            && raw.func_def.name() == "count"
+        {
+            raw.args = vec![Expr::Literal(ScalarValue::Int64(Some(1)), None)];
+        }
+        Ok(PlannerResult::Original(raw))
     }
 }

@@ -2,4 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod arithmetic;
+pub(crate) mod date_part;
+pub(crate) mod join;
+pub(crate) mod over;
 pub(crate) mod window;

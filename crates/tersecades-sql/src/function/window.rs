@@ -21,6 +21,16 @@ pub(crate) enum Edge {
     End,
 }
 
+impl Edge {
+    /// Its column in results of windows.
+    pub(crate) fn column(self) -> &'static str {
+        match self {
+            Edge::Start => "window_start",
+            Edge::End => "window_end",
+        }
+    }
+}
+
 /// The kind of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
@@ -32,11 +42,22 @@ pub(crate) enum Kind {
     Cumulate,
     /// `SESSION(time, gap)`
     Session,
+    /// `COUNT(time, rows)`
+    Count,
+    /// `CALENDAR(time, unit, zone [, offset])`
+    Calendar,
 }
 
 impl Kind {
     /// Every kind.
-    pub(crate) const ALL: [Kind; 4] = [Kind::Tumble, Kind::Hop, Kind::Cumulate, Kind::Session];
+    pub(crate) const ALL: [Kind; 6] = [
+        Kind::Tumble,
+        Kind::Hop,
+        Kind::Cumulate,
+        Kind::Session,
+        Kind::Count,
+        Kind::Calendar,
+    ];
 
     /// The name in SQL.
     pub(crate) fn name(self) -> &'static str {
@@ -45,13 +66,29 @@ impl Kind {
             Kind::Hop => "hop",
             Kind::Cumulate => "cumulate",
             Kind::Session => "session",
+            Kind::Count => "count",
+            Kind::Calendar => "calendar",
         }
     }
 
-    /// The kind named `name`.
-    pub(crate) fn of(name: &str) -> Option<Kind> {
+    /// The name in `GROUP BY`, where `count` is an aggregate.
+    pub(crate) fn key_name(self) -> &'static str {
+        match self {
+            Kind::Count => "count_window",
+            kind => kind.name(),
+        }
+    }
+
+    /// The kind named `name` in `FROM`.
+    pub(crate) fn of_table(name: &str) -> Option<Kind> {
         let mut kinds = Kind::ALL.into_iter();
         kinds.find(|kind| kind.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The kind named `name` in `GROUP BY`.
+    pub(crate) fn of_key(name: &str) -> Option<Kind> {
+        let mut kinds = Kind::ALL.into_iter();
+        kinds.find(|kind| kind.key_name().eq_ignore_ascii_case(name))
     }
 
     /// How it is written.
@@ -61,16 +98,21 @@ impl Kind {
             Kind::Hop => "HOP(TABLE t, DESCRIPTOR(time), slide, size [, offset])",
             Kind::Cumulate => "CUMULATE(TABLE t, DESCRIPTOR(time), step, size)",
             Kind::Session => "SESSION(TABLE t, DESCRIPTOR(time), gap)",
+            Kind::Count => "COUNT(TABLE t, DESCRIPTOR(time), rows)",
+            Kind::Calendar => {
+                "CALENDAR(TABLE t, DESCRIPTOR(time), 'day', 'Europe/Berlin' [, offset])"
+            }
         }
     }
 
     /// Fewest and most arguments after the time.
-    pub(crate) fn intervals(self) -> (usize, usize) {
+    pub(crate) fn parameters(self) -> (usize, usize) {
         match self {
             Kind::Tumble => (1, 2),
             Kind::Hop => (2, 3),
             Kind::Cumulate => (2, 2),
-            Kind::Session => (1, 1),
+            Kind::Session | Kind::Count => (1, 1),
+            Kind::Calendar => (2, 3),
         }
     }
 }
@@ -123,11 +165,11 @@ impl ScalarUDFImpl for WindowEdge {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        let (least, most) = self.kind.intervals();
-        let Some((time, intervals)) = arguments.split_first() else {
+        let (least, most) = self.kind.parameters();
+        let Some((time, parameters)) = arguments.split_first() else {
             return plan_err!("{} needs a time", self.name);
         };
-        if intervals.len() < least || intervals.len() > most {
+        if parameters.len() < least || parameters.len() > most {
             return plan_err!("write {}", self.kind.usage());
         }
         match time {

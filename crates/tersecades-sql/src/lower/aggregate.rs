@@ -9,6 +9,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::Window;
 
 use super::Lowering;
 use super::expression::{Lowerer, constant_number, is_constant};
@@ -19,7 +20,7 @@ use crate::function::aggregate::{Shape, SqlAggregate};
 use crate::function::window::Edge;
 
 /// How late rows may be where no event time is declared: any row of a bounded input counts.
-const ANY_LATENESS: Duration = Duration::from_secs(100_000 * 86_400);
+pub(super) const ANY_LATENESS: Duration = Duration::from_secs(100_000 * 86_400);
 
 /// A group-by with its parts told apart.
 #[derive(Default)]
@@ -43,6 +44,9 @@ impl Lowering<'_> {
     /// # Errors
     /// `Unsupported` for what neither the engine nor a scalar expression computes.
     pub(super) fn aggregate(&self, plan: &Aggregate) -> Result<Rows> {
+        if let [Expr::GroupingSet(sets)] = plan.group_expr.as_slice() {
+            return self.grouping_sets(plan, sets);
+        }
         let rows = self.plan(&plan.input)?;
         let parts = Parts::of(plan, &rows)?;
         let (rows, keys) = project_keys(rows, &parts)?;
@@ -50,18 +54,19 @@ impl Lowering<'_> {
         let stream = match &parts.window {
             Some(window) => {
                 let stream = timed(rows, window)?;
-                stream
-                    .window(window.to_window()?)
-                    .group_by(keys)
-                    .aggregate(parts.calls)
+                let updates = self.updates.take();
+                let window = Window {
+                    updates: updates.unwrap_or_default(),
+                    ..window.window
+                };
+                stream.window(window).group_by(keys).aggregate(parts.calls)
             }
             None if keys.is_empty() => rows.stream.aggregate(parts.calls),
             None => rows.stream.group_by(keys).aggregate(parts.calls),
         };
         let columns = parts.results.into_iter().map(|part| {
             Column::Value(match part {
-                Part::Edge(Edge::Start) => col("window_start"),
-                Part::Edge(Edge::End) => col("window_end"),
+                Part::Edge(edge) => col(edge.column()),
                 Part::Key(name) | Part::Call(name) => col(name),
             })
         });
@@ -84,12 +89,6 @@ impl Parts {
         let lowerer = rows.lowerer(schema)?;
         let mut parts = Parts::default();
         for (index, key) in plan.group_expr.iter().enumerate() {
-            if let Expr::GroupingSet(_) = key {
-                return Err(
-                    Error::unsupported("GROUPING SETS, ROLLUP and CUBE are not supported")
-                        .hint("write one GROUP BY for each set and combine them with UNION ALL"),
-                );
-            }
             let name = plan.schema.field(index).name();
             parts.add_key(key, name, &lowerer)?;
         }

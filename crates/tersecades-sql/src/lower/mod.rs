@@ -3,16 +3,22 @@
 mod aggregate;
 mod constant;
 mod expression;
+mod grouping;
 mod join;
 mod literal;
+mod lookup;
 mod order;
+mod over;
 mod rows;
 pub(crate) mod window;
 
-use datafusion_expr::{Expr, Filter, LogicalPlan, Projection, TableScan};
+use std::cell::Cell;
+
+use datafusion_expr::{Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::col;
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::Updates;
 
 use crate::catalog::PlannedSource;
 use expression::Lowerer;
@@ -23,7 +29,12 @@ use window::EdgeColumn;
 pub(crate) struct Lowering<'a> {
     /// Gives a stream the options of the session.
     pub(crate) with_options: &'a (dyn Fn(Stream) -> Stream + Sync),
+    /// When the results of the outermost windows come, until they take it.
+    pub(crate) updates: Cell<Option<Updates>>,
 }
+
+/// The column that tells new results from those that replace earlier ones.
+const CHANGE: &str = "change";
 
 impl Lowering<'_> {
     /// The stream of a whole query, with a column for each column of its result.
@@ -31,8 +42,18 @@ impl Lowering<'_> {
     /// # Errors
     /// `Unsupported` for what the engine cannot do; what binding says.
     pub(crate) fn query(&self, plan: &LogicalPlan) -> Result<Stream> {
+        let updates = self.updates.get();
+        if updates.is_some() {
+            check_updated(plan)?;
+        }
         let rows = self.plan(plan)?;
-        let (stream, _) = rows.materialise(plan.schema())?;
+        if self.updates.get().is_some() {
+            return Err(Error::unsupported("EMIT without windows").hint(WINDOWED));
+        }
+        let (stream, _) = match updates {
+            Some(_) => rows.with_change(plan.schema(), CHANGE)?,
+            None => rows.materialise(plan.schema())?,
+        };
         Ok((self.with_options)(stream))
     }
 
@@ -51,13 +72,14 @@ impl Lowering<'_> {
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::SubqueryAlias(alias) => self.plan(&alias.input),
             LogicalPlan::Subquery(subquery) => self.plan(&subquery.subquery),
-            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Join(join) => self.join_or_lookup(join),
             LogicalPlan::Sort(sort) => self.sort(sort),
             LogicalPlan::Limit(limit) => self.limit(limit),
             LogicalPlan::Distinct(distinct) => self.distinct(distinct),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::EmptyRelation(relation) => constant::empty(relation),
             LogicalPlan::Values(values) => constant::values(values),
+            LogicalPlan::Window(window) => self.over(window),
             other => Err(unsupported(other)),
         }
     }
@@ -94,9 +116,26 @@ impl Lowering<'_> {
         let lowerer = rows.lowerer(filter.input.schema())?;
         let condition = lowerer.value(&filter.predicate)?;
         Ok(Rows {
-            stream: rows.stream.clone().filter(condition),
+            stream: rows.stream.clone().filter_early(condition),
             ..rows
         })
+    }
+}
+
+const WINDOWED: &str = "group by a window of time: SELECT window_start, count(*) FROM t \
+                        GROUP BY tumble(ts, INTERVAL '1 minute') EMIT UPDATE";
+
+/// Refuses steps behind windows that come out more than once, which would count rows twice.
+fn check_updated(plan: &LogicalPlan) -> Result<()> {
+    match plan {
+        LogicalPlan::Aggregate(_) => Ok(()),
+        LogicalPlan::Projection(Projection { input, .. })
+        | LogicalPlan::Filter(Filter { input, .. })
+        | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => check_updated(input),
+        _ => Err(Error::unsupported(
+            "results that come more than once cannot be sorted, joined or grouped again",
+        )
+        .hint(WINDOWED)),
     }
 }
 
@@ -120,10 +159,6 @@ fn column(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<Column> {
 
 fn unsupported(plan: &LogicalPlan) -> Error {
     let (what, hint) = match plan {
-        LogicalPlan::Window(_) => (
-            "window functions (OVER) are".to_owned(),
-            "group by a window of time instead: GROUP BY tumble(ts, INTERVAL '1 minute')",
-        ),
         LogicalPlan::RecursiveQuery(_) => {
             ("WITH RECURSIVE is".to_owned(), "plain WITH is supported")
         }

@@ -1,14 +1,18 @@
 //! Sorting, limits, distinct rows and unions.
 
-use datafusion_expr::{Distinct, FetchType, Limit, LogicalPlan, SkipType, Sort, SortExpr, Union};
+use datafusion_expr::{
+    Distinct, DistinctOn, FetchType, Limit, LogicalPlan, SkipType, Sort, SortExpr, Union,
+};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::Extent;
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
-use super::rows::{Column, Reach, Rows, unique_names};
+use super::over::order_of;
+use super::rows::{Column, Reach, Rows, free_name, unique_names};
 use crate::error::of_datafusion;
 
 type Order = Vec<(Expression, SortOrder)>;
@@ -106,7 +110,7 @@ impl Lowering<'_> {
     /// Lowers `DISTINCT`.
     ///
     /// # Errors
-    /// `Unsupported` for `DISTINCT ON`.
+    /// What lowering the input says.
     pub(super) fn distinct(&self, distinct: &Distinct) -> Result<Rows> {
         match distinct {
             Distinct::All(input) => {
@@ -119,9 +123,57 @@ impl Lowering<'_> {
                     ..rows
                 })
             }
-            Distinct::On(_) => Err(Error::unsupported("DISTINCT ON is not supported")
-                .hint("group by those columns and take first(x) of the others")),
+            Distinct::On(on) => self.distinct_on(on),
         }
+    }
+
+    /// Lowers `DISTINCT ON`: the first row of each key in the order of the query.
+    fn distinct_on(&self, distinct: &DistinctOn) -> Result<Rows> {
+        let rows = self.plan(&distinct.input)?;
+        let schema = distinct.input.schema();
+        let names = unique_names(&distinct.schema);
+        let mut columns: Vec<(String, Expression)> = Vec::new();
+        let lowerer = rows.lowerer(schema)?;
+        for (name, value) in names.iter().zip(&distinct.select_expr) {
+            columns.push((name.clone(), lowerer.typed_value(value)?));
+        }
+        let mut hidden = |value: Expression| {
+            let taken = |name: &str| columns.iter().any(|(known, _)| known == name);
+            let name = free_name("key", taken);
+            columns.push((name.clone(), value));
+            name
+        };
+        let mut partition = Vec::new();
+        for key in &distinct.on_expr {
+            partition.push(hidden(lowerer.typed_value(key)?));
+        }
+        let sorts = distinct.sort_expr.as_deref().unwrap_or_default();
+        let order = order_of(sorts, &lowerer, |value| col(hidden(value)))?;
+        let number = free_name("number", |name| {
+            columns.iter().any(|(known, _)| known == name)
+        });
+        let first = Over {
+            partition,
+            order: order.clone(),
+            calls: vec![OverCall {
+                function: OverFunction::RowNumber,
+                argument: None,
+                default: None,
+                frame: Frame::PARTITION,
+                output: number.clone(),
+            }],
+        };
+        let stream = rows.stream.project(columns).rows(first);
+        let stream = stream
+            .filter(col(number.as_str()).eq(1))
+            .sort_in(Extent::Whole, order);
+        let columns = names.into_iter().map(|name| Column::Value(col(name)));
+        Ok(Rows {
+            stream,
+            columns: columns.collect(),
+            time: None,
+            reach: Reach::Other,
+        })
     }
 
     /// Lowers `UNION ALL`.

@@ -100,6 +100,26 @@ impl Rows {
         Ok((named, names))
     }
 
+    /// As [`Rows::materialise`], with a last column `change` that says what each row changes.
+    ///
+    /// # Errors
+    /// What binding says; `Unsupported` for edges of windows.
+    pub(crate) fn with_change(
+        self,
+        schema: &DFSchema,
+        change: &str,
+    ) -> Result<(Stream, Vec<String>)> {
+        let mut names = unique_names(schema);
+        let mut columns = Vec::with_capacity(names.len() + 1);
+        for (index, name) in names.iter().enumerate() {
+            columns.push((name.clone(), self.value(index)?.clone()));
+        }
+        let name = free_name(change, |name| names.iter().any(|known| known == name));
+        columns.push((name.clone(), col(change)));
+        names.push(name);
+        Ok((self.stream.project(columns), names))
+    }
+
     /// The stream with the columns of `schema` under `names`.
     ///
     /// # Errors

@@ -6,9 +6,9 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::Expression;
-use tersecades_engine::window::{Window, cumulate, hop, session, tumble};
+use tersecades_engine::window::{Window, calendar, count, cumulate, hop, session, tumble};
 
-use super::expression::Lowerer;
+use super::expression::{Lowerer, constant_number};
 use crate::function::window::{Edge, Kind, WindowEdge};
 
 /// An edge of the window of a row, before any group-by.
@@ -23,10 +23,12 @@ pub(crate) struct EdgeColumn {
 /// A window over a time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimeWindow {
-    kind: Kind,
+    /// How it was written.
+    pub(crate) kind: Kind,
     /// The time, over the columns of the stream.
     pub(crate) time: Expression,
-    intervals: Vec<Duration>,
+    /// The window of the engine.
+    pub(crate) window: Window,
 }
 
 impl EdgeColumn {
@@ -43,20 +45,18 @@ impl EdgeColumn {
         let Some(function) = call.func.inner().as_ref().downcast_ref::<WindowEdge>() else {
             return Ok(None);
         };
-        let Some((time, intervals)) = call.args.split_first() else {
+        let Some((time, parameters)) = call.args.split_first() else {
             return Err(outside(function.kind));
         };
-        let intervals: Result<Vec<Duration>> = intervals
-            .iter()
-            .map(|interval| length(interval, function.kind.usage()))
-            .collect();
+        let kind = function.kind;
+        let window = TimeWindow {
+            kind,
+            time: lowerer.value(time)?,
+            window: window_of(kind, parameters)?,
+        };
         Ok(Some(EdgeColumn {
             edge: function.edge,
-            window: TimeWindow {
-                kind: function.kind,
-                time: lowerer.value(time)?,
-                intervals: intervals?,
-            },
+            window,
         }))
     }
 
@@ -76,26 +76,50 @@ pub(crate) fn outside(kind: Kind) -> Error {
 }
 
 impl TimeWindow {
-    /// The window of the engine.
-    ///
-    /// # Errors
-    /// `Unsupported` for kinds that the engine does not have.
-    pub(crate) fn to_window(&self) -> Result<Window> {
-        match (self.kind, self.intervals.as_slice()) {
-            (Kind::Tumble, [size]) => Ok(tumble(*size)),
-            (Kind::Tumble, [size, offset]) => Ok(tumble(*size).offset(*offset)),
-            (Kind::Hop, [slide, size]) => Ok(hop(*size, *slide)),
-            (Kind::Hop, [slide, size, offset]) => Ok(hop(*size, *slide).offset(*offset)),
-            (Kind::Cumulate, [step, size]) => Ok(cumulate(*size, *step)),
-            (Kind::Session, [gap]) => Ok(session(*gap)),
-            (kind, _) => {
-                let name = kind.name().to_uppercase();
-                Err(
-                    Error::unsupported(format!("{name} windows are not supported"))
-                        .hint("TUMBLE and HOP are"),
-                )
-            }
+    /// Whether windows with one start have several ends.
+    pub(crate) fn ends_differ(&self) -> bool {
+        self.kind == Kind::Cumulate
+    }
+}
+
+/// The window of the engine.
+fn window_of(kind: Kind, parameters: &[Expr]) -> Result<Window> {
+    let length = |value: &Expr| length(value, kind.usage());
+    Ok(match (kind, parameters) {
+        (Kind::Tumble, [size]) => tumble(length(size)?),
+        (Kind::Tumble, [size, offset]) => tumble(length(size)?).offset(length(offset)?),
+        (Kind::Hop, [slide, size]) => hop(length(size)?, length(slide)?),
+        (Kind::Hop, [slide, size, offset]) => {
+            hop(length(size)?, length(slide)?).offset(length(offset)?)
         }
+        (Kind::Cumulate, [step, size]) => cumulate(length(size)?, length(step)?),
+        (Kind::Session, [gap]) => session(length(gap)?),
+        (Kind::Count, [rows]) => count(whole_number(rows, kind)?),
+        (Kind::Calendar, [unit, zone]) => calendar(text(unit, kind)?.parse()?, text(zone, kind)?)?,
+        (Kind::Calendar, [unit, zone, offset]) => {
+            calendar(text(unit, kind)?.parse()?, text(zone, kind)?)?.offset(length(offset)?)
+        }
+        (kind, _) => return Err(misused(kind)),
+    })
+}
+
+fn misused(kind: Kind) -> Error {
+    let name = kind.name().to_uppercase();
+    Error::invalid(format!("wrong arguments of {name}")).hint(format!("write {}", kind.usage()))
+}
+
+fn whole_number(value: &Expr, kind: Kind) -> Result<u64> {
+    let number = constant_number(value).filter(|number| number.fract() == 0.0 && *number >= 1.0);
+    number
+        .map(|number| number as u64)
+        .ok_or_else(|| misused(kind))
+}
+
+fn text(value: &Expr, kind: Kind) -> Result<&str> {
+    match value {
+        Expr::Literal(value, _) => value.try_as_str().flatten().ok_or_else(|| misused(kind)),
+        Expr::Alias(alias) => text(&alias.expr, kind),
+        _ => Err(misused(kind)),
     }
 }
 

@@ -1,15 +1,22 @@
 //! From text to commands: tokens, then the statements of ours, then sqlparser for queries.
 
+pub(crate) mod check;
+pub(crate) mod clause;
 pub(crate) mod column_name;
+pub(crate) mod join;
 mod statement;
 pub(crate) mod window;
 
-use datafusion_sql::sqlparser::ast::Query;
+use datafusion_sql::sqlparser::ast::{DataType, Query};
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
+use datafusion_sql::sqlparser::tokenizer::{
+    Location, Token, TokenWithSpan, Tokenizer, TokenizerError,
+};
 use tersecades_columnar::error::{Error, Result};
+
+use clause::Clauses;
 
 /// What an `EXPLAIN` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,32 +29,46 @@ pub(crate) enum Explained {
     Codecs,
 }
 
+/// A query and the clauses behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// The query.
+    pub(crate) query: Box<Query>,
+    /// When its results come, and where late rows go.
+    pub(crate) clauses: Clauses,
+}
+
+impl From<Box<Query>> for Asked {
+    fn from(query: Box<Query>) -> Self {
+        let clauses = Clauses::default();
+        Asked { query, clauses }
+    }
+}
+
 /// A statement.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A query whose rows are wanted.
-    Query(Box<Query>),
+    Query(Asked),
     /// `EXPLAIN [ANALYZE | CODECS] query`
-    Explain(Explained, Box<Query>),
+    Explain(Explained, Asked),
     /// `DESCRIBE table` or `DESCRIBE query`
-    Describe(Box<Query>),
+    Describe(Asked),
     /// `SHOW TABLES`
     ShowTables,
     /// `SUMMARIZE table` or `SUMMARIZE query`
-    Summarize(Box<Query>),
+    Summarize(Asked),
     /// `COPY table | (query) TO 'file'`, `INSERT INTO 'file' query`
     Copy {
         /// What is written.
-        query: Box<Query>,
+        asked: Asked,
         /// The file.
         path: String,
         /// The format, unless the suffix of the file says it.
         format: Option<String>,
     },
-    /// `CREATE [OR REPLACE] TABLE name AS query`: the rows are kept.
-    CreateTable(Created),
-    /// `CREATE [OR REPLACE] STREAM | VIEW name AS query`: a name for the query.
-    CreateStream(Created),
+    /// `CREATE [OR REPLACE] TABLE | STREAM | VIEW name ...`
+    Create(Created),
     /// `SET option = value`
     Set(String, String),
 }
@@ -59,19 +80,26 @@ pub(crate) struct Created {
     pub(crate) name: String,
     /// Whether it may replace another.
     pub(crate) replace: bool,
+    /// Whether its rows are computed at once and kept, or it is a name for a query.
+    pub(crate) is_table: bool,
     /// Its rows.
-    pub(crate) query: Box<Query>,
-    /// Event time and lateness in seconds, if it has a watermark.
-    pub(crate) watermark: Option<Watermark>,
+    pub(crate) rows: Rows,
+    /// Watermark, what is kept, when results come.
+    pub(crate) clauses: Clauses,
 }
 
-/// `WATERMARK FOR column AS column - INTERVAL ...`
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Watermark {
-    /// The column of the event time.
-    pub(crate) column: String,
-    /// How late rows may be, as an interval literal such as `2 seconds`.
-    pub(crate) lateness: Option<String>,
+/// Where the rows of something to be created come from.
+#[derive(Debug)]
+pub(crate) enum Rows {
+    /// A query, or a table that exists.
+    Query(Box<Query>),
+    /// A file, with its columns and their types.
+    File {
+        /// The file, glob or folder.
+        path: String,
+        /// Names and types of the wanted columns, where not all are.
+        columns: Vec<(String, DataType)>,
+    },
 }
 
 /// The statements of `text`.
@@ -83,11 +111,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
     let tokens = Tokenizer::new(&dialect, text)
         .tokenize_with_location()
         .map_err(|TokenizerError { message, location }| {
-            let message = format!(
-                "{message} at line {}, column {}",
-                location.line, location.column
-            );
-            Error::invalid(message).hint("is a quote or a comment left open?")
+            Error::invalid(format!("{message}{}", place(location)))
+                .hint("is a quote or a comment left open?")
         })?;
     let statements = tokens.split(|token| token.token == Token::SemiColon);
     let mut commands = Vec::new();
@@ -97,21 +122,47 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
         if tokens.iter().all(is_blank) {
             continue;
         }
-        let tokens = window::without_table_keyword(tokens);
-        let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-        let command = statement::parse(&mut parser).map_err(|error| syntax_error(&error))?;
-        let rest = parser.peek_token();
-        if rest.token != Token::EOF {
-            let (line, column) = (rest.span.start.line, rest.span.start.column);
-            let message = format!(
-                "unexpected `{}` at line {line}, column {column}",
-                rest.token
-            );
-            return Err(Error::invalid(message).hint("end a statement with `;`"));
-        }
-        commands.push(command);
+        commands.push(parse_statement(tokens)?);
     }
     Ok(commands)
+}
+
+fn parse_statement(tokens: &[TokenWithSpan]) -> Result<Command> {
+    let (main, behind) = clause::split(tokens);
+    let main = window::without_table_keyword(&join::marked(main)?);
+    let (mut parser, mut rest) = (parser_of(main), parser_of(behind.to_vec()));
+    let command = statement::parse(&mut parser).map_err(|error| syntax_error(&error))?;
+    check_end(&parser)?;
+    let clauses = clause::parse(&mut rest).map_err(|error| syntax_error(&error))?;
+    check_end(&rest)?;
+    statement::with_clauses(command, clauses)
+}
+
+fn parser_of(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&GenericDialect {}).with_tokens_with_locations(tokens)
+}
+
+fn check_end(parser: &Parser) -> Result<()> {
+    let rest = parser.peek_token();
+    if rest.token == Token::EOF {
+        return Ok(());
+    }
+    let message = format!("unexpected `{}`{}", rest.token, place(rest.span.start));
+    Err(Error::invalid(message).hint("end a statement with `;`"))
+}
+
+/// ` at line 1, column 8`
+pub(crate) fn place(at: Location) -> String {
+    format!(" at line {}, column {}", at.line, at.column)
+}
+
+/// The next name; without quotes it is in small letters.
+fn name(parser: &mut Parser) -> statement::Parsed<String> {
+    let name = parser.parse_identifier()?;
+    Ok(match name.quote_style {
+        Some(_) => name.value,
+        None => name.value.to_lowercase(),
+    })
 }
 
 /// What the parser says, with the place in words of ours.

@@ -1,13 +1,17 @@
 //! Statements other than queries.
 
-use datafusion_sql::sqlparser::ast::Query;
+use datafusion_sql::sqlparser::ast::{DataType, Query};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
 
-use super::{Command, Created, Explained, Watermark, starts_query, take_word};
+use tersecades_columnar::error::{Error, Result as OwnResult};
 
-type Parsed<T> = Result<T, ParserError>;
+use super::clause::{self, Clauses, Watermark};
+use super::{Command, Created, Explained, Rows, name, place, starts_query, take_word};
+
+/// What parsing gives.
+pub(super) type Parsed<T> = Result<T, ParserError>;
 
 const KNOWN: &str = "SELECT, WITH, VALUES, EXPLAIN, DESCRIBE, SHOW TABLES, SUMMARIZE, COPY, \
                      INSERT INTO, CREATE STREAM, CREATE TABLE, SET";
@@ -15,7 +19,7 @@ const KNOWN: &str = "SELECT, WITH, VALUES, EXPLAIN, DESCRIBE, SHOW TABLES, SUMMA
 /// Parses one statement.
 pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
     if starts_query(parser) {
-        return Ok(Command::Query(parser.parse_query()?));
+        return Ok(Command::Query(parser.parse_query()?.into()));
     }
     if take_word(parser, "explain") {
         let explained = match () {
@@ -23,10 +27,10 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
             () if take_word(parser, "codecs") => Explained::Codecs,
             () => Explained::Plan,
         };
-        return Ok(Command::Explain(explained, parser.parse_query()?));
+        return Ok(Command::Explain(explained, parser.parse_query()?.into()));
     }
     if take_word(parser, "describe") || take_word(parser, "desc") {
-        return Ok(Command::Describe(table_or_query(parser)?));
+        return Ok(Command::Describe(table_or_query(parser)?.into()));
     }
     if take_word(parser, "show") {
         return match take_word(parser, "tables") {
@@ -35,7 +39,7 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
         };
     }
     if take_word(parser, "summarize") {
-        return Ok(Command::Summarize(table_or_query(parser)?));
+        return Ok(Command::Summarize(table_or_query(parser)?.into()));
     }
     if take_word(parser, "copy") {
         return copy(parser);
@@ -43,9 +47,9 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
     if take_word(parser, "insert") {
         parser.expect_keyword(Keyword::INTO)?;
         let path = parser.parse_literal_string()?;
-        let query = parser.parse_query()?;
+        let asked = parser.parse_query()?.into();
         return Ok(Command::Copy {
-            query,
+            asked,
             path,
             format: None,
         });
@@ -54,7 +58,10 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
         return create(parser);
     }
     if take_word(parser, "set") {
-        let name = parser.parse_identifier()?.value;
+        let mut name = parser.parse_identifier()?.value;
+        while parser.consume_token(&Token::Period) {
+            name = format!("{name}.{}", parser.parse_identifier()?.value);
+        }
         let _ = parser.consume_token(&Token::Eq) || take_word(parser, "to");
         return Ok(Command::Set(name, parser.next_token().token.to_string()));
     }
@@ -80,7 +87,7 @@ fn parse_text(text: &str) -> Parsed<Box<Query>> {
 }
 
 fn copy(parser: &mut Parser) -> Parsed<Command> {
-    let query = table_or_query(parser)?;
+    let asked = table_or_query(parser)?.into();
     parser.expect_keyword(Keyword::TO)?;
     let path = parser.parse_literal_string()?;
     let mut format = None;
@@ -96,7 +103,7 @@ fn copy(parser: &mut Parser) -> Parsed<Command> {
         parser.expect_token(&Token::RParen)?;
     }
     Ok(Command::Copy {
-        query,
+        asked,
         path,
         format,
     })
@@ -111,47 +118,97 @@ fn create(parser: &mut Parser) -> Parsed<Command> {
     if !is_table && !take_word(parser, "stream") && !take_word(parser, "view") {
         return parser.expected("TABLE, STREAM or VIEW", parser.peek_token());
     }
-    let name = parser.parse_identifier()?;
-    let name = match name.quote_style {
-        Some(_) => name.value,
-        None => name.value.to_lowercase(),
+    let name = name(parser)?;
+    let (columns, watermark) = match parser.peek_token().token {
+        Token::LParen => columns(parser)?,
+        _ => (Vec::new(), None),
     };
-    let query = match take_word(parser, "from") {
-        true => all_of(parser)?,
-        false => {
-            parser.expect_keyword(Keyword::AS)?;
-            parser.parse_query()?
-        }
+    let rows = rows(parser, columns)?;
+    let clauses = Clauses {
+        watermark,
+        ..Clauses::default()
     };
-    let watermark = watermark(parser)?;
-    let created = Created {
+    Ok(Command::Create(Created {
         name,
         replace,
-        query,
-        watermark,
-    };
-    Ok(match is_table {
-        true => Command::CreateTable(created),
-        false => Command::CreateStream(created),
-    })
+        is_table,
+        rows,
+        clauses,
+    }))
 }
 
-/// `WATERMARK FOR column AS column - INTERVAL '2' SECOND`
-fn watermark(parser: &mut Parser) -> Parsed<Option<Watermark>> {
-    if !take_word(parser, "watermark") {
-        return Ok(None);
-    }
-    parser.expect_keyword(Keyword::FOR)?;
-    let column = parser.parse_identifier()?.value;
-    let mut lateness = None;
-    if take_word(parser, "as") {
-        let again = parser.parse_identifier()?.value;
-        if again != column {
-            return parser.expected(&format!("`{column}`, as after FOR"), parser.peek_token());
+/// The columns that a statement declares.
+type Declared = (Vec<(String, DataType)>, Option<Watermark>);
+
+/// `(ts TIMESTAMP, k VARCHAR, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)`
+fn columns(parser: &mut Parser) -> Parsed<Declared> {
+    let (mut columns, mut watermark) = (Vec::new(), None);
+    parser.expect_token(&Token::LParen)?;
+    loop {
+        let is_for = matches!(parser.peek_nth_token(1).token,
+            Token::Word(word) if word.keyword == Keyword::FOR);
+        if is_for && take_word(parser, "watermark") {
+            watermark = Some(clause::watermark(parser)?);
+        } else {
+            columns.push((name(parser)?, parser.parse_data_type()?));
         }
-        if parser.consume_token(&Token::Minus) {
-            lateness = Some(parser.parse_expr()?.to_string());
+        if !parser.consume_token(&Token::Comma) {
+            parser.expect_token(&Token::RParen)?;
+            return Ok((columns, watermark));
         }
     }
-    Ok(Some(Watermark { column, lateness }))
+}
+
+/// `FROM 'file'`, `FROM table` or `AS query`.
+fn rows(parser: &mut Parser, columns: Vec<(String, DataType)>) -> Parsed<Rows> {
+    if take_word(parser, "from") {
+        if let Token::SingleQuotedString(path) = parser.peek_token().token {
+            parser.next_token();
+            return Ok(Rows::File { path, columns });
+        }
+        if columns.is_empty() {
+            return Ok(Rows::Query(all_of(parser)?));
+        }
+        return parser.expected("a file, as FROM 'probes.csv'", parser.peek_token());
+    }
+    if !columns.is_empty() {
+        return parser.expected("FROM 'file' after columns", parser.peek_token());
+    }
+    parser.expect_keyword(Keyword::AS)?;
+    Ok(Rows::Query(parser.parse_query()?))
+}
+
+/// The command with the clauses that stood behind it.
+pub(super) fn with_clauses(mut command: Command, behind: Clauses) -> OwnResult<Command> {
+    let (of_streams, of_queries) = (behind.of_streams(), behind.of_queries());
+    let misplaced = match &mut command {
+        Command::Create(created) => {
+            let watermark = created
+                .clauses
+                .watermark
+                .take()
+                .or(behind.watermark.clone());
+            let updates = of_queries.filter(|_| created.is_table);
+            created.clauses = Clauses {
+                watermark,
+                ..behind
+            };
+            updates
+        }
+        Command::Query(asked) | Command::Explain(_, asked) | Command::Copy { asked, .. } => {
+            asked.clauses = behind;
+            of_streams
+        }
+        _ => of_streams.or(of_queries),
+    };
+    match misplaced {
+        None => Ok(command),
+        Some((clause, at)) => {
+            let message = format!("{clause} does not belong to this statement{}", place(at));
+            Err(Error::invalid(message).hint(match of_streams {
+                Some(_) => "write CREATE STREAM name AS SELECT ... WATERMARK FOR ts ... KEEP ...",
+                None => "write SELECT ... EMIT ..., or CREATE STREAM name AS SELECT ... EMIT ...",
+            }))
+        }
+    }
 }

@@ -41,7 +41,8 @@ fn opens_window(before: &[TokenWithSpan]) -> bool {
         .rev()
         .filter(|token| !matches!(token, Token::Whitespace(_)));
     words.next() == Some(&Token::LParen)
-        && matches!(words.next(), Some(Token::Word(word)) if Kind::of(&word.value).is_some())
+        && matches!(words.next(), Some(Token::Word(word))
+            if word.keyword == Keyword::NoKeyword || Kind::of_table(&word.value).is_some())
 }
 
 /// Rewrites every window of `query`.
@@ -67,7 +68,9 @@ impl VisitorMut for Windows {
                 args: Some(arguments),
                 alias,
                 ..
-            } => kind_of(name).map(|kind| window_table(kind, name, arguments, alias.take())),
+            } => own_name(name)
+                .and_then(Kind::of_table)
+                .map(|kind| window_table(kind, name, arguments, alias.take())),
             _ => None,
         };
         match rewritten {
@@ -75,6 +78,11 @@ impl VisitorMut for Windows {
             Some(Err(error)) => return ControlFlow::Break(error),
             None => {}
         }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<Error> {
+        super::join::claim_inequality(value);
         ControlFlow::Continue(())
     }
 
@@ -86,9 +94,9 @@ impl VisitorMut for Windows {
     }
 }
 
-fn kind_of(name: &ObjectName) -> Option<Kind> {
+fn own_name(name: &ObjectName) -> Option<&str> {
     match name.0.as_slice() {
-        [ObjectNamePart::Identifier(name)] => Kind::of(&name.value),
+        [ObjectNamePart::Identifier(name)] => Some(&name.value),
         _ => None,
     }
 }
@@ -115,11 +123,11 @@ fn window_table(
             _ => return Err(wrong("windows take their arguments by position")),
         }
     }
-    let (least, most) = kind.intervals();
+    let (least, most) = kind.parameters();
     if values.len() < least + 2 || values.len() > most + 2 {
         return Err(wrong(&format!("{name} has {} arguments", values.len())));
     }
-    let intervals = values.split_off(2);
+    let parameters = values.split_off(2);
     let mut values = values.into_iter();
     let (Some(table), Some(Expr::Function(descriptor))) = (values.next(), values.next()) else {
         return Err(wrong("a window needs a table and a DESCRIPTOR"));
@@ -151,7 +159,7 @@ fn window_table(
         _ => return Err(wrong("the first argument of a window is a table")),
     };
     let mut subquery = template(&source, kind, &wrong)?;
-    fill(&mut subquery, kind, &time, &intervals);
+    fill(&mut subquery, kind, &time, &parameters);
     let alias = alias.or_else(|| own_name.map(named));
     Ok(TableFactor::Derived {
         lateral: false,
@@ -181,7 +189,7 @@ fn template(source: &str, kind: Kind, wrong: &impl Fn(&str) -> Error) -> Result<
 }
 
 /// Gives the two functions of the template their arguments.
-fn fill(query: &mut Query, kind: Kind, time: &Expr, intervals: &[Expr]) {
+fn fill(query: &mut Query, kind: Kind, time: &Expr, parameters: &[Expr]) {
     let SetExpr::Select(select) = query.body.as_mut() else {
         return;
     };
@@ -195,7 +203,7 @@ fn fill(query: &mut Query, kind: Kind, time: &Expr, intervals: &[Expr]) {
                 true => Edge::Start,
                 false => Edge::End,
             };
-            let arguments = std::iter::once(time).chain(intervals).cloned();
+            let arguments = std::iter::once(time).chain(parameters).cloned();
             *function = call(kind, edge, arguments.collect());
         }
     }
@@ -261,7 +269,7 @@ fn window_call(key: &Expr) -> Option<(Kind, Vec<Expr>)> {
     let Expr::Function(function) = key else {
         return None;
     };
-    let kind = kind_of(&function.name)?;
+    let kind = own_name(&function.name).and_then(Kind::of_key)?;
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };

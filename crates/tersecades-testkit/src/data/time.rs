@@ -21,6 +21,8 @@ pub enum TimeShape {
     Gaps,
     /// Thousands of years ahead.
     FarFuture,
+    /// Next to an end of the 64 bits that times have.
+    Ends,
     /// Some rows without time.
     Nulls,
 }
@@ -34,6 +36,7 @@ pub const TIME_SHAPES: &[TimeShape] = &[
     TimeShape::Negative,
     TimeShape::Gaps,
     TimeShape::FarFuture,
+    TimeShape::Ends,
     TimeShape::Nulls,
 ];
 
@@ -64,6 +67,13 @@ pub fn times(stream: TimeStream, rows: usize, random: &mut Random) -> Vec<Value>
     let mut clock = match shape {
         TimeShape::Negative => -(rows as i64 / 2) * step,
         TimeShape::FarFuture => 4_000_000_000_000,
+        TimeShape::Ends => {
+            let reach = rows as i64 * 2 * step + lateness.max(0) + random.between(0, 4 * window);
+            match random.one_in(2) {
+                true => i64::MAX - reach,
+                false => i64::MIN + reach,
+            }
+        }
         _ => origin + random.between(0, 1_000_000),
     };
     let mut times = Vec::with_capacity(rows);
@@ -72,7 +82,7 @@ pub fn times(stream: TimeStream, rows: usize, random: &mut Random) -> Vec<Value>
         let back = random.between(0, lateness.max(0));
         times.push(Value::from(match shape {
             TimeShape::InOrder | TimeShape::Negative | TimeShape::FarFuture => clock,
-            TimeShape::Jittered => clock - back,
+            TimeShape::Jittered | TimeShape::Ends => clock - back,
             TimeShape::Late if random.one_in(8) => clock - lateness - random.between(0, 4 * window),
             TimeShape::Late => clock - back,
             TimeShape::Edges => clock.div_euclid(window) * window + random.between(-1, 1),

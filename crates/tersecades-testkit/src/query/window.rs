@@ -42,9 +42,10 @@ fn any(pace: Pace, random: &mut Random) -> Window {
         _ if size == slide => tumble(size),
         _ => hop(size, slide),
     };
-    let offset = match random.one_in(3) {
-        true => pace.duration(random.between(0, 3 * pace.slide)),
-        false => Duration::ZERO,
+    let offset = match random.below(30) {
+        0..9 => pace.duration(random.between(0, 3 * pace.slide)),
+        9 => Duration::from_secs(1 << 32) - pace.duration(random.between(0, 3 * pace.slide)),
+        _ => Duration::ZERO,
     };
     window.offset(offset)
 }

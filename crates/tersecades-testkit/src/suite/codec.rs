@@ -243,7 +243,8 @@ pub(super) fn check_answers(chunk: &Chunk, case: &Case, random: &mut Random) -> 
             let rows = within.rows.iter().copied();
             let expected: Vec<usize> = rows.filter(|row| question.passing[*row]).collect();
             if got != expected {
-                return Err(format!("{} of a result is wrong", question.name));
+                let shown = (chunk.codec_label(), got.len(), expected.len());
+                return Err(format!("{} of a result is wrong: {shown:?}", question.name));
             }
         }
     }

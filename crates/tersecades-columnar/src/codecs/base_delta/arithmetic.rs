@@ -119,11 +119,14 @@ pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut En
     let blocks = block_count(chunk.rows);
     lay_out_blocks(out, blocks);
     let by = bias(&[chunk.physical, other.physical]);
+    let flips = signed_flips(&[chunk.physical, other.physical]);
     let mut lines = 0;
     for block in 0..blocks {
-        let Some(width) = add_bases(&sides, by, block, out) else {
+        let span = flips.and_then(|flips| add_bases_signed(&sides, flips, block, out));
+        let Some(span) = span.or_else(|| add_bases(&sides, by, block, out)) else {
             return false;
         };
+        let width = width_of(span);
         section_mut::<u8>(out, WIDTHS)[block] = width as u8;
         section_mut::<u32>(out, OFFSETS)[block] = lines as u32;
         lines += (block_rows(block, chunk.rows).len() * width).div_ceil(CACHE_LINE_BYTES);
@@ -151,8 +154,57 @@ pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut En
     true
 }
 
-/// Adds bases and maxima of a block; returns the width of its deltas.
-fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> Option<usize> {
+/// What turns the keys of both sides into `i64`, where all of their values are some.
+fn signed_flips(sides: &[Physical; 2]) -> Option<[u64; 2]> {
+    let unsigned = Physical::Integer {
+        bytes: 8,
+        signed: false,
+    };
+    (!sides.contains(&unsigned)).then(|| sides.map(|side| side.flip()))
+}
+
+/// [`add_bases`] by sums of `i64`; `None`, with what was written stale, where one overflows.
+///
+/// # Cost
+/// Straight-line code for all groups, a tenth of the general way.
+fn add_bases_signed(
+    [a, b]: &[View<'_>; 2],
+    flips: [u64; 2],
+    block: usize,
+    out: &mut Chunk,
+) -> Option<u64> {
+    let groups = block * GROUPS..(block + 1) * GROUPS;
+    let [base_a, max_a] = [a.bases, a.maxima].map(|ends| ends[groups.clone()].first_chunk());
+    let [base_b, max_b] = [b.bases, b.maxima].map(|ends| ends[groups.clone()].first_chunk());
+    let (base_a, max_a): (&[u64; GROUPS], &[u64; GROUPS]) = (base_a?, max_a?);
+    let (base_b, max_b): (&[u64; GROUPS], &[u64; GROUPS]) = (base_b?, max_b?);
+    let (mut bases, mut maxima) = ([0; GROUPS], [0; GROUPS]);
+    let (mut spans, mut overflow) = (0, 0);
+    for group in 0..GROUPS {
+        let value_a = base_a[group].wrapping_sub(flips[0]);
+        let value_b = base_b[group].wrapping_sub(flips[1]);
+        let sum = value_a.wrapping_add(value_b);
+        let (span_a, span_b) = (max_a[group] - base_a[group], max_b[group] - base_b[group]);
+        let span = span_a.wrapping_add(span_b);
+        let top = sum.wrapping_add(span);
+        // The top bits: a sum on the other side of zero than both its parts, a top below its base,
+        // a span that half a key cannot hold.
+        overflow |= (value_a ^ sum) & (value_b ^ sum) | !sum & top;
+        overflow |= span_a | span_b | span;
+        spans |= span;
+        bases[group] = sum.wrapping_add(RESULT.flip());
+        maxima[group] = top.wrapping_add(RESULT.flip());
+    }
+    if overflow >> (u64::BITS - 1) == 1 {
+        return None;
+    }
+    section_mut::<u64>(out, BASES)[groups.clone()].copy_from_slice(&bases);
+    section_mut::<u64>(out, MAXIMA)[groups].copy_from_slice(&maxima);
+    Some(spans)
+}
+
+/// Adds bases and maxima of a block; returns the widest span of its groups.
+fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> Option<u64> {
     let groups = block * GROUPS..(block + 1) * GROUPS;
     let (mut bases, mut maxima) = ([0; GROUPS], [0; GROUPS]);
     let mut widest_span = 0;
@@ -167,7 +219,7 @@ fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> 
     }
     section_mut::<u64>(out, BASES)[groups.clone()].copy_from_slice(&bases);
     section_mut::<u64>(out, MAXIMA)[groups].copy_from_slice(&maxima);
-    Some(width_of(widest_span))
+    Some(widest_span)
 }
 
 /// Adds the deltas of blocks that share their three widths.

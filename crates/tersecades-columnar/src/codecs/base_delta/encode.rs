@@ -1,5 +1,5 @@
-//! Choosing bases, width and patches of each block, in two passes over the block while it is in
-//! the first-level cache: ends of each group, then narrowing.
+//! Choosing bases, width and patches of each block that is not as expected (see `speculate`), in
+//! two passes over the block while it is in the first-level cache: ends of groups, then narrowing.
 //!
 //! ```text
 //! ends of the 8 groups (one kernel)          widest group decides the exact width
@@ -14,7 +14,7 @@
 
 use crate::aligned::CACHE_LINE_BYTES;
 use crate::bitmap::WORD_ROWS;
-use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
+use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::EncodeWork;
 use crate::error::Result;
@@ -27,16 +27,22 @@ use crate::narrow::{
 use crate::patch as patches;
 use crate::stats::Stats;
 
+use super::speculate::Speculation;
 use super::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 
 /// A patch costs its bytes, and as much again for the time a scan spends on it.
 const PATCH_TIME_BYTES: usize = 6;
 
+/// What a patch of a column of such lanes costs.
+pub(super) fn patch_cost(lane_bytes: usize) -> usize {
+    2 + lane_bytes + PATCH_TIME_BYTES
+}
+
 /// Room kept for the patches of a block, so that the bytes of a chunk rarely have to move.
 const PATCH_RESERVE_BYTES: usize = 64;
 
 /// Above one patch in this many rows a width is not considered.
-const PATCH_SHARE_MIN: usize = 8;
+pub(super) const PATCH_SHARE_MIN: usize = 8;
 
 /// Rows of a block that one kernel call takes. Between calls a few cache lines of the next block
 /// are asked for, so that memory works while the block at hand is computed on.
@@ -44,8 +50,8 @@ const PART_ROWS: usize = 256;
 const PART_GROUPS: usize = PART_ROWS / GROUP_ROWS;
 const PARTS: usize = BLOCK_ROWS / PART_ROWS;
 
-const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
-const GROUP_WORDS: usize = GROUP_ROWS / WORD_ROWS;
+pub(super) const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
+pub(super) const GROUP_WORDS: usize = GROUP_ROWS / WORD_ROWS;
 
 /// Rows looked at to place a base between outliers at both ends.
 const SAMPLE_ROWS: usize = 32;
@@ -131,8 +137,7 @@ impl<T: KeyLane> Draft<'_, T> {
     }
 
     fn cost(&self, plan: &Plan<T>) -> usize {
-        let patch_bytes = 2 + size_of::<T>() + PATCH_TIME_BYTES;
-        plan.width * self.values.len() + plan.patches * patch_bytes
+        plan.width * self.values.len() + plan.patches * patch_cost(size_of::<T>())
     }
 
     /// The plan with deltas of `width` bytes, unless it needs too many patches.
@@ -252,6 +257,15 @@ impl<T: KeyLane> Draft<'_, T> {
     }
 }
 
+/// What a reader is told of a block before its deltas, and which rows it finds among the patches.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) width: usize,
+    pub(super) bases: [u64; GROUPS],
+    pub(super) maxima: [u64; GROUPS],
+    pub(super) outside: [u64; WORDS],
+}
+
 /// Encodes `lanes` into the sections of `out`, statistics included.
 pub(super) fn encode<T: KeyLane>(
     lanes: &[T],
@@ -264,25 +278,113 @@ pub(super) fn encode<T: KeyLane>(
     out.body.add_section::<u64>(MAXIMA, blocks * GROUPS);
     out.body.add_section::<u8>(WIDTHS, blocks);
     out.body.add_section::<u32>(OFFSETS, blocks + 1);
-    let deltas_start = out.body.add_section::<u8>(DELTAS, 0).len() + out.body.bytes.bytes().len();
+    let start = out.body.add_section::<u8>(DELTAS, 0).len() + out.body.bytes.bytes().len();
+    out.body.sections[DELTAS] = (start, 0);
     patches::begin(work);
-    let (mut low, mut high) = (u64::MAX, 0);
-    let mut filled = [T::cut(0); BLOCK_ROWS];
-    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
+    let flip = T::cut(input.physical.flip());
+    let mut writer = Writer {
+        lanes,
+        flip,
+        speculation: Speculation::new(),
+        ends: (u64::MAX, 0),
+    };
+    for block in 0..blocks {
         patches::begin_block(work);
         let valid = input.validity.map(|validity| {
-            let first = block * WORDS;
-            &validity.words()[first..first + values.len().div_ceil(WORD_ROWS)]
+            let words = block * WORDS..((block + 1) * WORDS).min(validity.words().len());
+            &validity.words()[words]
         });
+        let guessed = match valid {
+            None => writer.write_guessed(block, out)?,
+            Some(_) => None,
+        };
+        let frame = match guessed {
+            Some(frame) => frame,
+            None => writer.write_planned(block, valid, out)?,
+        };
+        writer.speculation.learn(&frame);
+        write_frame(block, &frame, out);
+        writer.collect_patches(block, &frame, work);
+    }
+    patches::begin_block(work);
+    let end = out.body.bytes.bytes().len();
+    out.body.sections[DELTAS] = (start, end - start);
+    let lines = (end - start) / CACHE_LINE_BYTES;
+    section_mut::<u32>(out, OFFSETS)[blocks] = line_number(lines)?;
+    patches::write(&mut out.body, PATCHES, size_of::<T>(), work);
+    let (low, high) = writer.ends;
+    out.stats = Stats::from_ends(low, high);
+    Ok(())
+}
+
+/// Writes what comes before the deltas of a block.
+fn write_frame(block: usize, frame: &Frame, out: &mut Chunk) {
+    let groups = block * GROUPS..(block + 1) * GROUPS;
+    section_mut::<u64>(out, BASES)[groups.clone()].copy_from_slice(&frame.bases);
+    section_mut::<u64>(out, MAXIMA)[groups].copy_from_slice(&frame.maxima);
+    section_mut::<u8>(out, WIDTHS)[block] = frame.width as u8;
+}
+
+/// The lanes of a chunk on their way into blocks.
+struct Writer<'a, T> {
+    lanes: &'a [T],
+    flip: T,
+    speculation: Speculation,
+    /// Smallest and largest key so far.
+    ends: (u64, u64),
+}
+
+impl<T: KeyLane> Writer<'_, T> {
+    fn values(&self, block: usize) -> &[T] {
+        let rows = block_rows(block, self.lanes.len());
+        &self.lanes[rows]
+    }
+
+    fn add_end(&mut self, key: u64) {
+        let (low, high) = self.ends;
+        self.ends = (low.min(key), high.max(key));
+    }
+
+    /// Writes the deltas of a block that is like the one before; `None` where it is not.
+    fn write_guessed(&mut self, block: usize, out: &mut Chunk) -> Result<Option<Frame>> {
+        let rows = block_rows(block, self.lanes.len());
+        let width = self.speculation.try_width(size_of::<T>());
+        let Some(width) = width.filter(|_| rows.len() == BLOCK_ROWS) else {
+            return Ok(None);
+        };
+        let start = grow_deltas(block, rows.len() * width, out)?;
+        let deltas = &mut out.body.bytes.bytes_mut()[start..][..BLOCK_ROWS * width];
+        let values = &self.lanes[rows];
+        let Some(guessed) = self.speculation.encode(values, self.flip, deltas) else {
+            out.body.bytes.truncate(start);
+            return Ok(None);
+        };
+        let (low, high) = guessed.ends;
+        if low <= high {
+            self.add_end(low);
+            self.add_end(high);
+        }
+        Ok(Some(guessed.frame))
+    }
+
+    /// Plans a block and writes its deltas.
+    fn write_planned(
+        &mut self,
+        block: usize,
+        valid: Option<&[u64]>,
+        out: &mut Chunk,
+    ) -> Result<Frame> {
+        let values = self.values(block);
         let mut draft = Draft {
             values,
-            flip: T::cut(input.physical.flip()),
+            flip: self.flip,
             valid,
-            next: lanes.get((block + 1) * BLOCK_ROWS..).unwrap_or(&[]),
+            next: self.lanes.get((block + 1) * BLOCK_ROWS..).unwrap_or(&[]),
             min: [T::MAX; GROUPS],
             max: [T::cut(0); GROUPS],
         };
         draft.find_ends();
+        let (mut low, mut high) = (u64::MAX, 0);
         for group in 0..GROUPS {
             if draft.min[group] <= draft.max[group] {
                 low = low.min(draft.min[group].key());
@@ -291,25 +393,47 @@ pub(super) fn encode<T: KeyLane>(
                 (draft.min[group], draft.max[group]) = (T::cut(0), T::cut(0));
             }
         }
+        let mut filled = [T::cut(0); BLOCK_ROWS];
         if let Some(valid) = valid {
             draft.values = fill_holes(values, draft.flip, &draft.min, valid, &mut filled);
         }
         let plan = draft.plan();
         if block == 0 {
             let per_block = BLOCK_ROWS * plan.width + PATCH_RESERVE_BYTES;
+            let blocks = block_count(self.lanes.len());
             out.body.bytes.reserve((blocks + 1) * per_block);
         }
-        write_block(block, &draft, &plan, out)?;
-        collect_patches(&draft, &plan, work);
+        let frame = write_block(block, &draft, &plan, out)?;
+        if low <= high {
+            self.add_end(low);
+            self.add_end(high);
+        }
+        Ok(frame)
     }
-    patches::begin_block(work);
-    let end = out.body.bytes.bytes().len();
-    out.body.sections[DELTAS] = (deltas_start, end - deltas_start);
-    let lines = (end - deltas_start) / CACHE_LINE_BYTES;
-    section_mut::<u32>(out, OFFSETS)[blocks] = line_number(lines)?;
-    patches::write(&mut out.body, PATCHES, size_of::<T>(), work);
-    out.stats = Stats::from_ends(low, high);
-    Ok(())
+
+    fn collect_patches(&mut self, block: usize, frame: &Frame, work: &mut EncodeWork) {
+        let values = &self.lanes[block_rows(block, self.lanes.len())];
+        for (index, word) in frame.outside.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let row = index * WORD_ROWS + rest.trailing_zeros() as usize;
+                let key = (values[row] ^ self.flip).key();
+                work.patch_rows.push(row as u16);
+                work.patch_keys.push(key);
+                self.add_end(key);
+                rest &= rest - 1;
+            }
+        }
+    }
+}
+
+/// Makes room for the deltas of a block; returns where it starts.
+fn grow_deltas(block: usize, bytes: usize, out: &mut Chunk) -> Result<usize> {
+    let deltas_start = out.body.sections[DELTAS].0;
+    let start = out.body.bytes.grow(bytes);
+    let lines = (start - deltas_start) / CACHE_LINE_BYTES;
+    section_mut::<u32>(out, OFFSETS)[block] = line_number(lines)?;
+    Ok(start)
 }
 
 fn write_block<T: KeyLane>(
@@ -317,27 +441,16 @@ fn write_block<T: KeyLane>(
     draft: &Draft<'_, T>,
     plan: &Plan<T>,
     out: &mut Chunk,
-) -> Result<()> {
+) -> Result<Frame> {
     let limit = widest(plan.width);
-    let (bases_at, maxima_at) = (out.body.sections[BASES].0, out.body.sections[MAXIMA].0);
-    let deltas_start = out.body.sections[DELTAS].0;
-    let bytes = out.body.bytes.bytes_mut();
-    let bases: &mut [u64] = bytemuck::cast_slice_mut(&mut bytes[bases_at + block * 64..][..64]);
-    bases
-        .iter_mut()
-        .zip(plan.bases)
-        .for_each(|(to, base)| *to = base.key());
-    let maxima: &mut [u64] = bytemuck::cast_slice_mut(&mut bytes[maxima_at + block * 64..][..64]);
-    for (group, to) in maxima.iter_mut().enumerate() {
-        let top = plan.bases[group].key().saturating_add(limit);
-        *to = draft.max[group].key().min(top).max(plan.bases[group].key());
-    }
-    section_mut::<u8>(out, WIDTHS)[block] = plan.width as u8;
-    let start = out.body.bytes.grow(draft.values.len() * plan.width);
-    let lines = (start - deltas_start) / CACHE_LINE_BYTES;
-    section_mut::<u32>(out, OFFSETS)[block] = line_number(lines)?;
-    let deltas = &mut out.body.bytes.bytes_mut()[start..];
-    let deltas = &mut deltas[..draft.values.len() * plan.width];
+    let bases = plan.bases.map(KeyLane::key);
+    let maxima = std::array::from_fn(|group| {
+        let top = bases[group].saturating_add(limit);
+        draft.max[group].key().min(top).max(bases[group])
+    });
+    let bytes = draft.values.len() * plan.width;
+    let start = grow_deltas(block, bytes, out)?;
+    let deltas = &mut out.body.bytes.bytes_mut()[start..][..bytes];
     let next = |part| draft.prefetch_next(PARTS + part);
     narrow(
         draft.values,
@@ -347,20 +460,10 @@ fn write_block<T: KeyLane>(
         deltas,
         next,
     );
-    Ok(())
-}
-
-fn collect_patches<T: KeyLane>(draft: &Draft<'_, T>, plan: &Plan<T>, work: &mut EncodeWork) {
-    if plan.patches == 0 {
-        return;
-    }
-    for (index, word) in plan.outside.iter().enumerate() {
-        let mut rest = *word;
-        while rest != 0 {
-            let row = index * WORD_ROWS + rest.trailing_zeros() as usize;
-            work.patch_rows.push(row as u16);
-            work.patch_keys.push((draft.values[row] ^ draft.flip).key());
-            rest &= rest - 1;
-        }
-    }
+    Ok(Frame {
+        width: plan.width,
+        bases,
+        maxima,
+        outside: plan.outside,
+    })
 }

@@ -9,6 +9,8 @@ use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS};
 use crate::input::Input;
 use crate::narrow::{widest, width_of};
 
+use super::encode::{PATCH_SHARE_MIN, patch_cost};
+
 /// Widths in bytes, widest first.
 const WIDTHS: [usize; 5] = [8, 4, 2, 1, 0];
 
@@ -26,7 +28,7 @@ pub(super) fn estimate(input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
 /// Bytes of a window at its cheapest width.
 fn price_window(input: &Input<'_>, window: Range<usize>) -> usize {
     let lane_bytes = input.physical.lane_bytes();
-    let mut prices = WIDTHS.map(|width| width * window.len());
+    let mut outliers = [0; WIDTHS.len()];
     let mut keys = [0u64; GROUP_ROWS];
     for start in window.clone().step_by(GROUP_ROWS) {
         let rows = start..(start + GROUP_ROWS).min(window.end);
@@ -37,15 +39,23 @@ fn price_window(input: &Input<'_>, window: Range<usize>) -> usize {
         }
         let keys = &mut keys[..count];
         keys.sort_unstable();
-        for (price, width) in prices.iter_mut().zip(WIDTHS) {
-            *price += outside(keys, width) * (2 + lane_bytes);
+        for (outliers, width) in outliers.iter_mut().zip(WIDTHS) {
+            *outliers += outside(keys, width);
         }
     }
-    let legal = prices
-        .iter()
-        .zip(WIDTHS)
-        .filter(|(_, width)| *width <= lane_bytes);
-    legal.map(|(price, _)| *price).min().unwrap_or(0)
+    // As the encoder does: the widest width with few patches, narrower ones where they are cheaper,
+    // and no deltas at all only where nothing is patched.
+    let legal = outliers.iter().zip(WIDTHS).filter(|(outliers, width)| {
+        let few = **outliers * PATCH_SHARE_MIN <= window.len() * usize::from(*width > 0);
+        *width <= lane_bytes && few
+    });
+    let cost = |(outliers, width): &(&usize, usize)| {
+        width * window.len() + **outliers * patch_cost(lane_bytes)
+    };
+    let best = legal.min_by_key(cost);
+    best.map_or(0, |(outliers, width)| {
+        width * window.len() + outliers * (2 + lane_bytes)
+    })
 }
 
 /// Sorted keys that deltas of `width` bytes cannot reach from one base.

@@ -25,6 +25,7 @@ mod estimate;
 mod rows;
 mod scan;
 mod slice;
+mod speculate;
 
 use std::ops::Range;
 
@@ -155,6 +156,25 @@ impl Codec for BaseDelta {
             Some(block) => {
                 Err(Error::corrupt("deltas leave their group's range").block(block as u32))
             }
+        }
+    }
+
+    fn block_ends(&self, chunk: &Chunk, visit: &mut dyn FnMut(usize, u64, u64)) {
+        let view = View::of(chunk);
+        for block in 0..block_count(chunk.rows) {
+            let used = view.deltas.block_len(block).div_ceil(GROUP_ROWS);
+            let groups = block * GROUPS..block * GROUPS + used;
+            let low = view.bases[groups.clone()].iter().copied().min();
+            let high = view.maxima[groups].iter().copied().max();
+            let ends = (low.unwrap_or(u64::MAX), high.unwrap_or(0));
+            let (low, high) = view
+                .patches
+                .of_block(block)
+                .fold(ends, |(low, high), index| {
+                    let key = view.patches.key(index);
+                    (key.min(low), key.max(high))
+                });
+            visit(block, low, high);
         }
     }
 

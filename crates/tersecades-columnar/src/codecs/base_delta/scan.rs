@@ -1,26 +1,23 @@
 //! Compare and fold on encoded blocks.
 //!
-//! Compare, for each range of the predicate: one pass over all bases and maxima tells, per group,
-//! whether the range can touch it and whether it covers it. Blocks no group of which is touched
-//! become zeros, blocks covered whole become ones, and only the rest read their deltas, comparing
-//! narrow lanes against the range moved to each group's base. Patches are looked at only where a
-//! saturated delta could answer differently.
+//! Compare reads the deltas of the blocks that zones and ends leave over. A saturated delta answers
+//! as the near end of its group's reach, so patches are looked at only where their true values
+//! could answer differently.
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
+use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
-use crate::lane::KeyLane;
-use crate::narrow::{GroupFold, single_range, widest, with_deltas};
+use crate::narrow::{Bounded, GroupFold, compare_ranges, widest, with_deltas};
 use crate::predicate::{KeyRange, Predicate};
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
+use crate::zone::ZoneMarks;
 
 use super::View;
 
 pub(super) const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
-const GROUP_WORDS: usize = GROUP_ROWS / WORD_ROWS;
 
 /// [`crate::codec::Codec::compare`] over whole blocks.
 pub(super) fn compare_blocks(
@@ -30,146 +27,59 @@ pub(super) fn compare_blocks(
     out: &mut Selection,
     work: &mut Work,
 ) {
-    let Predicate::Keys(all_ranges) = predicate else {
-        return out.set_none(chunk.rows);
-    };
     let view = View::of(chunk);
-    let mut marks = std::mem::take(&mut work.marks);
-    if let Some((range, inverted)) = single_range(predicate, chunk.physical.key_max()) {
-        if mark_groups(&view, range, &mut marks) || !view.patches.is_empty() {
-            let words = out.set_bits(chunk.rows);
-            fill_words(chunk, &view, range, &marks, (words, work));
-        } else {
-            work.tally.skipped += chunk.rows as u64;
-            out.set_none(chunk.rows);
-        }
-        if inverted {
-            out.invert();
-        }
-    } else {
-        let words = out.set_bits(chunk.rows);
-        let mut part = Selection::default();
-        for range in all_ranges {
-            let part_words = part.set_bits(chunk.rows);
-            mark_groups(&view, *range, &mut marks);
-            fill_words(chunk, &view, *range, &marks, (part_words, work));
-            (kernels().bitmap.or)(words, part_words);
-        }
-    }
-    work.marks = marks;
-    out.intersect(within);
+    let blocks = Bounded::<GROUPS> {
+        deltas: view.deltas,
+        bases: view.bases,
+        maxima: view.maxima,
+    };
+    compare_ranges(
+        chunk,
+        predicate,
+        (within, out),
+        work,
+        |range, out, tally| {
+            let zones = chunk.body.zones.test(range);
+            blocks.compare(range, zones, within, out, tally);
+            if !view.patches.is_empty() {
+                correct_blocks(chunk, &view, range, zones, out);
+            }
+        },
+    );
 }
 
-/// Which groups `range` touches (first half of `marks`) and which it covers (second half), a byte
-/// per block; answers whether any is touched.
-///
-/// # Cost
-/// One cache line per block that its bases rule out; the maxima of the others are read too.
-fn mark_groups(view: &View<'_>, range: KeyRange, marks: &mut Vec<u8>) -> bool {
-    let blocks = view.deltas.widths.len();
-    marks.clear();
-    marks.resize(2 * blocks, 0);
-    let (any, all) = marks.split_at_mut(blocks);
-    let overlap = kernels().overlap;
-    let widest = widest(usize::from(
-        view.deltas.widths.iter().copied().max().unwrap_or(0),
-    ));
-    let reached = range.low.saturating_sub(widest)..=range.high;
-    overlap(view.bases, view.bases, reached, any, all);
-    let mut touched = false;
-    let mut start = 0;
-    while let Some(first) = next_block(any, start, |mark| mark != 0) {
-        let end = next_block(any, first, |mark| mark == 0).unwrap_or(blocks);
-        let groups = first * GROUPS..end * GROUPS;
-        let (bases, maxima) = (&view.bases[groups.clone()], &view.maxima[groups]);
-        let (any, all) = (&mut any[first..end], &mut all[first..end]);
-        overlap(bases, maxima, range.low..=range.high, any, all);
-        touched |= any.iter().any(|mark| *mark != 0);
-        start = end;
-    }
-    touched
-}
-
-/// The first block from `start` on whose mark passes.
-fn next_block(marks: &[u8], start: usize, pass: impl Fn(u8) -> bool) -> Option<usize> {
-    let found = marks[start..].iter().position(|mark| pass(*mark));
-    found.map(|index| start + index)
-}
-
-/// Fills zeroed words with the rows of `range`, block by block as `marks` say.
-fn fill_words(
+/// Answers for patched rows by their true keys, in blocks whose holes could answer differently.
+fn correct_blocks(
     chunk: &Chunk,
     view: &View<'_>,
     range: KeyRange,
-    marks: &[u8],
-    (words, work): (&mut [u64], &mut Work),
+    zones: ZoneMarks,
+    out: &mut Selection,
 ) {
-    let blocks = block_count(chunk.rows);
-    let (any, all) = marks.split_at(blocks);
-    let patched = !view.patches.is_empty();
-    for block in 0..blocks {
-        let rows = view.deltas.block_len(block);
-        let first = block * WORDS;
-        let words = &mut words[first..first + rows.div_ceil(WORD_ROWS)];
-        match (any[block], all[block]) {
-            (0, _) => work.tally.skipped += rows as u64,
-            (_, 0xFF) => {
-                work.tally.skipped += rows as u64;
-                words.fill(u64::MAX);
-                clear_tail(words, rows);
-            }
-            (any, _) => {
-                work.tally.direct += rows as u64;
-                with_deltas!(view.deltas, block, deltas => {
-                    compare_deltas(deltas, &view.block_bases(block), range, any, words);
-                }, zero {
-                    compare_bases(any, words);
-                    clear_tail(words, rows);
-                });
-            }
+    for block in 0..block_count(chunk.rows) {
+        let settled = !zones.touches(block) || zones.covers(block);
+        if settled || view.patches.of_block(block).is_empty() {
+            continue;
         }
-        if patched
-            && !view.patches.of_block(block).is_empty()
-            && !holes_agree(chunk, view, block, range)
-        {
-            correct_patches(view, block, range, words);
+        let agree = is_read(chunk, view, block, range) && holes_agree(chunk, view, block, range);
+        if !agree {
+            correct_patches(view, block, range, &mut out.bits_mut()[block * WORDS..]);
         }
     }
 }
 
-/// Compares narrow lanes with the range moved to each group's base.
-fn compare_deltas<D: KeyLane>(
-    deltas: &[D],
-    bases: &[u64; GROUPS],
-    range: KeyRange,
-    any: u8,
-    words: &mut [u64],
-) {
-    let (mut low, mut span) = ([D::cut(0); GROUPS], [D::cut(0); GROUPS]);
-    for group in 0..GROUPS {
-        let from = range.low.saturating_sub(bases[group]).min(D::MAX.key());
-        let to = range.high.saturating_sub(bases[group]).min(D::MAX.key());
-        low[group] = D::cut(from);
-        span[group] = D::cut(to - from);
-    }
-    (D::of(kernels()).range_mask)(deltas, &low, &span, words);
-    if any != 0xFF {
-        for (group, words) in words.chunks_mut(GROUP_WORDS).enumerate() {
-            if any >> group & 1 == 0 {
-                words.fill(0);
-            }
-        }
-    }
+/// Whether the deltas of the block, its holes among them, were compared: its ends, which leave the
+/// patches out, neither rule it out nor in.
+fn is_read(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) -> bool {
+    let used = block_rows(block, chunk.rows).len().div_ceil(GROUP_ROWS);
+    let mut ends = (block * GROUPS..block * GROUPS + used)
+        .map(|group| (view.bases[group], view.maxima[group]));
+    let touched = |(base, maximum)| base <= range.high && maximum >= range.low;
+    let covered = |(base, maximum)| range.low <= base && maximum <= range.high;
+    ends.clone().any(touched) && !ends.all(covered)
 }
 
-/// Deltas of width 0: a touched group is its base, so it passes whole.
-fn compare_bases(any: u8, words: &mut [u64]) {
-    for (group, words) in words.chunks_mut(GROUP_WORDS).enumerate() {
-        words.fill(if any >> group & 1 == 1 { u64::MAX } else { 0 });
-    }
-}
-
-/// Whether every saturated hole of the block answers as its true value does.
+/// Whether every saturated hole of the block answers as its true value does, once compared.
 ///
 /// A value above its group's top has the top in its hole: both fail when the range ends below the
 /// top, both pass when the range starts at or below it and reaches the chunk's largest value. The

@@ -161,6 +161,11 @@ impl Codec for Delta {
         Tier::Cold
     }
 
+    /// Counters whose pace drifts have small differences of differences.
+    fn nests_in_itself(&self) -> bool {
+        true
+    }
+
     fn inner_max(&self) -> usize {
         1
     }

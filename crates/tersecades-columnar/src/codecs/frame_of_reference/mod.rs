@@ -246,6 +246,13 @@ impl Codec for FrameOfReference {
         }
     }
 
+    fn block_ends(&self, chunk: &Chunk, visit: &mut dyn FnMut(usize, u64, u64)) {
+        let View { bases, maxima, .. } = View::of(chunk);
+        for (block, (base, maximum)) in bases.iter().zip(maxima).enumerate() {
+            visit(block, *base, *maximum);
+        }
+    }
+
     fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
         let view = View::of(chunk);
         let first = rows.start / BLOCK_ROWS;

@@ -1,22 +1,19 @@
 //! Compare and fold on blocks of one base.
 //!
-//! Base and maximum tell whether a range misses or covers a block; only what is left reads its
-//! deltas, comparing narrow lanes against the range moved to the base.
+//! Compare reads the deltas of the blocks that zones and ends leave over; a sum of everything reads
+//! all deltas of one width in one go.
 
-use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUPS, block_count};
 use crate::chunk::Chunk;
 use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
-use crate::narrow::{GroupFold, single_range, with_deltas};
-use crate::predicate::{KeyRange, Predicate};
-use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
+use crate::narrow::{Bounded, GroupFold, compare_ranges, with_deltas};
+use crate::predicate::Predicate;
+use crate::selection::{BlockSelection, Selection, Shape};
 
 use super::View;
-
-const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 
 /// [`crate::codec::Codec::compare`] over whole blocks.
 pub(super) fn compare_blocks(
@@ -26,79 +23,22 @@ pub(super) fn compare_blocks(
     out: &mut Selection,
     work: &mut Work,
 ) {
-    let Predicate::Keys(ranges) = predicate else {
-        return out.set_none(chunk.rows);
-    };
-    match single_range(predicate, chunk.physical.key_max()) {
-        Some((range, inverted)) => {
-            compare_ranges(chunk, &[range], within, out, work);
-            if inverted {
-                out.invert();
-            }
-        }
-        None => compare_ranges(chunk, ranges, within, out, work),
-    }
-    out.intersect(within);
-}
-
-/// Selects the rows of `ranges`, and maybe rows outside `within`.
-fn compare_ranges(
-    chunk: &Chunk,
-    ranges: &[KeyRange],
-    within: &Selection,
-    out: &mut Selection,
-    work: &mut Work,
-) {
     let view = View::of(chunk);
-    let ends = || view.bases.iter().zip(view.maxima);
-    let meets = |range: &KeyRange| ends().any(|(a, b)| range.low <= *b && *a <= range.high);
-    if !ranges.iter().any(meets) {
-        work.tally.skipped += chunk.rows as u64;
-        return out.set_none(chunk.rows);
-    }
-    let words = out.set_bits(chunk.rows);
-    for block in 0..block_count(chunk.rows) {
-        let rows = view.deltas.block_len(block);
-        let first = block * WORDS;
-        let words = &mut words[first..first + rows.div_ceil(WORD_ROWS)];
-        let wanted = !matches!(within.block(block), BlockSelection::None);
-        match wanted && compare_block(&view, block, ranges, words) {
-            true => work.tally.direct += rows as u64,
-            false => work.tally.skipped += rows as u64,
-        }
-    }
-}
-
-/// Sets the bits of the rows in `ranges`; whether deltas had to be read.
-fn compare_block(view: &View<'_>, block: usize, ranges: &[KeyRange], words: &mut [u64]) -> bool {
-    let (base, maximum) = (view.bases[block], view.maxima[block]);
-    let mut read = false;
-    let mut part = [0; WORDS];
-    for range in ranges {
-        if range.low > maximum || range.high < base {
-            continue;
-        }
-        if range.low <= base && maximum <= range.high {
-            words.fill(u64::MAX);
-            clear_tail(words, view.deltas.block_len(block));
-            return false;
-        }
-        let part = &mut part[..words.len()];
-        let mask = if read { &mut *part } else { &mut *words };
-        // Without deltas the maximum is the base, and a range that meets it covers it.
-        with_deltas!(view.deltas, block, deltas => mask_block(deltas, base, *range, mask), zero {});
-        if read {
-            (kernels().bitmap.or)(words, part);
-        }
-        read = true;
-    }
-    read
-}
-
-fn mask_block<D: KeyLane>(deltas: &[D], base: u64, range: KeyRange, words: &mut [u64]) {
-    let low = range.low.saturating_sub(base).min(D::MAX.key());
-    let high = (range.high - base).min(D::MAX.key());
-    (D::of(kernels()).range_mask_flat)(deltas, D::cut(low), D::cut(high - low), words);
+    let blocks = Bounded::<1> {
+        deltas: view.deltas,
+        bases: view.bases,
+        maxima: view.maxima,
+    };
+    compare_ranges(
+        chunk,
+        predicate,
+        (within, out),
+        work,
+        |range, out, tally| {
+            let zones = chunk.body.zones.test(range);
+            blocks.compare(range, zones, within, out, tally);
+        },
+    );
 }
 
 /// [`crate::codec::Codec::fold`] over whole blocks.
@@ -163,6 +103,7 @@ mod tests {
     use super::*;
     use crate::codec::{Codec, compare_decoded, fold_decoded};
     use crate::encoder::ColumnEncoder;
+    use crate::predicate::KeyRange;
     use crate::registry::by_id;
 
     use super::super::FrameOfReference;

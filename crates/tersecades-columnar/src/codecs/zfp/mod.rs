@@ -138,6 +138,10 @@ impl Codec for Zfp {
         true
     }
 
+    fn error_bound(&self, parameter: f64) -> f64 {
+        parameter
+    }
+
     fn estimate(&self, _sample: &Sample<'_>) -> Estimate {
         f64::INFINITY.into()
     }

@@ -4,7 +4,10 @@
 //! their top bit and compare signed.
 
 use crate::kernels::level::{Level, Steps, Word, table};
-use crate::kernels::{GROUPS, Kernels, portable};
+use crate::kernels::try_narrow;
+use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};
+
+use super::avx2_cut::{cut_8, cut_16};
 use std::arch::x86_64::*;
 
 /// The table of this level.
@@ -65,6 +68,25 @@ impl Level for Avx2 {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn fence() {
         _mm_sfence();
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn cut<T: Narrow<D>, D: Lane>(
+        values: &[T; GROUP_LANES],
+        base: T,
+        out: &mut [D; GROUP_LANES],
+    ) -> T {
+        let Some(words) = T::words(values) else {
+            return try_narrow::cut(values, base, out);
+        };
+        if let Some(out) = D::bytes_mut(out) {
+            T::truncate(cut_8(words, base.into(), out))
+        } else if let Some(out) = D::shorts_mut(out) {
+            T::truncate(cut_16(words, base.into(), out))
+        } else {
+            try_narrow::cut(values, base, out)
+        }
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 )]
 
 mod avx2;
+mod avx2_cut;
 mod avx2_lines;
 mod avx512;
 mod avx512_lines;
@@ -39,6 +40,13 @@ pub(super) fn detect() -> Vec<&'static Kernels> {
 pub(super) fn prefetch_far<T>(value: &T) {
     // SAFETY: a prefetch reads nothing the program can see, and SSE is part of x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
+}
+
+/// Asks for the cache line at `address`, which need not be the program's.
+#[inline(always)]
+pub(super) fn prefetch_address(address: *const u8) {
+    // SAFETY: a prefetch reads nothing the program can see and never faults; SSE is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 }
 
 /// Asks for the cache line of `value`.

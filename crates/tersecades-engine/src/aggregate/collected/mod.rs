@@ -18,6 +18,7 @@ pub mod distinct;
 pub mod extreme;
 mod grouped_value;
 pub mod hyper_log_log;
+mod rank_group;
 pub mod rank_log;
 pub mod value_count;
 

@@ -1,15 +1,18 @@
 //! Every value of every group, as a log of group and rank in order of arrival.
 //!
-//! A log takes 8 or 12 bytes a value whatever the number of groups, grows by appending, and merges
-//! by appending. When a window closes, one counting pass puts each group's ranks together, and a
-//! selection (not a sort) finds those a quantile lies between.
+//! A log takes 8 or 12 bytes a value whatever the number of groups and grows by appending. When a
+//! result is read the ranks of each group are put together, once for every pane (see
+//! `rank_group`): windows that overlap share them, and several quantiles do.
 
 use std::any::Any;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::{Physical, Value, float_key, float_of};
 
+use super::rank_group::{Grouped, Rank, Share, between};
 use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -22,98 +25,178 @@ pub const RANKS: Collects = Collects {
     start: |arguments, _| Box::new(Ranks::new(arguments[0])),
 };
 
+/// A merge copies fewer values than this rather than share them.
+const SHARED_MIN: usize = 256;
+
+/// A window takes part in no more logs than this; values of further ones are copied.
+const SHARES_MAX: usize = 256;
+
 /// The log of one argument.
 #[derive(Debug, Clone)]
 pub struct Ranks {
     physical: Physical,
     /// Digits after the point of a decimal.
     scale: i8,
-    ids: Vec<u32>,
-    /// Ranks of integers of at most four bytes.
-    short: Vec<u32>,
-    /// All others.
-    long: Vec<u64>,
+    logs: Logs,
     scratch: Vec<u64>,
+}
+
+#[derive(Debug, Clone)]
+enum Logs {
+    /// Ranks of integers of at most four bytes.
+    Short(Log<u32>),
+    /// All others.
+    Long(Log<u64>),
+}
+
+/// Values of groups: own ones, and those of panes that were merged into this one.
+#[derive(Debug, Clone, Default)]
+struct Log<T> {
+    ids: Vec<u32>,
+    ranks: Vec<T>,
+    /// The own values by group, once a result was read of them.
+    grouped: OnceCell<Arc<Grouped<T>>>,
+    shares: Vec<Share<T>>,
+}
+
+impl<T: Rank> Log<T> {
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.ranks.clear();
+        self.grouped.take();
+        self.shares.clear();
+    }
+
+    fn push(&mut self, id: u32, rank: T) {
+        self.ids.push(id);
+        self.ranks.push(rank);
+    }
+
+    fn grouped(&self) -> &Arc<Grouped<T>> {
+        let group = || Arc::new(Grouped::new(&self.ids, &self.ranks));
+        self.grouped.get_or_init(group)
+    }
+
+    /// Every value with its group.
+    fn each(&self, mut visit: impl FnMut(u32, T)) {
+        let own = self.ids.iter().zip(&self.ranks);
+        own.for_each(|(id, rank)| visit(*id, *rank));
+        for (id, ranks) in self.shares.iter().flat_map(Share::groups) {
+            ranks.iter().for_each(|rank| visit(id, *rank));
+        }
+    }
+
+    fn len(&self) -> usize {
+        let shared = self.shares.iter().flat_map(Share::groups);
+        self.ids.len() + shared.map(|(_, ranks)| ranks.len()).sum::<usize>()
+    }
+
+    /// Adds the groups of `other`: by reference where each goes to a group of its own.
+    fn merge(&mut self, other: &Log<T>, targets: &[u32]) {
+        self.grouped.take();
+        let room = self.shares.len() + other.shares.len() < SHARES_MAX;
+        let shares: Option<Vec<Share<T>>> = match room && other.len() >= SHARED_MIN {
+            true => other.shares.iter().map(|s| s.renumbered(targets)).collect(),
+            false => None,
+        };
+        let own = || match other.ids.len() {
+            0 => Some(None),
+            _ => Share::new(|| other.grouped(), targets).map(Some),
+        };
+        if let Some((shares, own)) = shares.and_then(|shares| Some((shares, own()?))) {
+            self.shares.extend(shares);
+            self.shares.extend(own);
+            return;
+        }
+        other.each(|id, rank| {
+            if let Some(target) = target_of(targets, id) {
+                self.push(target, rank);
+            }
+        });
+    }
+
+    fn quantiles(&self, fraction: f64, order: &[u32], number: impl Fn(u64) -> f64) -> Vec<Value> {
+        let (own, mut scratch) = (self.grouped(), Vec::new());
+        let quantile = |id: &u32| {
+            let runs = self.shares.iter().map(|share| share.of(*id));
+            let runs = std::iter::once(own.of(*id)).chain(runs);
+            match between(runs, fraction, &mut scratch) {
+                Some((low, high, share)) => {
+                    let (low, high) = (number(low.rank()), number(high.rank()));
+                    Value::Float(interpolate(low, high, share))
+                }
+                None => Value::Null,
+            }
+        };
+        order.iter().map(quantile).collect()
+    }
+
+    fn byte_size(&self) -> usize {
+        let log = self.ids.capacity() * size_of::<u32>() + self.ranks.capacity() * size_of::<T>();
+        // Grouped values take as much as the log of them.
+        let grouped = self
+            .grouped
+            .get()
+            .map_or(0, |_| size_of_val(&self.ranks[..]));
+        let shares: usize = self.shares.iter().map(Share::byte_size).sum();
+        log + grouped + shares
+    }
+
+    fn snapshot(&self, out: &mut StateWriter) {
+        out.u64(self.len() as u64);
+        self.each(|id, rank| {
+            out.u64(u64::from(id));
+            out.u64(rank.rank());
+        });
+    }
 }
 
 impl Ranks {
     /// An empty log of values of `argument`.
     fn new(argument: &Argument) -> Self {
+        let short = matches!(argument.physical, Physical::Integer { bytes: 1..=4, .. });
         Ranks {
             physical: argument.physical,
             scale: argument.scale(),
-            ids: Vec::new(),
-            short: Vec::new(),
-            long: Vec::new(),
+            logs: match short {
+                true => Logs::Short(Log::default()),
+                false => Logs::Long(Log::default()),
+            },
             scratch: Vec::new(),
         }
     }
 
-    fn is_short(&self) -> bool {
-        matches!(self.physical, Physical::Integer { bytes: 1..=4, .. })
-    }
-
-    fn rank(&self, index: usize) -> u64 {
-        match self.is_short() {
-            true => u64::from(self.short[index]),
-            false => self.long[index],
-        }
-    }
-
     /// The quantile `fraction` of each of the groups `order`.
-    pub fn quantiles<'a>(
-        &'a self,
-        fraction: f64,
-        order: &'a [u32],
-    ) -> impl Iterator<Item = Value> + 'a {
-        let (mut ranks, ends) = self.by_group();
-        order.iter().map(move |id| {
-            let id = *id as usize;
-            let end = ends.get(id).copied().unwrap_or(ranks.len());
-            let start = id
-                .checked_sub(1)
-                .map_or(0, |before| ends.get(before).copied().unwrap_or(end));
-            self.quantile(fraction, &mut ranks[start..end])
-        })
-    }
-
-    /// The ranks with those of each group together, and where each group's end.
-    fn by_group(&self) -> (Vec<u64>, Vec<usize>) {
-        let groups = self.ids.iter().max().map_or(0, |id| *id as usize + 1);
-        let mut next = vec![0usize; groups + 1];
-        for id in &self.ids {
-            next[*id as usize + 1] += 1;
-        }
-        for group in 0..groups {
-            next[group + 1] += next[group];
-        }
-        let mut ranks = vec![0; self.ids.len()];
-        for (index, id) in self.ids.iter().enumerate() {
-            let at = &mut next[*id as usize];
-            ranks[*at] = self.rank(index);
-            *at += 1;
-        }
-        next.truncate(groups);
-        (ranks, next)
-    }
-
-    /// The quantile of one group, whose ranks are put in another order.
-    fn quantile(&self, fraction: f64, ranks: &mut [u64]) -> Value {
-        let Some(last) = ranks.len().checked_sub(1) else {
-            return Value::Null;
-        };
-        let position = fraction * last as f64;
-        let index = (position.floor() as usize).min(last);
-        let (_, below, above) = ranks.select_nth_unstable(index);
-        let low = self.number(*below);
-        let high = above.iter().min().map_or(low, |rank| self.number(*rank));
-        Value::Float(interpolate(low, high, position - index as f64))
-    }
-
-    fn number(&self, rank: u64) -> f64 {
-        match self.physical {
+    pub fn quantiles(&self, fraction: f64, order: &[u32]) -> Vec<Value> {
+        let number = |rank: u64| match self.physical {
             Physical::Integer { .. } => self.physical.value_of(rank) as f64,
             _ => float_of(rank),
+        };
+        match &self.logs {
+            Logs::Short(log) => log.quantiles(fraction, order, number),
+            Logs::Long(log) => log.quantiles(fraction, order, number),
+        }
+    }
+
+    /// The group of each row that has a value.
+    fn add_ids(&mut self, rows: &Rows<'_>) {
+        let ids = match &mut self.logs {
+            Logs::Short(log) => &mut log.ids,
+            Logs::Long(log) => &mut log.ids,
+        };
+        let column = rows.column(0);
+        match (column.nulls(), rows.ids) {
+            (0, []) => ids.resize(ids.len() + rows.within.count(), 0),
+            (0, all) => ids.extend_from_slice(all),
+            _ => {
+                let mut index = 0;
+                rows.within.for_each(|row| {
+                    if column.validity().get(row) {
+                        ids.push(rows.id(index));
+                    }
+                    index += 1;
+                });
+            }
         }
     }
 }
@@ -122,45 +205,44 @@ impl Collection for Ranks {
     fn grow(&mut self, _groups: usize) {}
 
     fn clear(&mut self) {
-        self.ids.clear();
-        self.short.clear();
-        self.long.clear();
+        match &mut self.logs {
+            Logs::Short(log) => log.clear(),
+            Logs::Long(log) => log.clear(),
+        }
     }
 
     /// Values are gathered only where they are decimals.
     fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()> {
         let (CollectWork { values, .. }, work) = work;
+        self.add_ids(&rows);
         let column = rows.column(0);
-        let before = self.ids.len();
-        let mut index = 0;
-        rows.within.for_each(|row| {
-            if column.nulls() == 0 || column.validity().get(row) {
-                self.ids.push(rows.id(index));
-            }
-            index += 1;
-        });
-        match (self.physical, self.is_short()) {
-            (Physical::Wide, _) => {
+        let logged = match &mut self.logs {
+            Logs::Long(log) if self.physical == Physical::Wide => {
+                log.grouped.take();
                 column.gather(rows.within, values, work);
                 let scale = 10f64.powi(i32::from(self.scale));
                 let valid = (0..values.len()).filter(|index| values.is_valid(*index));
                 let floats = valid.map(|index| values.wide[index] as f64 / scale);
-                self.long.extend(floats.map(float_key));
+                log.ranks.extend(floats.map(float_key));
+                log.ids.len() == log.ranks.len()
             }
-            (_, true) => {
+            Logs::Long(log) => {
+                log.grouped.take();
+                column.rank(rows.within, &mut log.ranks, work)?;
+                log.ids.len() == log.ranks.len()
+            }
+            Logs::Short(log) => {
+                log.grouped.take();
                 self.scratch.clear();
                 column.rank(rows.within, &mut self.scratch, work)?;
-                self.short
+                log.ranks
                     .extend(self.scratch.iter().map(|rank| *rank as u32));
+                log.ids.len() == log.ranks.len()
             }
-            (_, false) => column.rank(rows.within, &mut self.long, work)?,
-        }
-        match self.short.len() + self.long.len() == self.ids.len() {
+        };
+        match logged {
             true => Ok(()),
-            false => Err(Error::internal(format!(
-                "{} values have no rank",
-                self.ids.len() - before
-            ))),
+            false => Err(Error::internal("some values have no rank")),
         }
     }
 
@@ -168,28 +250,25 @@ impl Collection for Ranks {
         let Ok(other) = collected::<Ranks>(other) else {
             return;
         };
-        for (index, id) in other.ids.iter().enumerate() {
-            let Some(target) = target_of(targets, *id) else {
-                continue;
-            };
-            self.ids.push(target);
-            match self.is_short() {
-                true => self.short.push(other.short[index]),
-                false => self.long.push(other.long[index]),
-            }
+        match (&mut self.logs, &other.logs) {
+            (Logs::Short(own), Logs::Short(other)) => own.merge(other, targets),
+            (Logs::Long(own), Logs::Long(other)) => own.merge(other, targets),
+            _ => {}
         }
     }
 
     fn byte_size(&self) -> usize {
-        (self.ids.capacity() + self.short.capacity()) * size_of::<u32>()
-            + (self.long.capacity() + self.scratch.capacity()) * size_of::<u64>()
+        let log = match &self.logs {
+            Logs::Short(log) => log.byte_size(),
+            Logs::Long(log) => log.byte_size(),
+        };
+        log + self.scratch.capacity() * size_of::<u64>()
     }
 
     fn snapshot(&self, out: &mut StateWriter) {
-        out.u64(self.ids.len() as u64);
-        for (index, id) in self.ids.iter().enumerate() {
-            out.u64(u64::from(*id));
-            out.u64(self.rank(index));
+        match &self.logs {
+            Logs::Short(log) => log.snapshot(out),
+            Logs::Long(log) => log.snapshot(out),
         }
     }
 
@@ -200,14 +279,14 @@ impl Collection for Ranks {
             if id >= groups as u64 {
                 return Err(Error::corrupt("a value belongs to no group"));
             }
-            self.ids.push(id as u32);
-            match self.is_short() {
-                true => self.short.push(rank as u32),
-                false => self.long.push(rank),
+            match &mut self.logs {
+                Logs::Short(log) => log.push(id as u32, rank as u32),
+                Logs::Long(log) => log.push(id as u32, rank),
             }
         }
         Ok(())
     }
+
     fn copy(&self) -> Box<dyn Collection> {
         Box::new(self.clone())
     }

@@ -12,10 +12,11 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::operator::row::kept::NO_ROW;
 use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};
 
 use super::bucket::{Buckets, Held};
-use super::interval::{check_timed, picked};
+use super::interval::{check_timed, picked, read_place, write_place};
 use super::kind::{JoinKind, check_memory};
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
@@ -46,9 +47,15 @@ impl AsOfSpec {
     /// Refuses what this join has no meaning for.
     ///
     /// # Errors
-    /// `InvalidArgument` for kinds that keep right rows or a tolerance of no whole ticks.
-    pub fn check(&self, spec: &JoinSpec, unit: TimeUnit) -> Result<()> {
-        check_timed(spec)?;
+    /// `InvalidArgument` for kinds that keep right rows or a tolerance of no whole ticks,
+    /// `Unsupported` for residual conditions.
+    pub fn check(&self, spec: &JoinSpec, (columns, unit): (&JoinColumns, TimeUnit)) -> Result<()> {
+        check_timed(spec, columns)?;
+        if spec.options.residual.is_some() {
+            let message = "a residual condition on an as-of join, which takes the nearest row";
+            return Err(Error::unsupported(message)
+                .hint("filter the right stream before, or what comes out of the join"));
+        }
         match spec.kind {
             JoinKind::Inner | JoinKind::Left | JoinKind::LeftSemi | JoinKind::LeftAnti => {}
             other => {
@@ -285,7 +292,37 @@ impl Source for AsOf {
         describe(self.label.clone(), (left.running(), right.running()))
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.inputs
+            .iter_mut()
+            .try_for_each(|input| input.snapshot(out))?;
+        self.left.snapshot(out)?;
+        self.right.snapshot(out)?;
+        out.list(self.waiting.iter(), |out, (row, key)| {
+            write_place(out, row);
+            out.key(key.as_deref());
+        });
+        out.list(self.output.iter(), |out, (left, right)| {
+            out.u64(*left);
+            out.u64(*right);
+        });
+        out.u64(self.late_rows);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.inputs
+            .iter_mut()
+            .try_for_each(|input| input.restore(from))?;
+        self.left.restore(from)?;
+        self.right.restore(from)?;
+        self.waiting = from.list(|from| Ok((read_place(from)?, from.key()?)))?;
+        self.output = from.list(|from| Ok((from.u64()?, from.u64()?)))?;
+        self.late_rows = from.u64()?;
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use tersecades_columnar::error::Result;
 
 use crate::operator::row::kept::KeptRows;
+use crate::runtime::state::{StateReader, StateWriter};
 
 /// Rows held before the first look for old ones.
 const SWEEP_ROWS_MIN: usize = 1_024;
@@ -106,6 +107,46 @@ impl Buckets {
     /// What decoding says.
     pub fn pick(&mut self, rows: &[u64]) -> Result<Vec<ArrayRef>> {
         self.rows.pick(rows)
+    }
+
+    /// Writes all rows.
+    ///
+    /// # Errors
+    /// What encoding says.
+    pub fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.rows.snapshot_numbered(out)?;
+        out.list(self.by_key.iter(), |out, (key, bucket)| {
+            out.blob(key);
+            out.list(bucket.iter(), |out, held| {
+                out.i64(held.time);
+                out.u64(held.row);
+                out.bool(held.paired);
+            });
+        });
+        Ok(())
+    }
+
+    /// Reads what [`Buckets::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not hold it.
+    pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.rows.restore_numbered(from)?;
+        for _ in 0..from.count()? {
+            let key = from.blob()?;
+            let bucket: Vec<Held> = from.list(|from| {
+                Ok(Held {
+                    time: from.i64()?,
+                    row: from.u64()?,
+                    paired: from.bool()?,
+                })
+            })?;
+            self.held += bucket.len();
+            self.key_bytes += key.len();
+            self.by_key.insert(key.into(), bucket);
+        }
+        self.sweep_at = SWEEP_ROWS_MIN.max(self.held * 2);
+        Ok(())
     }
 
     /// Bytes of memory.

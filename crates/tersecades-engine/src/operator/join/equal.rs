@@ -8,8 +8,9 @@ use tersecades_columnar::error::{Error, Result};
 use crate::operator::row::expression::RowCondition;
 use crate::operator::row::kept::{KeptRows, NO_ROW};
 use crate::operator::row::keys::KeyIds;
-use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::operator::row::shape::{OUTPUT_ROWS, batch_of, read_batches, write_batches};
 use crate::runtime::Running;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};
 
 use super::kind::{JoinKind, check_memory};
@@ -29,6 +30,32 @@ struct Built {
     next: Vec<u32>,
     /// Which rows have had a pair.
     paired: Vec<bool>,
+}
+
+impl Built {
+    /// Adds rows of the right stream.
+    fn add(&mut self, rows: RecordBatch, keys: &SideKeys) -> Result<()> {
+        let keyed = keys.of(&rows)?;
+        for row in 0..rows.num_rows() {
+            let number = u32::try_from(self.next.len())
+                .ok()
+                .filter(|number| *number != END);
+            let number =
+                number.ok_or_else(|| Error::limit("the right side of a join has 2^32 rows"))?;
+            self.next.push(END);
+            self.paired.push(false);
+            let Some(key) = keyed.key(row) else { continue };
+            match self.ids.insert(key)? {
+                (_, true) => self.ends.push((number, number)),
+                (id, false) => {
+                    let last = &mut self.ends[id as usize].1;
+                    self.next[*last as usize] = number;
+                    *last = number;
+                }
+            }
+        }
+        self.rows.push(rows).map(|_| ())
+    }
 }
 
 /// A batch of the left stream on its way past the right one.
@@ -123,31 +150,22 @@ impl EqualJoin {
     /// Reads the right stream to its end.
     fn build(&mut self) -> Result<()> {
         while let Some(rows) = self.right.next().transpose()? {
-            let keyed = self.keys.1.of(&rows)?;
-            let built = &mut self.built;
-            for row in 0..rows.num_rows() {
-                let number = u32::try_from(built.next.len())
-                    .ok()
-                    .filter(|row| *row < END);
-                let number =
-                    number.ok_or_else(|| Error::limit("the right side of a join has 2^32 rows"))?;
-                built.next.push(END);
-                built.paired.push(false);
-                let Some(key) = keyed.key(row) else { continue };
-                match built.ids.insert(key)? {
-                    (_, true) => built.ends.push((number, number)),
-                    (id, false) => {
-                        let last = &mut built.ends[id as usize].1;
-                        built.next[*last as usize] = number;
-                        *last = number;
-                    }
-                }
-            }
-            built.rows.push(rows)?;
+            self.built.add(rows, &self.keys.1)?;
             check_memory(self.byte_size() + self.right.state_bytes(), self.limit)?;
         }
         self.is_built = true;
         Ok(())
+    }
+
+    /// Sends `rows` of the left stream past the right one, from `row` on.
+    fn probe(&self, rows: RecordBatch, row: usize) -> Result<Probe> {
+        Ok(Probe {
+            keys: self.keys.0.of(&rows)?,
+            rows,
+            row,
+            candidate: None,
+            paired: false,
+        })
     }
 
     /// Candidate pairs from where the probe stands: left row, right row.
@@ -330,6 +348,8 @@ impl Source for EqualJoin {
             if fruitless {
                 return Ok(None);
             }
+            // A condition that no pair passes gives nothing for long.
+            self.left.check_interrupt()?;
             if let Some(probe) = self.probe.take() {
                 if let Some(rows) = self.advance(probe)? {
                     return Ok(Some(rows));
@@ -340,13 +360,7 @@ impl Source for EqualJoin {
                 self.rejected.count_rows = self.left.rejected_rows() + self.right.rejected_rows();
                 return self.sweep();
             };
-            self.probe = Some(Probe {
-                keys: self.keys.0.of(&rows)?,
-                rows,
-                row: 0,
-                candidate: None,
-                paired: false,
-            });
+            self.probe = Some(self.probe(rows, 0)?);
         }
     }
 
@@ -362,7 +376,56 @@ impl Source for EqualJoin {
         describe(self.label.clone(), (&self.left, &self.right))
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.left.snapshot_input(out)?;
+        self.right.snapshot_input(out)?;
+        self.built.rows.snapshot(out)?;
+        out.list(self.built.paired.iter(), |out, paired| out.bool(*paired));
+        out.bool(self.is_built);
+        out.u64(self.swept as u64);
+        let probe = self.probe.as_ref();
+        write_batches(
+            &probe.map(|probe| probe.rows.clone()).into_iter().collect(),
+            out,
+        )?;
+        out.list(probe.into_iter(), |out, probe| {
+            out.u64(probe.row as u64);
+            out.u64(probe.candidate.map_or(u64::MAX, u64::from));
+            out.bool(probe.paired);
+        });
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.left.restore_input(from)?;
+        self.right.restore_input(from)?;
+        for rows in self.built.rows.read(from)? {
+            self.built.add(rows, &self.keys.1)?;
+        }
+        self.built.paired = from.list(StateReader::bool)?;
+        self.is_built = from.bool()?;
+        self.swept = from.u64()? as usize;
+        let rows = read_batches(&self.left.schema(), from)?.pop_front();
+        let at: Vec<(u64, u64, bool)> =
+            from.list(|from| Ok((from.u64()?, from.u64()?, from.bool()?)))?;
+        let built = self.built.next.len();
+        if let (Some(rows), Some((row, candidate, paired))) = (rows, at.first().copied()) {
+            let mut probe = self.probe(rows, row as usize)?;
+            let candidate = (candidate != u64::MAX).then_some(candidate);
+            probe.candidate = candidate.map(|row| row as u32);
+            probe.paired = paired;
+            if candidate.is_some_and(|row| row >= built as u64) {
+                return Err(Error::corrupt("a snapshot names a row that it lacks"));
+            }
+            self.probe = Some(probe);
+        }
+        match self.built.paired.len() == built {
+            true => Ok(()),
+            false => Err(Error::corrupt("a snapshot lacks rows of a join")),
+        }
     }
 }

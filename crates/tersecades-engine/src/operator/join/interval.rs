@@ -4,6 +4,7 @@
 //! come; so pairs come out in order of time, and a row is kept no longer than its bounds ask for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{SchemaRef, TimeUnit};
@@ -11,10 +12,12 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::operator::row::kept::NO_ROW;
 use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};
 
 use super::bucket::{Buckets, Held};
 use super::kind::{JoinKind, check_memory};
+use super::residual::Residual;
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 use super::timed::{TimedInput, TimedRows, in_ticks, is_right_next};
@@ -31,16 +34,12 @@ pub struct IntervalSpec {
 /// Refuses what no join by time does.
 ///
 /// # Errors
-/// `InvalidArgument` for cross joins, `Unsupported` for residual conditions.
-pub(super) fn check_timed(spec: &JoinSpec) -> Result<()> {
+/// `InvalidArgument` for cross joins, what binding the residual condition says.
+pub(super) fn check_timed(spec: &JoinSpec, columns: &JoinColumns) -> Result<()> {
     if spec.kind == JoinKind::Cross {
         return Err(Error::invalid("a cross join has no times").hint("use an inner join"));
     }
-    if spec.options.residual.is_some() {
-        return Err(Error::unsupported("a residual condition on a join by time")
-            .hint("filter what comes out of an inner join"));
-    }
-    Ok(())
+    Residual::bind(spec.options.residual.as_ref(), columns).map(|_| ())
 }
 
 impl IntervalSpec {
@@ -48,8 +47,8 @@ impl IntervalSpec {
     ///
     /// # Errors
     /// `InvalidArgument` for bounds in the wrong order or of no whole number of ticks.
-    pub fn check(&self, spec: &JoinSpec, unit: TimeUnit) -> Result<()> {
-        check_timed(spec)?;
+    pub fn check(&self, spec: &JoinSpec, (columns, unit): (&JoinColumns, TimeUnit)) -> Result<()> {
+        check_timed(spec, columns)?;
         if self.lower_ns > self.upper_ns {
             return Err(Error::invalid("the lower bound is above the upper one"));
         }
@@ -68,6 +67,14 @@ struct Waiting {
     key: Option<Box<[u8]>>,
 }
 
+/// A left row whose pairs are all there, and which rows of its key are near enough.
+struct Complete {
+    time: i64,
+    row: u64,
+    key: Option<Box<[u8]>>,
+    near: Range<usize>,
+}
+
 /// A join by distance in time.
 pub struct IntervalJoin {
     inputs: [TimedInput; 2],
@@ -84,6 +91,7 @@ pub struct IntervalJoin {
     left_past: VecDeque<(i64, u64)>,
     right_past: BTreeSet<(i64, u64)>,
     columns: JoinColumns,
+    residual: Residual,
     label: String,
     bounds: (i64, i64),
     late_rows: u64,
@@ -121,6 +129,7 @@ impl IntervalJoin {
                 spec.kind
             ),
             bounds: interval.in_ticks(unit)?,
+            residual: Residual::bind(spec.options.residual.as_ref(), &columns)?,
             columns,
             late_rows: 0,
             limit,
@@ -181,38 +190,73 @@ impl IntervalJoin {
     }
 
     /// Joins the left rows whose pairs are all there.
-    fn join(&mut self, frontier: i64) {
-        let kind = self.columns.kind;
+    fn join(&mut self, frontier: i64) -> Result<()> {
         let done = |time: i64| time < frontier || frontier == i64::MAX;
+        let (mut complete, mut pairs) = (Vec::new(), Vec::new());
         while let Some(entry) = self.waiting.first_entry() {
             if !done(entry.key().0) {
                 break;
             }
-            let ((time, row), waiting) = entry.remove_entry();
+            let ((time, row), Waiting { key }) = entry.remove_entry();
             self.left_past.push_back((time, row));
-            let key = waiting.key.as_deref();
-            let candidates = key.map_or(&mut [][..], |key| self.right.of(key));
+            let candidates = key.as_deref().map_or(&mut [][..], |key| self.right.of(key));
             let from = time.saturating_add(self.bounds.0);
             let to = time.saturating_add(self.bounds.1);
             let first = candidates.partition_point(|held| held.time < from);
             let count = candidates[first..].partition_point(|held| held.time <= to);
-            let found = &mut candidates[first..first + count];
-            found.iter_mut().for_each(|held| held.paired = true);
-            match kind {
-                JoinKind::LeftSemi if !found.is_empty() => {
-                    self.output.insert((time, row, NO_ROW));
-                }
-                _ if kind.shows_pairs() => {
-                    let by_right = kind == JoinKind::Right;
-                    let at = |held: &Held| if by_right { held.time } else { time };
-                    let pairs = found.iter().map(|held| (at(held), row, held.row));
-                    self.output.extend(pairs);
-                }
-                _ => {}
+            let near = first..first + count;
+            if self.residual.is_some() {
+                pairs.extend(candidates[near.clone()].iter().map(|held| (row, held.row)));
             }
-            if found.is_empty() && kind.keeps_left() {
-                self.output.insert((time, row, NO_ROW));
+            complete.push(Complete {
+                time,
+                row,
+                key,
+                near,
+            });
+        }
+        let (left, right) = (&mut self.left, &mut self.right);
+        let passing = self.residual.passing(&pairs, |pairs| {
+            picked(JoinKind::Inner, pairs, (&mut *left, &mut *right))
+        })?;
+        let mut passing = passing.map(Vec::into_iter);
+        for row in complete {
+            self.pair(row, || {
+                let next = passing.as_mut().map(Iterator::next);
+                next.is_none_or(|passes| passes == Some(true))
+            });
+        }
+        Ok(())
+    }
+
+    /// Hands on a left row with those of its candidates that pass.
+    fn pair(&mut self, left: Complete, mut passes: impl FnMut() -> bool) {
+        let Complete { time, row, .. } = left;
+        let kind = self.columns.kind;
+        let key = left.key.as_deref();
+        let candidates = key.map_or(&mut [][..], |key| self.right.of(key));
+        let mut paired = false;
+        for held in &mut candidates[left.near] {
+            if !passes() {
+                continue;
             }
+            held.paired = true;
+            if kind.shows_pairs() {
+                let at = if kind == JoinKind::Right {
+                    held.time
+                } else {
+                    time
+                };
+                self.output.insert((at, row, held.row));
+            }
+            paired = true;
+        }
+        let shown = match paired {
+            true => kind == JoinKind::LeftSemi,
+            false => kind.keeps_left(),
+        };
+        if shown {
+            self.output.insert((time, row, NO_ROW));
         }
     }
 
@@ -314,6 +358,20 @@ pub(super) fn picked(
     Ok(columns)
 }
 
+/// Writes the time and number of a row.
+pub(crate) fn write_place(out: &mut StateWriter, (time, row): &(i64, u64)) {
+    out.i64(*time);
+    out.u64(*row);
+}
+
+/// Reads what [`write_place`] wrote.
+///
+/// # Errors
+/// `Corrupt` at the end of the bytes.
+pub(crate) fn read_place(from: &mut StateReader<'_>) -> Result<(i64, u64)> {
+    Ok((from.i64()?, from.u64()?))
+}
+
 impl Source for IntervalJoin {
     fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.columns.output)
@@ -345,7 +403,7 @@ impl Source for IntervalJoin {
                 }
             }
             let frontier = self.frontier();
-            self.join(frontier);
+            self.join(frontier)?;
             self.expire(frontier);
             check_memory(self.byte_size(), self.limit)?;
         }
@@ -368,7 +426,49 @@ impl Source for IntervalJoin {
         describe(self.label.clone(), (left.running(), right.running()))
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.inputs
+            .iter_mut()
+            .try_for_each(|input| input.snapshot(out))?;
+        self.left.snapshot(out)?;
+        self.right.snapshot(out)?;
+        out.list(self.waiting.iter(), |out, (row, waiting)| {
+            write_place(out, row);
+            out.key(waiting.key.as_deref());
+        });
+        out.list(self.keyless.iter(), write_place);
+        out.list(self.output.iter(), |out, (time, left, right)| {
+            write_place(out, &(*time, *left));
+            out.u64(*right);
+        });
+        out.list(self.left_past.iter(), write_place);
+        out.list(self.right_past.iter(), write_place);
+        out.u64(self.late_rows);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.inputs
+            .iter_mut()
+            .try_for_each(|input| input.restore(from))?;
+        self.left.restore(from)?;
+        self.right.restore(from)?;
+        self.waiting = from.list(|from| {
+            let row = read_place(from)?;
+            Ok((row, Waiting { key: from.key()? }))
+        })?;
+        self.keyless = from.list(read_place)?;
+        self.output = from.list(|from| {
+            let (time, left) = read_place(from)?;
+            Ok((time, left, from.u64()?))
+        })?;
+        self.left_past = from.list(read_place)?;
+        self.right_past = from.list(read_place)?;
+        self.late_rows = from.u64()?;
+        Ok(())
     }
 }

@@ -165,7 +165,7 @@ impl JoinColumns {
 
     fn of((left, right): (&Schema, &Schema), kind: JoinKind, shown: Vec<(String, String)>) -> Self {
         let nullable =
-            |name: &str, field: &Field| Field::new(name, field.data_type().clone(), true);
+            |name: &str, field: &Field| field.clone().with_name(name).with_nullable(true);
         let lefts = left
             .fields()
             .iter()

@@ -96,9 +96,9 @@ impl JoinTable {
     fn check(&self) -> Result<()> {
         match &self.spec.time {
             JoinTime::Any => EqualJoin::check(&self.spec, &self.columns),
-            JoinTime::Window(spec) => spec.check(&self.spec, self.unit),
-            JoinTime::Interval(spec) => spec.check(&self.spec, self.unit),
-            JoinTime::AsOf(spec) => spec.check(&self.spec, self.unit),
+            JoinTime::Window(spec) => spec.check(&self.spec, (&self.columns, self.unit)),
+            JoinTime::Interval(spec) => spec.check(&self.spec, (&self.columns, self.unit)),
+            JoinTime::AsOf(spec) => spec.check(&self.spec, (&self.columns, self.unit)),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::EventTime;
 use crate::runtime::Running;
 use crate::runtime::stage::bind_time;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::stream::Stream;
 
 /// Rows that have an event time.
@@ -133,6 +134,29 @@ impl TimedInput {
             (_, Some(newest)) => newest.saturating_sub(self.lateness),
             (_, None) => i64::MIN,
         }
+    }
+
+    /// Writes how far it has come.
+    ///
+    /// # Errors
+    /// What the query that runs says.
+    pub fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        out.list(self.newest.iter(), |out, newest| out.i64(*newest));
+        out.bool(self.is_ended);
+        out.u64(self.untimed_rows);
+        self.running.snapshot_input(out)
+    }
+
+    /// Reads what [`TimedInput::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit.
+    pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        let newest: Vec<i64> = from.list(StateReader::i64)?;
+        self.newest = newest.first().copied();
+        self.is_ended = from.bool()?;
+        self.untimed_rows = from.u64()?;
+        self.running.restore_input(from)
     }
 
     /// The next rows that have an event time; `None` at the end.

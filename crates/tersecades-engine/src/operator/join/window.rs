@@ -10,12 +10,14 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::operator::row::kept::{KeptRows, NO_ROW};
 use crate::operator::row::keys::KeyIds;
-use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
+use crate::operator::row::shape::{OUTPUT_ROWS, batch_of, read_batches, write_batches};
 use crate::operator::window_aggregate::plan::tick_ns;
+use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};
 use crate::window::{Boundaries, Span, Window, Windowing};
 
 use super::kind::{JoinKind, check_memory};
+use super::residual::Residual;
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 use super::timed::{TimedInput, TimedRows, is_right_next};
@@ -43,10 +45,10 @@ impl WindowJoinSpec {
     /// Refuses what this join has no meaning for.
     ///
     /// # Errors
-    /// `Unsupported` for windows that differ between keys and for residual conditions, what
-    /// binding the event times says.
-    pub fn check(&self, spec: &JoinSpec, unit: TimeUnit) -> Result<()> {
-        super::interval::check_timed(spec)?;
+    /// `Unsupported` for windows that differ between keys, what binding the event times and the
+    /// residual condition says.
+    pub fn check(&self, spec: &JoinSpec, (columns, unit): (&JoinColumns, TimeUnit)) -> Result<()> {
+        super::interval::check_timed(spec, columns)?;
         aligned(&self.window, unit).map(|_| ())
     }
 }
@@ -114,6 +116,7 @@ pub struct WindowJoin {
     keys: [SideKeys; 2],
     rows: [KeptRows; 2],
     columns: JoinColumns,
+    residual: Residual,
     schema: SchemaRef,
     label: String,
     unit: TimeUnit,
@@ -148,6 +151,7 @@ impl WindowJoin {
             label: format!("window_join {:?} in {}", spec.kind, window.window),
             windows: aligned(&window.window, unit)?,
             unit,
+            residual: Residual::bind(spec.options.residual.as_ref(), &columns)?,
             columns,
             open: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -204,7 +208,8 @@ impl WindowJoin {
                 break;
             }
             let open = entry.remove();
-            let pairs = pairs_of(self.columns.kind, &open);
+            let passing = self.passing(&open)?;
+            let pairs = pairs_of(self.columns.kind, &open, passing.as_deref());
             for part in pairs.chunks(OUTPUT_ROWS) {
                 let batch = self.make(&open.span, part)?;
                 self.ready.push_back(batch);
@@ -212,6 +217,28 @@ impl WindowJoin {
             self.release(&open);
         }
         Ok(())
+    }
+
+    /// Of which candidates of a window, left by left, the residual condition is true.
+    fn passing(&mut self, open: &Open) -> Result<Option<Vec<bool>>> {
+        let mut pairs = Vec::new();
+        if self.residual.is_some() {
+            let by_id = open.rights();
+            for (left, id) in open.sides[0]
+                .iter()
+                .filter_map(|(row, id)| Some((row, (*id)?)))
+            {
+                let rights = by_id[id as usize].iter();
+                pairs.extend(rights.map(|at| (*left, open.sides[1][*at].0)));
+            }
+        }
+        let [lefts, rights] = &mut self.rows;
+        self.residual.passing(&pairs, |pairs| {
+            let (left, right): (Vec<u64>, Vec<u64>) = pairs.iter().copied().unzip();
+            let mut columns = lefts.pick(&left)?;
+            columns.extend(rights.pick(&right)?);
+            Ok(columns)
+        })
     }
 
     /// Lets go of the rows of a closed window that are in no later one.
@@ -250,33 +277,57 @@ impl WindowJoin {
     }
 }
 
-/// What a window gives: left rows in order of arrival, each with its right rows in theirs, then
-/// right rows without one.
-fn pairs_of(kind: JoinKind, open: &Open) -> Vec<(u64, u64)> {
-    let mut by_id: Vec<Vec<u64>> = vec![Vec::new(); open.ids.len()];
-    for (row, id) in &open.sides[1] {
-        if let Some(id) = id {
-            by_id[*id as usize].push(*row);
+impl Open {
+    /// Positions of the right rows of each key, in order of arrival.
+    fn rights(&self) -> Vec<Vec<usize>> {
+        let mut by_id = vec![Vec::new(); self.ids.len()];
+        for (at, (_, id)) in self.sides[1].iter().enumerate() {
+            if let Some(id) = id {
+                by_id[*id as usize].push(at);
+            }
         }
+        by_id
     }
-    let mut with_left = vec![false; open.ids.len()];
-    let mut pairs = Vec::new();
+}
+
+/// What a window gives: left rows in order of arrival, each with its right rows in theirs, then
+/// right rows without one; of the candidates, left by left, only those that are `passing`.
+fn pairs_of(kind: JoinKind, open: &Open, passing: Option<&[bool]>) -> Vec<(u64, u64)> {
+    let rights = &open.sides[1];
+    let by_id = open.rights();
+    let (mut with_left, mut paired) = (vec![false; by_id.len()], vec![false; rights.len()]);
+    let mut passes = passing.map(|passing| passing.iter());
+    // Without a condition one right row says as much as all of them.
+    let wanted = match kind.shows_pairs() || passing.is_some() {
+        true => usize::MAX,
+        false => 1,
+    };
+    let (mut pairs, mut found) = (Vec::new(), Vec::new());
     for (row, id) in &open.sides[0] {
-        let found = id.map_or(&[][..], |id| {
-            with_left[id as usize] = true;
-            by_id[id as usize].as_slice()
-        });
+        found.clear();
+        if let Some(id) = id {
+            with_left[*id as usize] = true;
+            let candidates = by_id[*id as usize].iter().take(wanted).copied();
+            found.extend(candidates.filter(|_| {
+                let next = passes.as_mut().map(Iterator::next);
+                next.is_none_or(|passes| passes == Some(&true))
+            }));
+        }
+        found.iter().for_each(|at| paired[*at] = true);
         match kind {
             JoinKind::LeftSemi if !found.is_empty() => pairs.push((*row, NO_ROW)),
-            _ if kind.shows_pairs() => pairs.extend(found.iter().map(|right| (*row, *right))),
+            _ if kind.shows_pairs() => pairs.extend(found.iter().map(|at| (*row, rights[*at].0))),
             _ => {}
         }
         if found.is_empty() && kind.keeps_left() {
             pairs.push((*row, NO_ROW));
         }
     }
-    for (row, id) in &open.sides[1] {
-        let paired = id.is_some_and(|id| with_left[id as usize]);
+    for (at, (row, id)) in rights.iter().enumerate() {
+        let paired = match passing {
+            Some(_) => paired[at],
+            None => id.is_some_and(|id| with_left[id as usize]),
+        };
         if (kind.keeps_right() && !paired) || (kind == JoinKind::RightSemi && paired) {
             pairs.push((NO_ROW, *row));
         }
@@ -327,7 +378,58 @@ impl Source for WindowJoin {
         describe(self.label.clone(), (left.running(), right.running()))
     }
 
-    fn is_resumable(&self) -> bool {
-        false
+    fn runs_queries(&self) -> bool {
+        true
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.inputs
+            .iter_mut()
+            .try_for_each(|input| input.snapshot(out))?;
+        for rows in &mut self.rows {
+            rows.snapshot_numbered(out)?;
+        }
+        out.list(self.open.values(), |out, open| {
+            out.i128(open.span.start);
+            out.i128(open.span.end);
+            open.ids.snapshot(out);
+            for members in &open.sides {
+                out.list(members.iter(), |out, (row, id)| {
+                    out.u64(*row);
+                    out.u64(id.map_or(u64::MAX, u64::from));
+                });
+            }
+        });
+        write_batches(&self.ready, out)?;
+        out.u64(self.late_rows);
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.inputs
+            .iter_mut()
+            .try_for_each(|input| input.restore(from))?;
+        for rows in &mut self.rows {
+            rows.restore_numbered(from)?;
+        }
+        self.open = from.list(|from| {
+            let (start, end) = (from.i128()?, from.i128()?);
+            let ids = KeyIds::restore(from)?;
+            let known = ids.len() as u64;
+            let member = |from: &mut StateReader<'_>| {
+                let (row, id) = (from.u64()?, from.u64()?);
+                match id {
+                    u64::MAX => Ok((row, None)),
+                    id if id < known => Ok((row, Some(id as u32))),
+                    _ => Err(Error::corrupt("a snapshot names a key that it lacks")),
+                }
+            };
+            let sides = [from.list(member)?, from.list(member)?];
+            let span = Span { start, end };
+            Ok((end, Open { span, ids, sides }))
+        })?;
+        self.ready = read_batches(&self.schema, from)?;
+        self.late_rows = from.u64()?;
+        Ok(())
     }
 }

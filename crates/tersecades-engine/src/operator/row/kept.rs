@@ -230,6 +230,58 @@ impl KeptRows {
         }
     }
 
+    /// Writes all rows with their numbers, and which of them are wanted.
+    ///
+    /// # Errors
+    /// What encoding says.
+    pub fn snapshot_numbered(&mut self, out: &mut StateWriter) -> Result<()> {
+        out.u64(self.next);
+        out.u64(self.segments.len() as u64);
+        for segment in &self.segments {
+            out.u64(segment.first);
+            out.u64(segment.len as u64);
+            out.u64(segment.wanted as u64);
+            let rows = match &segment.rows {
+                Some(Rows::Plain(rows)) => rows.clone(),
+                Some(Rows::Encoded(batch)) => {
+                    batch.to_arrow(&Selection::all(segment.len), &mut self.work)?
+                }
+                None => RecordBatch::new_empty(Arc::clone(&self.schema)),
+            };
+            super::shape::write_rows(&rows, out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`KeptRows::snapshot_numbered`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not hold it.
+    pub fn restore_numbered(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.next = from.u64()?;
+        self.segments.clear();
+        for _ in 0..from.count()? {
+            let (first, len) = (from.u64()?, from.u64()? as usize);
+            let wanted = from.u64()? as usize;
+            let rows = super::shape::read_rows(&self.schema, from)?;
+            if wanted > 0 && rows.num_rows() != len {
+                return Err(Error::corrupt("a snapshot lacks rows that are wanted"));
+            }
+            let rows = match wanted {
+                0 => None,
+                _ if len < ENCODED_ROWS_MIN => Some(Rows::Plain(rows)),
+                _ => Some(Rows::Encoded(self.encoder.encode_new(&rows)?)),
+            };
+            self.segments.push_back(Segment {
+                first,
+                len,
+                wanted,
+                rows,
+            });
+        }
+        Ok(())
+    }
+
     /// Writes all rows.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Record batches of one logical schema, whose text may come in several physical forms.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
@@ -156,4 +157,21 @@ pub fn read_rows(schema: &Schema, from: &mut StateReader<'_>) -> Result<RecordBa
         return Err(Error::corrupt("a snapshot holds rows of other columns"));
     }
     batch.to_arrow(&Selection::all(rows), &mut Work::default())
+}
+
+/// Writes record batches that wait to go on.
+///
+/// # Errors
+/// What encoding says.
+pub fn write_batches(batches: &VecDeque<RecordBatch>, out: &mut StateWriter) -> Result<()> {
+    out.u64(batches.len() as u64);
+    batches.iter().try_for_each(|rows| write_rows(rows, out))
+}
+
+/// Reads what [`write_batches`] wrote.
+///
+/// # Errors
+/// `Corrupt` when the bytes do not hold it.
+pub fn read_batches(schema: &Schema, from: &mut StateReader<'_>) -> Result<VecDeque<RecordBatch>> {
+    from.list(|from| read_rows(schema, from))
 }

@@ -40,13 +40,14 @@ pub fn emit(
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     let ends: [fn(Span) -> i128; 2] = [|span| span.start, |span| span.end];
     for (end, field) in ends.into_iter().zip(&fields[..plan.window_columns]) {
-        let span = |group: &u32| match windows {
-            Windows::None => None,
-            Windows::One(span) => Some(span),
-            Windows::Each(spans) => spans[*group as usize],
+        let column = match windows {
+            Windows::Each(spans) => {
+                let times = order.iter().map(|group| spans[*group as usize].map(end));
+                time_column(times.map(|time| (time, 1)), field.data_type())
+            }
+            Windows::One(span) => time_column([(Some(end(span)), rows)], field.data_type()),
+            Windows::None => time_column([(None, rows)], field.data_type()),
         };
-        let times = order.iter().map(|group| span(group).map(end));
-        let column = time_column(times, field.data_type());
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
     for (index, column) in plan.keys.columns.iter().enumerate() {
@@ -79,21 +80,25 @@ pub fn emit(
     )?)
 }
 
+/// Times, each with the number of rows it is for.
 fn time_column(
-    times: impl Iterator<Item = Option<i128>>,
+    times: impl IntoIterator<Item = (Option<i128>, usize)>,
     data_type: &DataType,
 ) -> Result<ArrayRef> {
     let mut column = ResultColumn::new(data_type, None)?;
     let physical = column.values.physical;
-    for time in times {
-        if time.is_some_and(|time| physical.key_of(time).is_none()) {
-            return Err(
-                Error::limit("the boundary of a window is beyond 2^63 ticks").hint(
-                    "use a coarser unit of event time, or leave out rows at the ends of time",
-                ),
-            );
+    for (time, rows) in times {
+        match time {
+            Some(time) if physical.key_of(time).is_none() => {
+                return Err(
+                    Error::limit("the boundary of a window is beyond 2^63 ticks").hint(
+                        "use a coarser unit of event time, or leave out rows at the ends of time",
+                    ),
+                );
+            }
+            Some(time) => column.push_repeated(Value::Integer(time), rows),
+            None => (0..rows).for_each(|_| column.push(Value::Null)),
         }
-        column.push(time.map_or(Value::Null, Value::Integer));
     }
     column.finish(data_type)
 }

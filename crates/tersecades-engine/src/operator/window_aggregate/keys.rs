@@ -158,12 +158,13 @@ impl KeyColumn {
     /// The column's part of `key`, below 2^64.
     #[inline]
     pub fn part(&self, key: &[u64]) -> u64 {
-        let word = key[self.word] >> self.shift;
-        if self.bits >= 64 {
-            word
-        } else {
-            word & ((1 << self.bits) - 1)
-        }
+        key[self.word] >> self.shift & self.mask()
+    }
+
+    /// The bits of a part, moved to the bottom of a word.
+    #[inline]
+    fn mask(&self) -> u64 {
+        u64::MAX >> (64 - self.bits.min(64))
     }
 
     fn wide_part(&self, key: &[u64]) -> i128 {
@@ -236,7 +237,9 @@ impl KeyLayout {
         values.reset(column.physical);
         values.dictionary = column.dictionary.get().map(Arc::clone);
         let key = |id: &u32| &arena[*id as usize * self.words..][..self.words];
-        let parts = ids.iter().map(|id| column.part(key(id)));
+        let (words, word, shift, mask) = (self.words, column.word, column.shift, column.mask());
+        let part = |id: &u32| arena[*id as usize * words + word] >> shift & mask;
+        let parts = ids.iter().map(part);
         match column.physical {
             Physical::Wide => values
                 .wide
@@ -252,7 +255,12 @@ impl KeyLayout {
             }
             _ => values.keys.extend(parts),
         }
-        if ids.iter().any(|id| self.is_null(key(id), index)) {
+        let has_nulls = match (column.is_text(), self.null_word) {
+            (true, _) => values.keys.contains(&NULL_CODE),
+            (false, Some(word)) => ids.iter().any(|id| key(id)[word] >> index & 1 == 1),
+            (false, None) => false,
+        };
+        if has_nulls {
             values.validity.fill(ids.len(), true);
             for (row, id) in ids.iter().enumerate() {
                 if self.is_null(key(id), index) {
@@ -390,12 +398,7 @@ impl KeyPacker {
             if column.bits > 64 {
                 key[column.word + 1] = 0;
             }
-            let mask = if column.bits >= 64 {
-                u64::MAX
-            } else {
-                (1 << column.bits) - 1
-            };
-            key[column.word] &= !(mask << column.shift);
+            key[column.word] &= !(column.mask() << column.shift);
         }
     }
 }

@@ -29,11 +29,12 @@ impl LateWindows {
     }
 
     fn count_between(&mut self, start: i64, end: i64, rows: u64) {
-        self.windows.entry(start).or_insert((end, 0)).1 += rows;
+        let known = &mut self.windows.entry(start).or_insert((end, 0)).1;
+        *known = known.saturating_add(rows);
         if self.windows.len() > LATE_WINDOWS_MAX
             && let Some((_, (_, oldest))) = self.windows.pop_first()
         {
-            self.older += oldest;
+            self.older = self.older.saturating_add(oldest);
         }
     }
 

@@ -106,9 +106,8 @@ impl WindowAggregate {
         }
         for expression in &mut self.computed {
             let mut column = frame.take_derived();
-            let evaluated = expression.evaluate(frame, &mut column, work);
+            expression.evaluate(frame, &mut column, work)?;
             frame.put_derived(column);
-            evaluated?;
         }
         self.state.add(&mut self.shared, frame, arrival, work)
     }

@@ -224,23 +224,22 @@ impl SessionState {
         arrival: &Arrival,
         work: &mut Work,
     ) -> Option<Vec<i64>> {
-        let lateness = arrival.lateness?;
+        let course = arrival.course?;
         let (oldest, newest) = arrival.time_range;
         // A row at or above every watermark of the batch touches no session that they close.
-        if oldest >= newest.saturating_sub(lateness).max(arrival.watermark) {
+        if oldest >= course.watermark(course.newest().max(Some(newest))) {
             return None;
         }
         let time = frame.column(arrival.time_slot);
         time.gather(&Selection::all(time.rows()), &mut self.all_times, work);
         let mut before = Vec::with_capacity(frame.selection.count());
-        let (mut watermark, mut seen) = (arrival.watermark, 0);
+        let (mut newest, mut seen) = (course.newest(), 0);
         frame.selection.for_each(|row| {
             for earlier in (seen..row).filter(|row| self.all_times.is_valid(*row)) {
-                let time = self.all_times.integer(earlier) as i64;
-                watermark = watermark.max(time.saturating_sub(lateness));
+                newest = course.after(newest, self.all_times.integer(earlier) as i64);
             }
             seen = row;
-            before.push(watermark);
+            before.push(course.watermark(newest));
         });
         Some(before)
     }

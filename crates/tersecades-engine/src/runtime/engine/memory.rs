@@ -1,5 +1,8 @@
 //! Bytes that a run holds, and what happens at their limit.
 
+use std::sync::Arc;
+
+use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
 use super::Running;
@@ -15,6 +18,14 @@ impl Running {
         let rows: usize = self.tails.iter().map(Part::row_bytes).sum();
         let source = self.ingest.source_state().bytes;
         panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
+    }
+
+    /// Keeps a batch of times in `range` where the stream is kept.
+    pub(super) fn retain(&self, batch: &Arc<Batch>, range: Option<(i64, i64)>) {
+        if let Some(retained) = &self.retained {
+            let newest = self.ingest.newest().or(range.map(|range| range.1));
+            retained.push(batch, newest.unwrap_or(i64::MIN));
+        }
     }
 
     /// Stays below the memory limit, by shortening the retained range where that is asked for.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
+use crate::error_bound::bounds_of;
 use crate::plan::Query;
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
@@ -33,7 +34,8 @@ pub fn columns_read(query: &Query, arriving: &SchemaRef) -> Result<Option<Vec<St
 /// What binding says.
 pub fn output_schema(query: &Query, arriving: &SchemaRef) -> Result<SchemaRef> {
     let (first, parts) = plan_parts(query, logical_schema(arriving)?)?;
-    Ok(parts.last().map_or(first.output, Part::schema))
+    let output = parts.last().map_or(first.output, Part::schema);
+    Ok(bounds_of(query, arriving, &output).mark(&output))
 }
 
 /// Operators of `query` over what arrives, in order, one line each.

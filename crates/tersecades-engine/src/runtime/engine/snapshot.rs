@@ -3,32 +3,27 @@
 use tersecades_columnar::error::{Error, Result};
 
 use super::Running;
+use crate::operator::row::shape::{read_batches, write_batches};
 use crate::runtime::state::{StateReader, StateWriter};
 
 impl Running {
     /// All state of all operators, to be given to [`Running::restore`] of a fresh run of the same
-    /// query whose source goes on where this one stands. Results must have been taken.
+    /// query. Results must have been taken.
+    ///
+    /// The fresh run's source must go on where this one stands. The inputs of joins, unions, merges
+    /// and other queries are opened anew by the run itself: from their first rows, of which those
+    /// that were read are passed over.
     ///
     /// # Errors
-    /// `InvalidArgument` when results are waiting, `Unsupported` when the source holds state of its
-    /// own; what the workers say.
+    /// `InvalidArgument` when results are waiting, `Unsupported` for inputs that cannot be read
+    /// again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
-        self.ingest.check_resumable()?;
         self.flush()?;
         if !self.ready.is_empty() {
             return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
         }
         let mut out = StateWriter::default();
-        out.blob(self.query.as_bytes());
-        self.watermark.snapshot(&mut out);
-        out.u64(self.metrics.untimed_rows);
-        out.u64(self.rows_before);
-        if let Some(aggregate) = &self.stage.aggregate {
-            aggregate.snapshot(&mut out)?;
-        }
-        for part in &mut self.tails {
-            part.snapshot(&mut out)?;
-        }
+        self.write_state(false, &mut out)?;
         Ok(out.seal())
     }
 
@@ -42,19 +37,58 @@ impl Running {
                 "a snapshot is restored before the first batch",
             ));
         }
-        let mut from = StateReader::open(snapshot)?;
+        self.read_state(false, &mut StateReader::open(snapshot)?)
+    }
+
+    /// Writes the state of a run that is an input of another, with what it has ready.
+    ///
+    /// # Errors
+    /// As [`Running::snapshot`].
+    pub(crate) fn snapshot_input(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.flush()?;
+        write_batches(&self.ready, out)?;
+        out.bool(self.finished);
+        self.write_state(true, out)
+    }
+
+    /// Reads what [`Running::snapshot_input`] wrote.
+    ///
+    /// # Errors
+    /// As [`Running::restore`].
+    pub(crate) fn restore_input(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.ready = read_batches(&self.schema(), from)?;
+        self.finished = from.bool()?;
+        self.read_state(true, from)
+    }
+
+    fn write_state(&mut self, is_input: bool, out: &mut StateWriter) -> Result<()> {
+        out.blob(self.query.as_bytes());
+        self.ingest.snapshot(is_input, out)?;
+        self.watermark.snapshot(out);
+        out.u64(self.metrics.untimed_rows);
+        out.u64(self.rows_before);
+        if let Some(aggregate) = &self.stage.aggregate {
+            aggregate.snapshot(out)?;
+        }
+        self.tails
+            .iter_mut()
+            .try_for_each(|part| part.snapshot(out))
+    }
+
+    fn read_state(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
         if from.blob()? != self.query.as_bytes() {
             return Err(Error::corrupt("the snapshot belongs to another query")
                 .hint("restore with the event time and the steps it was taken with"));
         }
-        self.watermark.restore(&mut from)?;
+        self.ingest.restore(is_input, from)?;
+        self.watermark.restore(from)?;
         self.metrics.untimed_rows = from.u64()?;
         self.rows_before = from.u64()?;
         if let Some(aggregate) = &mut self.stage.aggregate {
-            aggregate.restore(&mut from)?;
+            aggregate.restore(from)?;
         }
         self.tails
             .iter_mut()
-            .try_for_each(|tail| tail.restore(&mut from))
+            .try_for_each(|tail| tail.restore(from))
     }
 }

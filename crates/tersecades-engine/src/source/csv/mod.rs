@@ -9,24 +9,23 @@
 //! batch. Text columns always become `Dictionary(Int32, Utf8)`, one dictionary a batch; give a
 //! column the type utf8 where nearly every value differs. Every column is nullable.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Schema};
 use tersecades_columnar::error::{Error, Result};
 
-use self::column::ColumnBuilder;
 use self::field::Cell;
 use self::plan::{
     ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
 };
 use self::record::{Record, RecordReader, read_error, sniff_delimiter};
 use super::packed::{READ_BUFFER_BYTES, unpack};
-use super::{Rejected, RejectedRow, Source, SourceKind, SourceOptions};
+use super::text::{BadRow, RowResult, TextFormat, TextRecord, TextSource};
+use super::{SourceKind, SourceOptions};
 
 pub mod column;
 pub mod field;
@@ -47,9 +46,6 @@ pub const KIND: SourceKind = SourceKind {
 
 /// Rows that types are inferred from unless [`CsvOptions::infer_rows`] says otherwise.
 pub const INFER_ROWS_DEFAULT: usize = 10_000;
-
-/// Most text in a batch, which ends early beyond it; Arrow strings are limited to 2^31 bytes.
-pub const BATCH_BYTES_LIMIT: usize = 256 << 20;
 
 /// Bytes at the start of the file that the delimiter is guessed from.
 const SNIFF_BYTES: u64 = 64 << 10;
@@ -93,28 +89,14 @@ impl Default for CsvOptions {
     }
 }
 
-/// A row that does not fit, before the policy decides.
-pub(in crate::source) struct BadRow {
-    pub(in crate::source) column: Option<String>,
-    pub(in crate::source) reason: String,
-    pub(in crate::source) hint: &'static str,
-}
-
-pub(in crate::source) type RowResult<T> = std::result::Result<T, BadRow>;
-
 /// Rows of one CSV file or stream.
-pub struct CsvSource {
+pub type CsvSource = TextSource<Csv>;
+
+/// Delimited text.
+pub struct Csv {
     records: RecordReader,
-    /// Rows that were read to infer the types and are still to be handed out.
-    sample: VecDeque<Record>,
-    file: Option<String>,
-    options: SourceOptions,
-    schema: SchemaRef,
     plans: Vec<ColumnPlan>,
-    columns: Vec<ColumnBuilder>,
     fields: usize,
-    rejected: Rejected,
-    done: bool,
 }
 
 impl CsvSource {
@@ -128,9 +110,8 @@ impl CsvSource {
         if shown.to_lowercase().contains(".tsv") {
             options.csv.delimiter = options.csv.delimiter.or(Some(b'\t'));
         }
-        let mut source = Self::new(unpack(File::open(path)?)?, options)?;
-        source.file = Some(shown);
-        Ok(source)
+        let source = Self::new(unpack(File::open(path)?)?, options)?;
+        Ok(source.named(shown))
     }
 
     /// Reads plain text from `input`; any bytes may come.
@@ -178,96 +159,66 @@ impl CsvSource {
         let types = infer_types(types, &sample, &options.csv);
         let whole: Schema = Schema::new(field_list(&names, &types));
         let positions = options.project(&whole)?;
-        let schema = Arc::new(whole.project(&positions)?);
+        let schema = whole.project(&positions)?;
         let plans = positions
             .into_iter()
             .map(|position| plan_column(position, whole.field(position), &options.csv))
             .collect::<Result<Vec<_>>>()?;
-        let new_column = |field: &Arc<Field>| ColumnBuilder::new(field.data_type().clone());
-        let columns = schema.fields().iter().map(new_column).collect();
-        Ok(CsvSource {
+        let format = Csv {
             records,
-            sample,
-            file: None,
-            options,
-            schema,
             plans,
-            columns,
             fields: names.len(),
-            rejected: Rejected::default(),
-            done: false,
-        })
-    }
-
-    fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let (mut record, mut cells) = (Record::default(), Vec::new());
-        let (mut rows, mut size_bytes) = (0, 0);
-        while rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
-            match self.sample.pop_front() {
-                Some(sampled) => record = sampled,
-                None if self.records.read(&mut record)? => {}
-                None => break,
-            }
-            match parse_row(&self.plans, self.fields, &record, &mut cells) {
-                Ok(texts) => {
-                    push_row(&mut self.columns, &cells, &texts)?;
-                    rows += 1;
-                    size_bytes += record.size_bytes();
-                }
-                Err(bad) => self.reject(&record, bad)?,
-            }
-        }
-        if rows == 0 {
-            return Ok(None);
-        }
-        let arrays = self
-            .columns
-            .iter_mut()
-            .map(ColumnBuilder::finish)
-            .collect::<Result<_>>()?;
-        let sized = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(Some(RecordBatch::try_new_with_options(
-            self.schema.clone(),
-            arrays,
-            &sized,
-        )?))
-    }
-
-    fn reject(&mut self, record: &Record, bad: BadRow) -> Result<()> {
-        let mut error = Error::schema(&bad.reason).row(record.line).hint(bad.hint);
-        if let Some(column) = &bad.column {
-            error = error.column(column);
-        }
-        let row = RejectedRow {
-            file: None,
-            line: record.line,
-            column: bad.column,
-            reason: bad.reason,
-            original: record.original().to_vec(),
         };
-        self.rejected.admit(row, self.options.on_error, error)
+        Ok(Self::of_format(format, sample, schema, options))
     }
 }
 
-impl Source for CsvSource {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+impl TextRecord for Record {
+    fn line(&self) -> u64 {
+        self.line
     }
 
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if self.done {
-            return Ok(None);
+    fn original(&self) -> &[u8] {
+        self.original()
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.size_bytes()
+    }
+}
+
+impl TextFormat for Csv {
+    type Record = Record;
+
+    fn read(&mut self, record: &mut Record) -> Result<bool> {
+        self.records.read(record)
+    }
+
+    fn parse<'a>(
+        &mut self,
+        record: &'a Record,
+        cells: &mut Vec<Cell>,
+    ) -> RowResult<Vec<Cow<'a, str>>> {
+        if record.field_count() != self.fields {
+            return Err(BadRow {
+                column: None,
+                reason: format!(
+                    "row has {} fields instead of {}",
+                    record.field_count(),
+                    self.fields
+                ),
+                hint: "check delimiter and quotes, or skip bad rows",
+            });
         }
-        let outcome = self.read_batch();
-        self.done = !matches!(outcome, Ok(Some(_)));
-        outcome.map_err(|error| match &self.file {
-            Some(file) => error.file(file),
-            None => error,
-        })
-    }
-
-    fn rejected(&self) -> &Rejected {
-        &self.rejected
+        cells.clear();
+        let mut texts = Vec::with_capacity(self.plans.len());
+        for plan in &self.plans {
+            let bytes = record.field(plan.position).unwrap_or_default();
+            let (cell, text) = parse_field(plan, bytes)?;
+            cells.push(cell);
+            texts.push(Cow::Borrowed(text));
+        }
+        Ok(texts)
     }
 }
 
@@ -279,34 +230,6 @@ fn check_delimiter(delimiter: Option<u8>) -> Result<()> {
         .hint("use one of , ; | or a tab")),
         _ => Ok(()),
     }
-}
-
-/// Parses a whole row into `cells` and returns the texts they came from.
-fn parse_row<'a>(
-    plans: &[ColumnPlan],
-    fields: usize,
-    record: &'a Record,
-    cells: &mut Vec<Cell>,
-) -> RowResult<Vec<&'a str>> {
-    if record.field_count() != fields {
-        return Err(BadRow {
-            column: None,
-            reason: format!(
-                "row has {} fields instead of {fields}",
-                record.field_count()
-            ),
-            hint: "check delimiter and quotes, or skip bad rows",
-        });
-    }
-    cells.clear();
-    let mut texts = Vec::with_capacity(plans.len());
-    for plan in plans {
-        let bytes = record.field(plan.position).unwrap_or_default();
-        let (cell, text) = parse_field(plan, bytes)?;
-        cells.push(cell);
-        texts.push(text);
-    }
-    Ok(texts)
 }
 
 fn parse_field<'a>(plan: &ColumnPlan, bytes: &'a [u8]) -> RowResult<(Cell, &'a str)> {
@@ -347,11 +270,4 @@ pub(in crate::source) fn excerpt(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-fn push_row(columns: &mut [ColumnBuilder], cells: &[Cell], texts: &[&str]) -> Result<()> {
-    for ((column, cell), text) in columns.iter_mut().zip(cells).zip(texts) {
-        column.push(*cell, text)?;
-    }
-    Ok(())
 }

@@ -10,23 +10,23 @@
 //! that no value is lost silently. Of [`CsvOptions`](super::CsvOptions) the types, timestamp
 //! formats and `infer_rows` count.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{Schema, SchemaRef};
-use tersecades_columnar::error::{Error, Result};
+use arrow_schema::Schema;
+use tersecades_columnar::error::Result;
 
 use self::plan::Survey;
 use self::record::{Framing, Record, RecordReader};
 use self::row::RowPlan;
-use super::csv::column::ColumnBuilder;
-use super::csv::{BATCH_BYTES_LIMIT, BadRow, UTF8_MARK};
+use super::csv::UTF8_MARK;
+use super::csv::field::Cell;
 use super::packed::unpack;
-use super::{Rejected, RejectedRow, Source, SourceKind, SourceOptions};
+use super::text::{RowResult, TextFormat, TextRecord, TextSource};
+use super::{SourceKind, SourceOptions};
 
 mod plan;
 mod record;
@@ -76,17 +76,14 @@ pub const ARRAY_KIND: SourceKind = SourceKind {
 const INFER_BYTES_LIMIT: usize = 64 << 20;
 
 /// Rows of one JSON file or stream.
-pub struct JsonSource {
+pub type JsonSource = TextSource<Json>;
+
+/// Objects, one a row.
+pub struct Json {
     records: RecordReader,
-    /// Rows that were read to infer the types and are still to be handed out.
-    sample: VecDeque<Record>,
-    file: Option<String>,
-    options: SourceOptions,
-    schema: SchemaRef,
     plan: RowPlan,
-    columns: Vec<ColumnBuilder>,
-    rejected: Rejected,
-    done: bool,
+    /// Memory for the path to a value.
+    path: String,
 }
 
 impl JsonSource {
@@ -108,9 +105,8 @@ impl JsonSource {
     }
 
     fn open(path: &Path, framing: Framing, options: &SourceOptions) -> Result<Self> {
-        let mut source = Self::new(unpack(File::open(path)?)?, framing, options)?;
-        source.file = Some(path.display().to_string());
-        Ok(source)
+        let source = Self::new(unpack(File::open(path)?)?, framing, options)?;
+        Ok(source.named(path.display().to_string()))
     }
 
     fn new(
@@ -127,70 +123,44 @@ impl JsonSource {
         let survey = Survey::new(&sample);
         let whole = Schema::new(survey.columns(&options.csv)?);
         let positions = options.project(&whole)?;
-        let schema = Arc::new(whole.project(&positions)?);
+        let schema = whole.project(&positions)?;
         let plan = RowPlan::new(&whole, &positions, survey.objects(), &options.csv)?;
-        let fields = schema.fields().iter();
-        let columns = fields.map(|field| ColumnBuilder::new(field.data_type().clone()));
-        Ok(JsonSource {
+        let format = Json {
             records,
-            sample,
-            file: None,
-            options: options.clone(),
             plan,
-            columns: columns.collect(),
-            schema,
-            rejected: Rejected::default(),
-            done: false,
-        })
-    }
-
-    fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let (mut record, mut cells) = (Record::default(), Vec::new());
-        let mut path = String::new();
-        let (mut rows, mut size_bytes) = (0, 0);
-        while rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
-            match self.sample.pop_front() {
-                Some(sampled) => record = sampled,
-                None if self.records.read(&mut record)? => {}
-                None => break,
-            }
-            match self.plan.parse(&record.text, &mut path, &mut cells) {
-                Ok(texts) => {
-                    for ((column, cell), text) in self.columns.iter_mut().zip(&cells).zip(&texts) {
-                        column.push(*cell, text)?;
-                    }
-                    rows += 1;
-                    size_bytes += record.text.len();
-                }
-                Err(bad) => self.reject(&record, bad)?,
-            }
-        }
-        if rows == 0 {
-            return Ok(None);
-        }
-        let arrays = self.columns.iter_mut().map(ColumnBuilder::finish);
-        let arrays = arrays.collect::<Result<_>>()?;
-        let sized = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(Some(RecordBatch::try_new_with_options(
-            self.schema.clone(),
-            arrays,
-            &sized,
-        )?))
-    }
-
-    fn reject(&mut self, record: &Record, bad: BadRow) -> Result<()> {
-        let mut error = Error::schema(&bad.reason).row(record.line).hint(bad.hint);
-        if let Some(column) = &bad.column {
-            error = error.column(column);
-        }
-        let row = RejectedRow {
-            file: None,
-            line: record.line,
-            column: bad.column,
-            reason: bad.reason,
-            original: record.text.clone(),
+            path: String::new(),
         };
-        self.rejected.admit(row, self.options.on_error, error)
+        Ok(Self::of_format(format, sample, schema, options.clone()))
+    }
+}
+
+impl TextRecord for Record {
+    fn line(&self) -> u64 {
+        self.line
+    }
+
+    fn original(&self) -> &[u8] {
+        &self.text
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.text.len()
+    }
+}
+
+impl TextFormat for Json {
+    type Record = Record;
+
+    fn read(&mut self, record: &mut Record) -> Result<bool> {
+        self.records.read(record)
+    }
+
+    fn parse<'a>(
+        &mut self,
+        record: &'a Record,
+        cells: &mut Vec<Cell>,
+    ) -> RowResult<Vec<Cow<'a, str>>> {
+        self.plan.parse(&record.text, &mut self.path, cells)
     }
 }
 
@@ -203,26 +173,4 @@ fn sample_rows(records: &mut RecordReader, rows: usize) -> Result<VecDeque<Recor
         sample.push_back(record.clone());
     }
     Ok(sample)
-}
-
-impl Source for JsonSource {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if self.done {
-            return Ok(None);
-        }
-        let outcome = self.read_batch();
-        self.done = !matches!(outcome, Ok(Some(_)));
-        outcome.map_err(|error| match &self.file {
-            Some(file) => error.file(file),
-            None => error,
-        })
-    }
-
-    fn rejected(&self) -> &Rejected {
-        &self.rejected
-    }
 }

@@ -22,7 +22,7 @@ pub(super) enum Framing {
 
 /// One record.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Record {
+pub struct Record {
     /// Its bytes, without line ends and commas around it.
     pub(super) text: Vec<u8>,
     /// Line on which it starts, from 1.

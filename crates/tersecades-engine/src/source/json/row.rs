@@ -9,7 +9,8 @@ use tersecades_columnar::error::Result;
 use super::scan::{Leaf, Scan, Visit, walk};
 use crate::source::csv::field::{Cell, FieldKind};
 use crate::source::csv::timestamp::TimePattern;
-use crate::source::csv::{BadRow, CsvOptions, RowResult, excerpt};
+use crate::source::csv::{CsvOptions, excerpt};
+use crate::source::text::{BadRow, RowResult};
 
 /// Which keys there are and how those that are wanted are read.
 pub(super) struct RowPlan {

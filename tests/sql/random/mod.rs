@@ -3,6 +3,9 @@
 //! Integer division is the one operator the engines spell differently: `Query::ours` has `/`,
 //! `Query::theirs` has `//`.
 
+mod shape;
+pub(crate) mod table;
+
 use tersecades_testkit::random::Random;
 
 /// A query in both spellings.
@@ -14,64 +17,29 @@ pub(crate) struct Query {
     pub(crate) ordered: bool,
 }
 
-/// Columns of both tables: whole numbers, floats, text, truth, times.
+/// Columns of both tables: whole numbers, floats, text, truth, times, dates.
 const INTEGERS: [&str; 3] = ["a", "b", "k"];
 const FLOATS: [&str; 1] = ["x"];
 const TEXTS: [&str; 1] = ["s"];
 
-/// Statements that make the tables `t` and `u`.
-pub(crate) fn tables(random: &mut Random) -> Vec<String> {
-    ["t", "u"].map(|name| table(name, random)).to_vec()
-}
-
-fn table(name: &str, random: &mut Random) -> String {
-    let count = 1 + random.below(30);
-    let rows: Vec<String> = (0..count).map(|_| row(random)).collect();
-    format!(
-        "CREATE TABLE {name} AS SELECT CAST(c1 AS BIGINT) AS a, CAST(c2 AS INTEGER) AS b, \
-         CAST(c3 AS BIGINT) AS k, CAST(c4 AS DOUBLE) AS x, CAST(c5 AS VARCHAR) AS s, \
-         CAST(c6 AS BOOLEAN) AS p, CAST(c7 AS TIMESTAMP) AS ts \
-         FROM (VALUES {}) AS v(c1, c2, c3, c4, c5, c6, c7)",
-        rows.join(", ")
-    )
-}
-
-fn row(random: &mut Random) -> String {
-    let or_null = |value: String, random: &mut Random| match random.one_in(8) {
-        true => "NULL".to_owned(),
-        false => value,
-    };
-    let texts = ["''", "'a'", "'ab'", "'Abc'", "'b c'", "'%_'", "'zebra'"];
-    let cells = [
-        random.between(-20, 20).to_string(),
-        random.between(-5, 5).to_string(),
-        random.between(0, 4).to_string(),
-        format!("{:.2}", random.between(-500, 500) as f64 / 4.0),
-        (*random.pick(&texts)).to_owned(),
-        (*random.pick(&["true", "false"])).to_owned(),
-        format!(
-            "'2024-01-01 00:{:02}:{:02}'",
-            random.below(5),
-            random.below(60)
-        ),
-    ];
-    let cells: Vec<String> = cells
-        .into_iter()
-        .map(|cell| or_null(cell, random))
-        .collect();
-    format!("({})", cells.join(", "))
-}
-
 /// A query.
 pub(crate) fn query(random: &mut Random) -> Query {
     let mut maker = Maker { random, prefix: "" };
-    let (ours, ordered) = match maker.random.below(8) {
+    let (ours, ordered) = match maker.random.below(18) {
         0 => (maker.join(), false),
         1 => (maker.union(), false),
         2 | 3 => (maker.plain(), false),
         4 => (maker.sorted(), true),
         5 => (maker.whole(), false),
         6 => (maker.subquery(), false),
+        7 => return maker.windows(),
+        8 | 9 => (maker.over(), false),
+        10 => (maker.range(), false),
+        11 => (maker.sets(), false),
+        12 => (maker.distinct_on(), true),
+        13 => (maker.correlated(), false),
+        14 => (maker.joins(), false),
+        15 => (maker.as_of(), false),
         _ => (maker.grouped(), false),
     };
     Query {
@@ -104,7 +72,7 @@ impl Maker<'_> {
             };
         }
         let below = depth - 1;
-        match self.random.below(9) {
+        match self.random.below(12) {
             0..=2 => {
                 let operator = self.pick(&["+", "-", "*"]);
                 format!(
@@ -118,6 +86,12 @@ impl Maker<'_> {
             5 => format!("abs({})", self.integer(below)),
             6 => format!("length({})", self.text(below)),
             7 => format!("coalesce({}, {})", self.integer(below), self.integer(below)),
+            8 => {
+                let part = self.pick(&["month", "day", "hour", "minute", "dow", "quarter"]);
+                format!("CAST(extract({part} FROM {}ts) AS BIGINT)", self.prefix)
+            }
+            9 => format!("nullif({}, {})", self.integer(below), self.integer(below)),
+            10 => format!("greatest({}, {})", self.integer(below), self.integer(below)),
             _ => format!(
                 "CASE WHEN {} THEN {} ELSE {} END",
                 self.condition(below),
@@ -148,12 +122,17 @@ impl Maker<'_> {
             };
         }
         let below = depth - 1;
-        match self.random.below(6) {
+        match self.random.below(11) {
             0 => format!("upper({})", self.text(below)),
             1 => format!("lower({})", self.text(below)),
             2 => format!("({} || {})", self.text(below), self.text(below)),
             3 => format!("substr({}, 1, 2)", self.text(below)),
             4 => format!("replace({}, 'b', 'q')", self.text(below)),
+            5 => format!("CAST({} AS VARCHAR)", self.integer(below)),
+            6 => format!("reverse({})", self.text(below)),
+            7 => format!("left({}, 2)", self.text(below)),
+            8 => format!("lpad({}, 4, '*')", self.text(below)),
+            9 => format!("nullif({}, 'a')", self.text(below)),
             _ => format!("trim({})", self.text(below)),
         }
     }
@@ -169,7 +148,20 @@ impl Maker<'_> {
         }
         let below = depth.saturating_sub(1);
         let compare = self.pick(&["=", "<>", "<", "<=", ">", ">="]);
-        match self.random.below(10) {
+        match self.random.below(13) {
+            10 => {
+                let unit = self.pick(&["minute", "hour", "day"]);
+                format!(
+                    "date_trunc('{unit}', {}ts) {compare} TIMESTAMP '2024-01-01 00:02:00'",
+                    self.prefix
+                )
+            }
+            11 => format!("{}d {compare} DATE '2024-02-10'", self.prefix),
+            12 => format!(
+                "({} IS DISTINCT FROM {})",
+                self.integer(below),
+                self.integer(below)
+            ),
             0..=2 => format!("{} {compare} {}", self.integer(below), self.integer(below)),
             3 => format!("{} {compare} {}", self.float(below), self.float(below)),
             4 => format!("{} {compare} {}", self.text(below), self.text(below)),
@@ -277,7 +269,13 @@ impl Maker<'_> {
             .map(|position| position.to_string())
             .collect();
         let having = match self.random.one_in(3) {
-            true => format!(" HAVING count(*) > {}", self.random.below(3)),
+            true => match self.random.one_in(2) {
+                true => format!(" HAVING count(*) > {}", self.random.below(3)),
+                false => format!(
+                    " HAVING sum(a) > {} OR min(s) IS NULL",
+                    self.random.below(9)
+                ),
+            },
             false => String::new(),
         };
         let (aggregates, selection) = (self.aggregates(), self.selection());

@@ -1,0 +1,175 @@
+//! What disorder costs: the same rows, a twentieth of them late by up to the lateness.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use tersecades_columnar::{Error, Result};
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::{Keep, Retained};
+use tersecades_engine::source::{self, Rejected, Source, SourceOptions};
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::tumble;
+
+use super::{KEEP_BYTES, LATENESS};
+use crate::measure::summarise;
+use crate::report::{Bar, Report};
+
+/// One row in so many comes late.
+const LATE_EVERY: u64 = 20;
+
+/// What a disordered stream may cost, in costs of the one in order.
+const COST_MAX: f64 = 1.2;
+
+/// Measures both streams in turns.
+///
+/// # Errors
+/// What reading and the engine say; `Internal` when the answers count different rows.
+pub(crate) fn run(
+    path: &Path,
+    in_order: &Retained,
+    repetitions: usize,
+    report: &mut Report,
+) -> Result<()> {
+    let disordered = load(path)?;
+    let streams = [in_order, &disordered];
+    for (name, plan) in PLANS {
+        let mut seconds = [Vec::new(), Vec::new()];
+        let mut rows = [0, 0];
+        for repetition in 0..=repetitions {
+            for (index, stream) in streams.into_iter().enumerate() {
+                let started = Instant::now();
+                let running = plan(Stream::from_retained(stream)).run()?;
+                let windows = running.collect::<Result<Vec<RecordBatch>>>()?;
+                if repetition > 0 {
+                    seconds[index].push(started.elapsed().as_secs_f64());
+                }
+                rows[index] = windows.iter().map(counted).sum::<i64>();
+            }
+        }
+        if rows[0] != rows[1] {
+            return Err(Error::internal(format!("{name} counts {rows:?} rows")));
+        }
+        let [in_order_s, disordered_s] = seconds.map(|seconds| summarise(seconds).median_s);
+        let cost = disordered_s / in_order_s;
+        let name = format!("{name}, 5 % disorder / in order");
+        report.judge(name, cost, "x", Bar::AtMost(COST_MAX));
+    }
+    let bytes = disordered.byte_size() as f64 / in_order.byte_size() as f64;
+    report.add("bytes, 5 % disorder / in order", bytes, "x");
+    Ok(())
+}
+
+type Plan = fn(Stream) -> Stream;
+
+const PLANS: [(&str, Plan); 3] = [
+    ("moments", |stream| {
+        let rtt = |name| call(name, col("rtt_us"));
+        let windows = stream.window(tumble(Duration::from_secs(10)));
+        windows.aggregate([count(), rtt("sum"), rtt("max")])
+    }),
+    ("count of pairs", |stream| {
+        let windows = stream.window(tumble(Duration::from_secs(10)));
+        windows
+            .group_by(["src_cluster", "dst_cluster"])
+            .aggregate([count()])
+    }),
+    ("count of failures", |stream| {
+        let failures = stream.filter(col("error_code").not_eq(0));
+        let windows = failures.window(tumble(Duration::from_secs(10)));
+        windows.group_by(["src_cluster"]).aggregate([count()])
+    }),
+];
+
+/// The sum of the column `count`.
+fn counted(window: &RecordBatch) -> i64 {
+    let counts = window
+        .column_by_name("count")
+        .map(AsArray::as_primitive::<Int64Type>);
+    counts.map_or(0, |counts| counts.values().iter().sum())
+}
+
+fn load(path: &Path) -> Result<Retained> {
+    let source = source::open(path, &SourceOptions::default())?;
+    let disturbed = Disturbed {
+        source,
+        random: 0x5EED,
+    };
+    let mut running = Stream::from_source(Box::new(disturbed))
+        .event_time(col("timestamp"), LATENESS)
+        .keep(Keep::Bytes(KEEP_BYTES))
+        .run()?;
+    while running.step()? {
+        while running.take_result().is_some() {}
+    }
+    let kept = running.retained().cloned();
+    kept.ok_or_else(|| Error::internal("the stream is kept"))
+}
+
+/// A source of which some rows happened earlier than they say, within the lateness.
+struct Disturbed {
+    source: Box<dyn Source>,
+    random: u64,
+}
+
+impl Disturbed {
+    fn next_random(&mut self) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(0x5851_F42D_4C95_7F2D)
+            .wrapping_add(1);
+        self.random >> 33
+    }
+}
+
+/// Ticks of `unit` that rows may be late.
+fn lateness(unit: TimeUnit) -> u64 {
+    let ticks = match unit {
+        TimeUnit::Second => LATENESS.as_secs().into(),
+        TimeUnit::Millisecond => LATENESS.as_millis(),
+        TimeUnit::Microsecond => LATENESS.as_micros(),
+        TimeUnit::Nanosecond => LATENESS.as_nanos(),
+    };
+    u64::try_from(ticks).unwrap_or(u64::MAX)
+}
+
+impl Source for Disturbed {
+    fn schema(&self) -> SchemaRef {
+        self.source.schema()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(rows) = self.source.next()? else {
+            return Ok(None);
+        };
+        let at = rows.schema().index_of("timestamp")?;
+        let data_type = rows.column(at).data_type().clone();
+        let most = match data_type {
+            DataType::Timestamp(unit, _) => lateness(unit),
+            _ => lateness(TimeUnit::Millisecond),
+        };
+        let ticks = cast(rows.column(at), &DataType::Int64)?;
+        let ticks = ticks.as_primitive::<Int64Type>().values().iter();
+        let ticks: Int64Array = ticks
+            .map(|at| match self.next_random() % LATE_EVERY {
+                0 => at - (self.next_random() % most).cast_signed(),
+                _ => *at,
+            })
+            .collect::<Vec<i64>>()
+            .into();
+        let ticks: ArrayRef = Arc::new(ticks);
+        let mut columns = rows.columns().to_vec();
+        columns[at] = cast(&ticks, &data_type)?;
+        Ok(Some(RecordBatch::try_new(rows.schema(), columns)?))
+    }
+
+    fn rejected(&self) -> &Rejected {
+        self.source.rejected()
+    }
+}

@@ -1,0 +1,97 @@
+//! What a retained range holds, and what many queries over one range cost at once.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::{Error, Result};
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::{Keep, Retained, Running};
+use tersecades_engine::source::SourceOptions;
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::tumble;
+
+use super::{KEEP_BYTES, LATENESS};
+use crate::report::{Bar, Report};
+
+/// Queries at once.
+const QUERIES: usize = 100;
+
+/// Rows held in the budget, in rows of the range with plain columns.
+const ROWS_MIN: f64 = 2.0;
+
+/// Memory and time of all queries, in those of one.
+const MEMORY_MAX: f64 = 2.0;
+const TIME_MAX: f64 = 20.0;
+
+/// Compares the range with one of plain columns, and one query with many.
+///
+/// # Errors
+/// What reading and the engine say.
+pub(crate) fn run(path: &Path, range: &Retained, report: &mut Report) -> Result<()> {
+    let plain = plain(path)?;
+    let per_row = |range: &Retained| range.byte_size() as f64 / range.rows() as f64;
+    let more = per_row(&plain) / per_row(range);
+    report.judge(
+        "rows held, chosen / plain",
+        more,
+        "x",
+        Bar::AtLeast(ROWS_MIN),
+    );
+    let (one_s, one_bytes) = together(range, 1)?;
+    let (all_s, all_bytes) = together(range, QUERIES)?;
+    let held = range.byte_size() as f64;
+    let memory = (held + all_bytes as f64) / (held + one_bytes as f64);
+    let name = format!("memory, {QUERIES} queries / one");
+    report.judge(name, memory, "x", Bar::AtMost(MEMORY_MAX));
+    let name = format!("time, {QUERIES} queries / one");
+    report.judge(name, all_s / one_s, "x", Bar::AtMost(TIME_MAX));
+    Ok(())
+}
+
+/// The same rows, every column as it arrives: numbers as they are, texts by a dictionary.
+fn plain(path: &Path) -> Result<Retained> {
+    let stream = Stream::open(path, &SourceOptions::default())?;
+    let schema = stream.schema()?;
+    let stream = stream.event_time(col("timestamp"), LATENESS);
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    let stream = names.fold(stream, |stream, name| stream.encoding(name, "plain"));
+    let mut running = stream.keep(Keep::Bytes(KEEP_BYTES)).run()?;
+    while running.step()? {
+        while running.take_result().is_some() {}
+    }
+    let kept = running.retained().cloned();
+    kept.ok_or_else(|| Error::internal("the stream is kept"))
+}
+
+/// Runs `count` different queries a batch at a time in turns; seconds, and the most bytes of state
+/// that all held at once.
+fn together(range: &Retained, queries: usize) -> Result<(f64, usize)> {
+    let started = Instant::now();
+    let query = |index: usize| -> Result<Running> {
+        let slow = col("rtt_us").gt_eq(100 * index as i64);
+        Stream::from_retained(range)
+            .filter(slow.and(col("error_code").eq(0)))
+            .window(tumble(Duration::from_secs(1 + index as u64 % 10)))
+            .group_by(["src_cluster"])
+            .aggregate([count(), call("max", col("rtt_us"))])
+            .run()
+    };
+    let mut running = (0..queries).map(query).collect::<Result<Vec<Running>>>()?;
+    let (mut most, mut open) = (0, true);
+    while open {
+        open = false;
+        for run in &mut running {
+            open |= run.step()?;
+            let results = std::iter::from_fn(|| run.take_result());
+            std::hint::black_box(
+                results
+                    .map(|rows: RecordBatch| rows.num_rows())
+                    .sum::<usize>(),
+            );
+        }
+        most = most.max(running.iter().map(|run| run.state().bytes).sum());
+    }
+    Ok((started.elapsed().as_secs_f64(), most))
+}

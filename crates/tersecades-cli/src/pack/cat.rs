@@ -1,0 +1,49 @@
+//! `cat`: a packed file, or a part of it, to standard output.
+
+use std::io::{self, Write as _};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::Args;
+use tersecades::Error;
+use tersecades::store::partition;
+
+use crate::argument;
+use crate::outcome::Outcome;
+
+/// Print a packed file or a range of its bytes
+#[derive(Debug, Args)]
+pub(crate) struct CatArguments {
+    /// The packed file
+    file: PathBuf,
+
+    /// Only bytes from START up to, not including, END, as `1000:2000`, `4KiB:8KiB`, `1GiB:` or
+    /// `:100`; only the partitions that hold them are read
+    #[arg(long, value_name = "START:END", value_parser = argument::byte_range)]
+    range: Option<Range<u64>>,
+}
+
+/// Prints the bytes.
+pub(crate) fn run(arguments: &CatArguments) -> Outcome {
+    let packed = partition::open(&arguments.file)?;
+    let range = arguments.range.clone().unwrap_or(0..packed.len());
+    if range.start > packed.len() {
+        let message = format!("byte {} is behind the end", range.start);
+        let error = Error::invalid(message).file(arguments.file.display().to_string());
+        return Err(error
+            .hint(format!("{} bytes are packed", packed.len()))
+            .into());
+    }
+    let end = range.end.min(packed.len());
+    let mut out = io::stdout().lock();
+    let mut at = range.start;
+    while at < end {
+        let stop = end.min(at.saturating_add(PIECE));
+        out.write_all(&packed.read_range(at..stop)?)?;
+        at = stop;
+    }
+    Ok(out.flush()?)
+}
+
+/// Bytes that are decoded at a time.
+const PIECE: u64 = 1 << 20;

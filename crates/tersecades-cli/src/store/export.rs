@@ -1,0 +1,67 @@
+//! `store export`: rows of a store as a file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tersecades::Error;
+use tersecades::engine::sink::{self, SinkOptions};
+use tersecades::store::{Scan, Store};
+
+use crate::figure;
+use crate::outcome::Outcome;
+
+/// Write rows to a Parquet, Arrow, CSV or JSON file
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    /// Folder of the store
+    dir: PathBuf,
+
+    /// The file, its format told by its suffix
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Rows from this time on, in units of the time column
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    from: Option<i64>,
+
+    /// Rows before this time
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    until: Option<i64>,
+}
+
+/// Scans and writes.
+pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
+    let store = Store::open_read_only(&arguments.dir)?;
+    let schema = store.schema();
+    let mut scan = Scan::default();
+    if arguments.from.is_some() || arguments.until.is_some() {
+        let time = schema
+            .time_column()
+            .ok_or_else(|| Error::invalid("the store has no time column to choose rows by"))?;
+        let last = arguments.until.unwrap_or(i64::MAX).saturating_sub(1);
+        let first = arguments.from.unwrap_or(i64::MIN);
+        scan = scan.between(schema.fields().field(time).name(), first, last);
+    }
+    let mut writer = None;
+    let mut rows = 0;
+    for found in store.snapshot().scan(&scan)? {
+        let batch = found?.to_arrow()?;
+        rows += batch.num_rows() as u64;
+        let sink = match &mut writer {
+            Some(sink) => sink,
+            None => writer.insert(sink::create(
+                &arguments.output,
+                &batch.schema(),
+                &SinkOptions::default(),
+            )?),
+        };
+        sink.write(&batch)?;
+    }
+    let mut sink = match writer {
+        Some(sink) => sink,
+        None => sink::create(&arguments.output, schema.fields(), &SinkOptions::default())?,
+    };
+    sink.finish()?;
+    eprintln!("{} rows written", figure::grouped(rows));
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `store ingest`: rows of a file or a pipe, acknowledged when they are on disk.
+
+use std::io::{BufRead as _, BufReader, Cursor, Read as _, Write as _};
+use std::path::PathBuf;
+
+use clap::Args;
+use tersecades::engine::source::{self, Source, SourceOptions};
+use tersecades::prelude::SchemaRef;
+use tersecades::store::{Store, StoreSchema};
+
+use crate::outcome::Outcome;
+use crate::progress_bar::Progress;
+use crate::reading::ReadingArguments;
+
+/// Add rows of a file or a pipe
+#[derive(Debug, Args)]
+pub(crate) struct IngestArguments {
+    /// Folder of the store
+    dir: PathBuf,
+
+    /// File to read; `-` is stdin
+    #[arg(short, long, value_name = "FILE")]
+    input: PathBuf,
+
+    /// Format of the input [default: by its suffix]
+    #[arg(long)]
+    format: Option<String>,
+
+    /// Prints `acked N` when N rows of this run are durable, again and again
+    #[arg(long)]
+    ack: bool,
+
+    /// Most rows that are made durable together
+    #[arg(long, default_value_t = 16_384, value_name = "ROWS")]
+    batch_rows: usize,
+
+    #[command(flatten)]
+    reading: ReadingArguments,
+}
+
+/// Reads and appends.
+pub(crate) fn run(arguments: &IngestArguments) -> Outcome {
+    let store = Store::open(&arguments.dir)?;
+    let mut source = open(arguments, &store)?;
+    let progress = Progress::start("storing", source.rows_hint());
+    let mut writer = store.writer()?;
+    let mut rows = 0;
+    while let Some(batch) = source.next()? {
+        if batch.num_rows() == 0 {
+            continue;
+        }
+        writer.append(&batch)?;
+        rows += batch.num_rows() as u64;
+        progress.show(rows);
+        if arguments.ack {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "acked {rows}")?;
+            out.flush()?;
+        }
+    }
+    drop(progress);
+    store.close()?;
+    let rejected = source.rejected().count_rows;
+    if rejected > 0 {
+        eprintln!("warning: {rejected} rows could not be read and were left out");
+    }
+    eprintln!("{rows} rows stored");
+    Ok(())
+}
+
+/// The input, its columns typed as those of the store that have their names.
+fn open(arguments: &IngestArguments, store: &Store) -> tersecades::Result<Box<dyn Source>> {
+    let mut options = arguments.reading.to_options();
+    options.batch_rows = arguments.batch_rows.max(1);
+    options.format.clone_from(&arguments.format);
+    let schema = store.schema();
+    if arguments.input.as_os_str() != "-" {
+        let names = source::open(&arguments.input, &options)?.schema();
+        add_types(&mut options, &schema, Some(&names));
+        return source::open(&arguments.input, &options);
+    }
+    let mut input = BufReader::new(std::io::stdin());
+    let mut first_line = Vec::new();
+    input.read_until(b'\n', &mut first_line)?;
+    let head = source::read(Cursor::new(first_line.clone()), &options);
+    let names = head.ok().map(|head| head.schema());
+    add_types(&mut options, &schema, names.as_ref());
+    source::read(Cursor::new(first_line).chain(input), &options)
+}
+
+/// Types the columns that the input has; all where that cannot be told.
+fn add_types(options: &mut SourceOptions, schema: &StoreSchema, names: Option<&SchemaRef>) {
+    for field in schema.fields().fields() {
+        let name = field.name();
+        let is_there = names.is_none_or(|names| names.index_of(name).is_ok());
+        if is_there && !options.csv.types.iter().any(|(typed, _)| typed == name) {
+            options
+                .csv
+                .types
+                .push((name.clone(), field.data_type().clone()));
+        }
+    }
+}

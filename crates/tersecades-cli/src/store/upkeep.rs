@@ -1,0 +1,110 @@
+//! `store verify`, `compact`, `repair` and `add-column`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tersecades::Error;
+use tersecades::store::{self, Store, parse_fields};
+
+use crate::figure;
+use crate::outcome::Outcome;
+
+/// Read everything and say what is damaged
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// Folder of the store
+    dir: PathBuf,
+}
+
+/// Reads every chunk.
+pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
+    let store = Store::open_read_only(&arguments.dir)?;
+    let verified = store.verify()?;
+    for error in &verified.damage {
+        eprintln!("{error}");
+    }
+    println!(
+        "{} runs, {} rows, {}: {} damaged groups",
+        verified.runs,
+        figure::grouped(verified.rows),
+        figure::mebibytes(verified.bytes),
+        verified.damage.len()
+    );
+    match verified.damage.is_empty() {
+        true => Ok(()),
+        false => Err(Error::corrupt("the store is damaged")
+            .hint("`tersecades store repair` keeps the rest")
+            .into()),
+    }
+}
+
+/// Merge all runs into one
+#[derive(Debug, Args)]
+pub(crate) struct CompactArguments {
+    /// Folder of the store
+    dir: PathBuf,
+}
+
+/// Merges.
+pub(crate) fn compact(arguments: &CompactArguments) -> Outcome {
+    let store = Store::open(&arguments.dir)?;
+    store.compact()?;
+    let done = store.activity();
+    println!(
+        "{} written, {} of it copied without decoding; {} decoded",
+        figure::mebibytes(done.written_bytes),
+        figure::mebibytes(done.spliced_bytes),
+        figure::mebibytes(done.decoded_bytes)
+    );
+    Ok(store.close()?)
+}
+
+/// Make a damaged store one that opens, and say what is given up
+#[derive(Debug, Args)]
+pub(crate) struct RepairArguments {
+    /// Folder of the store
+    dir: PathBuf,
+}
+
+/// Repairs.
+pub(crate) fn repair(arguments: &RepairArguments) -> Outcome {
+    let repaired = store::repair(&arguments.dir)?;
+    for error in &repaired.given_up {
+        println!("given up: {error}");
+    }
+    println!(
+        "{} rows kept; {} rows of runs and {} of the log given up",
+        figure::grouped(repaired.rows),
+        figure::grouped(repaired.lost_rows),
+        figure::mebibytes(repaired.lost_log_bytes)
+    );
+    Ok(())
+}
+
+/// Add a column, null in rows that are there already
+#[derive(Debug, Args)]
+pub(crate) struct AddColumnArguments {
+    /// Folder of the store
+    dir: PathBuf,
+
+    /// Name and type, as "v DOUBLE"
+    column: String,
+}
+
+/// Adds the column.
+pub(crate) fn add_column(arguments: &AddColumnArguments) -> Outcome {
+    let fields = parse_fields(&arguments.column)?;
+    let store = Store::open(&arguments.dir)?;
+    for field in fields.fields() {
+        if !field.is_nullable() {
+            return Err(
+                Error::invalid("a new column may be null: rows that are there have none")
+                    .column(field.name().as_str())
+                    .hint("leave NOT NULL out")
+                    .into(),
+            );
+        }
+        store.add_column(field.name(), field.data_type())?;
+    }
+    Ok(store.close()?)
+}

@@ -1,0 +1,122 @@
+//! The commands `pack` and `cat` as scripts see them.
+
+#![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn tersecades(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn good(arguments: &[&str]) -> Output {
+    let output = tersecades(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    output
+}
+
+fn bad(arguments: &[&str], code: i32, says: &str) {
+    let output = tersecades(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(said.contains(says), "{arguments:?}: {said}");
+    assert!(output.stdout.is_empty());
+}
+
+fn text() -> Vec<u8> {
+    let line = |it: u32| format!("{it:06} node-{} ok\n", it * 7_919 % 97);
+    (0..20_000).map(line).collect::<String>().into_bytes()
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn files_are_packed_and_read_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, text) = (path(folder.path(), "log"), text());
+    fs::write(&log, &text).unwrap();
+    for layout in ["zlib", "zstd", "lz4"] {
+        let packed = path(folder.path(), &format!("log.{layout}"));
+        let options = ["--layout", layout, "--partition", "8KiB", "--threads", "2"];
+        let made = good(&[&["pack", &log, "-o", &packed][..], &options].concat());
+        assert!(made.stdout.is_empty());
+        let said = String::from_utf8(made.stderr).unwrap();
+        assert!(
+            said.contains("partitions") && said.contains(&packed),
+            "{said}"
+        );
+        assert_eq!(good(&["cat", &packed]).stdout, text);
+        for (range, expected) in [
+            ("1000:2000", &text[1_000..2_000]),
+            ("8KiB:8193", &text[8_192..8_193]),
+            (":10", &text[..10]),
+            ("300000:", &text[300_000..]),
+            ("5:5", &[]),
+        ] {
+            assert_eq!(
+                good(&["cat", &packed, "--range", range]).stdout,
+                expected,
+                "{range}"
+            );
+        }
+    }
+}
+
+#[test]
+fn standard_input_is_packed_and_names_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, text) = (path(folder.path(), "log"), text());
+    fs::write(&log, &text).unwrap();
+    good(&["pack", &log]);
+    let beside = fs::read(format!("{log}.tcz")).unwrap();
+    let piped = path(folder.path(), "piped.tcz");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .args(["pack", "-", "-o", &piped])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(fs::read(&piped).unwrap(), beside);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = path(folder.path(), "log");
+    fs::write(&log, text()).unwrap();
+    bad(&["pack", "/nowhere/file"], 1, "/nowhere/file");
+    bad(&["pack", "-"], 1, "-o FILE.tcz");
+    bad(&["pack", &log, "--layout", "rar"], 2, "zlib");
+    bad(&["pack", &log, "--partition", "10"], 1, "256 B to 4 MiB");
+    bad(&["pack", &log, "--level", "11"], 1, "0 to 9");
+    bad(&["cat", &log], 1, "no packed file");
+    good(&["pack", &log]);
+    let packed = format!("{log}.tcz");
+    bad(
+        &["cat", &packed, "--range", "9:5"],
+        2,
+        "ends before it starts",
+    );
+    bad(&["cat", &packed, "--range", "1GiB:"], 1, "behind the end");
+    let mut damaged = fs::read(&packed).unwrap();
+    damaged[1_000] ^= 1;
+    fs::write(&packed, damaged).unwrap();
+    let output = tersecades(&["cat", &packed]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("checksum of partition 0") && said.contains(&packed),
+        "{said}"
+    );
+}

@@ -1,0 +1,199 @@
+//! `tersecades store` as scripts see it, kills included.
+
+#![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tersecades"));
+    command.current_dir(folder).arg("store").args(arguments);
+    command
+}
+
+fn store(folder: &Path, arguments: &[&str]) -> Output {
+    let output = command(folder, arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    output
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn create(folder: &Path, more: &[&str]) {
+    let schema = [
+        "create",
+        "s",
+        "--schema",
+        "k BIGINT NOT NULL, ts TIMESTAMP(3), v DOUBLE",
+    ];
+    store(folder, &[&schema, more].concat());
+}
+
+fn csv(rows: std::ops::Range<u64>) -> String {
+    let mut text = String::from("k,ts,v\n");
+    for row in rows {
+        let (minute, second) = (row / 60 % 60, row % 60);
+        text += &format!(
+            "{row},2024-05-01T12:{minute:02}:{second:02},{}.5\n",
+            row % 9
+        );
+    }
+    text
+}
+
+#[cfg(feature = "sql")]
+fn query(folder: &Path, sql: &str) -> String {
+    let output = store(folder, &["query", "s", sql, "--format", "csv"]);
+    text(&output.stdout)
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn rows_are_stored_queried_merged_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    create(
+        path,
+        &["--key", "k", "--time", "ts", "--set", "buffer_rows=500"],
+    );
+    std::fs::write(path.join("rows.csv"), csv(0..2_000)).unwrap();
+    let arguments = [
+        "ingest",
+        "s",
+        "--input",
+        "rows.csv",
+        "--ack",
+        "--batch-rows",
+        "300",
+    ];
+    let acknowledged = text(&store(path, &arguments).stdout);
+    assert!(
+        acknowledged.starts_with("acked 300\nacked 600\n"),
+        "{acknowledged}"
+    );
+    assert!(acknowledged.ends_with("acked 2000\n"), "{acknowledged}");
+    let sums = "SELECT count(*) AS n, sum(v) AS s FROM history WHERE k BETWEEN 100 AND 999";
+    let expected = query(path, sums);
+    assert!(expected.starts_with("n,s\n900,"), "{expected}");
+    let windows = "SELECT sum(n) AS n FROM (SELECT window_start, count(*) AS n FROM \
+                   TUMBLE(TABLE history, DESCRIPTOR(ts), INTERVAL '1' MINUTE) \
+                   GROUP BY window_start, window_end) AS w";
+    assert_eq!(query(path, windows), "n\n2000\n");
+    store(path, &["compact", "s"]);
+    store(path, &["add-column", "s", "w TEXT"]);
+    assert_eq!(query(path, sums), expected);
+    assert_eq!(query(path, "SELECT count(w) AS n FROM history"), "n\n0\n");
+    let stats = text(&store(path, &["stats", "s"]).stdout);
+    assert!(stats.contains("2,000 rows acknowledged"), "{stats}");
+    assert!(text(&store(path, &["verify", "s"]).stdout).contains("0 damaged groups"));
+    store(path, &["export", "s", "-o", "out.parquet"]);
+    let again = "SELECT count(*) AS n FROM 'out.parquet'";
+    let sql = Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .current_dir(path)
+        .args(["sql", again, "--format", "csv"])
+        .output()
+        .unwrap();
+    assert_eq!(text(&sql.stdout), "n\n2000\n");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let failed = |arguments: &[&str]| {
+        let output = command(path, arguments).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        text(&output.stderr)
+    };
+    assert!(failed(&["stats", "s"]).contains("there is no store here"));
+    assert!(failed(&["create", "s", "--schema", "k BIGNT"]).contains("did you mean BIGINT?"));
+    create(path, &[]);
+    let again = ["create", "s", "--schema", "k BIGINT"];
+    assert!(failed(&again).contains("there is a store already"));
+    std::fs::write(path.join("rows.csv"), "k,x\n1,2\n").unwrap();
+    assert!(failed(&["ingest", "s", "--input", "rows.csv"]).contains("no such column"));
+    std::fs::write(path.join("s/CURRENT"), "MANIFEST-0000000009 00000000\n").unwrap();
+    assert!(failed(&["stats", "s"]).contains("damaged"));
+    assert!(text(&store(path, &["repair", "s"]).stdout).contains("given up"));
+    store(path, &["verify", "s"]);
+}
+
+/// Feeds rows until the process that stores them is killed; rows that it acknowledged.
+fn feed_and_kill(folder: &Path, first: u64, after: usize) -> u64 {
+    let mut child = command(folder, &["ingest", "s", "--input", "-", "--format", "csv"])
+        .args(["--ack", "--batch-rows", "50"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || {
+        // The process is killed while it reads.
+        let _ = input.write_all(csv(first..first + 200_000).as_bytes());
+    });
+    let mut acknowledged = 0;
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for (index, line) in lines.enumerate() {
+        let Ok(line) = line else { break };
+        acknowledged = line.strip_prefix("acked ").unwrap().parse().unwrap();
+        if index == after {
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    feeder.join().unwrap();
+    acknowledged
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn kills_lose_no_acknowledged_row() {
+    let kills = std::env::var("TERSECADES_KILLS").map_or(8, |kills| kills.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    create(
+        path,
+        &[
+            "--time",
+            "ts",
+            "--set",
+            "buffer_rows=700",
+            "--set",
+            "level_ratio=3",
+        ],
+    );
+    let mut rows = 0;
+    for kill in 0..kills {
+        let acknowledged = feed_and_kill(path, rows, 3 + 7 * (kill % 5));
+        let found = query(
+            path,
+            "SELECT count(*) AS n, min(k) AS low, max(k) AS high FROM history",
+        );
+        let fields: Vec<u64> = found
+            .lines()
+            .nth(1)
+            .unwrap()
+            .split(',')
+            .map(|field| field.parse().unwrap())
+            .collect();
+        let count = fields[0];
+        assert!(
+            count >= rows + acknowledged,
+            "kill {kill}: {count} of {rows} + {acknowledged}"
+        );
+        assert_eq!(
+            (fields[1], fields[2]),
+            (0, count - 1),
+            "kill {kill}: not the first rows"
+        );
+        rows = count;
+    }
+}

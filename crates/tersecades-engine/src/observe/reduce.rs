@@ -1,0 +1,264 @@
+//! Values replaced by a representative of their class.
+//!
+//! The representative is the first value of its class, or the last of the class below all cuts, so
+//! that it is a value of the column's type and every cut decides about it as about the others.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Int32Array, StringArray,
+    make_array,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer};
+use arrow_schema::DataType;
+use tersecades_columnar::cut::CutPoints;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::input::Lanes;
+use tersecades_columnar::types::{Physical, float_key, float_of, logical_type};
+use tersecades_columnar::values::float_of_bits;
+
+use super::need::Classes;
+
+/// Replaces the values of a column by the representatives of their classes.
+#[derive(Debug)]
+pub struct Reducer {
+    data_type: DataType,
+    physical: Physical,
+    classes: Classes,
+    /// Representatives of text, in order of their classes.
+    texts: Option<ArrayRef>,
+}
+
+/// Keys that share a class, and the one they are replaced by.
+#[derive(Debug, Clone, Copy)]
+struct Class {
+    low: u64,
+    high: u64,
+    representative: u64,
+}
+
+impl Reducer {
+    /// For a column of `data_type`.
+    ///
+    /// # Errors
+    /// `Unsupported` for types that cannot be encoded and for text constants that are no text.
+    pub fn new(data_type: &DataType, classes: &Classes) -> Result<Self> {
+        let data_type = logical_type(data_type);
+        let physical = Physical::of(&data_type)?;
+        let texts = match physical {
+            Physical::Text => Some(representatives(&classes.points, &data_type)?),
+            _ => None,
+        };
+        Ok(Reducer {
+            data_type,
+            physical,
+            classes: classes.clone(),
+            texts,
+        })
+    }
+
+    /// The representatives of the values of `array`; nulls stay null.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when the array is of another type.
+    ///
+    /// # Cost
+    /// A comparison for each value like the one before it, a search among the cuts for others.
+    pub fn reduce(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        if logical_type(array.data_type()) != self.data_type {
+            let (got, expected) = (array.data_type(), &self.data_type);
+            let message = format!("expected values of {expected}, got {got}");
+            return Err(Error::schema(message));
+        }
+        if let Some(texts) = &self.texts {
+            return self.reduce_text(array, texts);
+        }
+        if self.data_type == DataType::Boolean {
+            let unset = BooleanBuffer::new_unset(array.len());
+            return Ok(Arc::new(BooleanArray::new(unset, array.logical_nulls())));
+        }
+        let plain = match array.data_type() {
+            DataType::Dictionary(..) => arrow_cast::cast(array, &self.data_type)?,
+            _ => Arc::clone(array),
+        };
+        let lanes = tersecades_columnar::arrow::lanes(plain.as_ref());
+        let lanes = lanes.ok_or_else(|| Error::internal("a column to reduce has lanes"))?;
+        let buffer = match lanes {
+            Lanes::U8(lanes) => self.lanes(lanes, u64::from, |bits| bits as u8),
+            Lanes::U16(lanes) => self.lanes(lanes, u64::from, |bits| bits as u16),
+            Lanes::U32(lanes) => self.lanes(lanes, u64::from, |bits| bits as u32),
+            Lanes::U64(lanes) => self.lanes(lanes, |bits| bits, |bits| bits),
+            Lanes::Wide(lanes) => Buffer::from_vec(self.wide(lanes)),
+            Lanes::Text { .. } | Lanes::Codes { .. } => {
+                return Err(Error::internal("text has representatives of its own"));
+            }
+        };
+        let data = plain.to_data().into_builder();
+        let data = data
+            .offset(0)
+            .buffers(vec![buffer])
+            .nulls(plain.nulls().cloned());
+        Ok(make_array(data.build()?))
+    }
+
+    fn lanes<T: Copy + ArrowNativeType>(
+        &self,
+        lanes: &[T],
+        bits_of: impl Fn(T) -> u64,
+        lane_of: impl Fn(u64) -> T,
+    ) -> Buffer {
+        let mut class = Class {
+            low: 1,
+            high: 0,
+            representative: 0,
+        };
+        let reduced = lanes.iter().map(|lane| {
+            let key = self.key(bits_of(*lane));
+            if key < class.low || key > class.high {
+                class = self.class(key);
+            }
+            lane_of(self.bits(class))
+        });
+        Buffer::from_vec(reduced.collect::<Vec<T>>())
+    }
+
+    fn key(&self, bits: u64) -> u64 {
+        match self.physical {
+            Physical::Float { bytes } => float_key(float_of_bits(bits, bytes)),
+            physical => bits ^ physical.flip(),
+        }
+    }
+
+    fn class(&self, key: u64) -> Class {
+        let points: &[u64] = match &self.classes.points {
+            CutPoints::Keys(points) => points,
+            CutPoints::Wide(_) | CutPoints::Text(_) => &[],
+        };
+        let next = points.partition_point(|point| *point <= key);
+        let mut low = next.checked_sub(1).map(|index| points[index]);
+        let mut high = points.get(next).map(|point| point - 1);
+        if let Physical::Integer { .. } = self.physical {
+            let time = i64::try_from(self.physical.value_of(key)).unwrap_or(i64::MAX);
+            let (start, end) = self.classes.times.class(time);
+            let least = self.physical.value_of(0);
+            let key_of = |time: i128| self.physical.key_of(time.max(least));
+            low = low.max(start.and_then(key_of));
+            let last = end.and_then(|end| key_of(end - 1));
+            high = match (high, last) {
+                (Some(high), Some(last)) => Some(high.min(last)),
+                (high, last) => high.or(last),
+            };
+        }
+        let middle = match self.physical {
+            Physical::Float { .. } => float_key(0.0),
+            physical => physical.flip(),
+        };
+        Class {
+            low: low.unwrap_or(0),
+            high: high.unwrap_or(u64::MAX),
+            representative: low.or(high).unwrap_or(middle),
+        }
+    }
+
+    /// The lane of a class's representative.
+    fn bits(&self, class: Class) -> u64 {
+        let key = class.representative;
+        match self.physical {
+            Physical::Float { bytes: 4 } => {
+                let near = float_of(key) as f32;
+                let found = float_key(f64::from(near));
+                let near = match (found < class.low, found > class.high) {
+                    (true, _) => near.next_up(),
+                    (_, true) => near.next_down(),
+                    _ => near,
+                };
+                u64::from(near.to_bits())
+            }
+            Physical::Float { .. } => float_of(key).to_bits(),
+            physical => key ^ physical.flip(),
+        }
+    }
+
+    fn wide(&self, lanes: &[i128]) -> Vec<i128> {
+        let points: &[i128] = match &self.classes.points {
+            CutPoints::Wide(points) => points,
+            CutPoints::Keys(_) | CutPoints::Text(_) => &[],
+        };
+        let reduced = lanes.iter().map(|value| {
+            let next = points.partition_point(|point| point <= value);
+            match (next.checked_sub(1), points.first()) {
+                (Some(index), _) => points[index],
+                (None, Some(first)) => first - 1,
+                (None, None) => 0,
+            }
+        });
+        reduced.collect()
+    }
+
+    fn reduce_text(&self, array: &ArrayRef, texts: &ArrayRef) -> Result<ArrayRef> {
+        let nulls = array.logical_nulls();
+        let keys: Vec<i32> = match array.as_any_dictionary_opt() {
+            Some(dictionary) => {
+                let classes = self.text_classes(dictionary.values())?;
+                let keys = dictionary.normalized_keys().into_iter();
+                keys.map(|key| classes.get(key).copied().unwrap_or(0))
+                    .collect()
+            }
+            None => self.text_classes(array)?,
+        };
+        let keys = Int32Array::new(keys.into(), nulls);
+        let reduced = DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(texts))?;
+        Ok(Arc::new(reduced))
+    }
+
+    /// The index of each text's class.
+    fn text_classes(&self, texts: &ArrayRef) -> Result<Vec<i32>> {
+        let texts = match texts.data_type() == &self.data_type {
+            true => Arc::clone(texts),
+            false => arrow_cast::cast(texts, &self.data_type)?,
+        };
+        let Some(Lanes::Text { offsets, bytes }) =
+            tersecades_columnar::arrow::lanes(texts.as_ref())
+        else {
+            return Err(Error::internal("text arrays have text lanes"));
+        };
+        let points: &[Vec<u8>] = match &self.classes.points {
+            CutPoints::Text(points) => points,
+            CutPoints::Keys(_) | CutPoints::Wide(_) => &[],
+        };
+        let class = |ends: &[i32]| {
+            let text = &bytes[ends[0] as usize..ends[1] as usize];
+            points.partition_point(|point| point.as_slice() <= text) as i32
+        };
+        Ok(offsets.windows(2).map(class).collect())
+    }
+}
+
+/// The empty text for the class below all cuts, then the first text of each other class.
+fn representatives(points: &CutPoints, data_type: &DataType) -> Result<ArrayRef> {
+    let points: &[Vec<u8>] = match points {
+        CutPoints::Text(points) => points,
+        CutPoints::Keys(_) | CutPoints::Wide(_) => &[],
+    };
+    let all = std::iter::once(&b""[..]).chain(points.iter().map(Vec::as_slice));
+    if *data_type == DataType::Binary {
+        return Ok(Arc::new(BinaryArray::from_iter_values(all)));
+    }
+    let texts: std::result::Result<Vec<&str>, _> = all.map(std::str::from_utf8).collect();
+    let texts = texts.map_err(|_| Error::unsupported("text compared with bytes that are none"))?;
+    Ok(Arc::new(StringArray::from_iter_values(texts)))
+}
+
+/// The newest time of a column of times or integers; `None` when no row has one.
+pub(super) fn newest(array: &dyn Array) -> Option<i64> {
+    let physical = Physical::of(array.data_type()).ok()?;
+    let lanes = tersecades_columnar::arrow::lanes(array)?;
+    let key = |row: usize| lanes.bits(row) ^ physical.flip();
+    let most = match array.nulls() {
+        Some(nulls) => nulls.valid_indices().map(key).max(),
+        None => (0..lanes.len()).map(key).max(),
+    };
+    i64::try_from(physical.value_of(most?)).ok()
+}

@@ -1,0 +1,256 @@
+//! What a retained range keeps for its queries, and what it refuses to later ones.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use super::need::{Classes, Need};
+use super::reduce::{Reducer, newest};
+use super::sight::{Glimpse, sight, whole_sight};
+use crate::expression::Expression;
+use crate::plan::Query;
+
+/// A query for which a range is retained.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    /// What `explain` calls it.
+    pub name: String,
+    /// What it asks.
+    pub query: Query,
+    /// Why it must see every column that it reads as it is, if something besides its steps says
+    /// so: late rows that are handed out, a clock.
+    pub exact: Option<String>,
+}
+
+/// What is kept of one column.
+#[derive(Debug)]
+struct Column {
+    need: Need,
+    /// What each query does with it.
+    why: Vec<(String, Vec<String>)>,
+    reducer: Option<Reducer>,
+}
+
+/// What is kept of each column of a stream, and for which queries.
+#[derive(Debug)]
+pub struct Observed {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    queries: Vec<Registered>,
+    /// The column whose newest value says how old rows are, where one is reduced.
+    time: Option<usize>,
+}
+
+impl PartialEq for Observed {
+    fn eq(&self, other: &Self) -> bool {
+        self.lines() == other.lines()
+    }
+}
+
+impl Observed {
+    /// What `queries` can see of a stream of `schema` whose age goes by `event_time`.
+    ///
+    /// # Errors
+    /// What binding the queries says.
+    pub fn of(
+        schema: &SchemaRef,
+        event_time: &Expression,
+        queries: Vec<Registered>,
+    ) -> Result<Self> {
+        let schema = logical(schema);
+        let mut columns: Vec<Column> = schema.fields().iter().map(|_| Column::new()).collect();
+        for query in &queries {
+            let glimpses = glimpses(query, &schema)?;
+            for (column, glimpse) in columns.iter_mut().zip(glimpses) {
+                column.add(&query.name, glimpse);
+            }
+        }
+        let own = |name: &String| event_time == &Expression::Column(name.clone());
+        let fields = schema.fields();
+        let time = fields.iter().position(|field| own(field.name()));
+        for (index, field) in fields.iter().enumerate() {
+            let column = &mut columns[index];
+            match time {
+                Some(time) if time == index => column.need.merge(Need::Class(Classes::default())),
+                None if event_time.columns().contains(&field.name().as_str()) => {
+                    let why = vec!["event time".to_owned()];
+                    let need = Need::Exact;
+                    column.add("the age of rows", Glimpse { need, why });
+                }
+                _ => {}
+            }
+            if let Need::Class(classes) = &column.need {
+                column.reducer = Some(Reducer::new(field.data_type(), classes)?);
+            }
+        }
+        Ok(Observed {
+            time: time.filter(|time| columns[*time].reducer.is_some()),
+            schema,
+            columns,
+            queries,
+        })
+    }
+
+    /// The columns that are kept.
+    pub fn kept(&self) -> Vec<String> {
+        let columns = self.schema.fields().iter().zip(&self.columns);
+        let kept = columns.filter(|(_, column)| column.need != Need::Nothing);
+        kept.map(|(field, _)| field.name().clone()).collect()
+    }
+
+    /// What is kept of the column named `name`.
+    pub fn need(&self, name: &str) -> Option<&Need> {
+        let index = self.schema.index_of(name).ok()?;
+        Some(&self.columns[index].need)
+    }
+
+    /// Whether values of the column named `name` are kept as their class.
+    pub fn is_class(&self, name: &str) -> bool {
+        matches!(self.need(name), Some(Need::Class(_)))
+    }
+
+    /// The query registered as `name`.
+    pub fn query(&self, name: &str) -> Option<&Query> {
+        let found = self.queries.iter().find(|known| known.name == name);
+        found.map(|known| &known.query)
+    }
+
+    /// Names of the registered queries.
+    pub fn query_names(&self) -> Vec<&str> {
+        self.queries
+            .iter()
+            .map(|known| known.name.as_str())
+            .collect()
+    }
+
+    /// The representatives of the rows of `rows`, and their newest event time before that.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for columns of other types.
+    pub fn reduce(&self, rows: &RecordBatch) -> Result<(RecordBatch, Option<i64>)> {
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        let mut age = None;
+        for (field, array) in rows.schema().fields().iter().zip(rows.columns()) {
+            let index = self.schema.index_of(field.name()).ok();
+            let reducer = index.and_then(|index| self.columns[index].reducer.as_ref());
+            let reduced: ArrayRef = match reducer {
+                Some(reducer) => reducer
+                    .reduce(array)
+                    .map_err(|error| error.column(field.name().as_str()))?,
+                None => Arc::clone(array),
+            };
+            if index.is_some() && index == self.time {
+                age = newest(array.as_ref());
+            }
+            let data_type: DataType = reduced.data_type().clone();
+            fields.push(Field::new(field.name(), data_type, field.is_nullable()));
+            arrays.push(reduced);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        let schema = Arc::new(Schema::new(fields));
+        let reduced = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        Ok((reduced, age))
+    }
+
+    /// Refuses a query that would see more than is kept.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming column, use and what is kept; what binding says.
+    pub fn admit(&self, query: &Query, exact: Option<&str>) -> Result<()> {
+        let asked = Registered {
+            name: String::new(),
+            query: query.clone(),
+            exact: exact.map(str::to_owned),
+        };
+        let columns = self.schema.fields().iter().zip(&self.columns);
+        for ((field, column), glimpse) in columns.zip(glimpses(&asked, &self.schema)?) {
+            if !column.need.covers(&glimpse.need) {
+                return Err(refusal(field, column, &glimpse));
+            }
+        }
+        Ok(())
+    }
+
+    /// For each column what is kept, by what proof and for which queries; one line each.
+    pub fn lines(&self) -> Vec<String> {
+        let columns = self.schema.fields().iter().zip(&self.columns);
+        columns
+            .map(|(field, column)| format!("keep {}: {}", field.name(), column.describe(field)))
+            .collect()
+    }
+}
+
+impl Column {
+    fn new() -> Self {
+        Column {
+            need: Need::Nothing,
+            why: Vec::new(),
+            reducer: None,
+        }
+    }
+
+    fn add(&mut self, query: &str, glimpse: Glimpse) {
+        self.need.merge(glimpse.need);
+        if !glimpse.why.is_empty() {
+            self.why.push((query.to_owned(), glimpse.why));
+        }
+    }
+
+    fn describe(&self, field: &Field) -> String {
+        let kept = self.need.describe(field.data_type());
+        let why = self
+            .why
+            .iter()
+            .map(|(query, why)| format!("{query}: {}", why.join(", ")));
+        let why: Vec<String> = why.collect();
+        match (&self.need, why.is_empty()) {
+            (Need::Nothing, _) => format!("{kept}, no registered query reads it"),
+            (_, true) => format!("{kept}, for the age of rows alone"),
+            (Need::Class(_), _) => format!("{kept}, all that is seen of it ({})", why.join("; ")),
+            (Need::Exact, _) => format!("{kept} ({})", why.join("; ")),
+        }
+    }
+}
+
+fn glimpses(query: &Registered, schema: &Schema) -> Result<Vec<Glimpse>> {
+    let found = match &query.exact {
+        Some(why) => whole_sight(&query.query, schema, why),
+        None => sight(&query.query, schema),
+    };
+    found.map_err(|error| match query.name.is_empty() {
+        true => error,
+        false => {
+            let message = format!("registered query `{}`: {}", query.name, error.message());
+            let hint = error.hint_text().map(str::to_owned);
+            let placed = Error::new(error.kind(), message);
+            match hint {
+                Some(hint) => placed.hint(hint),
+                None => placed,
+            }
+        }
+    })
+}
+
+fn refusal(field: &Field, column: &Column, glimpse: &Glimpse) -> Error {
+    let name = field.name().as_str();
+    let kept = match column.need {
+        Need::Nothing => "not kept".to_owned(),
+        ref need => format!("only {}", need.describe(field.data_type())),
+    };
+    let why = glimpse.why.join(", ");
+    let message = format!("the retained range cannot answer {why}: `{name}` is {kept}");
+    Error::unsupported(message)
+        .column(name)
+        .hint("register the query where the range is kept, or keep the range exact")
+}
+
+/// The same columns, in the types the engine computes with.
+fn logical(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let logical = tersecades_columnar::types::logical_type(field.data_type());
+        Field::new(field.name(), logical, field.is_nullable())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}

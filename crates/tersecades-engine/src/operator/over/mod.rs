@@ -1,0 +1,454 @@
+//! `over`: for each row a value computed of the rows around it, in an order inside its partition.
+//!
+//! ```text
+//! rows, kept encoded ──sort by partition, order──▶ partitions ▶ peers ▶ frame of each row
+//!                                                      └─▶ ranks, shifted rows, frame aggregates
+//! ```
+//! Rows come out in the order of partition and order; those that are equal in both as they came.
+
+mod aggregate;
+mod frame;
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt32Array};
+use arrow_row::Rows;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::expression::{Expression, col};
+use crate::frame::Scope;
+use crate::runtime::state::{StateReader, StateWriter};
+
+use super::OperatorKind;
+use super::row::kept::KeptRows;
+use super::row::keys::SortOrder;
+use super::row::shape::{OUTPUT_ROWS, batch_of, weave};
+use super::row::{RowInput, RowOperator, RowOperatorPlan};
+use super::sort::{SortKeys, describe_order};
+
+pub use frame::{Bound, Frame, Units};
+use frame::{Frames, Partition};
+
+/// What users see of the kind.
+pub const KIND: OperatorKind = OperatorKind {
+    name: "over",
+    summary: "ranks, neighbours and running aggregates of rows in an order, partition by partition",
+};
+
+/// What is computed for each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverFunction {
+    /// Its number in the partition, from 1.
+    RowNumber,
+    /// The number of the first of its peers.
+    Rank,
+    /// The number of its group of peers.
+    DenseRank,
+    /// The share of other rows that stand before its peers.
+    PercentRank,
+    /// The share of rows that stand before or among its peers.
+    CumulativeShare,
+    /// Which of so many parts of equal size it is in.
+    Tile(u64),
+    /// The value so many rows earlier, later when negative.
+    Shift(i64),
+    /// The value of the so manieth row of its frame.
+    Nth(u64),
+    /// The value of the last row of its frame.
+    Last,
+    /// How many values, or rows without an argument, its frame holds.
+    Count,
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The least of them.
+    Min,
+    /// The greatest of them.
+    Max,
+}
+
+/// A column to be computed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverCall {
+    /// What it is.
+    pub function: OverFunction,
+    /// The column it is computed of.
+    pub argument: Option<String>,
+    /// For shifted rows, the column that stands in where there are not so many.
+    pub default: Option<String>,
+    /// Which rows around each are taken.
+    pub frame: Frame,
+    /// Its name.
+    pub output: String,
+}
+
+/// What to compute over which partitions and order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Over {
+    /// Columns that are equal in a partition; null equals null.
+    pub partition: Vec<String>,
+    /// The order in it, the most significant expression first.
+    pub order: Vec<(Expression, SortOrder)>,
+    /// What is computed.
+    pub calls: Vec<OverCall>,
+}
+
+impl RowOperatorPlan for Over {
+    fn describe(&self) -> String {
+        let calls: Vec<String> = self.calls.iter().map(describe_call).collect();
+        format!(
+            "over partition [{}] by [{}]: {}",
+            self.partition.join(", "),
+            describe_order(&self.order),
+            calls.join(", ")
+        )
+    }
+
+    fn reorders(&self) -> bool {
+        true
+    }
+
+    fn keeps_windows(&self) -> bool {
+        false
+    }
+
+    fn bind(&self, input: &RowInput) -> Result<Box<dyn RowOperator>> {
+        let by: Vec<(Expression, SortOrder)> = self
+            .partition
+            .iter()
+            .map(|name| (col(name.as_str()), SortOrder::ASCENDING))
+            .collect();
+        let order = SortKeys::bind(&self.order, &input.schema)?;
+        let partition = SortKeys::bind(&by, &input.schema)?;
+        let scope = Scope::of_schema(&input.schema);
+        let mut fields = input.schema.fields().to_vec();
+        let mut bound = Vec::with_capacity(self.calls.len());
+        for call in &self.calls {
+            let call = BoundCall::bind(call, &scope)?;
+            if scope.find(&call.output).is_ok() {
+                let message = format!("there is a column `{}` already", call.output);
+                return Err(Error::invalid(message).hint("give the result another name"));
+            }
+            fields.push(Arc::new(Field::new(
+                &call.output,
+                call.data_type.clone(),
+                true,
+            )));
+            bound.push(call);
+        }
+        Ok(Box::new(Around {
+            schema: Arc::new(Schema::new(fields)),
+            input: Arc::clone(&input.schema),
+            rows: KeptRows::new(&input.schema)?,
+            keys: (partition.empty(), order.empty()),
+            by: (partition, order),
+            range: RangeOrder::bind(self, &scope)?,
+            calls: bound,
+        }))
+    }
+}
+
+fn describe_call(call: &OverCall) -> String {
+    let argument = call.argument.as_deref().unwrap_or("");
+    format!(
+        "{:?}({argument}) {} as {}",
+        call.function, call.frame, call.output
+    )
+}
+
+/// The one column that frames by distance are measured in.
+struct RangeOrder {
+    slot: usize,
+    descending: bool,
+}
+
+impl RangeOrder {
+    /// The column, where some frame needs it.
+    fn bind(over: &Over, scope: &Scope) -> Result<Option<Self>> {
+        if !over.calls.iter().any(|call| call.frame.needs_distance()) {
+            return Ok(None);
+        }
+        let [(Expression::Column(name), order)] = over.order.as_slice() else {
+            return Err(
+                Error::unsupported("RANGE with a distance needs one ORDER BY column")
+                    .hint("order by the time alone, or use ROWS"),
+            );
+        };
+        let (data_type, slot) = scope.find(name)?;
+        let known = data_type.is_integer()
+            || matches!(data_type, DataType::Timestamp(..) | DataType::Date32);
+        match known {
+            true => Ok(Some(RangeOrder {
+                slot,
+                descending: order.descending,
+            })),
+            false => Err(
+                Error::unsupported(format!("RANGE with a distance in {data_type}"))
+                    .hint("order by a time or a whole number, or use ROWS"),
+            ),
+        }
+    }
+}
+
+struct BoundCall {
+    function: OverFunction,
+    argument: Option<usize>,
+    default: Option<usize>,
+    frame: Frame,
+    output: String,
+    data_type: DataType,
+}
+
+impl BoundCall {
+    fn bind(call: &OverCall, scope: &Scope) -> Result<Self> {
+        let find = |name: &Option<String>| -> Result<Option<(DataType, usize)>> {
+            let Some(name) = name else {
+                return Ok(None);
+            };
+            let (data_type, slot) = scope.find(name)?;
+            Ok(Some((data_type.clone(), slot)))
+        };
+        let (argument, default) = (find(&call.argument)?, find(&call.default)?);
+        let of_argument = || {
+            argument
+                .as_ref()
+                .map(|(data_type, _)| data_type.clone())
+                .ok_or_else(|| Error::invalid(format!("{:?} needs an argument", call.function)))
+        };
+        use OverFunction as F;
+        let data_type = match call.function {
+            F::RowNumber | F::Rank | F::DenseRank | F::Tile(_) | F::Count => DataType::Int64,
+            F::PercentRank | F::CumulativeShare => DataType::Float64,
+            F::Shift(_) | F::Nth(_) | F::Last | F::Min | F::Max => of_argument()?,
+            F::Sum => crate::aggregate::find("sum")?.result_type(&of_argument()?)?,
+            F::Mean => crate::aggregate::find("mean")?.result_type(&of_argument()?)?,
+        };
+        Ok(BoundCall {
+            function: call.function,
+            argument: argument.map(|(_, slot)| slot),
+            default: default.map(|(_, slot)| slot),
+            frame: call.frame,
+            output: call.output.clone(),
+            data_type,
+        })
+    }
+}
+
+struct Around {
+    schema: SchemaRef,
+    input: SchemaRef,
+    rows: KeptRows,
+    /// Keys of the kept rows: of their partition, and of their place in it.
+    keys: (Rows, Rows),
+    by: (SortKeys, SortKeys),
+    range: Option<RangeOrder>,
+    calls: Vec<BoundCall>,
+}
+
+impl Around {
+    fn keep(&mut self, rows: RecordBatch) -> Result<()> {
+        self.by.0.append(&rows, &mut self.keys.0)?;
+        self.by.1.append(&rows, &mut self.keys.1)?;
+        self.rows.push(rows).map(|_| ())
+    }
+
+    /// Positions of the kept rows in order; rows that are equal in all keys as they came.
+    fn sorted(&self) -> Vec<u32> {
+        let (partitions, order) = &self.keys;
+        // Without columns there are no keys, and all rows are equal.
+        let compare = |keys: &Rows, a: u32, b: u32| match keys.num_rows() {
+            0 => Ordering::Equal,
+            _ => keys.row(a as usize).cmp(&keys.row(b as usize)),
+        };
+        let mut positions: Vec<u32> = (0..self.rows.next() as u32).collect();
+        positions.sort_by(|a, b| compare(partitions, *a, *b).then_with(|| compare(order, *a, *b)));
+        positions
+    }
+
+    /// Partitions of the sorted rows, with the groups of peers in each.
+    fn partitions(&self, sorted: &[u32]) -> Vec<Partition> {
+        let (partitions, order) = &self.keys;
+        let equal = |keys: &Rows, a: &u32, b: &u32| {
+            keys.num_rows() == 0 || keys.row(*a as usize) == keys.row(*b as usize)
+        };
+        let mut found: Vec<Partition> = Vec::new();
+        let mut first = 0;
+        for rows in sorted.chunk_by(|a, b| equal(partitions, a, b)) {
+            let mut peers = Vec::new();
+            let mut start = first;
+            for group in rows.chunk_by(|a, b| equal(order, a, b)) {
+                peers.push(start..start + group.len());
+                start += group.len();
+            }
+            found.push(Partition {
+                rows: first..start,
+                peers,
+            });
+            first = start;
+        }
+        found
+    }
+
+    fn compute(
+        &self,
+        call: &BoundCall,
+        columns: &[ArrayRef],
+        partitions: &[Partition],
+    ) -> Result<ArrayRef> {
+        let rows = self.rows.next() as usize;
+        use OverFunction as F;
+        let argument = call.argument.and_then(|slot| columns.get(slot));
+        let frames = || {
+            let distance = self.range.as_ref();
+            let distance = distance.map(|range| (&columns[range.slot], range.descending));
+            Frames::new(call.frame, partitions, distance)
+        };
+        let of_rows = |places: Vec<Option<u32>>| -> Result<ArrayRef> {
+            let argument = argument.ok_or_else(|| Error::internal("a value of no column"))?;
+            Ok(take(argument, &UInt32Array::from(places), None)?)
+        };
+        match call.function {
+            F::RowNumber | F::Rank | F::DenseRank | F::Tile(_) => Ok(Arc::new(Int64Array::from(
+                numbers(call.function, partitions, rows),
+            ))),
+            F::PercentRank | F::CumulativeShare => Ok(Arc::new(Float64Array::from(shares(
+                call.function,
+                partitions,
+                rows,
+            )))),
+            F::Shift(by) => {
+                let places = shifted(by, partitions, rows);
+                match (call.default.and_then(|slot| columns.get(slot)), argument) {
+                    (Some(default), Some(argument)) => {
+                        let from = places.iter().enumerate().map(|(row, place)| {
+                            Some(place.map_or((1, row), |place| (0, place as usize)))
+                        });
+                        let pieces = vec![Arc::clone(argument), Arc::clone(default)];
+                        weave(pieces, &from.collect::<Vec<_>>())
+                    }
+                    _ => of_rows(places),
+                }
+            }
+            F::Nth(number) => {
+                let place = |frame: Range<usize>| {
+                    let at = frame.start as u64 + (number - 1);
+                    (at < frame.end as u64).then_some(at as u32)
+                };
+                of_rows(frames()?.map(place).collect())
+            }
+            F::Last => {
+                let place = |frame: Range<usize>| (!frame.is_empty()).then(|| frame.end as u32 - 1);
+                of_rows(frames()?.map(place).collect())
+            }
+            F::Count | F::Sum | F::Mean | F::Min | F::Max => {
+                let wanted = (call.function, &call.data_type);
+                aggregate::over_frames(wanted, argument, frames()?, rows)
+            }
+        }
+    }
+}
+
+fn numbers(function: OverFunction, partitions: &[Partition], rows: usize) -> Vec<i64> {
+    let mut numbers = Vec::with_capacity(rows);
+    for partition in partitions {
+        let first = partition.rows.start;
+        let total = partition.rows.len() as u64;
+        for (group, peers) in partition.peers.iter().enumerate() {
+            numbers.extend(peers.clone().map(|row| match function {
+                OverFunction::Rank => (peers.start - first) as i64 + 1,
+                OverFunction::DenseRank => group as i64 + 1,
+                OverFunction::Tile(tiles) => tile((row - first) as u64, total, tiles),
+                _ => (row - first) as i64 + 1,
+            }));
+        }
+    }
+    numbers
+}
+
+/// The tile of `row`: the first `total % tiles` tiles hold one row more than the others.
+fn tile(row: u64, total: u64, tiles: u64) -> i64 {
+    let (size, larger) = (total / tiles, total % tiles);
+    let in_larger = larger * (size + 1);
+    let tile = match row < in_larger {
+        true => row / (size + 1),
+        false => larger + (row - in_larger) / size.max(1),
+    };
+    tile as i64 + 1
+}
+
+fn shares(function: OverFunction, partitions: &[Partition], rows: usize) -> Vec<f64> {
+    let mut shares = Vec::with_capacity(rows);
+    for partition in partitions {
+        let (first, total) = (partition.rows.start, partition.rows.len());
+        for peers in &partition.peers {
+            let share = match function {
+                OverFunction::PercentRank if total > 1 => {
+                    (peers.start - first) as f64 / (total - 1) as f64
+                }
+                OverFunction::PercentRank => 0.0,
+                _ => (peers.end - first) as f64 / total as f64,
+            };
+            shares.extend(peers.clone().map(|_| share));
+        }
+    }
+    shares
+}
+
+fn shifted(by: i64, partitions: &[Partition], rows: usize) -> Vec<Option<u32>> {
+    let mut places = Vec::with_capacity(rows);
+    for partition in partitions {
+        let inside = partition.rows.start as i128..partition.rows.end as i128;
+        places.extend(partition.rows.clone().map(|row| {
+            let place = row as i128 - i128::from(by);
+            inside.contains(&place).then_some(place as u32)
+        }));
+    }
+    places
+}
+
+impl RowOperator for Around {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
+        self.keep(rows)
+    }
+
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
+        let sorted = self.sorted();
+        let partitions = self.partitions(&sorted);
+        let positions: Vec<u64> = sorted.iter().map(|row| u64::from(*row)).collect();
+        let mut columns = self.rows.pick(&positions)?;
+        let given = columns.clone();
+        for call in &self.calls {
+            columns.push(self.compute(call, &given, &partitions)?);
+        }
+        for first in (0..sorted.len()).step_by(OUTPUT_ROWS) {
+            let rows = OUTPUT_ROWS.min(sorted.len() - first);
+            let part = columns.iter().map(|column| column.slice(first, rows));
+            out.push(batch_of(&self.schema, part.collect(), rows)?);
+        }
+        self.rows = KeptRows::new(&self.input)?;
+        self.keys = (self.by.0.empty(), self.by.1.empty());
+        Ok(())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.rows.byte_size() + self.keys.0.size() + self.keys.1.size()
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.rows.snapshot(out)
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        let batches = self.rows.read(from)?;
+        batches.into_iter().try_for_each(|batch| self.keep(batch))
+    }
+}

@@ -1,0 +1,179 @@
+//! Text in rows, whatever its format: records to cells, whole rows to batches, bad rows apart.
+//!
+//! ```text
+//! records of a TextFormat -> cells, whole row or nothing -> column builders -> batch
+//!                                          | bad row: policy, line and original bytes
+//! ```
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use super::csv::column::ColumnBuilder;
+use super::csv::field::Cell;
+use super::{Rejected, RejectedRow, Source, SourceOptions};
+
+/// Most text in a batch, which ends early beyond it; Arrow strings are limited to 2^31 bytes.
+pub const BATCH_BYTES_LIMIT: usize = 256 << 20;
+
+/// A row that does not fit, before the policy decides.
+#[derive(Debug)]
+pub struct BadRow {
+    /// The column that does not fit, where it is one.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+    /// What to do about it.
+    pub hint: &'static str,
+}
+
+/// A parsed row, or what is wrong with it.
+pub type RowResult<T> = std::result::Result<T, BadRow>;
+
+/// The text of one row.
+pub trait TextRecord: Default + Send {
+    /// Line of the file on which it starts, from 1.
+    fn line(&self) -> u64;
+
+    /// Its bytes as they stand in the file.
+    fn original(&self) -> &[u8];
+
+    /// Its share of [`BATCH_BYTES_LIMIT`].
+    fn size_bytes(&self) -> usize;
+}
+
+/// How text falls into records and a record into cells.
+pub trait TextFormat: Send {
+    /// The text of one row.
+    type Record: TextRecord;
+
+    /// Reads the next record; false at the end.
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt` if reading fails.
+    fn read(&mut self, record: &mut Self::Record) -> Result<bool>;
+
+    /// Parses a whole row into `cells` and returns the texts they came from.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    fn parse<'a>(
+        &mut self,
+        record: &'a Self::Record,
+        cells: &mut Vec<Cell>,
+    ) -> RowResult<Vec<Cow<'a, str>>>;
+}
+
+/// Rows of one text file or stream.
+pub struct TextSource<F: TextFormat> {
+    format: F,
+    /// Rows that were read to infer the types and are still to be handed out.
+    sample: VecDeque<F::Record>,
+    file: Option<String>,
+    options: SourceOptions,
+    schema: SchemaRef,
+    columns: Vec<ColumnBuilder>,
+    rejected: Rejected,
+    done: bool,
+}
+
+impl<F: TextFormat> TextSource<F> {
+    /// Rows of `schema`, first those of `sample`.
+    pub(super) fn of_format(
+        format: F,
+        sample: VecDeque<F::Record>,
+        schema: Schema,
+        options: SourceOptions,
+    ) -> Self {
+        let fields = schema.fields().iter();
+        let columns = fields.map(|field| ColumnBuilder::new(field.data_type().clone()));
+        TextSource {
+            format,
+            sample,
+            file: None,
+            options,
+            columns: columns.collect(),
+            schema: Arc::new(schema),
+            rejected: Rejected::default(),
+            done: false,
+        }
+    }
+
+    /// The same rows, with errors that name the file.
+    pub(super) fn named(mut self, file: String) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let (mut record, mut cells) = (F::Record::default(), Vec::new());
+        let (mut rows, mut size_bytes) = (0, 0);
+        while rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
+            match self.sample.pop_front() {
+                Some(sampled) => record = sampled,
+                None if self.format.read(&mut record)? => {}
+                None => break,
+            }
+            match self.format.parse(&record, &mut cells) {
+                Ok(texts) => {
+                    for ((column, cell), text) in self.columns.iter_mut().zip(&cells).zip(&texts) {
+                        column.push(*cell, text)?;
+                    }
+                    rows += 1;
+                    size_bytes += record.size_bytes();
+                }
+                Err(bad) => self.reject(&record, bad)?,
+            }
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        let arrays = self.columns.iter_mut().map(ColumnBuilder::finish);
+        let arrays = arrays.collect::<Result<_>>()?;
+        let sized = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &sized)?;
+        Ok(Some(batch))
+    }
+
+    fn reject(&mut self, record: &F::Record, bad: BadRow) -> Result<()> {
+        let mut error = Error::schema(&bad.reason).row(record.line()).hint(bad.hint);
+        if let Some(column) = &bad.column {
+            error = error.column(column);
+        }
+        let row = RejectedRow {
+            file: None,
+            line: record.line(),
+            column: bad.column,
+            reason: bad.reason,
+            original: record.original().to_vec(),
+        };
+        self.rejected.admit(row, self.options.on_error, error)
+    }
+}
+
+impl<F: TextFormat> Source for TextSource<F> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if self.done {
+            return Ok(None);
+        }
+        let outcome = self.read_batch();
+        self.done = !matches!(outcome, Ok(Some(_)));
+        outcome.map_err(|error| match &self.file {
+            Some(file) => error.file(file),
+            None => error,
+        })
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+}

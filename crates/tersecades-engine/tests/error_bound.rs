@@ -1,0 +1,234 @@
+//! Lossy columns: results are within the bound that their metadata states, and say what else.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampSecondArray};
+use arrow_schema::DataType;
+use tersecades_engine::aggregate::{call, call_with, count};
+use tersecades_engine::error_bound::{ERROR_BOUND, LOSSY_COLUMNS, ROWS_DEPEND_ON};
+use tersecades_engine::expression::{col, lit};
+use tersecades_engine::operator::join::{JoinKind, JoinOptions};
+use tersecades_engine::runtime::Keep;
+use tersecades_engine::sink::{SinkOptions, Target, find_kind};
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::tumble;
+use tersecades_testkit::random::Random;
+
+const ROWS: i64 = 5_000;
+
+fn readings(seed: u64) -> RecordBatch {
+    let mut random = Random::new(seed);
+    let times: ArrayRef = Arc::new(TimestampSecondArray::from_iter_values(0..ROWS));
+    let mut level = 0.0;
+    let load: ArrayRef = Arc::new(Float64Array::from_iter((0..ROWS).map(|_| {
+        level += random.between(-1_000, 1_000) as f64 / 777.0;
+        (!random.one_in(40)).then_some(level)
+    })));
+    let host: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..ROWS).map(|row| format!("h{}", row % 3)),
+    ));
+    RecordBatch::try_from_iter([("timestamp", times), ("load", load), ("host", host)]).unwrap()
+}
+
+fn stream(rows: &RecordBatch) -> Stream {
+    Stream::from_batches(rows.schema(), vec![rows.clone()])
+}
+
+fn statistics(rows: Stream) -> Stream {
+    rows.project([
+        ("timestamp", col("timestamp")),
+        ("host", col("host")),
+        ("load", col("load")),
+        ("scaled", col("load") * -3.0 + lit(1)),
+    ])
+    .window(tumble(Duration::from_secs(600)))
+    .group_by(["host"])
+    .aggregate([
+        count().alias("n"),
+        call("count", col("load")).alias("present"),
+        call("mean", col("load")).alias("mean"),
+        call("max", col("scaled")).alias("most"),
+        call_with("quantile", col("load"), 0.9).alias("p90"),
+        call("stddev", col("load")).alias("spread"),
+        call("sum", col("load")).alias("total"),
+        call("variance", col("load")).alias("variance"),
+    ])
+}
+
+fn whole(stream: Stream) -> Vec<RecordBatch> {
+    stream.run().unwrap().map(|batch| batch.unwrap()).collect()
+}
+
+fn metadata(batch: &RecordBatch, column: &str, key: &str) -> Option<String> {
+    let schema = batch.schema();
+    let field = schema.field_with_name(column).unwrap();
+    field.metadata().get(key).cloned()
+}
+
+#[test]
+fn results_are_within_the_bound_they_state() {
+    for (seed, scheme, bound) in [
+        (1, "zfp(0.25)", 0.25),
+        (2, "zfp(0.001)", 0.001),
+        (3, "fixed_point(0.5)", 0.25),
+    ] {
+        let rows = readings(seed);
+        let exact = whole(statistics(stream(&rows)));
+        let lossy = whole(statistics(stream(&rows).encoding("load", scheme)));
+        assert_eq!(exact.len(), lossy.len());
+        let mut changed = false;
+        for (exact, lossy) in exact.iter().zip(&lossy) {
+            for (index, field) in lossy.schema().fields().iter().enumerate() {
+                let off = metadata(lossy, field.name(), ERROR_BOUND);
+                let (a, b) = (exact.column(index), lossy.column(index));
+                let Some(off) = off else {
+                    assert_eq!(a, b, "{} depends on nothing lossy", field.name());
+                    continue;
+                };
+                assert_eq!(
+                    metadata(lossy, field.name(), LOSSY_COLUMNS).as_deref(),
+                    Some("load")
+                );
+                let rows = lossy.column_by_name("n").unwrap();
+                let rows = arrow_cast::cast(rows, &DataType::Float64).unwrap();
+                let rows = rows.as_primitive::<Float64Type>();
+                let sides = (
+                    a.as_primitive::<Float64Type>(),
+                    b.as_primitive::<Float64Type>(),
+                );
+                for row in 0..lossy.num_rows() {
+                    let apart = (sides.0.value(row) - sides.1.value(row)).abs();
+                    changed |= apart > 0.0;
+                    let allowed = match off.strip_suffix(" per row") {
+                        Some(each) => each.parse::<f64>().unwrap() * rows.value(row),
+                        None => off.parse().unwrap_or(f64::INFINITY),
+                    };
+                    assert!(apart <= allowed * (1.0 + 1e-12), "{} {apart}", field.name());
+                }
+            }
+            assert!(
+                lossy.schema().metadata().is_empty(),
+                "no row depends on a lossy column"
+            );
+        }
+        assert!(changed, "{scheme} changes something");
+        let stated = |column: &str| metadata(&lossy[0], column, ERROR_BOUND);
+        assert_eq!(stated("mean"), Some(bound.to_string()));
+        assert_eq!(stated("most"), Some((3.0 * bound).to_string()));
+        assert_eq!(stated("p90"), Some(bound.to_string()));
+        assert_eq!(stated("total"), Some(format!("{bound} per row")));
+        assert_eq!(stated("variance"), Some("unknown".to_owned()));
+        assert_eq!(
+            (stated("n"), stated("present"), stated("host")),
+            (None, None, None)
+        );
+    }
+}
+
+#[test]
+fn bounds_are_in_schemas_explain_and_tables() {
+    let rows = readings(4);
+    let lossy = || stream(&rows).encoding("load", "zfp(0.01)");
+    let high = lossy()
+        .filter(col("load").gt(3.0))
+        .aggregate([call("min", col("load")).alias("low")]);
+    let schema = high.schema().unwrap();
+    assert_eq!(
+        schema.metadata().get(ROWS_DEPEND_ON).map(String::as_str),
+        Some("load")
+    );
+    let lines = high.describe().unwrap().join("\n");
+    assert!(
+        lines.contains("bound low: within 0.01 of exact, by lossy load"),
+        "{lines}"
+    );
+    assert!(
+        lines.contains("bound rows: which there are depends on lossy load"),
+        "{lines}"
+    );
+    assert_eq!(high.clone().run().unwrap().schema(), schema);
+    let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let target = Target::Writer(Box::new(Shared(Arc::clone(&shared))));
+    let kind = find_kind("table").unwrap();
+    let mut sink = (kind.create)(target, &schema, &SinkOptions::default()).unwrap();
+    whole(high)
+        .iter()
+        .for_each(|batch| sink.write(batch).unwrap());
+    sink.finish().unwrap();
+    let printed = String::from_utf8(shared.lock().unwrap().clone()).unwrap();
+    assert!(printed.ends_with("depends on lossy load\n"), "{printed}");
+    let none = stream(&rows).aggregate([call("min", col("load"))]);
+    assert!(!none.describe().unwrap().join("\n").contains("bound"));
+}
+
+#[test]
+fn bounds_reach_through_retained_ranges_joins_and_streams_of_results() {
+    let rows = readings(5);
+    let mut run = stream(&rows)
+        .encoding("load", "zfp(0.5)")
+        .keep(Keep::Bytes(usize::MAX))
+        .aggregate([count()])
+        .run()
+        .unwrap();
+    while run.step().unwrap() {}
+    let kept = Stream::from_retained(run.retained().unwrap());
+    let by_host = kept
+        .group_by(["host"])
+        .aggregate([call("mean", col("load")).alias("mean")]);
+    let doubled = by_host
+        .as_source()
+        .unwrap()
+        .project([("host", col("host")), ("twice", col("mean") * 2)]);
+    let other = stream(&rows)
+        .group_by(["host"])
+        .aggregate([count().alias("n")]);
+    let on = [("host", "host")];
+    let joined = doubled.join(other, JoinKind::Inner, &on, JoinOptions::default());
+    let joined = joined.unwrap();
+    let batches = whole(joined);
+    assert_eq!(
+        metadata(&batches[0], "twice", ERROR_BOUND),
+        Some("1".to_owned())
+    );
+    assert_eq!(metadata(&batches[0], "n", ERROR_BOUND), None);
+}
+
+#[test]
+fn a_column_kept_as_a_class_is_not_lossy_as_well() {
+    let rows = stream(&readings(6)).encoding("load", "zfp(5)");
+    let asked = rows
+        .clone()
+        .filter(col("load").gt(2.5))
+        .aggregate([count()]);
+    let exact = whole(
+        stream(&readings(6))
+            .filter(col("load").gt(2.5))
+            .aggregate([count()]),
+    );
+    let kept = rows
+        .keep_for(Keep::Bytes(usize::MAX), [("high", asked)])
+        .unwrap();
+    let mut run = kept.aggregate([count()]).run().unwrap();
+    while run.step().unwrap() {}
+    let answer = whole(run.retained().unwrap().query("high").unwrap());
+    assert_eq!(answer, exact);
+}
+
+/// A writer that a test looks at afterwards.
+struct Shared(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,318 @@
+//! A range kept for queries: it answers them as the whole stream does, and refuses all others.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
+};
+use arrow_schema::SchemaRef;
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::col;
+use tersecades_engine::observe::Need;
+use tersecades_engine::plan::Query;
+use tersecades_engine::runtime::{Keep, Retained, Running};
+use tersecades_engine::stream::Stream;
+use tersecades_engine::window::{hop, session, tumble};
+use tersecades_engine::{ErrorKind, Result};
+use tersecades_testkit::data::to_batches;
+use tersecades_testkit::query::random_query;
+use tersecades_testkit::random::Random;
+
+/// Pairs of query and data of one run; `TERSECADES_OBSERVE_CASES` asks for more.
+const CASES: usize = 3_000;
+
+/// Queries of earlier seeds that are asked of each stream as well.
+const QUERIES_EACH: usize = 9;
+
+/// Results, late and untimed rows, or that there is an error.
+type Outcome = Option<(Vec<RecordBatch>, u64, u64)>;
+
+fn outcome(run: Result<Running>) -> Outcome {
+    let mut run = run.ok()?;
+    let results: Result<Vec<RecordBatch>> = run.by_ref().collect();
+    let metrics = run.metrics();
+    Some((results.ok()?, metrics.late_rows, metrics.untimed_rows))
+}
+
+/// What a range of `rows` holds when all have come.
+fn range_of(rows: Stream) -> Retained {
+    let mut kept = rows.aggregate([count()]).run().unwrap();
+    while kept.step().unwrap() {}
+    kept.retained().unwrap().clone()
+}
+
+/// One query over one stream, kept whole and kept for the query.
+fn check(query: &Query, rows: &Stream, context: &str) -> Needs {
+    let keep = Keep::Bytes(usize::MAX);
+    let asked = rows.clone().query(query.clone());
+    let whole = range_of(rows.clone().keep(keep));
+    let exact = outcome(Stream::from_retained(&whole).query(query.clone()).run());
+    let retained = range_of(rows.clone().keep_for(keep, [("q", asked.clone())]).unwrap());
+    let reduced = outcome(retained.query("q").unwrap().run());
+    assert_eq!(exact, reduced, "{context}\n{query:#?}");
+    // The query that runs while the range is filled is one of those it is kept for.
+    let live = outcome(asked.clone().keep(keep).run());
+    let none: [(&str, Stream); 0] = [];
+    let reduced = outcome(asked.keep_for(keep, none).unwrap().run());
+    assert_eq!(live, reduced, "live, {context}\n{query:#?}");
+    Needs::of(&retained)
+}
+
+/// How many columns are kept how.
+#[derive(Debug, Default, Clone, Copy)]
+struct Needs {
+    nothing: usize,
+    class: usize,
+    exact: usize,
+}
+
+impl Needs {
+    fn of(retained: &Retained) -> Self {
+        let mut needs = Needs::default();
+        let observed = retained.observed().unwrap();
+        for line in observed.lines() {
+            let name = line["keep ".len()..].split(':').next().unwrap();
+            match observed.need(name).unwrap() {
+                Need::Nothing => needs.nothing += 1,
+                Need::Class(_) => needs.class += 1,
+                Need::Exact => needs.exact += 1,
+            }
+        }
+        needs
+    }
+}
+
+#[test]
+fn answers_over_what_is_kept_for_a_query_are_those_over_the_whole_stream() {
+    let cases = std::env::var("TERSECADES_OBSERVE_CASES");
+    let cases = cases.ok().and_then(|n| n.parse().ok()).unwrap_or(CASES);
+    let mut earlier: VecDeque<(SchemaRef, Query)> = VecDeque::new();
+    let (mut done, mut total) = (0, Needs::default());
+    for seed in 0.. {
+        let (query, stream) = random_query(seed);
+        let mut random = Random::new(seed);
+        let batch_rows = *random.pick(&[20, 100, 700, 65_536]);
+        let batches = to_batches(&stream.schema, &stream.rows, batch_rows);
+        let rows = Stream::from_batches(stream.schema.clone(), batches);
+        earlier.push_front((stream.schema.clone(), query));
+        earlier.truncate(400);
+        let fitting = earlier
+            .iter()
+            .filter(|(schema, _)| *schema == stream.schema);
+        for (index, (_, query)) in fitting.take(QUERIES_EACH).enumerate() {
+            let needs = check(query, &rows, &format!("seed {seed}, query {index}"));
+            total.nothing += needs.nothing;
+            total.class += needs.class;
+            total.exact += needs.exact;
+            done += 1;
+        }
+        if done >= cases {
+            break;
+        }
+    }
+    assert!(
+        total.class > done && total.nothing > done,
+        "{total:?} in {done} cases"
+    );
+}
+
+/// A probe each 10 ms: time, answer time, error code, two names.
+fn probes(rows: i64) -> RecordBatch {
+    let times: ArrayRef = Arc::new(TimestampMillisecondArray::from_iter_values(
+        (0..rows).map(|row| 1_700_000_000_000 + row * 10 + row * row % 7),
+    ));
+    let rtt: ArrayRef = Arc::new(Float64Array::from_iter_values(
+        (0..rows).map(|row| (row * 7919 % 1000) as f64 / 7.0),
+    ));
+    let code: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|r| r % 50 / 49)));
+    let name = |k: i64| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(
+            (0..rows).map(|r| format!("c{}", r % k)),
+        ))
+    };
+    let columns = [
+        ("timestamp", times),
+        ("rtt", rtt),
+        ("code", code),
+        ("cluster", name(5)),
+        ("host", name(997)),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn stream() -> Stream {
+    let rows = probes(20_000);
+    Stream::from_batches(rows.schema(), vec![rows])
+}
+
+fn errors(rows: Stream, window: u64) -> Stream {
+    rows.filter(col("code").not_eq(0).and(col("rtt").gt_eq(100.0)))
+        .window(hop(
+            Duration::from_secs(window),
+            Duration::from_secs(window / 6),
+        ))
+        .group_by(["cluster"])
+        .aggregate([count().alias("n")])
+}
+
+fn kept_for_errors() -> Retained {
+    kept_for_windows_of(60)
+}
+
+fn kept_for_windows_of(seconds: u64) -> Retained {
+    // A stream that is made anew is another one.
+    let kept = stream().keep_for(Keep::Bytes(1), [("errors", errors(stream(), 60))]);
+    assert_eq!(kept.err().unwrap().kind(), ErrorKind::InvalidArgument);
+    let rows = stream();
+    let wanted = [("errors", errors(rows.clone(), seconds))];
+    let rows = rows.keep_for(Keep::Bytes(usize::MAX), wanted).unwrap();
+    let mut run = rows.aggregate([count()]).run().unwrap();
+    while run.step().unwrap() {}
+    run.retained().unwrap().clone()
+}
+
+#[test]
+fn each_column_says_what_is_kept_and_for_whom() {
+    let retained = kept_for_errors();
+    let lines = retained.observed().unwrap().lines();
+    let line = |name: &str| {
+        let start = format!("keep {name}: ");
+        lines.iter().find(|line| line.starts_with(&start)).unwrap()
+    };
+    assert!(line("timestamp").contains("every 10000 ticks"), "{lines:?}");
+    assert!(line("rtt").contains("2 classes cut at 100.0"), "{lines:?}");
+    assert!(line("code").contains("3 classes cut at 0, 1"), "{lines:?}");
+    assert!(
+        line("cluster").contains("exact (errors: group key)"),
+        "{lines:?}"
+    );
+    assert!(
+        line("host").contains("not kept, no registered query"),
+        "{lines:?}"
+    );
+    let rows = stream();
+    let wanted = [("errors", errors(rows.clone(), 60))];
+    let kept = rows.keep_for(Keep::Bytes(1), wanted).unwrap();
+    let described = kept.aggregate([count()]).describe().unwrap();
+    assert!(
+        lines.iter().all(|line| described.contains(line)),
+        "{described:?}"
+    );
+}
+
+#[test]
+fn times_at_pane_resolution_take_half_a_bit_a_row() {
+    let bytes = |retained: &Retained, name: &str| -> usize {
+        let index = retained.schema().index_of(name).unwrap();
+        let batches = retained.batches();
+        batches
+            .iter()
+            .map(|batch| batch.column(index).byte_size())
+            .sum()
+    };
+    let (long, short) = (kept_for_windows_of(3_600), kept_for_errors());
+    let plain = long.rows() * 8;
+    assert!(bytes(&long, "timestamp") * 128 <= plain, "{plain}");
+    // Panes of a thousand rows end in almost every block.
+    assert!(bytes(&short, "timestamp") * 4 <= plain, "{plain}");
+    assert!(bytes(&short, "rtt") * 7 <= plain && bytes(&short, "code") * 7 <= plain);
+    assert!(short.schema().index_of("host").is_err());
+}
+
+#[test]
+fn queries_that_would_see_more_are_refused_and_others_are_not() {
+    let retained = kept_for_errors();
+    let rows = || Stream::from_retained(&retained);
+    let seconds = Duration::from_secs;
+    let refused = [
+        ("host", rows().group_by(["host"]).aggregate([count()])),
+        ("rtt", rows().aggregate([call("max", col("rtt"))])),
+        ("timestamp", errors(rows(), 60).keep(Keep::Bytes(1))),
+        (
+            "rtt",
+            rows().filter(col("rtt").gt(200.0)).aggregate([count()]),
+        ),
+        (
+            "timestamp",
+            rows().window(tumble(seconds(5))).aggregate([count()]),
+        ),
+        (
+            "timestamp",
+            rows().window(session(seconds(60))).aggregate([count()]),
+        ),
+        ("timestamp", rows()),
+        (
+            "rtt",
+            rows()
+                .filter((col("rtt") * 2.0).gt(200.0))
+                .aggregate([count()]),
+        ),
+    ];
+    for (column, query) in refused {
+        let error = query.run().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert_eq!(error.context().column.as_deref(), Some(column), "{error}");
+        assert!(error.hint_text().unwrap().contains("register"), "{error}");
+        assert!(error.message().contains("kept"), "{error}");
+    }
+    let answered = [
+        errors(rows(), 120),
+        errors(rows(), 3_600),
+        rows().filter(col("rtt").lt(100.0)).aggregate([count()]),
+        rows()
+            .window(tumble(seconds(30)))
+            .aggregate([call("count", col("rtt"))]),
+        rows()
+            .group_by(["cluster"])
+            .aggregate([call("count_if", col("code").gt_eq(1))]),
+    ];
+    for query in answered {
+        query.run().unwrap().for_each(|batch| drop(batch.unwrap()));
+    }
+    assert!(
+        retained
+            .query("error")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("`errors`")
+    );
+}
+
+#[test]
+fn a_plain_retained_range_is_exact() {
+    let mut run = errors(stream(), 60)
+        .keep(Keep::Bytes(usize::MAX))
+        .run()
+        .unwrap();
+    while run.step().unwrap() {}
+    let retained = run.retained().unwrap();
+    assert!(retained.observed().is_none());
+    let rows: Result<Vec<RecordBatch>> = Stream::from_retained(retained).run().unwrap().collect();
+    let rows = rows.unwrap();
+    assert_eq!(
+        rows.iter().map(RecordBatch::num_rows).sum::<usize>(),
+        20_000
+    );
+    assert_eq!(rows[0].num_columns(), 5);
+}
+
+#[test]
+fn a_range_of_some_time_keeps_the_same_rows_however_they_are_kept() {
+    let rows = probes(20_000);
+    let batches = (0..200).map(|k| rows.slice(k * 100, 100)).collect();
+    let rows = Stream::from_batches(rows.schema(), batches);
+    let keep = Keep::Duration(Duration::from_millis(12_345));
+    let wanted = [("errors", errors(rows.clone(), 60))];
+    let count_kept = |rows: Stream| {
+        let mut run = rows.aggregate([count()]).run().unwrap();
+        while run.step().unwrap() {}
+        run.retained().unwrap().rows()
+    };
+    let exact = count_kept(rows.clone().keep(keep));
+    assert_eq!(exact, count_kept(rows.keep_for(keep, wanted).unwrap()));
+}

@@ -1,0 +1,109 @@
+//! Packed files: compressed, and readable in the middle.
+
+use std::path::PathBuf;
+use std::thread;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tersecades::store::partition::{self, PackOptions, PackedFile, find_layout, pack_file};
+
+use crate::error::OrRaise;
+
+/// A packed file: compressed bytes of which any part is read without the rest.
+#[pyclass(frozen, module = "tersecades")]
+struct Packed(PackedFile);
+
+#[pymethods]
+impl Packed {
+    /// `length` bytes from `offset` on, fewer only at the end.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let end = offset.saturating_add(length as u64);
+        let bytes = py.detach(|| self.0.read_range(offset..end)).or_raise()?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// How many bytes the packed ones stand for.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// How many bytes the partitions take in the file.
+    #[getter]
+    fn stored_size(&self) -> u64 {
+        self.0.stored_len()
+    }
+
+    /// How the partitions are stored, as `zlib`.
+    #[getter]
+    fn layout(&self) -> &'static str {
+        self.0.layout().name()
+    }
+
+    /// Reads and checks everything; raises `Corrupt` where something is damaged.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.verify()).or_raise()
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.0.len()).unwrap_or(usize::MAX)
+    }
+
+    fn __repr__(&self) -> String {
+        let (size, stored) = (self.0.len(), self.0.stored_len());
+        format!("Packed({size} bytes in {stored}, {})", self.layout())
+    }
+}
+
+/// Opens a packed file, as `pack` makes it.
+///
+/// >>> import tersecades as tc, tempfile, gzip, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> _ = (folder / "log").write_bytes(b"2024-05-01 node-7 ok\n" * 10_000)
+/// >>> tc.pack(folder / "log", folder / "log.tcz")
+/// Packed(210000 bytes in ..., zlib)
+/// >>> tc.open_packed(folder / "log.tcz").read_at(21 * 9_000 + 11, 9)
+/// b'node-7 ok'
+/// >>> len(gzip.open(folder / "log.tcz").read())
+/// 210000
+#[pyfunction]
+fn open_packed(py: Python<'_>, path: PathBuf) -> PyResult<Packed> {
+    Ok(Packed(py.detach(|| partition::open(&path)).or_raise()?))
+}
+
+/// Packs the file `path` into the file `output`, and opens it.
+///
+/// `layout` is `"zlib"`, which gunzip reads too, `"zstd"` or `"lz4"`; `partition` is the number of
+/// bytes that are compressed on their own.
+#[pyfunction]
+#[pyo3(signature = (path, output, *, layout="zlib", partition=None, level=None))]
+fn pack(
+    py: Python<'_>,
+    path: PathBuf,
+    output: PathBuf,
+    layout: &str,
+    partition: Option<usize>,
+    level: Option<i32>,
+) -> PyResult<Packed> {
+    let options = PackOptions {
+        partition,
+        level,
+        threads: thread::available_parallelism().map_or(1, usize::from),
+        ..PackOptions::of(find_layout(layout).or_raise()?)
+    };
+    py.detach(|| pack_file(&path, &output, options, |_| ()))
+        .or_raise()?;
+    open_packed(py, output)
+}
+
+/// Adds the class and its functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Packed>()?;
+    module.add_function(wrap_pyfunction!(open_packed, module)?)?;
+    module.add_function(wrap_pyfunction!(pack, module)?)
+}

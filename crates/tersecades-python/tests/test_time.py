@@ -1,0 +1,195 @@
+"""Time: partitions, clocks, updates, windows that wait, and state that is taken along."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import polars as pl
+import pyarrow as pa
+import pytest
+import tersecades as tc
+
+
+def at(*seconds: int, **columns: list[object]) -> pa.Table:
+    """Rows at these seconds."""
+    times = pa.array([second * 1_000 for second in seconds], pa.timestamp("ms"))
+    return pa.table({"timestamp": times, **columns})
+
+
+def counts(stream: tc.Stream) -> tc.Table:
+    """Rows of each ten seconds."""
+    return stream.window(tc.tumble("10s")).agg(n=tc.count()).collect()
+
+
+def test_partitions_are_in_order_by_themselves() -> None:
+    parts = [tc.from_arrow(at(1, 2, 50, 51)), tc.from_arrow(at(3, 4, 5))]
+    together = counts(tc.from_partitions(parts))
+    assert [row["n"] for row in together.to_pylist()] == [5, 2]
+    assert together.metrics is not None and together.metrics.late_rows == 0
+    with pytest.raises(tc.SchemaMismatch):
+        tc.from_partitions([parts[0], tc.from_arrow(pa.table({"n": [1]}))])
+    with pytest.raises(tc.InvalidArgument):
+        tc.from_partitions([])
+
+
+def test_partitions_may_be_queries() -> None:
+    parts = [tc.from_arrow(at(1, 2, 50, 51)), tc.from_arrow(at(3, 4, 5, 6))]
+    even = [
+        part.with_columns(second=tc.col("timestamp").cast("int64") / 1_000).filter(
+            tc.col("second") != 4.0
+        )
+        for part in parts
+    ]
+    together = counts(tc.from_partitions(even, event_time="timestamp"))
+    assert [row["n"] for row in together.to_pylist()] == [5, 2]
+
+
+def test_an_idle_partition_lets_the_others_go_on() -> None:
+    clock = tc.TestClock("1d")
+
+    def silent() -> Iterator[pa.RecordBatch]:
+        yield at(1).to_batches()[0]
+        for _ in range(100):
+            clock.advance("1s")
+            yield pa.record_batch({"timestamp": pa.array([], pa.timestamp("ms"))})
+
+    def flowing() -> Iterator[pa.RecordBatch]:
+        for second in range(100):
+            yield at(second).to_batches()[0]
+
+    parts = [tc.from_batches(silent()), tc.from_batches(flowing())]
+    stream = tc.from_partitions(parts).idle_timeout("5s").clock(clock)
+    running = stream.window(tc.tumble("10s")).agg(n=tc.count()).stream()
+    first = next(running)
+    assert first.to_pylist()[0]["n"] == 11
+    assert running.metrics.rows < 50
+
+
+def test_ingestion_and_processing_time() -> None:
+    clock = tc.TestClock("100s")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"n": [1, 2]})
+        clock.advance("10s")
+        yield pa.record_batch({"n": [3]})
+        clock.advance("30s")
+        yield pa.record_batch({"n": pa.array([], pa.int64())})
+        raise AssertionError("the clock has closed the windows before")
+
+    arrived = tc.from_batches(batches()).processing_time().clock(clock)
+    running = arrived.window(tc.tumble("10s")).agg(total=tc.sum("n")).stream()
+    assert [next(running).to_pylist()[0]["total"] for _ in range(2)] == [3, 3]
+
+    fixed = tc.from_arrow(pa.table({"n": [1, 2]})).ingestion_time().clock(tc.TestClock("7s"))
+    row = fixed.window(tc.tumble("5s")).agg(n=tc.count()).to_pylist()[0]
+    assert row["window_start"] == datetime(1970, 1, 1, 0, 0, 5) and row["n"] == 2
+
+
+def test_rows_of_the_future_do_not_move_the_watermark() -> None:
+    rows = tc.from_arrow(at(1, 10_000, 2, 11))
+    lost = counts(rows)
+    assert lost.metrics is not None and lost.metrics.late_rows == 2
+    clock = tc.TestClock("60s")
+    kept = counts(rows.future_limit("1m").clock(clock))
+    assert [row["n"] for row in kept.to_pylist()] == [2, 1, 1]
+    assert kept.metrics is not None and kept.metrics.future_rows == 1
+
+
+def test_results_are_updated() -> None:
+    rows = tc.from_arrow(at(1, 12, 2, 25), event_time="timestamp")
+    windows = rows.window(tc.tumble("10s"))
+    strict = windows.agg(n=tc.count()).to_pylist()
+    assert [row["n"] for row in strict] == [1, 1, 1] and "change" not in strict[0]
+    patient = windows.allowed_lateness("1m").agg(n=tc.count()).to_pylist()
+    changes = [(row["n"], row["change"]) for row in patient]
+    assert (1, "insert") in changes and (2, "update") in changes
+    last = {row["window_start"]: row["n"] for row in patient}
+    assert list(last.values()) == [2, 1, 1]
+    early = windows.emit(every="2s").agg(n=tc.count()).to_pylist()
+    assert len(early) >= 3 and {row["change"] for row in early} <= {"insert", "update"}
+    assert windows.emit("final").agg(n=tc.count()).to_pylist() == strict
+    assert windows.emit("update").agg(n=tc.count()).to_pylist()[-1]["n"] == 1
+    with pytest.raises(tc.InvalidArgument, match="emit"):
+        windows.emit()
+
+
+def test_late_rows_by_window() -> None:
+    rows = tc.from_arrow(at(1, 25, 3, 4, 12), event_time="timestamp")
+    metrics = counts(rows).metrics
+    assert metrics is not None
+    late = metrics.late_by_window().to_pylist()
+    epoch = datetime(1970, 1, 1)
+    assert late == [
+        {
+            "window_start": epoch + timedelta(seconds=start),
+            "window_end": epoch + timedelta(seconds=start + 10),
+            "late_rows": count,
+        }
+        for start, count in ((0, 2), (10, 1))
+    ]
+
+
+def test_late_rows_whole() -> None:
+    rows = tc.from_arrow(at(1, 25, 3, host=["a", "b", "c"]), event_time="timestamp")
+    windows = rows.keep_late(whole=True).window(tc.tumble("10s")).agg(n=tc.count())
+    late = windows.collect().late
+    assert late is not None
+    assert late.to_pylist() == [{"timestamp": datetime(1970, 1, 1, 0, 0, 3), "host": "c"}]
+
+
+def test_why_windows_are_open() -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for second in (1, 12, 13):
+            yield at(second).to_batches()[0]
+
+    stream = tc.from_batches(batches(), event_time="timestamp", lateness="1s")
+    running = stream.window(tc.tumble("10s")).agg(n=tc.count()).stream()
+    next(running)
+    waiting = running.why_open().to_pylist()
+    assert len(waiting) == 1
+    assert waiting[0]["behind_by"] == timedelta(seconds=9)
+    assert "is open" in waiting[0]["reason"]
+
+
+def test_a_run_goes_on_from_a_snapshot(probes: pa.Table) -> None:
+    batches = probes.to_batches(max_chunksize=1_000)
+
+    def grouped(batches: list[pa.RecordBatch]) -> tc.Stream:
+        windows = tc.from_batches(batches).window(tc.tumble("7s"))
+        return windows.group_by("region").agg(n=tc.count(), p90=tc.quantile("rtt_us", 0.9))
+
+    first = grouped(batches).stream()
+    rows = [row for _ in range(40) for row in next(first).to_pylist()]
+    while ready := first.take_ready():
+        rows += ready.to_pylist()
+    state = first.snapshot()
+    rest = grouped(batches[first.metrics.batches :])
+    rows += [row for table in rest.stream(snapshot=state) for row in table.to_pylist()]
+    assert rows == grouped(batches).to_pylist()
+    with pytest.raises(tc.Corrupt):
+        rest.stream(snapshot=state[:-3])
+    with pytest.raises(tc.Corrupt, match="another query"):
+        rest.sort("n").stream(snapshot=state)
+
+
+def test_streams_merge_by_time(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).with_row_index("row")
+    even, odd = (frame.filter(pl.col("row") % 2 == rest) for rest in range(2))
+    merged = tc.from_arrow(even).merge(tc.from_arrow(odd)).to_polars()
+    assert merged["timestamp"].is_sorted()
+    assert sorted(merged["row"]) == list(range(frame.height))
+
+
+def test_versions_of_a_table(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).select("timestamp", "host").head(5_000)
+    versions = pl.DataFrame(
+        {
+            "host": pl.Series([host for host in range(300) for _ in range(3)], dtype=pl.Int32),
+            "since": pl.Series([0, 3_000, 9_000] * 300).cast(pl.Datetime("ms")),
+            "owner": [f"{host}-{version}" for host in range(300) for version in range(3)],
+        }
+    )
+    ours = tc.from_arrow(frame).versioned_lookup(versions.reverse(), "host", "since").to_polars()
+    theirs = frame.join_asof(
+        versions.sort("since"), left_on="timestamp", right_on="since", by="host"
+    )
+    assert ours["owner"].to_list() == theirs["owner"].to_list()

@@ -1,0 +1,178 @@
+//! `CREATE TABLE | STREAM | VIEW`: names for rows.
+//!
+//! ```text
+//! AS query            a stream runs the query anew for each reader, a table keeps its rows
+//! FROM 'file'         the rows of the file, cut to the columns that are named
+//! KEEP 1 HOUR         reads the rows once; readers get the newest hour, which stays encoded
+//! ```
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+use datafusion_sql::sqlparser::ast::DataType as SqlType;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::nearest::nearest;
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::runtime::Keep;
+use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::table::MemoryTable;
+use tersecades_engine::stream::Stream;
+
+use crate::answer::{Answer, Results};
+use crate::catalog::{Relation, TableTime};
+use crate::parse::clause::Watermark;
+use crate::parse::{Asked, Created, Rows};
+use crate::session::Session;
+
+impl Session {
+    /// Creates a table or a stream.
+    ///
+    /// # Errors
+    /// What planning says; `InvalidArgument` when the name is taken.
+    pub(crate) fn create(&mut self, created: Created) -> Result<Answer> {
+        let Created {
+            name,
+            replace,
+            is_table,
+            rows,
+            clauses,
+        } = created;
+        if self.catalog.contains(&name) && !replace {
+            let error = Error::invalid(format!("there is a table `{name}` already"));
+            return Err(error.hint("write CREATE OR REPLACE"));
+        }
+        let time = clauses.watermark.as_ref();
+        let time = time.map(|mark| self.time_of(mark)).transpose()?;
+        let keep = clauses.keep.clone();
+        if is_table {
+            if keep.is_some() {
+                return Err(Error::invalid("a table keeps all of its rows")
+                    .hint("write CREATE STREAM ... KEEP 1 HOUR"));
+            }
+            let results = match rows {
+                Rows::Query(query) => self.results(Asked { query, clauses })?,
+                Rows::File { path, columns } => Results::of(self.file(&path, &columns)?)?,
+            };
+            return self.keep_rows(&name, results, time);
+        }
+        if clauses.late_into.is_some() {
+            return Err(
+                Error::unsupported("LATE INTO of a stream, which runs for each reader")
+                    .hint("write LATE INTO behind the SELECT that reads it"),
+            );
+        }
+        let stream = match rows {
+            Rows::Query(query) => self.lower(Asked { query, clauses })?,
+            Rows::File { path, columns } => self.file(&path, &columns)?,
+        };
+        let Some(keep) = keep else {
+            self.register_stream(&name, stream, time)?;
+            return Ok(Answer::Done(format!("stream {name}")));
+        };
+        let Some(time) = time else {
+            return Err(Error::invalid("KEEP needs an event time")
+                .hint("add WATERMARK FOR ts AS ts - INTERVAL '2' SECOND"));
+        };
+        let keep = Keep::Duration(self.length_of(&keep, "KEEP 1 HOUR")?);
+        self.keep_newest(&name, stream, keep, time)
+    }
+
+    fn keep_rows(
+        &mut self,
+        name: &str,
+        results: Results,
+        time: Option<TableTime>,
+    ) -> Result<Answer> {
+        let schema = results.schema();
+        let batches = results.collect::<Result<Vec<RecordBatch>>>()?;
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        self.register(name, Arc::new(MemoryTable::new(schema, batches)), time)?;
+        Ok(Answer::Done(format!("table {name}: {rows} rows")))
+    }
+
+    /// Reads `stream` to its end and gives what is then retained the name `name`.
+    fn keep_newest(
+        &mut self,
+        name: &str,
+        stream: Stream,
+        keep: Keep,
+        time: TableTime,
+    ) -> Result<Answer> {
+        let stream = stream.as_source()?;
+        let stream = stream.event_time(col(time.column.as_str()), time.lateness);
+        let mut running = self.settings.apply(stream.keep(keep)).run()?;
+        while running.step()? {
+            while running.take_result().is_some() {}
+        }
+        let retained = running.retained().cloned();
+        let retained = retained.ok_or_else(|| Error::internal("nothing was retained"))?;
+        let (rows, bytes) = (retained.rows(), retained.byte_size());
+        let relation = Relation::of_table(Arc::new(retained), Some(time))?;
+        self.catalog.insert(name, relation);
+        Ok(Answer::Done(format!(
+            "stream {name}: {rows} rows kept in {bytes} bytes"
+        )))
+    }
+
+    fn time_of(&self, mark: &Watermark) -> Result<TableTime> {
+        let lateness = mark.lateness.as_deref();
+        let lateness = lateness.map(|text| self.length_of(text, "a watermark"));
+        Ok(TableTime {
+            column: mark.column.clone(),
+            lateness: lateness.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// The rows of a file, cut to `columns` and cast to their types, if any are named.
+    fn file(&self, path: &str, columns: &[(String, SqlType)]) -> Result<Stream> {
+        let mut reading = self.catalog.reading.clone();
+        if columns.is_empty() {
+            let table = open_table(path, &reading)?;
+            return Ok(Relation::of_table(table, None)?.stream);
+        }
+        let known = open_table(path, &reading)?.schema();
+        let mut types = Vec::with_capacity(columns.len());
+        for (name, wanted) in columns {
+            let found = find_column(&known, name, path)?;
+            types.push((known.field(found).name().clone(), self.arrow_type(wanted)?));
+        }
+        // Text is read as the types that are asked for: '007' stays text where that is wanted.
+        reading.csv.types.extend(types.iter().cloned());
+        let relation = Relation::of_table(open_table(path, &reading)?, None)?;
+        let mut projected: Vec<(String, Expression)> = Vec::with_capacity(types.len());
+        for ((name, _), (found, wanted)) in columns.iter().zip(types) {
+            let value = col(found.as_str());
+            let value = match *relation.schema.field_with_name(&found)?.data_type() == wanted {
+                true => value,
+                false => value.cast(wanted),
+            };
+            projected.push((name.clone(), value));
+        }
+        Ok(relation.stream.project(projected))
+    }
+
+    /// The engine's type for a type of SQL.
+    fn arrow_type(&self, wanted: &SqlType) -> Result<DataType> {
+        let stream = self.stream(&format!("SELECT CAST(NULL AS {wanted}) AS x"))?;
+        Ok(stream.schema()?.field(0).data_type().clone())
+    }
+}
+
+/// The position of the column `name`, in whatever letters the file has it.
+fn find_column(schema: &SchemaRef, name: &str, path: &str) -> Result<usize> {
+    let fields = schema.fields().iter();
+    let same = |known: &str| known.eq_ignore_ascii_case(name);
+    let found = schema
+        .index_of(name)
+        .ok()
+        .or_else(|| fields.clone().position(|field| same(field.name())));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+        let error = Error::invalid(format!("`{path}` has no column `{name}`")).column(name);
+        match nearest(name, &names) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("the columns are: {}", names.join(", "))),
+        }
+    })
+}

@@ -1,0 +1,279 @@
+//! Joins: by equal keys, with further conditions, and by time.
+
+mod mark;
+mod side;
+mod timed;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_schema::{Field, Schema};
+use datafusion_common::{JoinType, NullEquality};
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::{Expr, Join};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::{Expression, col, lit};
+use tersecades_engine::operator::join::{JoinKind, JoinOptions};
+
+use super::Lowering;
+use super::expression::Lowerer;
+use super::rows::{Column, Reach, Rows};
+use super::window::TimeWindow;
+use crate::catalog::TableTime;
+use side::Side;
+use timed::Pairing;
+
+/// Both inputs of a join.
+pub(super) struct Inputs {
+    left: Rows,
+    right: Rows,
+}
+
+/// Names of the window's edges in what a window join gives.
+const EDGES: [&str; 2] = ["window_start", "window_end"];
+
+impl Lowering<'_> {
+    /// Lowers a join.
+    ///
+    /// # Errors
+    /// `Unsupported` for kinds that the engine does not have.
+    pub(super) fn join(&self, join: &Join) -> Result<Rows> {
+        if matches!(join.join_type, JoinType::LeftMark | JoinType::RightMark) {
+            return self.mark_join(join);
+        }
+        let inputs = Inputs {
+            left: self.plan(&join.left)?,
+            right: self.plan(&join.right)?,
+        };
+        let mut on = join.on.clone();
+        let filter = join.filter.clone();
+        let mut terms = filter.map_or_else(Vec::new, split_conjunction_owned);
+        let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
+        let mut taken = match pairing {
+            Pairing::Window(_) => EDGES.map(str::to_owned).to_vec(),
+            _ => Vec::new(),
+        };
+        let (left_time, right_time) = match &pairing {
+            Pairing::AsOf { times, .. } | Pairing::Interval { times, .. } => {
+                (Some(&times.0), Some(&times.1))
+            }
+            _ => (None, None),
+        };
+        let keys = on.iter().map(|(left, _)| left).chain(left_time);
+        let left = Side::of(inputs.left, join.left.schema(), keys, &mut taken)?;
+        let keys = on.iter().map(|(_, right)| right).chain(right_time);
+        let right = Side::of(inputs.right, join.right.schema(), keys, &mut taken)?;
+        let left = match join.null_aware {
+            true => outside_list(join, left, &right)?,
+            false => left,
+        };
+        match pairing {
+            Pairing::Any => equal_join(join, left, right, terms),
+            pairing => timed_join(join, (left, right), pairing, terms),
+        }
+    }
+}
+
+/// The columns that a join of this kind shows.
+fn shown(join: &Join, left: &Side, right: &Side) -> Vec<Column> {
+    match join.join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti => left.columns.clone(),
+        JoinType::RightSemi | JoinType::RightAnti => right.columns.clone(),
+        _ => left.columns.iter().chain(&right.columns).cloned().collect(),
+    }
+}
+
+/// The declared event time that the rows of a join still have: that of the left ones, in whose
+/// order they come.
+fn time_of(join: &Join, left: &Side) -> Option<TableTime> {
+    let by_left = matches!(
+        join.join_type,
+        JoinType::Inner | JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti
+    );
+    left.time.clone().filter(|_| by_left)
+}
+
+fn equal_join(join: &Join, left: Side, right: Side, terms: Vec<Expr>) -> Result<Rows> {
+    let (columns, time) = (shown(join, &left, &right), time_of(join, &left));
+    let residual = match conjunction(terms) {
+        Some(filter) => Some(residual(&filter, join, &left, &right)?),
+        None => None,
+    };
+    let options = JoinOptions {
+        residual,
+        null_equals_null: join.null_equality == NullEquality::NullEqualsNull,
+        ..JoinOptions::default()
+    };
+    let on = pairs(&left.keys, &right.keys);
+    let kind = kind_of(join, on.is_empty())?;
+    Ok(Rows {
+        stream: left.stream.join(right.stream, kind, &on, options)?,
+        columns,
+        time,
+        reach: Reach::Table,
+    })
+}
+
+fn pairs<'n>(left: &'n [String], right: &'n [String]) -> Vec<(&'n str, &'n str)> {
+    let both = left.iter().zip(right);
+    both.map(|(left, right)| (left.as_str(), right.as_str()))
+        .collect()
+}
+
+fn timed_join(
+    join: &Join,
+    (mut left, mut right): (Side, Side),
+    pairing: Pairing,
+    terms: Vec<Expr>,
+) -> Result<Rows> {
+    if !terms.is_empty() && join.join_type != JoinType::Inner {
+        return Err(
+            Error::unsupported("further conditions on an outer join by time")
+                .hint("join by equal keys and times alone, filter the tables before"),
+        );
+    }
+    let kind = kind_of(join, false)?;
+    let times = match &pairing {
+        Pairing::Window(window) => windowed(&mut left, &mut right, window)?,
+        _ => (left.keys.pop(), right.keys.pop()),
+    };
+    let (Some(left_time), Some(right_time)) = times else {
+        return Err(Error::internal("a join by time without times"));
+    };
+    let streams = (left.timed(&left_time)?, right.timed(&right_time)?);
+    let on = pairs(&left.keys, &right.keys);
+    let (stream, reach) = match pairing {
+        Pairing::AsOf { direction, .. } => {
+            let nearest = (direction, None);
+            (
+                streams.0.asof_join(streams.1, &on, nearest, kind)?,
+                Reach::Table,
+            )
+        }
+        Pairing::Interval { bounds, .. } => (
+            streams.0.interval_join(streams.1, &on, bounds, kind)?,
+            Reach::Table,
+        ),
+        Pairing::Window(window) => {
+            let window = window.window;
+            (
+                streams.0.window_join(streams.1, window, kind, &on)?,
+                Reach::Other,
+            )
+        }
+        Pairing::Any => return Err(Error::internal("a join by time without a time")),
+    };
+    let in_order = TableTime {
+        column: left_time,
+        ..TableTime::default()
+    };
+    let time = time_of(join, &left)
+        .map(|_| in_order)
+        .filter(|_| reach == Reach::Table);
+    let columns = shown(join, &left, &right);
+    let stream = match conjunction(terms) {
+        Some(filter) => stream.filter(residual(&filter, join, &left, &right)?),
+        None => stream,
+    };
+    Ok(Rows {
+        stream,
+        columns,
+        time,
+        reach,
+    })
+}
+
+/// Makes columns of the window's edges on both sides; the names of their times.
+fn windowed(
+    left: &mut Side,
+    right: &mut Side,
+    window: &TimeWindow,
+) -> Result<(Option<String>, Option<String>)> {
+    let mut times = [left, right].map(|side| {
+        let mut time = None;
+        for column in &mut side.columns {
+            if let Column::Edge(edge) = column
+                && edge.window.window == window.window
+            {
+                time = edge
+                    .window
+                    .time
+                    .columns()
+                    .first()
+                    .map(|name| (*name).to_owned());
+                *column = Column::Value(col(edge.edge.column()));
+            }
+        }
+        time
+    });
+    Ok((times[0].take(), times[1].take()))
+}
+
+/// The left rows that `x NOT IN (SELECT y ...)` can be true for: none where some `y` is null, all
+/// where there is no `y`, else those whose `x` is not null.
+fn outside_list(join: &Join, left: Side, right: &Side) -> Result<Side> {
+    let (None, [x], [y]) = (&join.filter, left.keys.as_slice(), right.keys.as_slice()) else {
+        return Err(
+            Error::unsupported("NOT IN with a subquery that reads the outer query")
+                .hint("write NOT EXISTS"),
+        );
+    };
+    let counts = [
+        count().alias("rows"),
+        call("count", col(y.as_str())).alias("filled"),
+    ];
+    let mut counted = [0, 0];
+    for batch in right.stream.clone().aggregate(counts).run()? {
+        let batch = batch?;
+        for (number, column) in counted.iter_mut().zip(batch.columns()) {
+            *number = column.as_primitive::<Int64Type>().value(0);
+        }
+    }
+    let condition = match counted {
+        [0, _] => return Ok(left),
+        [rows, filled] if filled < rows => lit(0),
+        _ => !col(x.as_str()).is_null(),
+    };
+    Ok(Side {
+        stream: left.stream.filter(condition),
+        ..left
+    })
+}
+
+/// The condition besides equal keys, over the columns of both sides.
+fn residual(filter: &Expr, join: &Join, left: &Side, right: &Side) -> Result<Expression> {
+    let columns: Vec<Column> = left.columns.iter().chain(&right.columns).cloned().collect();
+    let schema = join.left.schema().join(join.right.schema());
+    let schema = schema.map_err(|error| crate::error::of_datafusion(&error))?;
+    let mut fields: Vec<Arc<Field>> = Vec::new();
+    for side in [left, right] {
+        fields.extend(side.stream.schema()?.fields().iter().cloned());
+    }
+    let stream = Arc::new(Schema::new(fields));
+    Lowerer {
+        schema: &schema,
+        columns: &columns,
+        stream,
+    }
+    .value(filter)
+}
+
+/// The engine's kind of a join.
+fn kind_of(join: &Join, without_keys: bool) -> Result<JoinKind> {
+    Ok(match join.join_type {
+        JoinType::Inner if without_keys => JoinKind::Cross,
+        JoinType::Inner => JoinKind::Inner,
+        JoinType::Left => JoinKind::Left,
+        JoinType::Right => JoinKind::Right,
+        JoinType::Full => JoinKind::Full,
+        JoinType::LeftSemi => JoinKind::LeftSemi,
+        JoinType::RightSemi => JoinKind::RightSemi,
+        JoinType::LeftAnti => JoinKind::LeftAnti,
+        JoinType::RightAnti => JoinKind::RightAnti,
+        JoinType::LeftMark | JoinType::RightMark => {
+            return Err(Error::internal("a mark join is lowered by itself"));
+        }
+    })
+}

@@ -1,0 +1,109 @@
+//! One input of a join: its rows under names of their own.
+
+use datafusion_common::DFSchema;
+use datafusion_expr::Expr;
+use tersecades_columnar::error::Result;
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::stream::Stream;
+
+use crate::catalog::TableTime;
+use crate::lower::aggregate::ANY_LATENESS;
+use crate::lower::rows::{Column, Rows, free_name};
+use crate::lower::window::{EdgeColumn, TimeWindow};
+
+/// One input of a join.
+pub(super) struct Side {
+    /// Its rows, with a column for each that the plan or the join reads.
+    pub(super) stream: Stream,
+    /// What gives each field of its plan, over the joined rows.
+    pub(super) columns: Vec<Column>,
+    /// Names of the columns of its keys.
+    pub(super) keys: Vec<String>,
+    /// Its declared event time, under its name here.
+    pub(super) time: Option<TableTime>,
+}
+
+/// Columns that are being given names which differ from all others of the join.
+struct Names<'t> {
+    taken: &'t mut Vec<String>,
+    projected: Vec<(String, Expression)>,
+}
+
+impl Names<'_> {
+    fn add(&mut self, wanted: &str, value: Expression) -> String {
+        let name = free_name(wanted, |name| self.taken.iter().any(|known| known == name));
+        self.taken.push(name.clone());
+        self.projected.push((name.clone(), value));
+        name
+    }
+
+    /// The name of a column with this value.
+    fn of(&mut self, wanted: &str, value: Expression) -> String {
+        let known = self.projected.iter().find(|(_, known)| *known == value);
+        match known {
+            Some((name, _)) => name.clone(),
+            None => self.add(wanted, value),
+        }
+    }
+}
+
+impl Side {
+    /// Settles `rows` under names that `taken` does not hold, with a column for each key.
+    ///
+    /// # Errors
+    /// What lowering the keys says.
+    pub(super) fn of<'k>(
+        rows: Rows,
+        schema: &DFSchema,
+        keys: impl IntoIterator<Item = &'k Expr>,
+        taken: &mut Vec<String>,
+    ) -> Result<Self> {
+        let projected = Vec::new();
+        let mut names = Names { taken, projected };
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for (column, field) in rows.columns.iter().zip(schema.fields()) {
+            columns.push(match column {
+                Column::Value(value) => Column::Value(col(names.add(field.name(), value.clone()))),
+                Column::Edge(edge) => {
+                    let time = col(names.of("time", edge.window.time.clone()));
+                    let window = TimeWindow {
+                        time,
+                        ..edge.window.clone()
+                    };
+                    let edge = edge.edge;
+                    Column::Edge(EdgeColumn { edge, window })
+                }
+            });
+        }
+        let lowerer = rows.lowerer(schema)?;
+        let mut key_names = Vec::new();
+        for key in keys {
+            key_names.push(names.of("key", lowerer.typed_value(key)?));
+        }
+        let time = rows.time.as_ref().map(|time| TableTime {
+            column: names.of("time", col(time.column.as_str())),
+            lateness: time.lateness,
+        });
+        Ok(Side {
+            stream: rows.stream.project(names.projected),
+            columns,
+            keys: key_names,
+            time,
+        })
+    }
+
+    /// The stream with the column `time` as its event time; rows of any lateness count, unless
+    /// that is the declared time of the table.
+    ///
+    /// # Errors
+    /// What binding says.
+    pub(super) fn timed(&self, time: &str) -> Result<Stream> {
+        let declared = self.time.as_ref().filter(|known| known.column == time);
+        let lateness = declared.map_or(ANY_LATENESS, |known| known.lateness);
+        Ok(self
+            .stream
+            .clone()
+            .as_source()?
+            .event_time(col(time), lateness))
+    }
+}

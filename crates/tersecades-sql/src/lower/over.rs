@@ -1,0 +1,275 @@
+//! `OVER (...)`: one operator of the engine for all calls of one partition and order.
+
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion_expr::{
+    Expr, SortExpr, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowFunctionDefinition,
+};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::operator::over::{Bound, Frame, Over, OverCall, OverFunction, Units};
+use tersecades_engine::operator::row::keys::SortOrder;
+
+use super::Lowering;
+use super::expression::{Lowerer, constant_number};
+use super::rows::{Column, Reach, Rows, free_name, unique_names};
+use super::window::length;
+use crate::function::aggregate::SqlAggregate;
+
+/// Named columns over which the calls run.
+struct Columns(Vec<(String, Expression)>);
+
+impl Columns {
+    /// The name of a column with this value.
+    fn of(&mut self, value: Expression) -> String {
+        if let Some((name, _)) = self.0.iter().find(|(_, known)| *known == value) {
+            return name.clone();
+        }
+        self.add("value", value)
+    }
+
+    fn add(&mut self, wanted: &str, value: Expression) -> String {
+        let name = self.free(wanted);
+        self.0.push((name.clone(), value));
+        name
+    }
+
+    fn free(&self, wanted: &str) -> String {
+        free_name(wanted, |name| self.0.iter().any(|(known, _)| known == name))
+    }
+}
+
+impl Lowering<'_> {
+    /// Lowers calls with `OVER`.
+    ///
+    /// # Errors
+    /// `Unsupported` for functions and frames that the engine does not have.
+    pub(super) fn over(&self, window: &Window) -> Result<Rows> {
+        let rows = self.plan(&window.input)?;
+        let schema = window.input.schema();
+        let mut columns = Columns(Vec::new());
+        let mut shown = Vec::new();
+        for (index, name) in unique_names(schema).iter().enumerate() {
+            shown.push(columns.add(name, rows.value(index)?.clone()));
+        }
+        let lowerer = rows.lowerer(schema)?;
+        let mut steps: Vec<Over> = Vec::new();
+        let mut outputs = Vec::new();
+        for expr in &window.window_expr {
+            let call = call_of(expr)?;
+            let output = columns.free(&format!("over {}", outputs.len()));
+            let (partition, order) = sorting(&call.params, &lowerer, &mut columns)?;
+            let call = over_call(call, &lowerer, (&mut columns, output.clone()))?;
+            outputs.push(output);
+            match steps.last_mut() {
+                Some(step) if step.partition == partition && step.order == order => {
+                    step.calls.push(call);
+                }
+                _ => steps.push(Over {
+                    partition,
+                    order,
+                    calls: vec![call],
+                }),
+            }
+        }
+        let mut stream = rows.stream.project(columns.0);
+        for step in steps {
+            stream = stream.rows(step);
+        }
+        let names = shown.into_iter().chain(outputs);
+        Ok(Rows {
+            stream,
+            columns: names.map(|name| Column::Value(col(name))).collect(),
+            time: None,
+            reach: Reach::Other,
+        })
+    }
+}
+
+fn call_of(expr: &Expr) -> Result<&WindowFunction> {
+    match expr {
+        Expr::Alias(alias) => call_of(&alias.expr),
+        Expr::WindowFunction(call) => Ok(call),
+        other => Err(Error::internal(format!("`{other}` has no OVER"))),
+    }
+}
+
+type Sorting = (Vec<String>, Vec<(Expression, SortOrder)>);
+
+fn sorting(
+    params: &WindowFunctionParams,
+    lowerer: &Lowerer<'_>,
+    columns: &mut Columns,
+) -> Result<Sorting> {
+    let mut partition = Vec::new();
+    for key in &params.partition_by {
+        partition.push(columns.of(lowerer.typed_value(key)?));
+    }
+    let order = order_of(&params.order_by, lowerer, |value| col(columns.of(value)))?;
+    Ok((partition, order))
+}
+
+/// The engine's form of an order.
+///
+/// # Errors
+/// What lowering the expressions says.
+pub(super) fn order_of(
+    by: &[SortExpr],
+    lowerer: &Lowerer<'_>,
+    mut named: impl FnMut(Expression) -> Expression,
+) -> Result<Vec<(Expression, SortOrder)>> {
+    let mut order = Vec::with_capacity(by.len());
+    for sort in by {
+        let direction = SortOrder {
+            descending: !sort.asc,
+            nulls_first: sort.nulls_first,
+        };
+        order.push((named(lowerer.typed_value(&sort.expr)?), direction));
+    }
+    Ok(order)
+}
+
+fn over_call(
+    call: &WindowFunction,
+    lowerer: &Lowerer<'_>,
+    (columns, output): (&mut Columns, String),
+) -> Result<OverCall> {
+    let WindowFunctionParams { args, .. } = &call.params;
+    let name = call.fun.name().to_lowercase();
+    let unsupported = |what: &str| {
+        Error::unsupported(format!("{name}(...) OVER with {what}")).hint(match what {
+            "FILTER" => "write sum(CASE WHEN condition THEN x END) OVER (...)",
+            _ => "group in a subquery, and join its result",
+        })
+    };
+    if call.params.distinct {
+        return Err(unsupported("DISTINCT"));
+    }
+    if call.params.filter.is_some() {
+        return Err(unsupported("FILTER"));
+    }
+    if call.params.null_treatment.is_some() {
+        return Err(unsupported("IGNORE NULLS"));
+    }
+    let function = function_of(call, &name)?;
+    let counts_rows = function == OverFunction::Count && args.first().is_some_and(is_literal);
+    let mut column = |expr: Option<&Expr>| -> Result<Option<String>> {
+        expr.map(|expr| Ok(columns.of(lowerer.typed_value(expr)?)))
+            .transpose()
+    };
+    let argument = match counts_rows || matches!(function, OverFunction::Tile(_)) {
+        true => None,
+        false => column(args.first())?,
+    };
+    let default = match function {
+        OverFunction::Shift(_) => column(args.get(2))?,
+        _ => None,
+    };
+    Ok(OverCall {
+        frame: frame_of(&call.params.window_frame)?,
+        function,
+        argument,
+        default,
+        output,
+    })
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if !value.is_null())
+}
+
+fn function_of(call: &WindowFunction, name: &str) -> Result<OverFunction> {
+    let args = &call.params.args;
+    let whole = |index: usize, otherwise: Option<i64>| -> Result<i64> {
+        let number = match args.get(index) {
+            None => otherwise.map(|number| number as f64),
+            Some(value) => constant_number(value).filter(|number| number.fract() == 0.0),
+        };
+        number.map(|number| number as i64).ok_or_else(|| {
+            Error::invalid(format!("argument {} of {name} must be a number", index + 1))
+                .hint(format!("write {name}(x, 2) OVER (ORDER BY ts)"))
+        })
+    };
+    let positive = |index| -> Result<u64> {
+        let number = whole(index, None)?;
+        let number = u64::try_from(number).ok().filter(|number| *number > 0);
+        number.ok_or_else(|| Error::invalid(format!("{name} needs a number of 1 or more")))
+    };
+    let aggregate = match &call.fun {
+        WindowFunctionDefinition::AggregateUDF(function) => {
+            let known = function.inner().as_ref().downcast_ref::<SqlAggregate>();
+            known.map_or("", |known| known.function)
+        }
+        WindowFunctionDefinition::WindowUDF(_) => "",
+    };
+    Ok(match (name, aggregate) {
+        ("row_number", _) => OverFunction::RowNumber,
+        ("rank", _) => OverFunction::Rank,
+        ("dense_rank", _) => OverFunction::DenseRank,
+        ("percent_rank", _) => OverFunction::PercentRank,
+        ("cume_dist", _) => OverFunction::CumulativeShare,
+        ("ntile", _) => OverFunction::Tile(positive(0)?),
+        ("lag", _) => OverFunction::Shift(whole(1, Some(1))?),
+        ("lead", _) => OverFunction::Shift(-whole(1, Some(1))?),
+        ("first_value", _) | (_, "first") => OverFunction::Nth(1),
+        ("last_value", _) | (_, "last") => OverFunction::Last,
+        ("nth_value", _) => OverFunction::Nth(positive(1)?),
+        (_, "count") => OverFunction::Count,
+        (_, "sum") => OverFunction::Sum,
+        (_, "mean") => OverFunction::Mean,
+        (_, "min") => OverFunction::Min,
+        (_, "max") => OverFunction::Max,
+        _ => {
+            return Err(
+                Error::unsupported(format!("{name}(...) OVER is not supported")).hint(
+                    "with OVER: row_number, rank, dense_rank, percent_rank, cume_dist, ntile, \
+                     lag, lead, first_value, last_value, nth_value, count, sum, avg, min, max",
+                ),
+            );
+        }
+    })
+}
+
+fn frame_of(frame: &WindowFrame) -> Result<Frame> {
+    let units = match frame.units {
+        WindowFrameUnits::Rows => Units::Rows,
+        WindowFrameUnits::Groups => Units::Groups,
+        WindowFrameUnits::Range => Units::Range,
+    };
+    let distance = |value: &ScalarValue| distance(value, units);
+    let bound = |bound: &WindowFrameBound, is_start: bool| -> Result<Bound> {
+        Ok(match bound {
+            bound if bound.is_unbounded() && is_start => Bound::First,
+            bound if bound.is_unbounded() => Bound::Last,
+            WindowFrameBound::CurrentRow => Bound::Current,
+            WindowFrameBound::Preceding(value) => Bound::Shifted(-distance(value)?),
+            WindowFrameBound::Following(value) => Bound::Shifted(distance(value)?),
+        })
+    };
+    Ok(Frame {
+        units,
+        start: bound(&frame.start_bound, true)?,
+        end: bound(&frame.end_bound, false)?,
+    })
+}
+
+/// How far a bound is from the current row: rows, groups, or units of the order.
+fn distance(value: &ScalarValue, units: Units) -> Result<i128> {
+    let literal = Expr::Literal(value.clone(), None);
+    if units == Units::Range && matches!(value.data_type(), arrow_schema::DataType::Interval(_)) {
+        let length = length(
+            &literal,
+            "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND ...",
+        )?;
+        return Ok(length.as_nanos() as i128);
+    }
+    let number = constant_number(&literal).filter(|number| number.fract() == 0.0);
+    match number {
+        Some(number) if number >= 0.0 => Ok(number as i128),
+        _ => Err(
+            Error::invalid(format!("`{value}` is no distance of a frame"))
+                .hint("write ROWS BETWEEN 5 PRECEDING AND CURRENT ROW"),
+        ),
+    }
+}

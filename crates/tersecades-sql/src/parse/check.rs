@@ -1,0 +1,333 @@
+//! What is refused before planning, by name, with its place and the nearest thing that is known.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArguments, Ident, ObjectName, Query, Select, SetExpr,
+    Spanned, TableFactor, TableWithJoins, Visit, Visitor,
+};
+use datafusion_sql::sqlparser::tokenizer::Location;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::nearest::nearest;
+
+use super::place;
+use crate::catalog::Catalog;
+use crate::function::join::AS_OF;
+use crate::function::window::Kind;
+
+/// Refuses functions that nobody knows and constructs that are not supported.
+///
+/// # Errors
+/// `InvalidArgument` for unknown functions, `Unsupported` for the rest; both with the place.
+pub(crate) fn check(query: &Query, catalog: &Catalog) -> Result<()> {
+    match query.visit(&mut Checks { catalog }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Checks<'c> {
+    catalog: &'c Catalog,
+}
+
+fn refuse(what: &str, of: &impl Spanned, hint: &str) -> ControlFlow<Error> {
+    let message = format!("{what} is not supported{}", placed(of));
+    ControlFlow::Break(Error::unsupported(message).hint(hint))
+}
+
+/// ` at line 1, column 8`; nothing where the parser keeps no place.
+fn placed(of: &impl Spanned) -> String {
+    match of.span().start {
+        Location { line: 0, .. } => String::new(),
+        start => place(start),
+    }
+}
+
+const SUBQUERIES: &str = "joins and subqueries in FROM are supported";
+const FLAT: &str = "columns hold single values: numbers, text, times, true and false";
+
+impl Visitor for Checks<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        if let Some(with) = query.with.as_ref().filter(|with| with.recursive) {
+            return refuse("WITH RECURSIVE", with, "plain WITH is supported");
+        }
+        if !query.locks.is_empty() {
+            return refuse("FOR UPDATE", query, "leave it out: tables are only read");
+        }
+        match query.body.as_ref() {
+            SetExpr::Select(select) => check_select(select),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        match factor {
+            TableFactor::UNNEST { .. } => refuse("UNNEST", factor, FLAT),
+            TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => {
+                refuse("PIVOT", factor, "write sum(x) FILTER (WHERE k = 'a') AS a")
+            }
+            TableFactor::MatchRecognize { .. } => refuse(
+                "MATCH_RECOGNIZE",
+                factor,
+                "lag(x) OVER (PARTITION BY k ORDER BY ts) is",
+            ),
+            TableFactor::Table {
+                sample: Some(_), ..
+            } => refuse("TABLESAMPLE", factor, "LIMIT is supported"),
+            TableFactor::Table {
+                name,
+                args: Some(_),
+                ..
+            } => self.unknown_table_function(name),
+            TableFactor::TableFunction { .. }
+            | TableFactor::Function { .. }
+            | TableFactor::JsonTable { .. }
+            | TableFactor::OpenJsonTable { .. }
+            | TableFactor::XmlTable { .. } => refuse(
+                "this table function",
+                factor,
+                "name a file: FROM 'probes.parquet'",
+            ),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        match expr {
+            Expr::Function(function) => self.check_function(function),
+            Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) => {
+                check_operand(right)
+            }
+            Expr::Array(_) => refuse("ARRAY", expr, FLAT),
+            Expr::Struct { .. } | Expr::Dictionary(_) => refuse("STRUCT", expr, FLAT),
+            Expr::Map(_) => refuse("MAP", expr, FLAT),
+            Expr::Lambda(_) => refuse("a lambda", expr, FLAT),
+            Expr::Collate { .. } => refuse("COLLATE", expr, "text compares by its bytes"),
+            Expr::MatchAgainst { .. } => refuse("MATCH AGAINST", expr, "LIKE and ~ are"),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Checks<'_> {
+    fn check_function(&self, function: &Function) -> ControlFlow<Error> {
+        let name = function.name.to_string();
+        if name == AS_OF && is_empty(&function.args) {
+            let message = format!(
+                "ASOF JOIN needs one inequality of times{}",
+                placed(function)
+            );
+            let error = Error::invalid(message).hint("write ON a.k = b.k AND a.ts >= b.ts");
+            return ControlFlow::Break(error);
+        }
+        if self.catalog.has_function(&name) {
+            return ControlFlow::Continue(());
+        }
+        if let Some(kind) = Kind::of_key(&name) {
+            let hint = format!("group by it, or write {}", kind.usage());
+            return refuse("a window outside of GROUP BY", function, &hint);
+        }
+        let known: Vec<&str> = self.catalog.function_names().collect();
+        ControlFlow::Break(unknown("function", &function.name, &known))
+    }
+
+    fn unknown_table_function(&self, name: &ObjectName) -> ControlFlow<Error> {
+        let kinds = Kind::ALL.map(Kind::name);
+        ControlFlow::Break(unknown("window", name, &kinds))
+    }
+}
+
+/// The parser takes everything behind `IS DISTINCT FROM` for its operand.
+fn check_operand(right: &Expr) -> ControlFlow<Error> {
+    match right {
+        Expr::BinaryOp {
+            op: BinaryOperator::And | BinaryOperator::Or,
+            ..
+        } => {
+            let hint = "write (a IS DISTINCT FROM b) AND ...";
+            refuse("AND or OR behind IS DISTINCT FROM", right, hint)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+fn is_empty(arguments: &FunctionArguments) -> bool {
+    matches!(arguments, FunctionArguments::List(list) if list.args.is_empty())
+}
+
+fn unknown(what: &str, name: &ObjectName, known: &[&str]) -> Error {
+    let error = Error::invalid(format!("unknown {what} `{name}`{}", placed(name)));
+    match nearest(&name.to_string().to_lowercase(), known) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None if what == "window" => error.hint(format!("the windows are: {}", known.join(", "))),
+        None => {
+            error.hint("`tersecades lists aggregates` and docs/sql.md name those that there are")
+        }
+    }
+}
+
+fn check_select(select: &Select) -> ControlFlow<Error> {
+    if let Some(view) = select.lateral_views.first() {
+        return refuse("LATERAL VIEW", &view.lateral_view, FLAT);
+    }
+    for item in &select.projection {
+        refuse_lists(item)?;
+    }
+    for condition in [&select.selection, &select.having].into_iter().flatten() {
+        check_condition(condition)?;
+    }
+    select.from.iter().try_for_each(check_joins)
+}
+
+fn check_joins(tables: &TableWithJoins) -> ControlFlow<Error> {
+    use datafusion_sql::sqlparser::ast::JoinOperator;
+    for join in &tables.joins {
+        match &join.join_operator {
+            JoinOperator::CrossApply | JoinOperator::OuterApply => {
+                return refuse("APPLY", &join.relation, SUBQUERIES);
+            }
+            _ => {}
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Lists of a subquery stand for true, false or neither; they may be terms of `AND` in either
+/// form, and of `OR` where neither counts as false.
+fn check_condition(condition: &Expr) -> ControlFlow<Error> {
+    use datafusion_sql::sqlparser::ast::UnaryOperator;
+    match condition {
+        Expr::Nested(inner) => check_condition(inner),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And,
+            right,
+        } => {
+            check_condition(left)?;
+            check_condition(right)
+        }
+        Expr::InSubquery { .. } => ControlFlow::Continue(()),
+        Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr,
+        } => match expr.as_ref() {
+            Expr::InSubquery { .. } => ControlFlow::Continue(()),
+            other => refuse_lists(other),
+        },
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Or,
+            right,
+        } => {
+            check_choice(left)?;
+            check_choice(right)
+        }
+        other => refuse_lists(other),
+    }
+}
+
+fn check_choice(choice: &Expr) -> ControlFlow<Error> {
+    match choice {
+        Expr::Nested(inner) => check_choice(inner),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And | BinaryOperator::Or,
+            right,
+        } => {
+            check_choice(left)?;
+            check_choice(right)
+        }
+        Expr::InSubquery { negated: false, .. } => ControlFlow::Continue(()),
+        other => refuse_lists(other),
+    }
+}
+
+fn refuse_lists(of: &impl Visit) -> ControlFlow<Error> {
+    of.visit(&mut Lists { depth: 0 })
+}
+
+/// Finds `IN (SELECT ...)` outside of further subqueries.
+struct Lists {
+    depth: usize,
+}
+
+impl Visitor for Lists {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        match expr {
+            Expr::InSubquery { expr: needle, .. } if self.depth == 0 => refuse(
+                "IN (SELECT ...) in this place",
+                needle.as_ref(),
+                "write it as a condition of WHERE, joined by AND, or as EXISTS",
+            ),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Where the query has what a message without a place speaks of: the first function or name that
+/// the message holds as a word.
+pub(crate) fn place_of(query: &Query, message: &str) -> Option<Location> {
+    let words: Vec<String> = message
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .map(str::to_lowercase)
+        .collect();
+    let mut search = Search { words, name: None };
+    match query.visit(&mut search) {
+        ControlFlow::Break(at) => Some(at),
+        ControlFlow::Continue(()) => search.name.or_else(|| {
+            let start = query.span().start;
+            (start.line > 0).then_some(start)
+        }),
+    }
+}
+
+struct Search {
+    words: Vec<String>,
+    name: Option<Location>,
+}
+
+impl Search {
+    fn see(&mut self, name: &Ident) {
+        let place = name.span.start;
+        if self.name.is_none() && place.line > 0 && self.words.contains(&name.value.to_lowercase())
+        {
+            self.name = Some(place);
+        }
+    }
+}
+
+impl Visitor for Search {
+    type Break = Location;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Location> {
+        match expr {
+            Expr::Function(function) => {
+                let place = function.name.span().start;
+                let known = self
+                    .words
+                    .contains(&function.name.to_string().to_lowercase());
+                if known && place.line > 0 {
+                    return ControlFlow::Break(place);
+                }
+            }
+            Expr::Identifier(name) => self.see(name),
+            Expr::CompoundIdentifier(names) => names.iter().for_each(|name| self.see(name)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

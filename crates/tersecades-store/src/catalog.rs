@@ -1,0 +1,101 @@
+//! What a store consists of: columns, options, runs, and where the log begins.
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::bytes::{Put as _, Take};
+use crate::option::StoreOptions;
+use crate::run::RunId;
+use crate::schema::StoreSchema;
+
+const NOTHING: u8 = 0;
+const SOMETHING: u8 = 1;
+
+/// The state of a store that every change of it writes anew.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Catalog {
+    /// Columns.
+    pub(crate) schema: StoreSchema,
+    /// Options.
+    pub(crate) options: StoreOptions,
+    /// Runs, oldest rows first.
+    pub(crate) runs: Vec<RunId>,
+    /// First log segment with rows that are in no run.
+    pub(crate) log_start: u64,
+    /// Number of rows that are in runs, or have been.
+    pub(crate) flushed: u64,
+    /// Rows there were when the store was closed; `None` while it is open.
+    pub(crate) closed: Option<u64>,
+    /// Rows with an earlier time are gone.
+    pub(crate) floor: Option<i64>,
+}
+
+impl Catalog {
+    /// A store without rows.
+    pub(crate) fn new(schema: StoreSchema, options: StoreOptions) -> Self {
+        Catalog {
+            schema,
+            options,
+            runs: Vec::new(),
+            log_start: 1,
+            flushed: 0,
+            closed: None,
+            floor: None,
+        }
+    }
+
+    /// The bytes of the catalogue.
+    ///
+    /// # Errors
+    /// What encoding the schema says.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.schema.write(&mut out)?;
+        out.put_blob(self.options.to_text().as_bytes())?;
+        out.put_u64(self.log_start);
+        out.put_u64(self.flushed);
+        put_optional(&mut out, self.closed);
+        put_optional(&mut out, self.floor.map(i64::cast_unsigned));
+        out.put_u32(self.runs.len() as u32);
+        self.runs.iter().for_each(|run| run.write(&mut out));
+        Ok(out)
+    }
+
+    /// What [`Catalog::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` for what it cannot have written.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut take = Take::new(bytes);
+        let schema = StoreSchema::read(&mut take)?;
+        let options = StoreOptions::from_text(take.text()?)?;
+        let (log_start, flushed) = (take.u64()?, take.u64()?);
+        let closed = take_optional(&mut take)?;
+        let floor = take_optional(&mut take)?.map(u64::cast_signed);
+        let count = take.count(1)?;
+        let runs = (0..count).map(|_| RunId::read(&mut take));
+        let catalog = Catalog {
+            schema,
+            options,
+            runs: runs.collect::<Result<_>>()?,
+            log_start,
+            flushed,
+            closed,
+            floor,
+        };
+        take.end()?;
+        Ok(catalog)
+    }
+}
+
+fn put_optional(out: &mut Vec<u8>, value: Option<u64>) {
+    out.put_u8(if value.is_some() { SOMETHING } else { NOTHING });
+    out.put_u64(value.unwrap_or(0));
+}
+
+fn take_optional(take: &mut Take<'_>) -> Result<Option<u64>> {
+    match (take.u8()?, take.u64()?) {
+        (NOTHING, 0) => Ok(None),
+        (SOMETHING, value) => Ok(Some(value)),
+        _ => Err(Error::corrupt("a field of the catalogue makes no sense")),
+    }
+}

@@ -1,0 +1,211 @@
+//! Group commit: writers that wait at the same time share one record and one sync.
+//!
+//! ```text
+//! writer A ─┐                       ┌─ wait ──────────────┐
+//! writer B ─┼─▶ queue ─▶ the first ─┴─▶ write, sync ─▶ memory ─▶ all acknowledged
+//! writer C ─┘           leads
+//! ```
+//! Rows reach memory, and so readers, after they reached the device, in the order of their numbers.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, ErrorKind, Result};
+
+use crate::log::{self, Segment};
+use crate::memory::Memory;
+use crate::option::{Durability, StoreOptions};
+use crate::version::Version;
+
+/// Bytes of one record above which further appends wait for the next.
+const GROUP_BYTES: usize = 4 << 20;
+
+/// An append that waits.
+struct Entry {
+    batch: Arc<Batch>,
+    bytes: Vec<u8>,
+    outcome: Arc<OnceLock<Result<u64>>>,
+}
+
+/// What writers share.
+pub(crate) struct State {
+    queue: Vec<Entry>,
+    /// `None` while a writer leads, or when none can be written to.
+    pub(crate) segment: Option<Segment>,
+    leading: bool,
+    /// Why nothing is acknowledged any more.
+    pub(crate) failed: Option<Error>,
+    /// Rows that arrive.
+    pub(crate) memory: Memory,
+    /// Rows of which a run is being written.
+    pub(crate) frozen: Option<Arc<Memory>>,
+    /// Everything else.
+    pub(crate) version: Arc<Version>,
+}
+
+impl State {
+    /// A store with `memory`, which appends to `segment`.
+    pub(crate) fn new(segment: Option<Segment>, memory: Memory, version: Arc<Version>) -> Self {
+        State {
+            queue: Vec::new(),
+            segment,
+            leading: false,
+            failed: None,
+            memory,
+            frozen: None,
+            version,
+        }
+    }
+
+    /// Rows that were ever acknowledged.
+    pub(crate) fn end(&self) -> u64 {
+        self.memory.sequences().end
+    }
+
+    /// Takes up to [`GROUP_BYTES`] of the queue.
+    fn take_group(&mut self) -> Vec<Entry> {
+        let mut bytes = 0;
+        let mut entries = self.queue.iter();
+        let rest = entries.position(|entry| {
+            bytes += entry.bytes.len();
+            bytes > GROUP_BYTES
+        });
+        let count = rest.unwrap_or(self.queue.len()).max(1);
+        self.queue.drain(..count.min(self.queue.len())).collect()
+    }
+}
+
+/// The state and who waits for it.
+pub(crate) struct Commit {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Commit {
+    /// Shares `state`.
+    pub(crate) fn new(state: State) -> Self {
+        Commit {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The state; a writer that panicked has left it whole.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|held| held.into_inner())
+    }
+
+    /// The state while nobody writes to the log.
+    pub(crate) fn lock_idle(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        while state.leading {
+            state = self.wait(state);
+        }
+        state
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait(state);
+        waited.unwrap_or_else(|held| held.into_inner())
+    }
+
+    /// Appends `batch`, whose unit is `bytes`; the number of rows that are acknowledged then.
+    ///
+    /// # Errors
+    /// What writing says; nothing of the batch is acknowledged then.
+    pub(crate) fn append(&self, batch: Batch, bytes: Vec<u8>) -> Result<u64> {
+        let outcome = Arc::new(OnceLock::new());
+        let mut state = self.lock();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        state.queue.push(Entry {
+            batch: Arc::new(batch),
+            bytes,
+            outcome: Arc::clone(&outcome),
+        });
+        loop {
+            if let Some(outcome) = outcome.get() {
+                return outcome.clone();
+            }
+            state = match state.leading {
+                true => self.wait(state),
+                false => self.lead(state),
+            };
+        }
+    }
+
+    /// Writes a group of what waits.
+    fn lead<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.leading = true;
+        let durability = state.version.catalog.options.durability;
+        if let Durability::Group(wait) = durability {
+            drop(state);
+            std::thread::sleep(wait);
+            state = self.lock();
+        }
+        let group = state.take_group();
+        let mut segment = state.segment.take();
+        let first = state.end();
+        drop(state);
+        let written = match &mut segment {
+            Some(segment) => write_group(segment, first, &group, durability),
+            None => Err(Error::internal("the log has no segment")),
+        };
+        let mut state = self.lock();
+        state.leading = false;
+        match written {
+            Ok(()) => {
+                state.segment = segment;
+                self.admit(&mut state, group);
+            }
+            Err(error) => fail(&mut state, group, error),
+        }
+        self.changed.notify_all();
+        state
+    }
+
+    /// Makes the rows of a durable group readable and acknowledges them.
+    fn admit(&self, state: &mut State, group: Vec<Entry>) {
+        let policy = state.version.catalog.options.codec(0);
+        for entry in group {
+            let pushed = state.memory.push(entry.batch, policy);
+            let outcome = pushed.map(|()| state.end());
+            // Nobody else sets the outcome of an entry.
+            let _ = entry.outcome.set(outcome);
+        }
+    }
+}
+
+/// Lets everybody who waits know that nothing is written any more.
+fn fail(state: &mut State, group: Vec<Entry>, error: Error) {
+    for entry in group.into_iter().chain(state.queue.drain(..)) {
+        let _ = entry.outcome.set(Err(error.clone()));
+    }
+    state.failed = Some(error);
+}
+
+fn write_group(
+    segment: &mut Segment,
+    mut first: u64,
+    group: &[Entry],
+    durability: Durability,
+) -> Result<()> {
+    let mut payload = Vec::new();
+    for entry in group {
+        let rows = entry.batch.rows();
+        log::write_entry(first, rows, &entry.bytes, &mut payload)?;
+        first += rows as u64;
+    }
+    segment.append(&payload, durability != Durability::Os)
+}
+
+/// Whether a failure passes: a full disk does, a device that failed does not.
+pub(crate) fn passes(error: &Error) -> bool {
+    error.kind() == ErrorKind::LimitExceeded
+}
+
+/// Whether memory holds enough for a run.
+pub(crate) fn is_full(memory: &Memory, options: &StoreOptions) -> bool {
+    memory.bytes() >= options.buffer_bytes || memory.rows() >= options.buffer_rows
+}

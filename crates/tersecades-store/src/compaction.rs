@@ -1,0 +1,123 @@
+//! Which runs are merged next.
+//!
+//! ```text
+//! tiered    level i: r r r r (level_ratio of them) ─▶ one run of level i + 1
+//! leveled   level 0: r r r r + the run of level 1 ─▶ level 1; level i too large + level i + 1
+//! ```
+//! Runs stand oldest first and those that merge are neighbours, so that the order of arrival never
+//! changes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, Int64Array};
+use arrow_schema::DataType;
+
+use crate::option::Layout;
+use crate::run::Run;
+use crate::version::Version;
+
+/// Runs that become one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Task {
+    /// Their positions.
+    pub(crate) runs: Range<usize>,
+    /// The level of what comes out.
+    pub(crate) level: u32,
+    /// Whether they only change their level.
+    pub(crate) moves: bool,
+}
+
+/// What is to be merged; `None` where no level is full.
+pub(crate) fn pick(version: &Version) -> Option<Task> {
+    match version.catalog.options.layout {
+        Layout::Tiered => pick_tiered(version),
+        Layout::Leveled => pick_leveled(version),
+    }
+}
+
+/// All runs, to become one of the deepest level; `None` where there is at most one.
+pub(crate) fn everything(version: &Version) -> Option<Task> {
+    let deepest = version.runs.iter().map(|run| run.id().level).max()?;
+    (version.runs.len() > 1).then_some(Task {
+        runs: 0..version.runs.len(),
+        level: deepest.max(1),
+        moves: false,
+    })
+}
+
+/// Positions of the runs of a level; deeper levels stand before it.
+fn level_runs(runs: &[Arc<Run>], level: u32) -> Range<usize> {
+    let start = runs.iter().take_while(|run| run.id().level > level).count();
+    let count = runs[start..]
+        .iter()
+        .take_while(|run| run.id().level == level)
+        .count();
+    start..start + count
+}
+
+fn levels(runs: &[Arc<Run>]) -> Range<u32> {
+    0..runs.iter().map(|run| run.id().level + 1).max().unwrap_or(0)
+}
+
+fn pick_tiered(version: &Version) -> Option<Task> {
+    let runs = &version.runs;
+    let ratio = version.catalog.options.level_ratio;
+    levels(runs).find_map(|level| {
+        let full = level_runs(runs, level);
+        (full.len() >= ratio).then_some(Task {
+            runs: full,
+            level: level + 1,
+            moves: false,
+        })
+    })
+}
+
+fn pick_leveled(version: &Version) -> Option<Task> {
+    let (runs, options) = (&version.runs, &version.catalog.options);
+    levels(runs).find_map(|level| {
+        let here = level_runs(runs, level);
+        let bytes: u64 = runs[here.clone()].iter().map(|run| run.id().length).sum();
+        let ratio = options.level_ratio as u64;
+        let capacity = ratio
+            .saturating_pow(level)
+            .saturating_mul(options.buffer_bytes as u64);
+        let full = match level {
+            0 => here.len() >= options.level_ratio,
+            _ => here.len() > 1 || bytes > capacity,
+        };
+        let below = level_runs(runs, level + 1);
+        let same_codec = options.codec(level as usize) == options.codec(level as usize + 1);
+        full.then_some(Task {
+            moves: below.is_empty() && here.len() == 1 && same_codec,
+            runs: below.start.min(here.start)..here.end,
+            level: level + 1,
+        })
+    })
+}
+
+/// The runs that are kept: without those of which every row is too old, and without the oldest
+/// where all together are too much.
+pub(crate) fn kept(version: &Version) -> Vec<Arc<Run>> {
+    let floor = version.floor();
+    let old = |run: &Run| run.groups().iter().all(|group| floor.drops(run, group));
+    let mut runs: Vec<Arc<Run>> = version
+        .runs
+        .iter()
+        .filter(|run| !old(run))
+        .cloned()
+        .collect();
+    if let Some(limit) = version.catalog.options.keep_bytes {
+        let mut bytes: u64 = runs.iter().map(|run| run.id().length).sum();
+        while bytes > limit && runs.len() > 1 {
+            bytes -= runs.remove(0).id().length;
+        }
+    }
+    runs
+}
+
+/// The newest of `times`.
+pub(crate) fn newest(times: &ArrayRef) -> Option<i64> {
+    let times = arrow_cast::cast(times, &DataType::Int64).ok()?;
+    Int64Array::from(times.to_data()).iter().flatten().max()
+}

@@ -1,0 +1,172 @@
+//! The cost model beside what is measured, for a store as it is.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::goal::Tier;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::Value;
+use tersecades_columnar::values::Values;
+
+use crate::codec_policy::CodecPolicy;
+use crate::cost_model::{TreeShape, runs_opened};
+use crate::encode::{Encoder, decode};
+use crate::run::Run;
+use crate::scan::Scan;
+use crate::version::Snapshot;
+
+/// Groups that are measured.
+const SAMPLE_GROUPS: usize = 8;
+
+/// What one policy makes of the store's rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PolicyCost {
+    /// The policy.
+    pub policy: CodecPolicy,
+    /// Encoded bytes of a row.
+    pub bytes_per_row: f64,
+    /// Nanoseconds to encode a row.
+    pub encode_ns: f64,
+    /// Nanoseconds to decode a row.
+    pub decode_ns: f64,
+    /// By the model: nanoseconds to code a row on its way through all levels.
+    pub write_ns: f64,
+}
+
+/// The model beside measurements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    /// Each policy on a sample of the store's rows.
+    pub policies: Vec<PolicyCost>,
+    /// Levels that the rows need.
+    pub levels: f64,
+    /// Times that a row is written to a run.
+    pub write_amplification: f64,
+    /// By the model, microseconds to read the rows of a key: a group of each run that filters
+    /// leave, at what a group of the sample cost.
+    pub point_model_us: f64,
+    /// The same by the clock.
+    pub point_measured_us: f64,
+    /// Keys that were read.
+    pub points: usize,
+}
+
+impl Snapshot {
+    /// Measures a sample of the store and puts the model beside it; `None` for a store without runs
+    /// or an order.
+    ///
+    /// # Errors
+    /// What reading says.
+    ///
+    /// # Cost
+    /// Some groups are decoded and encoded under each policy, and some keys read.
+    pub fn explain(&self) -> Result<Option<Explained>> {
+        let (schema, options) = (self.schema(), self.options());
+        let groups = self.some_groups();
+        let Some(key) = schema
+            .sort_columns()
+            .first()
+            .copied()
+            .filter(|_| !groups.is_empty())
+        else {
+            return Ok(None);
+        };
+        let fields = schema.stored();
+        let started = Instant::now();
+        let batches = groups
+            .iter()
+            .map(|(run, index)| run.read_group(*index, &fields));
+        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let read_ns = started.elapsed().as_nanos() as f64;
+        let rows = batches.iter().map(decode).collect::<Result<Vec<_>>>()?;
+        let shape = TreeShape {
+            rows: self.sequence() as f64,
+            buffer_rows: options.buffer_rows as f64,
+            level_ratio: options.level_ratio as f64,
+            layout: options.layout,
+        };
+        let policies = CodecPolicy::all().map(|policy| self.measure(policy, &rows, &shape));
+        let opened = runs_opened(self.version.runs.len() as f64, options.bloom_bits as f64);
+        let group_ns = read_ns / groups.len() as f64;
+        let name = schema.fields().field(key).name();
+        Ok(Some(Explained {
+            policies: policies.collect::<Result<_>>()?,
+            levels: shape.levels(),
+            write_amplification: shape.write_amplification(),
+            point_model_us: opened * group_ns / 1e3,
+            point_measured_us: self.measure_points(name, &groups)?,
+            points: groups.len(),
+        }))
+    }
+
+    /// Groups spread over all runs.
+    fn some_groups(&self) -> Vec<(Arc<Run>, usize)> {
+        let runs = self.version.runs.iter();
+        let groups = runs.flat_map(|run| (0..run.groups().len()).map(move |group| (run, group)));
+        let groups: Vec<_> = groups.collect();
+        let step = groups.len().div_ceil(SAMPLE_GROUPS).max(1);
+        let sampled = groups.into_iter().step_by(step);
+        sampled
+            .map(|(run, group)| (Arc::clone(run), group))
+            .collect()
+    }
+
+    /// Encodes and decodes `sample` under `policy`.
+    fn measure(
+        &self,
+        policy: CodecPolicy,
+        sample: &[RecordBatch],
+        shape: &TreeShape,
+    ) -> Result<PolicyCost> {
+        let mut encoder = Encoder::new(&self.schema().stored(), policy, Tier::Cold)?;
+        let rows: usize = sample.iter().map(RecordBatch::num_rows).sum();
+        let each = |started: Instant| started.elapsed().as_nanos() as f64 / rows as f64;
+        let started = Instant::now();
+        let encoded = sample.iter().map(|rows| encoder.encode(rows));
+        let encoded = encoded.collect::<Result<Vec<_>>>()?;
+        let encode_ns = each(started);
+        let started = Instant::now();
+        for batch in &encoded {
+            decode(batch)?;
+        }
+        let decode_ns = each(started);
+        let bytes: usize = encoded.iter().map(|batch| batch.byte_size()).sum();
+        Ok(PolicyCost {
+            policy,
+            bytes_per_row: bytes as f64 / rows as f64,
+            encode_ns,
+            decode_ns,
+            write_ns: shape.write_ns(encode_ns, decode_ns),
+        })
+    }
+
+    /// Microseconds to read the rows of a key, one from the middle of each group.
+    fn measure_points(&self, name: &str, groups: &[(Arc<Run>, usize)]) -> Result<f64> {
+        let mut keys = Vec::with_capacity(groups.len());
+        for (run, group) in groups {
+            if let Ok(column) = run.fields().index_of(name) {
+                keys.push(value_in_the_middle(run, *group, column)?);
+            }
+        }
+        let count = keys.len().max(1);
+        let started = Instant::now();
+        for key in keys {
+            for found in self.scan(&Scan::default().equal(name, key))? {
+                found?.to_arrow()?;
+            }
+        }
+        Ok(started.elapsed().as_nanos() as f64 / 1e3 / count as f64)
+    }
+}
+
+fn value_in_the_middle(run: &Run, group: usize, column: usize) -> Result<Value> {
+    let chunk = run.read_chunk(group, column)?;
+    let mut middle = Selection::default();
+    middle.set_rows(chunk.rows()).push(chunk.rows() as u32 / 2);
+    let mut values = Values::default();
+    chunk.gather(&middle, &mut values, &mut Work::default());
+    Ok(values.value(0))
+}

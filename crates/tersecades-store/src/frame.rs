@@ -1,0 +1,235 @@
+//! Checksummed frames, of which logs and manifests are made.
+//!
+//! ```text
+//! 0 length u32 │ 4 CRC-32C u32 │ 8 kind u8, 7 zeros │ 16 durable u64 │ 24 payload
+//! ```
+//! The checksum starts from the number of the file, so that bytes of another file never pass, and
+//! covers everything behind it. `durable` is how much of the file was known to be on the device
+//! when the frame was written: a bad frame in front of it is damage, one behind it was cut short by
+//! a crash and means nothing.
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::bytes::{Put as _, Take};
+
+/// Bytes in front of the payload.
+const HEADER_BYTES: usize = 24;
+
+/// Bytes in front of the first frame.
+pub(crate) const FILE_HEADER_BYTES: usize = 32;
+
+/// The version that is written and read.
+const VERSION: u16 = 0;
+
+const CHECKED_FROM: usize = 8;
+
+/// One frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    /// What the payload is.
+    pub(crate) kind: u8,
+    /// The payload.
+    pub(crate) payload: &'a [u8],
+    /// Bytes of the file that were durable before it.
+    durable: u64,
+    /// Header and payload.
+    length: usize,
+}
+
+impl Frame<'_> {
+    /// Bytes of header and payload.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// Where reading stopped, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At the end of the file.
+    Whole,
+    /// At bytes that a crash left, from this offset.
+    Torn(usize),
+}
+
+/// Appends what a file of frames starts with: its mark, its number, and a number it is free to use.
+pub(crate) fn write_file_header(magic: [u8; 4], file: u64, free: u64, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&magic);
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    out.extend_from_slice(&[0, 0]);
+    out.put_u64(file);
+    out.put_u64(free);
+    let sum = crc32c::crc32c(&out[start..]);
+    out.put_u32(sum);
+    out.put_u32(0);
+}
+
+/// The free number of the header of file number `file`.
+///
+/// # Errors
+/// `Corrupt` where it is no whole header, `Unsupported` for another version.
+pub(crate) fn read_file_header(magic: [u8; 4], file: u64, bytes: &[u8]) -> Result<u64> {
+    let wrong = || Error::corrupt("the header of the file is damaged");
+    let header = bytes.get(..FILE_HEADER_BYTES).ok_or_else(wrong)?;
+    let mut take = Take::new(header);
+    let (mark, version) = (take.bytes(4)?, take.bytes(4)?);
+    let (number, free, sum, zeros) = (take.u64()?, take.u64()?, take.u32()?, take.u32()?);
+    let sealed = crc32c::crc32c(&header[..24]) == sum && zeros == 0;
+    if mark != magic || number != file || !sealed {
+        return Err(wrong());
+    }
+    match version == [VERSION.to_le_bytes(), [0, 0]].concat() {
+        true => Ok(free),
+        false => Err(Error::unsupported("another version of store files")
+            .hint(format!("this release reads version {VERSION}"))),
+    }
+}
+
+fn checksum(file: u64, checked: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&file.to_le_bytes()), checked)
+}
+
+/// Appends a frame of file number `file`, of which `durable` bytes are on the device.
+///
+/// # Errors
+/// `LimitExceeded` for payloads of 4 GiB and more.
+pub(crate) fn write(
+    file: u64,
+    durable: u64,
+    kind: u8,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let length = u32::try_from(payload.len())
+        .map_err(|_| Error::limit("a record of 4 GiB").hint("append smaller batches"))?;
+    let start = out.len();
+    out.put_u32(length);
+    out.put_u32(0);
+    out.extend_from_slice(&[kind, 0, 0, 0, 0, 0, 0, 0]);
+    out.put_u64(durable);
+    out.extend_from_slice(payload);
+    let sum = checksum(file, &out[start + CHECKED_FROM..]);
+    out[start + 4..start + CHECKED_FROM].copy_from_slice(&sum.to_le_bytes());
+    Ok(())
+}
+
+/// The frame at the start of `bytes`, if it is whole and undamaged.
+pub(crate) fn read(file: u64, bytes: &[u8]) -> Option<Frame<'_>> {
+    let mut take = Take::new(bytes);
+    let payload_bytes = take.u32().ok()? as usize;
+    let sum = take.u32().ok()?;
+    let [kind, zeros @ ..] = take.bytes(8).ok()? else {
+        return None;
+    };
+    if zeros.iter().any(|byte| *byte != 0) {
+        return None;
+    }
+    let durable = take.u64().ok()?;
+    let payload = take.bytes(payload_bytes).ok()?;
+    let length = HEADER_BYTES + payload_bytes;
+    let checked = bytes.get(CHECKED_FROM..length)?;
+    (checksum(file, checked) == sum).then_some(Frame {
+        kind: *kind,
+        payload,
+        durable,
+        length,
+    })
+}
+
+/// Calls `visit` with the offset and each frame of `bytes` from `start` on.
+///
+/// # Errors
+/// `Corrupt`, with the offset, for a damaged frame that was durable once; what `visit` says.
+pub(crate) fn read_all<'a>(
+    file: u64,
+    bytes: &'a [u8],
+    start: usize,
+    mut visit: impl FnMut(usize, Frame<'a>) -> Result<()>,
+) -> Result<End> {
+    let mut offset = start;
+    while offset < bytes.len() {
+        match bytes.get(offset..).and_then(|rest| read(file, rest)) {
+            Some(frame) => {
+                visit(offset, frame)?;
+                offset += frame.length;
+            }
+            None if was_durable(file, bytes, offset) => {
+                return Err(damaged(offset));
+            }
+            None => return Ok(End::Torn(offset)),
+        }
+    }
+    Ok(End::Whole)
+}
+
+/// The error of a damaged record at `offset`.
+pub(crate) fn damaged(offset: usize) -> Error {
+    Error::corrupt(format!("the record at byte {offset} is damaged"))
+        .hint("`store repair` keeps what is readable and says what it gives up")
+}
+
+/// Whether a later frame says that the byte at `offset` had reached the device.
+fn was_durable(file: u64, bytes: &[u8], offset: usize) -> bool {
+    (offset + 1..bytes.len()).any(|later| {
+        bytes
+            .get(later..)
+            .filter(|rest| could_be_header(rest))
+            .and_then(|rest| read(file, rest))
+            .is_some_and(|frame| frame.durable > offset as u64)
+    })
+}
+
+/// Rules out nearly every offset before a checksum is computed.
+fn could_be_header(rest: &[u8]) -> bool {
+    rest.len() >= HEADER_BYTES && rest[8] <= KIND_MAX && rest[9..16] == [0; 7]
+}
+
+/// Kinds are numbers up to this.
+const KIND_MAX: u8 = 15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for kind in 0..3u8 {
+            let durable = bytes.len() as u64;
+            write(7, durable, kind, &[kind; 9], &mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    fn kinds(file: u64, bytes: &[u8]) -> Result<(Vec<u8>, End)> {
+        let mut kinds = Vec::new();
+        let end = read_all(file, bytes, 0, |_, frame| {
+            kinds.push(frame.kind);
+            Ok(())
+        })?;
+        Ok((kinds, end))
+    }
+
+    #[test]
+    fn a_cut_frame_is_torn_and_a_damaged_one_in_front_of_durable_ones_is_an_error() {
+        let bytes = three();
+        assert_eq!(kinds(7, &bytes).unwrap(), (vec![0, 1, 2], End::Whole));
+        for length in 67..bytes.len() {
+            let torn = End::Torn(66);
+            assert_eq!(kinds(7, &bytes[..length]).unwrap(), (vec![0, 1], torn));
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            match kinds(7, &flipped) {
+                Ok(read) => assert_eq!(read, (vec![0, 1], End::Torn(66)), "bit {bit}"),
+                Err(error) => assert!(bit < 66 * 8, "bit {bit}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn frames_of_another_file_are_not_read() {
+        assert_eq!(kinds(8, &three()).unwrap(), (vec![], End::Torn(0)));
+    }
+}

@@ -1,0 +1,82 @@
+//! The file system of the operating system.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use super::{FileSystem, Input, Lock, Output};
+
+/// Files of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealFileSystem;
+
+impl Output for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+impl Input for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(bytes, offset)
+    }
+}
+
+/// A lock lasts as long as the open file.
+impl Lock for File {}
+
+impl FileSystem for RealFileSystem {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Output>> {
+        Ok(Box::new(File::create_new(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Input>> {
+        Ok(Box::new(File::open(path)?))
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        Ok(names)
+    }
+
+    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}

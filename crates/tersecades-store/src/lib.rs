@@ -1,0 +1,64 @@
+//! History on disk: encoded batches become durable, sorted and small, and are queried in place.
+//!
+//! ```text
+//! writers ──batch──▶ log (durable) ──ack──▶ memory ──flush──▶ runs, level 0 ──merge──▶ level 1 …
+//!                                             │                  │
+//!                                             └── version ◀── manifest (which runs there are)
+//!                                                    │
+//!                                                 snapshot ──▶ encoded batches
+//! ```
+//! `docs/store.md` says how to use it, `docs/format.md` what the bytes are.
+
+pub mod fs;
+pub mod partition;
+
+mod bytes;
+mod frame;
+
+mod codec_policy;
+mod option;
+mod schema;
+mod schema_text;
+
+mod encode;
+mod retention;
+mod sort_key;
+
+pub mod raw;
+
+mod catalog;
+mod log;
+mod manifest;
+mod memory;
+mod run;
+
+mod commit;
+mod compaction;
+mod cost_model;
+mod counters;
+mod explain;
+mod maintenance;
+mod merge;
+mod recovery;
+mod repair;
+mod scan;
+mod stats;
+mod store;
+mod verify;
+mod version;
+mod writer;
+
+pub use codec_policy::CodecPolicy;
+pub use cost_model::{TreeShape, UnitCosts, runs_opened};
+pub use counters::Activity;
+pub use explain::{Explained, PolicyCost};
+pub use option::{Durability, Layout, OPTIONS, StoreOptions};
+pub use repair::{Repaired, repair, repair_in};
+pub use scan::{ColumnRange, Found, Scan, Scanned};
+pub use schema::StoreSchema;
+pub use schema_text::parse_fields;
+pub use stats::{ColumnStats, LevelStats, StoreStats};
+pub use store::Store;
+pub use verify::Verified;
+pub use version::Snapshot;
+pub use writer::Writer;

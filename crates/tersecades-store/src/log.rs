@@ -1,0 +1,232 @@
+//! The log: segments of frames, each with the batches that one sync made durable.
+//!
+//! ```text
+//! segment: header (its first row's number) │ frame │ frame │ …
+//! frame:   { first row u64, rows u32, bytes u32, batch unit } one for each append of the group
+//! ```
+//! A segment says with which row it begins, so that rows missing from the one before it are missed.
+
+use std::ops::Range;
+
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::wire;
+
+use crate::bytes::{Put as _, Take};
+use crate::frame::{self, FILE_HEADER_BYTES};
+use crate::fs::{Directory, LOG_FOLDER, Output};
+
+const MAGIC: [u8; 4] = *b"TCWL";
+const ROWS: u8 = 1;
+
+/// Name of the file of segment `number`, below the store's folder.
+pub(crate) fn file_name(number: u64) -> String {
+    format!("{LOG_FOLDER}/{number:010}.log")
+}
+
+/// Numbers of the segments there are, ascending.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn segments(directory: &Directory) -> Result<Vec<u64>> {
+    let names = directory.names(LOG_FOLDER)?;
+    let number = |name: &String| name.strip_suffix(".log")?.parse().ok();
+    Ok(names.iter().filter_map(number).collect())
+}
+
+/// A segment that is written.
+pub(crate) struct Segment {
+    directory: Directory,
+    output: Box<dyn Output>,
+    number: u64,
+    length: u64,
+    durable: u64,
+}
+
+impl Segment {
+    /// Begins segment `number` with row `first`; it lasts when this returns.
+    ///
+    /// # Errors
+    /// What writing says.
+    pub(crate) fn create(directory: &Directory, number: u64, first: u64) -> Result<Self> {
+        let name = file_name(number);
+        let mut header = Vec::new();
+        frame::write_file_header(MAGIC, number, first, &mut header);
+        let mut output = directory.create(&name)?;
+        directory.write(output.as_mut(), &name, &header)?;
+        directory.sync(output.as_mut(), &name)?;
+        directory.sync_names(LOG_FOLDER)?;
+        let length = header.len() as u64;
+        Ok(Segment {
+            directory: directory.clone(),
+            output,
+            number,
+            length,
+            durable: length,
+        })
+    }
+
+    /// The segment's number.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Appends a frame with the entries that `payload` holds, and waits until it lasts if `sync`.
+    ///
+    /// # Errors
+    /// What writing says; the segment is not to be used again then.
+    pub(crate) fn append(&mut self, payload: &[u8], sync: bool) -> Result<()> {
+        let mut bytes = Vec::with_capacity(payload.len() + FILE_HEADER_BYTES);
+        frame::write(self.number, self.durable, ROWS, payload, &mut bytes)?;
+        let name = file_name(self.number);
+        self.directory.write(self.output.as_mut(), &name, &bytes)?;
+        self.length += bytes.len() as u64;
+        if sync {
+            self.directory.sync(self.output.as_mut(), &name)?;
+            self.durable = self.length;
+        }
+        Ok(())
+    }
+}
+
+/// Appends an entry: a batch whose first row is number `first`.
+///
+/// # Errors
+/// `LimitExceeded` for batches of 4 GiB.
+pub(crate) fn write_entry(first: u64, rows: usize, batch: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    out.put_u64(first);
+    out.put_u32(rows as u32);
+    out.put_blob(batch)
+}
+
+/// Rows that were found in the log.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    /// Batches, in order.
+    pub(crate) batches: Vec<Batch>,
+    /// Number of the row after the last.
+    pub(crate) end: u64,
+}
+
+/// Reads the rows of all segments from number `start` on, the first of which is row `first`.
+///
+/// # Errors
+/// `Corrupt`, naming file and offset, where rows are missing that were durable.
+pub(crate) fn replay(
+    directory: &Directory,
+    start: u64,
+    first: u64,
+    closed: Option<u64>,
+) -> Result<Replay> {
+    let numbers = segments(directory)?;
+    let numbers: Vec<u64> = numbers
+        .into_iter()
+        .filter(|number| *number >= start)
+        .collect();
+    if numbers.first() != Some(&start) {
+        let name = file_name(start);
+        let error = Error::corrupt("a segment of the log is missing");
+        return Err(directory.name_file(error, &name));
+    }
+    let mut replay = Replay {
+        end: first,
+        ..Replay::default()
+    };
+    for (index, number) in numbers.iter().enumerate() {
+        let name = file_name(*number);
+        let bytes = directory.read(&name)?;
+        read_segment(*number, &bytes, index == 0, &mut replay)
+            .map_err(|error| directory.name_file(error, &name))?;
+    }
+    if let Some(rows) = closed.filter(|rows| *rows != replay.end) {
+        let last = file_name(numbers.last().copied().unwrap_or(start));
+        return Err(directory.name_file(rows_missing(replay.end, rows), &last));
+    }
+    Ok(replay)
+}
+
+fn rows_missing(found: u64, expected: u64) -> Error {
+    Error::corrupt(format!(
+        "the log ends at row {found}, and there were {expected} rows"
+    ))
+    .hint("`store repair` keeps what is readable and says what it gives up")
+}
+
+/// Adds the rows of one segment.
+///
+/// # Errors
+/// `Corrupt` for damage, and where the segment does not go on where the one before ended.
+pub(crate) fn read_segment(
+    number: u64,
+    bytes: &[u8],
+    is_first: bool,
+    replay: &mut Replay,
+) -> Result<()> {
+    let begins = match frame::read_file_header(MAGIC, number, bytes) {
+        Ok(begins) => begins,
+        Err(error) => {
+            // A crash or a full disk while a segment was made leaves no more than its header; the
+            // one after it tells whether rows are missing.
+            let unmade = !is_first && bytes.len() <= FILE_HEADER_BYTES;
+            return if unmade { Ok(()) } else { Err(error) };
+        }
+    };
+    if begins != replay.end {
+        return Err(rows_missing(replay.end, begins));
+    }
+    // Bytes that a crash left behind the last record are none of ours.
+    frame::read_all(number, bytes, FILE_HEADER_BYTES, |offset, frame| {
+        let entries = match frame.kind {
+            ROWS => read_entries(frame.payload, replay),
+            _ => Err(Error::corrupt("a record of an unknown kind")),
+        };
+        entries.map_err(|error| {
+            let message = format!(
+                "the record at byte {offset} is damaged: {}",
+                error.message()
+            );
+            Error::corrupt(message).hint("`store repair` keeps what is readable")
+        })
+    })
+    .map(|_end| ())
+}
+
+fn read_entries(payload: &[u8], replay: &mut Replay) -> Result<()> {
+    let mut take = Take::new(payload);
+    while !take.rest().is_empty() {
+        let first = take.u64()?;
+        let rows: Range<u64> = first..first.saturating_add(u64::from(take.u32()?));
+        let batch = wire::read_batch(take.blob()?)?;
+        if rows.start != replay.end || rows.end - rows.start != batch.rows() as u64 {
+            return Err(Error::corrupt("its rows do not follow those before it"));
+        }
+        replay.end = rows.end;
+        replay.batches.push(batch);
+    }
+    Ok(())
+}
+
+/// Adds the batches of every whole record of a segment, wherever it lies; bytes that hold none.
+pub(crate) fn salvage(number: u64, bytes: &[u8], batches: &mut Vec<Batch>) -> u64 {
+    let mut lost = 0;
+    let mut offset = FILE_HEADER_BYTES.min(bytes.len());
+    while offset < bytes.len() {
+        let Some(frame) = frame::read(number, &bytes[offset..]) else {
+            lost += 1;
+            offset += 1;
+            continue;
+        };
+        let mut take = Take::new(frame.payload);
+        while let Ok(batch) = take_batch(&mut take) {
+            batches.push(batch);
+        }
+        lost += take.rest().len() as u64;
+        offset += frame.length();
+    }
+    lost
+}
+
+fn take_batch(take: &mut Take<'_>) -> Result<Batch> {
+    let (_first, _rows) = (take.u64()?, take.u32()?);
+    wire::read_batch(take.blob()?)
+}

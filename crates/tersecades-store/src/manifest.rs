@@ -1,0 +1,263 @@
+//! The manifest: a file to which every change of a store appends the whole catalogue.
+//!
+//! A catalogue is a few kilobytes, so that writing it whole costs no more than writing what
+//! changed, and the last one is all that is needed. `CURRENT` names the manifest in use.
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::catalog::Catalog;
+use crate::frame::{self, End, FILE_HEADER_BYTES};
+use crate::fs::{Directory, Output};
+
+const MAGIC: [u8; 4] = *b"TCMF";
+const CATALOG: u8 = 1;
+const PREFIX: &str = "MANIFEST-";
+
+/// Names the manifest in use.
+pub(crate) const CURRENT: &str = "CURRENT";
+const CURRENT_NEW: &str = "CURRENT.new";
+
+/// Length at which a new file is begun.
+const ROTATE_BYTES: usize = 1 << 20;
+
+/// The manifest, open for writing.
+pub(crate) struct Manifest {
+    directory: Directory,
+    output: Option<Box<dyn Output>>,
+    number: u64,
+    bytes: usize,
+}
+
+/// Name of manifest `number`.
+fn file_name(number: u64) -> String {
+    format!("{PREFIX}{number:010}")
+}
+
+/// Whether a file belongs to manifests.
+pub(crate) fn is_manifest(name: &str) -> bool {
+    name.starts_with(PREFIX) || name == CURRENT_NEW
+}
+
+/// The largest number of a manifest.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn newest(directory: &Directory) -> Result<u64> {
+    let names = directory.names("")?;
+    let numbers = names
+        .iter()
+        .filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok());
+    Ok(numbers.max().unwrap_or(0))
+}
+
+/// The number of the manifest in use, and what it says last.
+///
+/// # Errors
+/// `InvalidArgument` where there is no store; `Corrupt`, naming file and offset, for damage.
+pub(crate) fn read(directory: &Directory) -> Result<(u64, Catalog)> {
+    let number = read_current(directory)?;
+    let name = file_name(number);
+    let catalog = directory.read(&name).and_then(|bytes| {
+        frame::read_file_header(MAGIC, number, &bytes)?;
+        last_catalog(number, &bytes)
+    });
+    match catalog {
+        Ok(catalog) => Ok((number, catalog)),
+        Err(error) => Err(directory.name_file(error, &name)),
+    }
+}
+
+/// The last catalogue of the manifest that `bytes` are.
+///
+/// # Errors
+/// `Corrupt` for damage, and where there is none.
+pub(crate) fn last_catalog(number: u64, bytes: &[u8]) -> Result<Catalog> {
+    let mut last = None;
+    let end = frame::read_all(number, bytes, FILE_HEADER_BYTES, |offset, frame| {
+        last = (frame.kind == CATALOG).then_some((offset, frame.payload));
+        match last {
+            Some(_) => Ok(()),
+            None => Err(frame::damaged(offset)),
+        }
+    })?;
+    let (offset, payload) = last.ok_or_else(|| match end {
+        End::Torn(offset) => frame::damaged(offset),
+        End::Whole => Error::corrupt("the manifest is empty"),
+    })?;
+    Catalog::from_bytes(payload).map_err(|error| match error.kind() {
+        tersecades_columnar::ErrorKind::Unsupported => error,
+        _ => frame::damaged(offset),
+    })
+}
+
+/// The last catalogue of the newest manifest that can be read, whatever `CURRENT` says.
+///
+/// # Errors
+/// `Corrupt` where none can be read; why others could not is added to `unread`.
+pub(crate) fn read_newest(directory: &Directory, unread: &mut Vec<Error>) -> Result<Catalog> {
+    if let Err(error) = read_current(directory) {
+        unread.push(error);
+    }
+    let names = directory.names("")?;
+    for name in names.iter().rev().filter(|name| name.starts_with(PREFIX)) {
+        let number = name
+            .strip_prefix(PREFIX)
+            .and_then(|digits| digits.parse().ok());
+        let bytes = directory.read(name)?;
+        let catalog = number.and_then(|number| salvage(number, &bytes));
+        match catalog {
+            Some((catalog, whole)) => {
+                if !whole {
+                    let error = Error::corrupt("the manifest is damaged: an older state is used");
+                    unread.push(directory.name_file(error, name));
+                }
+                return Ok(catalog);
+            }
+            None => unread.push(directory.name_file(Error::corrupt("no state is readable"), name)),
+        }
+    }
+    Err(Error::corrupt("no manifest can be read").hint("runs can be copied to a new store"))
+}
+
+/// The last catalogue that can be read, and whether nothing behind the header is damaged.
+fn salvage(number: u64, bytes: &[u8]) -> Option<(Catalog, bool)> {
+    let mut found = None;
+    let mut whole = true;
+    let mut offset = FILE_HEADER_BYTES;
+    while offset < bytes.len() {
+        match frame::read(number, &bytes[offset..]) {
+            Some(frame) => {
+                if let Ok(catalog) = Catalog::from_bytes(frame.payload) {
+                    found = Some(catalog);
+                }
+                offset += frame.length();
+            }
+            None => {
+                whole = false;
+                offset += 1;
+            }
+        }
+    }
+    found.map(|catalog| (catalog, whole))
+}
+
+/// Whether `directory` holds a store.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn exists(directory: &Directory) -> Result<bool> {
+    Ok(directory.names("")?.iter().any(|name| name == CURRENT))
+}
+
+fn read_current(directory: &Directory) -> Result<u64> {
+    if !exists(directory)? {
+        return Err(Error::invalid("there is no store here")
+            .file(directory.path("").display().to_string())
+            .hint("`tersecades store create` makes one"));
+    }
+    let bytes = directory.read(CURRENT)?;
+    let damaged = || {
+        let error = Error::corrupt("the name of the manifest is damaged")
+            .hint("`store repair` finds the newest manifest");
+        directory.name_file(error, CURRENT)
+    };
+    let text = std::str::from_utf8(&bytes).map_err(|_| damaged())?;
+    let number = text
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.get(..10))
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(damaged)?;
+    match text == current_text(number) {
+        true => Ok(number),
+        false => Err(damaged()),
+    }
+}
+
+fn current_text(number: u64) -> String {
+    let name = file_name(number);
+    let sum = crc32c::crc32c(name.as_bytes());
+    format!("{name} {sum:08x}\n")
+}
+
+impl Manifest {
+    /// Begins a manifest after number `last`, with `catalog`.
+    ///
+    /// # Errors
+    /// What writing says; the one before is in use then.
+    pub(crate) fn begin(directory: &Directory, last: u64, catalog: &Catalog) -> Result<Self> {
+        let mut manifest = Manifest {
+            directory: directory.clone(),
+            output: None,
+            number: last,
+            bytes: 0,
+        };
+        manifest.rotate(catalog)?;
+        Ok(manifest)
+    }
+
+    /// Makes `catalog` the state of the store; it is when this returns, and lasts.
+    ///
+    /// # Errors
+    /// What writing says; the state may then be the old or the new one until the store is opened
+    /// again, or until the next success.
+    pub(crate) fn append(&mut self, catalog: &Catalog) -> Result<()> {
+        match self.output.take() {
+            Some(output) if self.bytes < ROTATE_BYTES => self.extend(output, catalog),
+            // A file that a write failed in may end anyhow, so that none is appended to.
+            _ => self.rotate(catalog),
+        }
+    }
+
+    fn extend(&mut self, mut output: Box<dyn Output>, catalog: &Catalog) -> Result<()> {
+        let name = file_name(self.number);
+        let mut bytes = Vec::new();
+        let durable = self.bytes as u64;
+        frame::write(
+            self.number,
+            durable,
+            CATALOG,
+            &catalog.to_bytes()?,
+            &mut bytes,
+        )?;
+        self.directory.write(output.as_mut(), &name, &bytes)?;
+        self.directory.sync(output.as_mut(), &name)?;
+        self.bytes += bytes.len();
+        self.output = Some(output);
+        Ok(())
+    }
+
+    fn rotate(&mut self, catalog: &Catalog) -> Result<()> {
+        let old = self.number;
+        self.number += 1;
+        let (number, name) = (self.number, file_name(self.number));
+        let mut bytes = Vec::new();
+        frame::write_file_header(MAGIC, number, 0, &mut bytes);
+        frame::write(number, 0, CATALOG, &catalog.to_bytes()?, &mut bytes)?;
+        let mut output = self.directory.create(&name)?;
+        self.directory.write(output.as_mut(), &name, &bytes)?;
+        self.directory.sync(output.as_mut(), &name)?;
+        self.point_to(number)?;
+        self.bytes = bytes.len();
+        self.output = Some(output);
+        // What is left over is removed when the store is opened again.
+        let _ = self.directory.remove(&file_name(old));
+        Ok(())
+    }
+
+    fn point_to(&self, number: u64) -> Result<()> {
+        let directory = &self.directory;
+        directory.remove(CURRENT_NEW)?;
+        let mut output = directory.create(CURRENT_NEW)?;
+        let text = current_text(number);
+        directory.write(output.as_mut(), CURRENT_NEW, text.as_bytes())?;
+        directory.sync(output.as_mut(), CURRENT_NEW)?;
+        directory.sync_names("")?;
+        directory.rename(CURRENT_NEW, CURRENT)?;
+        directory.sync_names("")
+    }
+
+    /// Name of the file in use.
+    pub(crate) fn name(&self) -> String {
+        file_name(self.number)
+    }
+}

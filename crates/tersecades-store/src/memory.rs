@@ -1,0 +1,114 @@
+//! Rows that are in no run yet: the encoded batches of the log, in the order of their arrival.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::goal::Tier;
+
+use crate::codec_policy::CodecPolicy;
+use crate::encode::{Encoder, conform, decode};
+
+/// Rows below which a batch is put together with its neighbours.
+const SMALL_ROWS: usize = 1_024;
+/// Small batches that become one.
+const SMALL_BATCHES: usize = 64;
+
+/// Batches in memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    batches: Vec<Arc<Batch>>,
+    rows: usize,
+    bytes: usize,
+    first: u64,
+}
+
+impl Memory {
+    /// No rows; the next is number `first`.
+    pub(crate) fn starting_at(first: u64) -> Self {
+        Memory {
+            first,
+            ..Memory::default()
+        }
+    }
+
+    /// Adds a batch.
+    ///
+    /// # Errors
+    /// What encoding small batches together says.
+    pub(crate) fn push(&mut self, batch: Arc<Batch>, policy: CodecPolicy) -> Result<()> {
+        self.rows += batch.rows();
+        self.bytes += batch.byte_size();
+        self.batches.push(batch);
+        let tail = self.batches.len().saturating_sub(SMALL_BATCHES);
+        let small = |batch: &Arc<Batch>| batch.rows() < SMALL_ROWS;
+        if self.batches.len() >= SMALL_BATCHES && self.batches[tail..].iter().all(small) {
+            self.unite(tail, policy)?;
+        }
+        Ok(())
+    }
+
+    /// Makes one batch of those from `tail` on.
+    fn unite(&mut self, tail: usize, policy: CodecPolicy) -> Result<()> {
+        let Some(last) = self.batches.last() else {
+            return Ok(());
+        };
+        let fields = Arc::clone(last.schema());
+        let rows = decode_all(&self.batches[tail..], &fields)?;
+        let whole = arrow_select::concat::concat_batches(&rows[0].schema(), &rows)?;
+        let united = Encoder::new(&fields, policy, Tier::Hot)?.encode(&whole)?;
+        let before: usize = self
+            .batches
+            .drain(tail..)
+            .map(|batch| batch.byte_size())
+            .sum();
+        self.bytes = self.bytes - before + united.byte_size();
+        self.batches.push(Arc::new(united));
+        Ok(())
+    }
+
+    /// These rows, and those of `later`, which follow them.
+    pub(crate) fn followed_by(&self, later: &Memory) -> Memory {
+        let batches = self.batches.iter().chain(&later.batches);
+        Memory {
+            batches: batches.cloned().collect(),
+            rows: self.rows + later.rows,
+            bytes: self.bytes + later.bytes,
+            first: self.first,
+        }
+    }
+
+    /// The batches.
+    pub(crate) fn batches(&self) -> &[Arc<Batch>] {
+        &self.batches
+    }
+
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Encoded bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Numbers of the rows.
+    pub(crate) fn sequences(&self) -> Range<u64> {
+        self.first..self.first + self.rows as u64
+    }
+}
+
+/// All rows of `batches`, decoded, with the columns of `fields`.
+///
+/// # Errors
+/// What decoding says.
+pub(crate) fn decode_all(batches: &[Arc<Batch>], fields: &SchemaRef) -> Result<Vec<RecordBatch>> {
+    batches
+        .iter()
+        .map(|batch| decode(&conform(Batch::clone(batch), fields)?))
+        .collect()
+}

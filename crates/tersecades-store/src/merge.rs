@@ -1,0 +1,337 @@
+//! Sorted inputs as one: groups that overlap nothing move as they are, the rest is decoded.
+//!
+//! Inputs stand oldest first, so that rows with the same key stay in the order of their arrival,
+//! and of those with the same primary key the last is the newest.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_row::Rows;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::error::Result;
+
+use crate::encode::decode;
+use crate::retention::Floor;
+use crate::run::{Group, Run};
+use crate::schema::{DELETED, StoreSchema};
+use crate::sort_key::SortKey;
+
+/// What comes out.
+pub(crate) enum Piece {
+    /// A group of a run, as its bytes are.
+    Spliced(Arc<Run>, usize),
+    /// Rows.
+    Rows(RecordBatch),
+}
+
+/// What is merged.
+pub(crate) enum Source {
+    /// Groups of a run.
+    Run(Arc<Run>, Range<usize>),
+    /// Sorted rows.
+    Rows(RecordBatch),
+}
+
+/// How to merge.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MergeOptions {
+    /// Most rows of a piece.
+    pub(crate) chunk_rows: usize,
+    /// Rows above which a piece ends where a key does.
+    pub(crate) series_rows: usize,
+    /// Least rows of a group that is not decoded.
+    pub(crate) splice_rows: usize,
+    /// Whether no older rows are left that a deletion must hide.
+    pub(crate) is_oldest: bool,
+}
+
+/// The least sort key of other inputs, and the input it is in.
+type Limit = (Vec<u8>, usize);
+
+struct Decoded {
+    batch: usize,
+    keys: Option<Rows>,
+    rows: usize,
+    position: usize,
+}
+
+struct Input {
+    source: Source,
+    next_group: usize,
+    decoded: Option<Decoded>,
+    /// Sort key of the next row, or the least it can be; `None` at the end.
+    head: Option<Vec<u8>>,
+}
+
+/// A merge that is under way.
+pub(crate) struct Merge {
+    key: SortKey,
+    fields: SchemaRef,
+    options: MergeOptions,
+    is_primary: bool,
+    floor: Floor,
+    inputs: Vec<Input>,
+    batches: Vec<RecordBatch>,
+    pending: Vec<(usize, usize)>,
+    last: Option<Vec<u8>>,
+    decoded_bytes: u64,
+}
+
+impl Merge {
+    /// Merges `sources`, oldest first, with the columns of `fields`.
+    ///
+    /// # Errors
+    /// `Unsupported` for keys without an order.
+    pub(crate) fn new(
+        schema: &StoreSchema,
+        fields: SchemaRef,
+        sources: Vec<Source>,
+        floor: Floor,
+        options: MergeOptions,
+    ) -> Result<Self> {
+        let inputs = sources.into_iter().map(|source| Input {
+            next_group: match &source {
+                Source::Run(_, groups) => groups.start,
+                Source::Rows(_) => 0,
+            },
+            source,
+            decoded: None,
+            head: None,
+        });
+        let mut merge = Merge {
+            key: SortKey::new(schema)?,
+            fields,
+            options,
+            is_primary: schema.is_primary(),
+            floor,
+            inputs: inputs.collect(),
+            batches: Vec::new(),
+            pending: Vec::new(),
+            last: None,
+            decoded_bytes: 0,
+        };
+        for index in 0..merge.inputs.len() {
+            merge.find_head(index)?;
+        }
+        Ok(merge)
+    }
+
+    /// The order of the rows.
+    pub(crate) fn key(&self) -> &SortKey {
+        &self.key
+    }
+
+    /// Bytes of chunks that were decoded so far.
+    pub(crate) fn decoded_bytes(&self) -> u64 {
+        self.decoded_bytes
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// What reading and decoding say.
+    pub(crate) fn next(&mut self) -> Result<Option<Piece>> {
+        while let Some((index, limit)) = self.least() {
+            if self.inputs[index].decoded.is_none() {
+                if let Some((run, group)) = self.splice(index, limit.as_ref()) {
+                    if let Some(rows) = self.emit()? {
+                        return Ok(Some(Piece::Rows(rows)));
+                    }
+                    self.last = Some(run.group(group).fences.1.clone());
+                    self.inputs[index].next_group += 1;
+                    self.find_head(index)?;
+                    return Ok(Some(Piece::Spliced(run, group)));
+                }
+                self.decode_next(index)?;
+                continue;
+            }
+            if self.take_rows(index, limit.as_ref())?
+                && let Some(rows) = self.emit()?
+            {
+                return Ok(Some(Piece::Rows(rows)));
+            }
+        }
+        Ok(self.emit()?.map(Piece::Rows))
+    }
+
+    /// The input with the least head, and the least head of the others with its input.
+    fn least(&self) -> Option<(usize, Option<Limit>)> {
+        let heads = || {
+            let heads = self.inputs.iter().enumerate();
+            heads.filter_map(|(index, input)| Some((input.head.as_ref()?, index)))
+        };
+        let (_, index) = heads().min()?;
+        let limit = heads().filter(|(_, other)| *other != index).min();
+        Some((index, limit.map(|(head, other)| (head.clone(), other))))
+    }
+
+    /// The next group of input `index`, if it can move as it is.
+    fn splice(&self, index: usize, limit: Option<&Limit>) -> Option<(Arc<Run>, usize)> {
+        let input = &self.inputs[index];
+        let Source::Run(run, _) = &input.source else {
+            return None;
+        };
+        let group = run.group(input.next_group);
+        let last = &group.fences.1;
+        let alone = limit.is_none_or(|(head, other)| match self.is_primary {
+            true => last < head,
+            false => (last, index) < (head, *other),
+        });
+        let follows = !self.is_primary || self.last.as_ref() != Some(&group.fences.0);
+        let large = group.rows as usize >= self.options.splice_rows;
+        let whole = !(self.floor.cuts(run, group) || self.options.is_oldest && deletes(run, group));
+        (alone && follows && large && whole).then(|| (Arc::clone(run), input.next_group))
+    }
+
+    /// Decodes what comes next of input `index`.
+    fn decode_next(&mut self, index: usize) -> Result<()> {
+        let input = &mut self.inputs[index];
+        let rows = match &input.source {
+            Source::Run(run, _) => {
+                self.decoded_bytes += run.group(input.next_group).bytes();
+                decode(&run.read_group(input.next_group, &self.fields)?)?
+            }
+            Source::Rows(rows) => rows.clone(),
+        };
+        input.next_group += 1;
+        input.decoded = Some(Decoded {
+            batch: self.batches.len(),
+            keys: self.key.of(&rows)?,
+            rows: rows.num_rows(),
+            position: 0,
+        });
+        self.batches.push(rows);
+        self.find_head(index)
+    }
+
+    /// Finds the head of input `index`, which may have come to the end of a group.
+    fn find_head(&mut self, index: usize) -> Result<()> {
+        let input = &mut self.inputs[index];
+        if let Some(decoded) = &input.decoded {
+            if decoded.position < decoded.rows {
+                input.head = Some(decoded.key(decoded.position).to_vec());
+                return Ok(());
+            }
+            input.decoded = None;
+        }
+        input.head = match &input.source {
+            Source::Run(run, groups) => {
+                while input.next_group < groups.end
+                    && self.floor.drops(run, run.group(input.next_group))
+                {
+                    input.next_group += 1;
+                }
+                let next = (input.next_group < groups.end).then(|| run.group(input.next_group));
+                next.map(|group| group.fences.0.clone())
+            }
+            Source::Rows(rows) if input.next_group == 0 && rows.num_rows() > 0 => Some(Vec::new()),
+            Source::Rows(_) => None,
+        };
+        Ok(())
+    }
+
+    /// Takes rows of input `index` up to `limit`; whether a piece is complete.
+    fn take_rows(&mut self, index: usize, limit: Option<&Limit>) -> Result<bool> {
+        let Some(mut decoded) = self.inputs[index].decoded.take() else {
+            return Ok(false);
+        };
+        let mut complete = false;
+        while decoded.position < decoded.rows {
+            let key = decoded.key(decoded.position);
+            let within = limit.is_none_or(|(head, other)| (key, index) < (head.as_slice(), *other));
+            if !within {
+                break;
+            }
+            let row = (decoded.batch, decoded.position);
+            let same = self.last.as_deref() == Some(key) && !self.pending.is_empty();
+            if same && self.is_primary {
+                self.pending.pop();
+            } else if self.is_complete(key) {
+                complete = true;
+                break;
+            }
+            self.pending.push(row);
+            if !same {
+                let last = self.last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(key);
+            }
+            decoded.position += 1;
+        }
+        self.inputs[index].decoded = Some(decoded);
+        self.find_head(index)?;
+        Ok(complete)
+    }
+
+    /// Whether what is pending ends before a row with `key`.
+    fn is_complete(&self, key: &[u8]) -> bool {
+        let rows = self.pending.len();
+        if rows < self.options.series_rows.min(self.options.chunk_rows) {
+            return false;
+        }
+        let last = self.last.as_deref().unwrap_or_default();
+        rows >= self.options.chunk_rows || self.key.series(last) != self.key.series(key)
+    }
+
+    /// The pending rows, without those that are gone; `None` where there are none.
+    fn emit(&mut self) -> Result<Option<RecordBatch>> {
+        if self.pending.is_empty() {
+            return Ok(None);
+        }
+        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+        let rows = arrow_select::interleave::interleave_record_batch(&batches, &self.pending)?;
+        self.pending.clear();
+        self.forget_batches();
+        let rows = self.floor.apply(rows)?;
+        let rows = match self.options.is_oldest && self.is_primary {
+            true => without_deleted(&rows)?,
+            false => rows,
+        };
+        Ok((rows.num_rows() > 0).then_some(rows))
+    }
+
+    /// Keeps the batches that inputs still read.
+    fn forget_batches(&mut self) {
+        let batches = std::mem::take(&mut self.batches);
+        for decoded in self
+            .inputs
+            .iter_mut()
+            .filter_map(|input| input.decoded.as_mut())
+        {
+            self.batches.push(batches[decoded.batch].clone());
+            decoded.batch = self.batches.len() - 1;
+        }
+    }
+}
+
+impl Decoded {
+    fn key(&self, row: usize) -> &[u8] {
+        self.keys.as_ref().map_or(&[], |keys| keys.row(row).data())
+    }
+}
+
+/// Whether a group may hold deleted rows.
+fn deletes(run: &Run, group: &Group) -> bool {
+    let column = run.fields().index_of(DELETED);
+    column.is_ok_and(|column| group.chunks[column].stats.max > 0)
+}
+
+/// The rows that are not deleted.
+///
+/// # Errors
+/// What filtering says.
+pub(crate) fn without_deleted(rows: &RecordBatch) -> Result<RecordBatch> {
+    let Some(deleted) = rows.column_by_name(DELETED) else {
+        return Ok(rows.clone());
+    };
+    let deleted = deleted.as_boolean();
+    if deleted.true_count() == 0 {
+        return Ok(rows.clone());
+    }
+    let kept: BooleanArray = (0..deleted.len())
+        .map(|row| Some(!deleted.value(row)))
+        .collect();
+    Ok(arrow_select::filter::filter_record_batch(rows, &kept)?)
+}

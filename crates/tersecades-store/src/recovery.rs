@@ -1,0 +1,116 @@
+//! What is found of a store when it is opened.
+
+use std::sync::Arc;
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::catalog::Catalog;
+use crate::fs::{Directory, LOG_FOLDER, RUN_FOLDER};
+use crate::log;
+use crate::manifest;
+use crate::memory::Memory;
+use crate::run::{self, Run};
+use crate::version::Version;
+
+/// A store that was read.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    /// Runs and catalogue.
+    pub(crate) version: Version,
+    /// Rows of the log.
+    pub(crate) memory: Memory,
+    /// Number of the manifest.
+    pub(crate) manifest: u64,
+    /// Number of the next run.
+    pub(crate) next_run: u64,
+    /// Number of the next log segment.
+    pub(crate) next_segment: u64,
+}
+
+/// Reads manifest, runs and log; changes nothing.
+///
+/// # Errors
+/// `Corrupt`, naming the file, where acknowledged rows cannot be read.
+pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
+    let (manifest, catalog) = manifest::read(directory)?;
+    let runs = catalog.runs.iter().cloned().map(|id| {
+        let run = Run::open(directory, id)?;
+        check_columns(&run, &catalog)
+            .map_err(|error| directory.name_file(error, &run::file_name(run.id().number)))?;
+        Ok(Arc::new(run))
+    });
+    let runs = runs.collect::<Result<Vec<_>>>()?;
+    let replay = log::replay(
+        directory,
+        catalog.log_start,
+        catalog.flushed,
+        catalog.closed,
+    )?;
+    let mut memory = Memory::starting_at(catalog.flushed);
+    let policy = catalog.options.codec(0);
+    for batch in replay.batches {
+        memory.push(Arc::new(batch), policy)?;
+    }
+    let segments = log::segments(directory)?;
+    Ok(Recovered {
+        version: Version { catalog, runs },
+        memory,
+        manifest: manifest.max(manifest::newest(directory)?),
+        next_run: run::newest(directory)? + 1,
+        next_segment: segments.last().copied().unwrap_or(0) + 1,
+    })
+}
+
+/// Every column of a run is one of the store, with its type.
+fn check_columns(run: &Run, catalog: &Catalog) -> Result<()> {
+    let stored = catalog.schema.stored();
+    for field in run.fields().fields() {
+        let known = stored.field_with_name(field.name());
+        if !known.is_ok_and(|known| known.data_type() == field.data_type()) {
+            return Err(Error::corrupt("the run has a column that the store lacks")
+                .column(field.name().as_str())
+                .hint("the manifest is older than the run"));
+        }
+    }
+    Ok(())
+}
+
+/// Removes files that belong to no state: of crashes, and of changes that have come about.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn remove_orphans(
+    directory: &Directory,
+    catalog: &Catalog,
+    manifest: &str,
+) -> Result<()> {
+    for name in directory.names("")? {
+        if manifest::is_manifest(&name) && name != manifest {
+            directory.remove(&name)?;
+        }
+    }
+    for name in directory.names(RUN_FOLDER)? {
+        let number = run::number_of(&name);
+        let known = |number: u64| catalog.runs.iter().any(|run| run.number == number);
+        if number.is_some_and(|number| !known(number)) {
+            directory.remove(&format!("{RUN_FOLDER}/{name}"))?;
+        }
+    }
+    remove_segments(directory, catalog)
+}
+
+/// Removes the segments of the log whose rows are in runs.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn remove_segments(directory: &Directory, catalog: &Catalog) -> Result<()> {
+    for name in directory.names(LOG_FOLDER)? {
+        let number = name
+            .strip_suffix(".log")
+            .and_then(|digits| digits.parse().ok());
+        if number.is_some_and(|number: u64| number < catalog.log_start) {
+            directory.remove(&format!("{LOG_FOLDER}/{name}"))?;
+        }
+    }
+    Ok(())
+}

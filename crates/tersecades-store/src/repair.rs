@@ -1,0 +1,154 @@
+//! Makes a damaged store one that opens, and says what it gives up.
+//!
+//! ```text
+//! newest readable manifest ─▶ its runs ─▶ whole groups kept ─┐
+//! log ─▶ every record that is whole ─▶ a new segment ────────┴─▶ a new manifest
+//! ```
+//! Damaged files are renamed, never deleted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::wire;
+
+use crate::catalog::Catalog;
+use crate::fs::{Directory, FileSystem, RealFileSystem};
+use crate::log::{self, Segment};
+use crate::manifest::{self, Manifest};
+use crate::run::{self, Run, RunId, RunWriter};
+
+/// What a repair found and did.
+#[derive(Debug, Clone, Default)]
+pub struct Repaired {
+    /// Everything that was given up, one entry each, naming the file.
+    pub given_up: Vec<Error>,
+    /// Rows of runs that were given up.
+    pub lost_rows: u64,
+    /// Bytes of the log that were given up; how many rows they held cannot be known.
+    pub lost_log_bytes: u64,
+    /// Rows that are there.
+    pub rows: u64,
+}
+
+/// Repairs the store in the folder at `path`, which nobody may have open.
+///
+/// # Errors
+/// `Corrupt` where no manifest can be read; what the system says.
+pub fn repair(path: &Path) -> Result<Repaired> {
+    repair_in(Arc::new(RealFileSystem), path)
+}
+
+/// As [`repair`], in another file system.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
+    let directory = Directory::new(files, path);
+    let _lock = directory.lock()?;
+    let mut repaired = Repaired::default();
+    let mut catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
+    let ids = std::mem::take(&mut catalog.runs);
+    for id in ids {
+        let kept = repair_run(&directory, &id, &mut repaired)?;
+        repaired.rows += kept.as_ref().map_or(0, |kept| kept.rows);
+        catalog.runs.extend(kept);
+    }
+    let salvaged = salvage_log(&directory, &catalog, &mut repaired)?;
+    repaired.rows += salvaged
+        .iter()
+        .map(|batch| batch.rows() as u64)
+        .sum::<u64>();
+    let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
+    let mut segment = Segment::create(&directory, number, catalog.flushed)?;
+    let mut row = catalog.flushed;
+    for batch in &salvaged {
+        let (mut bytes, mut payload) = (Vec::new(), Vec::new());
+        wire::write_batch(batch, &mut bytes)?;
+        log::write_entry(row, batch.rows(), &bytes, &mut payload)?;
+        segment.append(&payload, true)?;
+        row += batch.rows() as u64;
+    }
+    catalog.log_start = number;
+    catalog.closed = Some(row);
+    let newest = manifest::newest(&directory)?;
+    Manifest::begin(&directory, newest, &catalog)?;
+    Ok(repaired)
+}
+
+/// What is left of a run.
+fn repair_run(directory: &Directory, id: &RunId, repaired: &mut Repaired) -> Result<Option<RunId>> {
+    let name = run::file_name(id.number);
+    let run = match Run::open(directory, id.clone()) {
+        Ok(run) => run,
+        Err(error) => {
+            repaired.given_up.push(error);
+            repaired.lost_rows += id.rows;
+            put_aside(directory, &name)?;
+            return Ok(None);
+        }
+    };
+    let columns = run.fields().fields().len();
+    let damage = |group: usize| (0..columns).find_map(|column| run.read_chunk(group, column).err());
+    let damaged: Vec<Option<Error>> = (0..run.groups().len()).map(damage).collect();
+    if damaged.iter().all(Option::is_none) {
+        return Ok(Some(id.clone()));
+    }
+    let number = run::newest(directory)? + 1;
+    let fields = run.fields();
+    let mut writer = RunWriter::create(directory, number, fields, id.sequences.clone(), 0)?;
+    for (group, error) in damaged.into_iter().enumerate() {
+        match error {
+            None => writer.splice(&run, group)?,
+            Some(error) => {
+                repaired.lost_rows += u64::from(run.group(group).rows);
+                repaired.given_up.push(error);
+            }
+        }
+    }
+    let kept = match writer.is_empty() {
+        true => {
+            writer.abandon();
+            None
+        }
+        false => Some(writer.finish(id.level)?),
+    };
+    directory.sync_names(crate::fs::RUN_FOLDER)?;
+    put_aside(directory, &name)?;
+    Ok(kept)
+}
+
+/// Renames a file so that nothing reads or removes it.
+fn put_aside(directory: &Directory, name: &str) -> Result<()> {
+    match directory.exists(name)? {
+        true => directory.rename(name, &format!("{name}.damaged")),
+        false => Ok(()),
+    }
+}
+
+/// Every batch of the log that can be read.
+fn salvage_log(
+    directory: &Directory,
+    catalog: &Catalog,
+    repaired: &mut Repaired,
+) -> Result<Vec<Batch>> {
+    let mut batches = Vec::new();
+    for number in log::segments(directory)? {
+        if number < catalog.log_start {
+            continue;
+        }
+        let name = log::file_name(number);
+        let bytes = directory.read(&name)?;
+        let lost = log::salvage(number, &bytes, &mut batches);
+        if lost > 0 {
+            repaired.lost_log_bytes += lost;
+            let message = format!("{lost} bytes of the log hold no whole record");
+            repaired
+                .given_up
+                .push(directory.name_file(Error::corrupt(message), &name));
+            put_aside(directory, &name)?;
+        }
+    }
+    Ok(batches)
+}

@@ -1,0 +1,213 @@
+//! Writing a run: groups one after the other, then the footer.
+
+use std::ops::Range;
+
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::wire;
+
+use crate::bytes::Put as _;
+use crate::fs::{Directory, Output};
+
+use super::bloom::Bloom;
+use super::footer::{ChunkEntry, Footer, Group};
+use super::{
+    HEADER_BYTES, MAGIC, Run, RunId, TRAILER_BYTES, TRAILER_MAGIC, VERSION, unit_checksum,
+};
+
+/// Bytes that are collected before they are written.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// A filter larger than this part of what it guards is left out.
+const FILTER_SHARE: u64 = 8;
+
+/// A run that is being written.
+pub(crate) struct RunWriter {
+    directory: Directory,
+    output: Box<dyn Output>,
+    number: u64,
+    name: String,
+    buffer: Vec<u8>,
+    written: u64,
+    footer: Footer,
+    hashes: Vec<u64>,
+    bloom_bits: usize,
+}
+
+impl RunWriter {
+    /// Creates the file of run `number`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn create(
+        directory: &Directory,
+        number: u64,
+        fields: &SchemaRef,
+        sequences: Range<u64>,
+        bloom_bits: usize,
+    ) -> Result<Self> {
+        let name = super::file_name(number);
+        let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
+        write_header(number, &mut buffer);
+        Ok(RunWriter {
+            output: directory.create(&name)?,
+            directory: directory.clone(),
+            number,
+            name,
+            buffer,
+            written: 0,
+            footer: Footer {
+                fields: SchemaRef::clone(fields),
+                sequences,
+                groups: Vec::new(),
+                bloom: None,
+            },
+            hashes: Vec::new(),
+            bloom_bits,
+        })
+    }
+
+    /// Adds a group: the columns of `batch`, and the sort keys of its first and last row.
+    ///
+    /// # Errors
+    /// What writing says.
+    pub(crate) fn add(&mut self, batch: &Batch, fences: (Vec<u8>, Vec<u8>)) -> Result<()> {
+        let mut chunks = Vec::with_capacity(batch.columns().len());
+        for chunk in batch.columns() {
+            let start = self.buffer.len();
+            wire::write_chunk(chunk, &mut self.buffer)?;
+            let unit = &self.buffer[start..];
+            chunks.push(ChunkEntry {
+                offset: self.written + start as u64,
+                length: u32::try_from(unit.len())
+                    .map_err(|_| Error::limit("a chunk of 4 GiB").hint("lower chunk_rows"))?,
+                checksum: unit_checksum(unit)?,
+                nulls: chunk.nulls() as u32,
+                stats: chunk.stats(),
+            });
+        }
+        self.footer.groups.push(Group {
+            rows: batch.rows() as u32,
+            fences,
+            chunks,
+        });
+        self.spill(WRITE_BYTES)
+    }
+
+    /// Adds group `index` of `run` as its bytes are, without decoding.
+    ///
+    /// # Errors
+    /// `Corrupt` where the bytes are not those that were written; what reading and writing say.
+    pub(crate) fn splice(&mut self, run: &Run, index: usize) -> Result<()> {
+        let group = run.group(index);
+        let mut chunks = Vec::with_capacity(self.footer.fields.fields().len());
+        for field in self.footer.fields.fields() {
+            let Ok(column) = run.fields().index_of(field.name()) else {
+                chunks.push(ChunkEntry {
+                    nulls: group.rows,
+                    ..ChunkEntry::default()
+                });
+                continue;
+            };
+            let mut entry = group.chunks[column];
+            let unit = run.read_unit(&entry)?;
+            if entry.length > 0 {
+                entry.offset = self.written + self.buffer.len() as u64;
+            }
+            self.buffer.extend_from_slice(&unit);
+            chunks.push(entry);
+        }
+        self.footer.groups.push(Group {
+            chunks,
+            ..group.clone()
+        });
+        self.spill(WRITE_BYTES)
+    }
+
+    /// Takes note of keys that are in the run, by their hashes.
+    pub(crate) fn note_keys(&mut self, hashes: impl Iterator<Item = u64>) {
+        if self.bloom_bits > 0 {
+            self.hashes.extend(hashes);
+            self.hashes.dedup();
+        }
+    }
+
+    /// Whether no group was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.footer.groups.is_empty()
+    }
+
+    /// Whether a filter is made of the keys.
+    pub(crate) fn wants_keys(&self) -> bool {
+        self.bloom_bits > 0
+    }
+
+    /// Writes the footer and makes the file last.
+    ///
+    /// # Errors
+    /// What writing says.
+    pub(crate) fn finish(mut self, level: u32) -> Result<RunId> {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        let filter_bytes = (self.hashes.len() * self.bloom_bits / 8) as u64;
+        if filter_bytes > 0 && filter_bytes <= self.written / FILTER_SHARE {
+            self.footer.bloom = Some(Bloom::new(&self.hashes, self.bloom_bits));
+        }
+        let footer_at = self.written + self.buffer.len() as u64;
+        let start = self.buffer.len();
+        self.footer.write(&mut self.buffer)?;
+        let footer_checksum = crc32c::crc32c(&self.buffer[start..]);
+        let footer_bytes = (self.buffer.len() - start) as u64;
+        write_trailer(footer_at, footer_bytes, footer_checksum, &mut self.buffer);
+        self.spill(0)?;
+        self.directory.sync(self.output.as_mut(), &self.name)?;
+        Ok(RunId {
+            number: self.number,
+            level,
+            length: self.written,
+            footer_checksum,
+            rows: self.footer.rows(),
+            sequences: self.footer.sequences,
+        })
+    }
+
+    /// Removes what was written of a run that did not come about.
+    pub(crate) fn abandon(self) {
+        // What is left over is removed when the store is opened again.
+        let _ = self.directory.remove(&self.name);
+    }
+
+    /// Writes what was collected when it is more than `limit` bytes.
+    fn spill(&mut self, limit: usize) -> Result<()> {
+        if self.buffer.len() <= limit {
+            return Ok(());
+        }
+        self.directory
+            .write(self.output.as_mut(), &self.name, &self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+fn write_header(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    out.extend_from_slice(&[0, 0]);
+    out.put_u64(number);
+    let sum = crc32c::crc32c(out);
+    out.put_u32(sum);
+    out.resize(HEADER_BYTES, 0);
+}
+
+fn write_trailer(footer_at: u64, footer_bytes: u64, checksum: u32, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.put_u64(footer_at);
+    out.put_u64(footer_bytes);
+    out.put_u32(checksum);
+    out.extend_from_slice(&TRAILER_MAGIC);
+    let sum = crc32c::crc32c(&out[start..]);
+    out.put_u32(sum);
+    out.resize(start + TRAILER_BYTES, 0);
+}

@@ -1,0 +1,320 @@
+//! Reading a snapshot: groups that cannot match are skipped, the others come out encoded.
+//!
+//! ```text
+//! filter ─▶ fences ─▶ zone maps ─▶ columns of the ranges, compared encoded ─▶ the other columns
+//! ```
+
+mod filter;
+mod found;
+mod key_range;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::Result;
+use tersecades_columnar::goal::Tier;
+use tersecades_columnar::types::Value;
+
+use crate::codec_policy::CodecPolicy;
+use crate::encode::{Encoder, conform};
+use crate::memory::decode_all;
+use crate::merge::{Merge, MergeOptions, Piece, Source};
+use crate::retention::Floor;
+use crate::run::{self, Run};
+use crate::schema::DELETED;
+use crate::sort_key::{SortKey, sort};
+use crate::version::Snapshot;
+
+use filter::Filter;
+use key_range::KeyRange;
+
+pub use found::Found;
+
+/// Values of a column, both ends included.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnRange {
+    /// The column.
+    pub column: String,
+    /// Least value.
+    pub low: Value,
+    /// Largest value.
+    pub high: Value,
+}
+
+/// Which rows and columns are wanted; all by default.
+#[derive(Debug, Clone, Default)]
+pub struct Scan {
+    /// Columns, in this order; `None` for all.
+    pub columns: Option<Vec<String>>,
+    /// Rows are wanted that lie in each of these.
+    pub ranges: Vec<ColumnRange>,
+}
+
+impl Scan {
+    /// Only these columns.
+    #[must_use]
+    pub fn columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.columns = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only rows whose `column` lies between `low` and `high`, both included.
+    #[must_use]
+    pub fn between(mut self, column: &str, low: impl Into<Value>, high: impl Into<Value>) -> Self {
+        self.ranges.push(ColumnRange {
+            column: column.to_owned(),
+            low: low.into(),
+            high: high.into(),
+        });
+        self
+    }
+
+    /// Only rows whose `column` is `value`.
+    #[must_use]
+    pub fn equal(self, column: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        self.between(column, value.clone(), value)
+    }
+}
+
+/// One thing to read.
+enum Part {
+    Group(Arc<Run>, usize),
+    Memory(Arc<Batch>),
+}
+
+impl Part {
+    fn rows(&self) -> u64 {
+        match self {
+            Part::Group(run, index) => u64::from(run.group(*index).rows),
+            Part::Memory(batch) => batch.rows() as u64,
+        }
+    }
+}
+
+enum Plan {
+    /// Each part by itself.
+    Parts(std::vec::IntoIter<Part>),
+    /// Rows of the same key from everywhere, of which one counts.
+    Merge(Box<Merge>, Box<Encoder>),
+}
+
+/// What a scan finds, read as it is asked for.
+pub struct Scanned {
+    plan: Plan,
+    filter: Filter,
+    /// Columns that come out, then those that are only compared.
+    fields: SchemaRef,
+    columns: usize,
+    lateness: i64,
+}
+
+impl Snapshot {
+    /// The rows that `scan` wants.
+    ///
+    /// Where there is a time column and no primary key, parts come in the order of their earliest
+    /// rows.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns and values of another type; reading may fail later.
+    ///
+    /// # Examples
+    /// See [`Store`](crate::Store).
+    pub fn scan(&self, scan: &Scan) -> Result<Scanned> {
+        let schema = self.schema();
+        let names = match &scan.columns {
+            Some(names) => names.clone(),
+            None => schema
+                .fields()
+                .fields()
+                .iter()
+                .map(|f| f.name().clone())
+                .collect(),
+        };
+        for name in names
+            .iter()
+            .chain(scan.ranges.iter().map(|range| &range.column))
+        {
+            schema.position(name)?;
+        }
+        let floor = self.version.floor();
+        let filter = Filter::new(schema, &scan.ranges, &floor)?;
+        let mut read = names.clone();
+        let compared = filter
+            .columns()
+            .filter(|name| !names.iter().any(|known| known == name));
+        read.extend(compared.map(str::to_owned).collect::<Vec<_>>());
+        read.dedup();
+        let keys = KeyRange::new(schema, &scan.ranges)?;
+        let mut lateness = 0;
+        let plan = match schema.is_primary() {
+            true => self.plan_merge(&mut read, &keys, floor)?,
+            false => {
+                let mut parts = self.parts(&keys, &filter);
+                if let Some(time) = schema.time_column() {
+                    let time = schema.fields().field(time).name();
+                    lateness = found::order_by_time(&mut parts, time);
+                }
+                Plan::Parts(parts.into_iter())
+            }
+        };
+        Ok(Scanned {
+            plan,
+            filter,
+            fields: run::project(&schema.stored(), &read)?,
+            columns: names.len(),
+            lateness,
+        })
+    }
+
+    /// What may hold rows that match.
+    fn parts(&self, keys: &KeyRange, filter: &Filter) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for run in self.version.runs.iter().filter(|run| keys.may_be_in(run)) {
+            let groups = keys.groups(run);
+            let wanted = groups.filter(|index| filter.may_match(run, run.group(*index)));
+            parts.extend(wanted.map(|index| Part::Group(Arc::clone(run), index)));
+        }
+        parts.extend(self.memory.iter().cloned().map(Part::Memory));
+        parts
+    }
+
+    /// A merge of all rows with wanted keys; the columns it needs are added to `read`.
+    fn plan_merge(&self, read: &mut Vec<String>, keys: &KeyRange, floor: Floor) -> Result<Plan> {
+        let schema = self.schema();
+        let stored = schema.stored();
+        let needed = schema
+            .key_columns()
+            .iter()
+            .map(|key| stored.field(*key).name().as_str());
+        for name in needed.chain([DELETED]) {
+            if !read.iter().any(|known| known == name) {
+                read.push(name.to_owned());
+            }
+        }
+        let fields = run::project(&stored, read)?;
+        let mut sources: Vec<Source> = Vec::new();
+        for run in self.version.runs.iter().filter(|run| keys.may_be_in(run)) {
+            sources.push(Source::Run(Arc::clone(run), keys.groups(run)));
+        }
+        let rows = decode_all(&self.memory, &fields)?;
+        if let Some(first) = rows.first() {
+            let sorted = sort(&SortKey::new(schema)?, &first.schema(), &rows)?;
+            sources.push(Source::Rows(sorted));
+        }
+        let options = MergeOptions {
+            chunk_rows: self.options().chunk_rows,
+            series_rows: usize::MAX,
+            splice_rows: 1,
+            is_oldest: true,
+        };
+        let encoder = Encoder::new(&fields, CodecPolicy::None, Tier::Hot)?;
+        let merge = Merge::new(schema, fields, sources, floor, options)?;
+        Ok(Plan::Merge(Box::new(merge), Box::new(encoder)))
+    }
+}
+
+impl Scanned {
+    /// Columns of what is found.
+    ///
+    /// # Errors
+    /// Never for columns that [`Snapshot::scan`] found.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.fields_in(0..self.columns)
+    }
+
+    /// How much older than the newest row before it a row may be.
+    pub fn lateness(&self) -> i64 {
+        self.lateness
+    }
+
+    /// Rows that may still be found, where that is known: those of parts that were not skipped.
+    pub fn rows_hint(&self) -> Option<u64> {
+        match &self.plan {
+            Plan::Parts(parts) => Some(parts.as_slice().iter().map(Part::rows).sum()),
+            Plan::Merge(..) => None,
+        }
+    }
+
+    fn fields_in(&self, columns: Range<usize>) -> Result<SchemaRef> {
+        let columns: Vec<usize> = columns.collect();
+        Ok(Arc::new(self.fields.project(&columns)?))
+    }
+
+    /// The columns that come out of `batch`, which has all.
+    fn cut(&self, batch: Batch) -> Result<Batch> {
+        match batch.columns().len() == self.columns {
+            true => Ok(batch),
+            false => conform(batch, &self.schema()?),
+        }
+    }
+
+    fn next_found(&mut self) -> Result<Option<Found>> {
+        loop {
+            let found = match &mut self.plan {
+                Plan::Parts(parts) => match parts.next() {
+                    None => return Ok(None),
+                    Some(part) => self.read_part(&part)?,
+                },
+                Plan::Merge(merge, encoder) => match merge.next()? {
+                    None => return Ok(None),
+                    Some(piece) => {
+                        let batch = match piece {
+                            Piece::Spliced(run, index) => run.read_group(index, &self.fields)?,
+                            Piece::Rows(rows) => encoder.encode(&rows)?,
+                        };
+                        self.select(batch)?
+                    }
+                },
+            };
+            if found.as_ref().is_some_and(|found| found.rows() > 0) {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn read_part(&mut self, part: &Part) -> Result<Option<Found>> {
+        match part {
+            Part::Memory(batch) => self.select(conform(Batch::clone(batch), &self.fields)?),
+            Part::Group(run, index) if self.filter.is_empty() => {
+                let batch = run.read_group(*index, &self.schema()?)?;
+                Ok(Some(Found::all(batch)))
+            }
+            Part::Group(run, index) => {
+                // What is compared first; the rest is read where rows are left.
+                let names: Vec<String> = self.filter.columns().map(str::to_owned).collect();
+                let compared = run.read_group(*index, &run::project(&self.fields, &names)?)?;
+                let selection = self.filter.select(&compared)?;
+                if selection.is_empty() {
+                    return Ok(None);
+                }
+                let fields = self.schema()?;
+                let rest = |field: &&Arc<arrow_schema::Field>| !names.contains(field.name());
+                let rest: Vec<String> = fields
+                    .fields()
+                    .iter()
+                    .filter(rest)
+                    .map(|f| f.name().clone())
+                    .collect();
+                let others = run.read_group(*index, &run::project(&fields, &rest)?)?;
+                let batch = found::join(&fields, compared, others)?;
+                Ok(Some(Found::new(batch, selection)))
+            }
+        }
+    }
+
+    fn select(&mut self, batch: Batch) -> Result<Option<Found>> {
+        let selection = self.filter.select(&batch)?;
+        Ok(Some(Found::new(self.cut(batch)?, selection)))
+    }
+}
+
+impl Iterator for Scanned {
+    type Item = Result<Found>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_found().transpose()
+    }
+}

@@ -1,0 +1,107 @@
+//! Which rows a scan wants, decided on encoded columns.
+
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::predicate::{Coverage, Predicate};
+use tersecades_columnar::selection::Selection;
+
+use crate::retention::Floor;
+use crate::run::{Group, Run};
+use crate::schema::StoreSchema;
+
+use super::ColumnRange;
+
+struct Term {
+    column: String,
+    predicate: Predicate,
+    /// Whether rows that pass are left out.
+    excludes: bool,
+}
+
+/// Terms that all must hold.
+pub(super) struct Filter {
+    terms: Vec<Term>,
+    work: Work,
+}
+
+impl Filter {
+    /// Rows in all `ranges` that are not below `floor`.
+    pub(super) fn new(schema: &StoreSchema, ranges: &[ColumnRange], floor: &Floor) -> Result<Self> {
+        let mut terms = Vec::new();
+        for range in ranges {
+            let field = schema.fields().field(schema.position(&range.column)?);
+            let predicate = Predicate::between(field.data_type(), &range.low, &range.high);
+            terms.push(Term {
+                predicate: predicate.map_err(|error| error.column(field.name().as_str()))?,
+                column: range.column.clone(),
+                excludes: false,
+            });
+        }
+        if let Some((column, limit)) = floor.limit() {
+            let field = schema.fields().field(schema.position(column)?);
+            let (low, high) = (i64::MIN.into(), limit.saturating_sub(1).into());
+            terms.push(Term {
+                predicate: Predicate::between(field.data_type(), &low, &high)?,
+                column: column.to_owned(),
+                excludes: true,
+            });
+        }
+        Ok(Filter {
+            terms,
+            work: Work::default(),
+        })
+    }
+
+    /// Whether every row is wanted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Columns that are compared, each once.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        let terms = self.terms.iter().enumerate();
+        let first = terms.filter(|(index, term)| {
+            !self.terms[..*index]
+                .iter()
+                .any(|earlier| earlier.column == term.column)
+        });
+        first.map(|(_, term)| term.column.as_str())
+    }
+
+    /// Whether a group may hold wanted rows, by its statistics.
+    pub(super) fn may_match(&self, run: &Run, group: &Group) -> bool {
+        self.terms.iter().all(|term| {
+            let Ok(column) = run.fields().index_of(&term.column) else {
+                return term.excludes;
+            };
+            let chunk = &group.chunks[column];
+            if !chunk.stats.known {
+                return term.excludes || chunk.nulls < group.rows;
+            }
+            match term.predicate.coverage(chunk.stats.min, chunk.stats.max) {
+                Coverage::None => term.excludes,
+                Coverage::Some => true,
+                Coverage::All => !term.excludes || chunk.nulls > 0,
+            }
+        })
+    }
+
+    /// The wanted rows of `batch`, which has the columns that are compared.
+    pub(super) fn select(&mut self, batch: &Batch) -> Result<Selection> {
+        let mut wanted = Selection::all(batch.rows());
+        let mut passed = Selection::default();
+        for term in &self.terms {
+            let column = batch.schema().index_of(&term.column);
+            let column = column.map_err(|_| Error::internal("a compared column was not read"))?;
+            let chunk = batch.column(column);
+            chunk.compare(&term.predicate, &wanted, &mut passed, &mut self.work);
+            match term.excludes {
+                true => wanted.subtract(&passed),
+                false => std::mem::swap(&mut wanted, &mut passed),
+            }
+            wanted.settle();
+        }
+        Ok(wanted)
+    }
+}

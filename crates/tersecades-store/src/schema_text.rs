@@ -1,0 +1,160 @@
+//! Columns as people write them: `k BIGINT, ts TIMESTAMP, v DOUBLE NOT NULL`.
+
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::nearest::nearest;
+
+/// Names of types without parameters.
+const TYPES: &[(&str, DataType)] = &[
+    ("BOOLEAN", DataType::Boolean),
+    ("BOOL", DataType::Boolean),
+    ("TINYINT", DataType::Int8),
+    ("SMALLINT", DataType::Int16),
+    ("INTEGER", DataType::Int32),
+    ("INT", DataType::Int32),
+    ("BIGINT", DataType::Int64),
+    ("UTINYINT", DataType::UInt8),
+    ("USMALLINT", DataType::UInt16),
+    ("UINTEGER", DataType::UInt32),
+    ("UBIGINT", DataType::UInt64),
+    ("REAL", DataType::Float32),
+    ("FLOAT", DataType::Float64),
+    ("DOUBLE", DataType::Float64),
+    ("DOUBLE PRECISION", DataType::Float64),
+    ("DATE", DataType::Date32),
+    ("TEXT", DataType::Utf8),
+    ("VARCHAR", DataType::Utf8),
+    ("STRING", DataType::Utf8),
+    ("BLOB", DataType::Binary),
+    ("BYTEA", DataType::Binary),
+];
+
+/// Names of types with parameters, for hints.
+const WITH_PARAMETERS: [&str; 3] = ["TIMESTAMP", "TIMESTAMPTZ", "DECIMAL"];
+
+/// The columns that `text` names.
+///
+/// # Errors
+/// `InvalidArgument` for a type that is not known, naming the nearest.
+///
+/// # Examples
+/// ```
+/// use arrow_schema::DataType;
+/// let fields = tersecades_store::parse_fields("k BIGINT, price DECIMAL(9, 2) NOT NULL").unwrap();
+/// assert_eq!(fields.field(1).data_type(), &DataType::Decimal128(9, 2));
+/// assert!(!fields.field(1).is_nullable());
+/// ```
+pub fn parse_fields(text: &str) -> Result<Schema> {
+    let mut fields = Vec::new();
+    for column in split(text) {
+        let column = column.trim();
+        let (name, rest) = column
+            .split_once(char::is_whitespace)
+            .ok_or_else(|| wrong(&format!("`{column}` is no column")))?;
+        let upper = rest.trim().to_uppercase();
+        let (type_name, nullable) = match upper.strip_suffix("NOT NULL") {
+            Some(type_name) => (type_name.trim(), false),
+            None => (upper.as_str(), true),
+        };
+        let data_type = parse_type(type_name).map_err(|error| error.column(name))?;
+        fields.push(Field::new(name.trim_matches('"'), data_type, nullable));
+    }
+    Ok(Schema::new(fields))
+}
+
+fn wrong(message: &str) -> Error {
+    Error::invalid(message).hint("write `name TYPE [NOT NULL], …`, as `k BIGINT, ts TIMESTAMP`")
+}
+
+/// Parts between commas that are not inside parentheses.
+fn split(text: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    text.split(|letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    })
+    .collect()
+}
+
+fn parse_type(text: &str) -> Result<DataType> {
+    if let Some((_, data_type)) = TYPES.iter().find(|(name, _)| *name == text) {
+        return Ok(data_type.clone());
+    }
+    let (name, parameters) = match text.split_once('(') {
+        Some((name, rest)) => (name.trim(), rest.trim_end_matches(')')),
+        None => (text, ""),
+    };
+    let numbers: Vec<i64> = parameters
+        .split(',')
+        .filter_map(|number| number.trim().parse().ok())
+        .collect();
+    match (name, numbers.as_slice()) {
+        ("TIMESTAMP", digits) => Ok(DataType::Timestamp(unit(digits)?, None)),
+        ("TIMESTAMPTZ", digits) => Ok(DataType::Timestamp(unit(digits)?, Some("UTC".into()))),
+        ("DECIMAL" | "NUMERIC", [precision]) => decimal(*precision, 0),
+        ("DECIMAL" | "NUMERIC", [precision, scale]) => decimal(*precision, *scale),
+        ("VARCHAR", [_]) => Ok(DataType::Utf8),
+        _ => {
+            let known = TYPES.iter().map(|(name, _)| *name).chain(WITH_PARAMETERS);
+            let known: Vec<&str> = known.collect();
+            let error = Error::invalid(format!("no type is named `{text}`"));
+            Err(match nearest(text, &known) {
+                Some(near) => error.hint(format!("did you mean {near}?")),
+                None => error.hint(format!("the types are {}", known.join(", "))),
+            })
+        }
+    }
+}
+
+fn unit(digits: &[i64]) -> Result<TimeUnit> {
+    match digits {
+        [] | [6] => Ok(TimeUnit::Microsecond),
+        [0] => Ok(TimeUnit::Second),
+        [3] => Ok(TimeUnit::Millisecond),
+        [9] => Ok(TimeUnit::Nanosecond),
+        _ => Err(Error::invalid(
+            "a timestamp has 0, 3, 6 or 9 digits of seconds",
+        )),
+    }
+}
+
+fn decimal(precision: i64, scale: i64) -> Result<DataType> {
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision @ 1..=38), Ok(scale))
+            if scale >= 0 && i64::from(scale) <= i64::from(precision) =>
+        {
+            Ok(DataType::Decimal128(precision, scale))
+        }
+        _ => Err(Error::invalid(
+            "a decimal has 1 to 38 digits and no more decimals than digits",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_read_as_people_write_them() {
+        let fields =
+            parse_fields("k bigint, \"ts\" TIMESTAMP(3) not null,v double precision").unwrap();
+        let types: Vec<&DataType> = fields.fields().iter().map(|f| f.data_type()).collect();
+        let millisecond = DataType::Timestamp(TimeUnit::Millisecond, None);
+        assert_eq!(types, [&DataType::Int64, &millisecond, &DataType::Float64]);
+        assert!(
+            fields
+                .field_with_name("ts")
+                .is_ok_and(|ts| !ts.is_nullable())
+        );
+        for bad in ["", "k", "k BIGNT", "k DECIMAL(50)", "ts TIMESTAMP(4)"] {
+            assert!(parse_fields(bad).is_err(), "{bad}");
+        }
+        let error = parse_fields("k BIGNT").unwrap_err();
+        assert!(error.hint_text().unwrap().contains("BIGINT"));
+    }
+}

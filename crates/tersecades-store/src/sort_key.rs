@@ -1,0 +1,139 @@
+//! Bytes that sort as the rows of a store do.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, RecordBatch, UInt32Array};
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{DataType, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+
+use crate::encode::decode;
+use crate::run::{self, Run};
+use crate::schema::StoreSchema;
+
+/// Bytes that end a sort key with a time: one for null, eight for the value.
+const TIME_BYTES: usize = 9;
+
+/// Turns the columns that rows are sorted by into bytes.
+///
+/// The bytes of the first columns are a prefix of the bytes of all.
+#[derive(Debug)]
+pub(crate) struct SortKey {
+    converter: RowConverter,
+    names: Vec<String>,
+    ends_with_time: bool,
+}
+
+fn converter(types: impl Iterator<Item = DataType>) -> Result<RowConverter> {
+    let fields = types.map(SortField::new).collect();
+    RowConverter::new(fields).map_err(|error| Error::unsupported(error.to_string()))
+}
+
+/// Text without its dictionary; other arrays as they are.
+fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        DataType::Dictionary(_, values) => Ok(arrow_cast::cast(array, values)?),
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+impl SortKey {
+    /// The order of the rows of `schema`.
+    ///
+    /// # Errors
+    /// `Unsupported` for types without an order.
+    pub(crate) fn new(schema: &StoreSchema) -> Result<Self> {
+        let columns = schema.sort_columns();
+        let fields = || columns.iter().map(|index| schema.fields().field(*index));
+        Ok(SortKey {
+            converter: converter(fields().map(|field| field.data_type().clone()))?,
+            names: fields().map(|field| field.name().clone()).collect(),
+            ends_with_time: columns.len() > schema.key_columns().len(),
+        })
+    }
+
+    /// Whether rows have an order besides that of their arrival.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The sort keys of `rows`; `None` where their order is that of arrival.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for rows without a column of the key.
+    pub(crate) fn of(&self, rows: &RecordBatch) -> Result<Option<Rows>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let column = |name: &String| {
+            let column = rows.column_by_name(name);
+            plain(column.ok_or_else(|| Error::schema("rows lack a column of the key"))?)
+        };
+        let columns = self.names.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let keys = self.converter.convert_columns(&columns);
+        Ok(Some(
+            keys.map_err(|error| Error::schema(error.to_string()))?,
+        ))
+    }
+
+    /// The sort key of the first of `rows`.
+    ///
+    /// # Errors
+    /// As [`SortKey::of`].
+    pub(crate) fn bytes(&self, rows: &RecordBatch) -> Result<Vec<u8>> {
+        let keys = self.of(rows)?;
+        Ok(keys.map_or_else(Vec::new, |keys| keys.row(0).data().to_vec()))
+    }
+
+    /// The columns of the sort key of group `index` of `run`.
+    ///
+    /// # Errors
+    /// What reading says.
+    pub(crate) fn rows_of(&self, run: &Run, index: usize) -> Result<RecordBatch> {
+        decode(&run.read_group(index, &run::project(run.fields(), &self.names)?)?)
+    }
+
+    /// The part of a sort key that is not the time.
+    pub(crate) fn series<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        match self.ends_with_time {
+            true => &key[..key.len().saturating_sub(TIME_BYTES)],
+            false => key,
+        }
+    }
+}
+
+/// The bytes of one value of the first column of the key, as they start a sort key.
+///
+/// # Errors
+/// `Unsupported` for types without an order.
+pub(crate) fn prefix(value: &ArrayRef) -> Result<Vec<u8>> {
+    let value = plain(value)?;
+    let converter = converter(std::iter::once(value.data_type().clone()))?;
+    let rows = converter.convert_columns(&[value]);
+    let rows = rows.map_err(|error| Error::schema(error.to_string()))?;
+    Ok(rows.row(0).as_ref().to_vec())
+}
+
+/// `rows` sorted; rows with the same key stay in their order.
+///
+/// # Errors
+/// What taking rows says.
+///
+/// # Cost
+/// One pass where they are sorted already.
+pub(crate) fn sort(key: &SortKey, fields: &SchemaRef, rows: &[RecordBatch]) -> Result<RecordBatch> {
+    let all = arrow_select::concat::concat_batches(fields, rows)?;
+    let Some(keys) = key.of(&all)? else {
+        return Ok(all);
+    };
+    let rows = keys.num_rows();
+    if (1..rows).all(|row| keys.row(row - 1) <= keys.row(row)) {
+        return Ok(all);
+    }
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
+    Ok(arrow_select::take::take_record_batch(
+        &all,
+        &UInt32Array::from(order),
+    )?)
+}

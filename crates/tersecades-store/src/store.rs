@@ -1,0 +1,295 @@
+//! A store: opened by one writer and any number of readers.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::catalog::Catalog;
+use crate::commit::{Commit, State, passes};
+use crate::counters::Counters;
+use crate::fs::{Directory, FileSystem, Lock, RealFileSystem};
+use crate::log::Segment;
+use crate::manifest::{self, Manifest};
+use crate::memory::Memory;
+use crate::option::StoreOptions;
+use crate::recovery::{Recovered, recover, remove_orphans};
+use crate::schema::StoreSchema;
+use crate::version::{Snapshot, Version};
+use crate::writer::Writer;
+
+/// What is open for writing beside the log.
+pub(crate) struct Upkeep {
+    /// `None` for readers.
+    pub(crate) manifest: Option<Manifest>,
+    /// Number of the next run.
+    pub(crate) next_run: u64,
+    /// Number of the next log segment.
+    pub(crate) next_segment: u64,
+}
+
+/// History on disk.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+/// use tersecades_store::{Scan, Store, StoreOptions, StoreSchema};
+/// let folder = tempfile::tempdir()?;
+/// let ticks: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+/// let rows = RecordBatch::try_from_iter([("tick", ticks)])?;
+/// let schema = StoreSchema::new(&rows.schema())?.time("tick")?;
+/// let store = Store::create(folder.path(), schema, StoreOptions::default())?;
+/// assert_eq!(store.writer()?.append(&rows)?, 1_000); // on disk when this returns
+/// let late = Scan::default().between("tick", 900, 949);
+/// let mut count = 0;
+/// for found in store.snapshot().scan(&late)? {
+///     count += found?.rows();
+/// }
+/// assert_eq!(count, 50);
+/// store.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Store {
+    pub(crate) directory: Directory,
+    pub(crate) commit: Commit,
+    pub(crate) upkeep: Mutex<Upkeep>,
+    pub(crate) counters: Counters,
+    /// Held while the store is open for writing.
+    _lock: Option<Box<dyn Lock>>,
+}
+
+impl Store {
+    /// Makes a store in the folder at `path`, and opens it for writing.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where there is one; what the system says.
+    pub fn create(path: &Path, schema: StoreSchema, options: StoreOptions) -> Result<Self> {
+        Self::create_in(Arc::new(RealFileSystem), path, schema, options)
+    }
+
+    /// As [`Store::create`], in another file system.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create_in(
+        files: Arc<dyn FileSystem>,
+        path: &Path,
+        schema: StoreSchema,
+        options: StoreOptions,
+    ) -> Result<Self> {
+        let expires = options.keep_time.is_some() || options.keep_bytes.is_some();
+        if expires && schema.is_primary() {
+            return Err(Error::invalid("rows with a primary key do not expire"));
+        }
+        if options.keep_time.is_some() && schema.time_column().is_none() {
+            return Err(Error::invalid("`keep_time` needs a time column"));
+        }
+        let directory = Directory::new(files, path);
+        directory.make()?;
+        let lock = directory.lock()?;
+        if manifest::exists(&directory)? {
+            return Err(Error::invalid("there is a store already")
+                .file(path.display().to_string())
+                .hint("open it, or take another folder"));
+        }
+        let catalog = Catalog::new(schema, options);
+        // What a crash left of an earlier attempt.
+        let nothing = Catalog {
+            log_start: u64::MAX,
+            ..catalog.clone()
+        };
+        remove_orphans(&directory, &nothing, "")?;
+        Segment::create(&directory, catalog.log_start, 0)?;
+        Manifest::begin(&directory, 0, &catalog)?;
+        Self::open_locked(directory, lock)
+    }
+
+    /// Opens the store in the folder at `path` for writing.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where there is none or another process writes to it; `Corrupt`, naming the
+    /// file, where acknowledged rows cannot be read.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::open_in(Arc::new(RealFileSystem), path)
+    }
+
+    /// As [`Store::open`], in another file system.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Self> {
+        let directory = Directory::new(files, path);
+        if !manifest::exists(&directory)? {
+            // Says so without making a lock's file.
+            manifest::read(&directory)?;
+        }
+        let lock = directory.lock()?;
+        Self::open_locked(directory, lock)
+    }
+
+    fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
+        let mut recovered = recover(&directory)?;
+        let end = recovered.memory.sequences().end;
+        let segment = Segment::create(&directory, recovered.next_segment, end)?;
+        recovered.next_segment += 1;
+        recovered.version.catalog.closed = None;
+        let catalog = &recovered.version.catalog;
+        let manifest = Manifest::begin(&directory, recovered.manifest, catalog)?;
+        remove_orphans(&directory, catalog, &manifest.name())?;
+        Ok(Self::of_recovered(
+            directory,
+            recovered,
+            Some((segment, manifest, lock)),
+        ))
+    }
+
+    /// Opens the store in the folder at `path` for reading; it stays as it is when opened.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; another process may write meanwhile.
+    pub fn open_read_only(path: &Path) -> Result<Self> {
+        Self::open_read_only_in(Arc::new(RealFileSystem), path)
+    }
+
+    /// As [`Store::open_read_only`], in another file system.
+    ///
+    /// # Errors
+    /// As [`Store::open_read_only`].
+    pub fn open_read_only_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Self> {
+        let directory = Directory::new(files, path);
+        let mut tries = READ_TRIES;
+        loop {
+            // The writer may remove files between our looks at the manifest and at them.
+            match recover(&directory) {
+                Err(_) if tries > 0 => tries -= 1,
+                Err(error) => return Err(error),
+                Ok(recovered) => return Ok(Self::of_recovered(directory, recovered, None)),
+            }
+        }
+    }
+
+    fn of_recovered(
+        directory: Directory,
+        recovered: Recovered,
+        writing: Option<(Segment, Manifest, Box<dyn Lock>)>,
+    ) -> Self {
+        let (segment, manifest, lock) = match writing {
+            Some((segment, manifest, lock)) => (Some(segment), Some(manifest), Some(lock)),
+            None => (None, None, None),
+        };
+        let version = Arc::new(recovered.version);
+        Store {
+            directory,
+            commit: Commit::new(State::new(segment, recovered.memory, version)),
+            upkeep: Mutex::new(Upkeep {
+                manifest,
+                next_run: recovered.next_run,
+                next_segment: recovered.next_segment,
+            }),
+            counters: Counters::default(),
+            _lock: lock,
+        }
+    }
+
+    pub(crate) fn upkeep(&self) -> MutexGuard<'_, Upkeep> {
+        self.upkeep.lock().unwrap_or_else(|held| held.into_inner())
+    }
+
+    /// The store as it is, for reading.
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.commit.lock();
+        let frozen = state.frozen.iter().flat_map(|frozen| frozen.batches());
+        Snapshot {
+            version: Arc::clone(&state.version),
+            memory: frozen.chain(state.memory.batches()).cloned().collect(),
+            end: state.end(),
+        }
+    }
+
+    /// The columns and what they are for.
+    pub fn schema(&self) -> StoreSchema {
+        self.commit.lock().version.catalog.schema.clone()
+    }
+
+    /// Someone who appends rows; threads take one each.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a store that was opened for reading.
+    pub fn writer(&self) -> Result<Writer<'_>> {
+        if self.upkeep().manifest.is_none() {
+            return Err(Error::invalid("the store was opened for reading"));
+        }
+        Writer::new(self)
+    }
+
+    /// Whether nothing is written any more because of a failure, and which.
+    pub fn failure(&self) -> Option<Error> {
+        self.commit.lock().failed.clone()
+    }
+
+    /// Goes on after a failure that passes: a new segment of the log begins with the first row that
+    /// was not acknowledged.
+    ///
+    /// # Errors
+    /// The failure where it does not pass, or has not yet.
+    pub(crate) fn resume(&self) -> Result<()> {
+        let mut upkeep = self.upkeep();
+        let mut state = self.commit.lock_idle();
+        match &state.failed {
+            None => return Ok(()),
+            Some(error) if !passes(error) => return Err(error.clone()),
+            Some(_) => {}
+        }
+        let segment = self.begin_segment(&mut upkeep, state.end())?;
+        state.segment = Some(segment);
+        state.failed = None;
+        Ok(())
+    }
+
+    /// Begins the next segment of the log with row `first`.
+    ///
+    /// # Errors
+    /// What writing says.
+    pub(crate) fn begin_segment(&self, upkeep: &mut Upkeep, first: u64) -> Result<Segment> {
+        let number = upkeep.next_segment;
+        upkeep.next_segment += 1;
+        Segment::create(&self.directory, number, first).inspect_err(|_| {
+            // What is left over is removed when the store is opened again.
+            let _ = self.directory.remove(&crate::log::file_name(number));
+        })
+    }
+
+    /// Notes in the manifest that all is well, so that rows that go missing later are missed.
+    ///
+    /// # Errors
+    /// The failure of a store that has failed; what writing says.
+    pub fn close(self) -> Result<()> {
+        let mut upkeep = self.upkeep();
+        let state = self.commit.lock_idle();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        let mut catalog = state.version.catalog.clone();
+        catalog.closed = Some(state.end());
+        match &mut upkeep.manifest {
+            // Nothing says that what was not synced will last.
+            Some(_) if catalog.options.durability == crate::Durability::Os => Ok(()),
+            Some(manifest) => manifest.append(&catalog),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes `catalog` and `runs` the state of the store.
+    pub(crate) fn install(&self, state: &mut State, version: Version) {
+        state.version = Arc::new(version);
+    }
+}
+
+/// Times that a reader looks again for files that a writer has just removed.
+const READ_TRIES: usize = 5;
+
+/// An empty memory that goes on where `memory` ends.
+pub(crate) fn following(memory: &Memory) -> Memory {
+    Memory::starting_at(memory.sequences().end)
+}

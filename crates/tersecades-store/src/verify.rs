@@ -1,0 +1,58 @@
+//! Reads everything there is and says what is damaged.
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::run::Run;
+use crate::store::Store;
+use crate::version::Snapshot;
+
+/// What was read.
+#[derive(Debug, Clone, Default)]
+pub struct Verified {
+    /// Runs.
+    pub runs: usize,
+    /// Rows of runs that were decoded and found whole.
+    pub rows: u64,
+    /// Bytes of runs.
+    pub bytes: u64,
+    /// What is damaged; empty where all is well.
+    pub damage: Vec<Error>,
+}
+
+impl Snapshot {
+    /// Reads every chunk of every run, its checksums and its values.
+    ///
+    /// # Errors
+    /// Never for damage, which is in the result.
+    pub fn verify(&self) -> Result<Verified> {
+        let mut verified = Verified::default();
+        for run in &self.version.runs {
+            verified.runs += 1;
+            verified.bytes += run.id().length;
+            for index in 0..run.groups().len() {
+                match verify_group(run, index) {
+                    Ok(rows) => verified.rows += rows,
+                    Err(error) => verified.damage.push(error),
+                }
+            }
+        }
+        Ok(verified)
+    }
+}
+
+fn verify_group(run: &Run, index: usize) -> Result<u64> {
+    for column in 0..run.fields().fields().len() {
+        run.read_chunk(index, column)?;
+    }
+    Ok(u64::from(run.group(index).rows))
+}
+
+impl Store {
+    /// As [`Snapshot::verify`], of the store as it is.
+    ///
+    /// # Errors
+    /// As [`Snapshot::verify`].
+    pub fn verify(&self) -> Result<Verified> {
+        self.snapshot().verify()
+    }
+}

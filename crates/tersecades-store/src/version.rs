@@ -1,0 +1,56 @@
+//! One state of a store as readers see it: which runs there are, and what is in memory.
+
+use std::sync::Arc;
+
+use tersecades_columnar::batch::Batch;
+
+use crate::catalog::Catalog;
+use crate::retention::Floor;
+use crate::run::Run;
+
+/// The runs of a store, and what the manifest says of it.
+#[derive(Debug)]
+pub(crate) struct Version {
+    /// What the manifest says.
+    pub(crate) catalog: Catalog,
+    /// The open runs, in the order of the catalogue.
+    pub(crate) runs: Vec<Arc<Run>>,
+}
+
+impl Version {
+    /// Which rows are gone.
+    pub(crate) fn floor(&self) -> Floor {
+        let schema = &self.catalog.schema;
+        let column = schema.time_column();
+        let name = column.map(|index| schema.fields().field(index).name().as_str());
+        Floor::new(name, self.catalog.floor)
+    }
+}
+
+/// A state of a store that stays as it is while the store goes on.
+///
+/// Files that it needs are there until it is dropped.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub(crate) version: Arc<Version>,
+    /// Batches that are in no run, in the order of their arrival.
+    pub(crate) memory: Vec<Arc<Batch>>,
+    pub(crate) end: u64,
+}
+
+impl Snapshot {
+    /// Rows that were ever acknowledged, those that are gone included.
+    pub fn sequence(&self) -> u64 {
+        self.end
+    }
+
+    /// The columns and what they are for.
+    pub fn schema(&self) -> &crate::StoreSchema {
+        &self.version.catalog.schema
+    }
+
+    /// The options.
+    pub fn options(&self) -> &crate::StoreOptions {
+        &self.version.catalog.options
+    }
+}

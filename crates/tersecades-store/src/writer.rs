@@ -1,0 +1,165 @@
+//! Appending rows: checked, encoded once, and acknowledged when they are on the device.
+
+use std::sync::Arc;
+
+use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow_schema::{Field, Schema, SchemaRef};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::goal::Tier;
+use tersecades_columnar::types::logical_type;
+use tersecades_columnar::wire;
+
+use crate::codec_policy::CodecPolicy;
+use crate::encode::Encoder;
+use crate::schema::{DELETED, StoreSchema};
+use crate::store::Store;
+
+/// Rows of one append; larger batches are appended in parts.
+const ROWS_MAX: usize = 1 << 20;
+
+/// Appends rows to a store; each thread takes its own.
+pub struct Writer<'s> {
+    store: &'s Store,
+    schema: StoreSchema,
+    policy: CodecPolicy,
+    encoder: Encoder,
+}
+
+impl<'s> Writer<'s> {
+    pub(crate) fn new(store: &'s Store) -> Result<Self> {
+        let (schema, policy) = {
+            let state = store.commit.lock();
+            let catalog = &state.version.catalog;
+            (catalog.schema.clone(), catalog.options.codec(0))
+        };
+        Ok(Writer {
+            encoder: Encoder::new(&schema.stored(), policy, Tier::Hot)?,
+            store,
+            schema,
+            policy,
+        })
+    }
+
+    /// Appends `rows` and waits until they last; gives the number of rows acknowledged so far.
+    ///
+    /// Columns are found by name; those that are missing are null. In a store with a primary key a
+    /// row takes the place of the one with its key.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for rows that do not fit; `LimitExceeded` on a full disk, after which it
+    /// may be tried again; what the system says, after which nothing is acknowledged until the
+    /// store is opened again.
+    ///
+    /// # Cost
+    /// Encoding, one copy to the log, and a share of a sync.
+    pub fn append(&mut self, rows: &RecordBatch) -> Result<u64> {
+        self.write(rows, false)
+    }
+
+    /// Deletes the rows with the keys in `keys`, which has the columns of the primary key.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a store without a primary key; as [`Writer::append`].
+    pub fn delete(&mut self, keys: &RecordBatch) -> Result<u64> {
+        if !self.schema.is_primary() {
+            return Err(Error::invalid("rows are deleted by their primary key")
+                .hint("this store has none: every row counts"));
+        }
+        self.write(keys, true)
+    }
+
+    fn write(&mut self, rows: &RecordBatch, deleted: bool) -> Result<u64> {
+        self.follow_schema()?;
+        let rows = self.conform(rows, deleted)?;
+        if rows.num_rows() == 0 {
+            return Ok(self.store.commit.lock().end());
+        }
+        let mut end = 0;
+        for start in (0..rows.num_rows()).step_by(ROWS_MAX) {
+            let part = rows.slice(start, ROWS_MAX.min(rows.num_rows() - start));
+            let batch = self.encoder.encode(&part)?;
+            let mut bytes = Vec::new();
+            wire::write_batch(&batch, &mut bytes)?;
+            if self.store.failure().is_some() {
+                self.store.resume()?;
+            }
+            end = self.store.commit.append(batch, bytes)?;
+        }
+        self.store.maintain()?;
+        Ok(end)
+    }
+
+    /// Takes note of columns that were added meanwhile.
+    fn follow_schema(&mut self) -> Result<()> {
+        let schema = self.store.schema();
+        if schema != self.schema {
+            self.encoder = Encoder::new(&schema.stored(), self.policy, Tier::Hot)?;
+            self.schema = schema;
+        }
+        Ok(())
+    }
+
+    /// `rows` with the columns of the store.
+    fn conform(&self, rows: &RecordBatch, deleted: bool) -> Result<RecordBatch> {
+        let fields = self.schema.fields();
+        for field in rows.schema().fields() {
+            if fields.index_of(field.name()).is_err() {
+                let error = Error::schema("the store has no such column").column(field.name());
+                return Err(error.hint("add it first; `store stats` shows the columns"));
+            }
+        }
+        let count = rows.num_rows();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.fields().len() + 1);
+        for (index, field) in fields.fields().iter().enumerate() {
+            let is_key = self.schema.key_columns().contains(&index);
+            let column = match rows.column_by_name(field.name()) {
+                Some(column) => Arc::clone(column),
+                None => new_null_array(field.data_type(), count),
+            };
+            let may_be_null = field.is_nullable() || (deleted && !is_key);
+            check(field, &column, may_be_null)?;
+            columns.push(match deleted && !field.is_nullable() && !is_key {
+                // What a deleted row held is nobody's business.
+                true => zeros(field, count)?,
+                false => column,
+            });
+        }
+        if self.schema.is_primary() {
+            columns.push(Arc::new(BooleanArray::from(vec![deleted; count])));
+        }
+        with_types(&columns, &self.schema.stored())
+    }
+}
+
+/// Whether `column` can be `field`.
+fn check(field: &Field, column: &ArrayRef, may_be_null: bool) -> Result<()> {
+    let name = field.name().as_str();
+    if logical_type(column.data_type()) != *field.data_type() {
+        let (got, expected) = (column.data_type(), field.data_type());
+        return Err(
+            Error::schema(format!("expected values of {expected}, got {got}")).column(name),
+        );
+    }
+    match may_be_null || column.logical_null_count() == 0 {
+        true => Ok(()),
+        false => Err(Error::schema("a value is null, and the column may not be").column(name)),
+    }
+}
+
+/// Values that stand where there are none.
+fn zeros(field: &Field, rows: usize) -> Result<ArrayRef> {
+    let zero = Arc::new(arrow_array::Int64Array::from(vec![0; rows])) as ArrayRef;
+    let text = Arc::new(arrow_array::StringArray::from(vec![""; rows])) as ArrayRef;
+    let cast = |array: &ArrayRef| arrow_cast::cast(array, field.data_type());
+    Ok(cast(&zero).or_else(|_| cast(&text))?)
+}
+
+/// A record batch of `columns`, which are those of `fields` or come as dictionaries.
+fn with_types(columns: &[ArrayRef], fields: &SchemaRef) -> Result<RecordBatch> {
+    let named = fields.fields().iter().zip(columns).map(|(field, column)| {
+        let nullable = field.is_nullable() || field.name() == DELETED;
+        Field::new(field.name(), column.data_type().clone(), nullable)
+    });
+    let schema = Arc::new(Schema::new(named.collect::<Vec<_>>()));
+    Ok(RecordBatch::try_new(schema, columns.to_vec())?)
+}

@@ -1,0 +1,133 @@
+//! Damaged and cut files: a right answer or an error that names the file, never a wrong row.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tersecades_columnar::ErrorKind;
+use tersecades_columnar::error::Error;
+use tersecades_store::fs::FileSystem;
+use tersecades_store::{Durability, Layout, Store};
+
+use crate::setting;
+use crate::simulated::SimulatedFileSystem;
+use crate::workload::{live, numbers, options, root, rows, schema};
+
+/// A closed store and how many rows it has: in the short form a small one.
+fn closed() -> (SimulatedFileSystem, u64) {
+    let files = SimulatedFileSystem::default();
+    if setting("TERSECADES_CRASH_SEEDS", 0) > 0 {
+        let (acknowledged, _) = live(&files, Layout::Tiered, Durability::Durable);
+        return (files.copied(), acknowledged);
+    }
+    let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create_in(shared, root(), schema(), options).unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.append(&rows(0, 5)).unwrap();
+    store.flush().unwrap();
+    writer.append(&rows(5, 2)).unwrap();
+    store.close().unwrap();
+    (files.copied(), 7)
+}
+
+fn read(files: &SimulatedFileSystem) -> Result<Vec<u64>, Error> {
+    let shared: Arc<dyn FileSystem> = Arc::new(files.copied());
+    Store::open_in(shared, root()).and_then(|store| numbers(&store))
+}
+
+/// The rows of a damaged store are right, or the error says where.
+fn check(files: &SimulatedFileSystem, rows: u64, name: &PathBuf, what: &str) -> bool {
+    match read(files) {
+        Ok(found) => {
+            assert!(
+                found.into_iter().eq(0..rows),
+                "{what} of {name:?}: wrong rows"
+            );
+            true
+        }
+        Err(error) => {
+            let named = error.context().file.is_some();
+            let kind = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
+            assert!(named && kind, "{what} of {name:?}: {error:?}");
+            false
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found_or_harmless() {
+    let (files, rows) = closed();
+    assert_eq!(read(&files).unwrap().len() as u64, rows);
+    let all = files.files();
+    let bytes: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
+    println!("{} files, {bytes} bytes", all.len());
+    let mut found = 0;
+    for (name, bytes) in &all {
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            files.overwrite(name, &flipped);
+            found += u64::from(!check(&files, rows, name, &format!("bit {bit}")));
+        }
+        files.overwrite(name, bytes);
+    }
+    assert!(found > 1_000, "only {found} flips were found");
+}
+
+#[test]
+fn every_truncation_is_found_or_harmless() {
+    let (files, rows) = closed();
+    for (name, bytes) in &files.files() {
+        for length in 0..bytes.len() {
+            files.overwrite(name, &bytes[..length]);
+            check(&files, rows, name, &format!("the first {length} bytes"));
+        }
+        files.overwrite(name, bytes);
+    }
+}
+
+#[test]
+fn missing_and_swapped_files_are_found() {
+    let (files, rows) = closed();
+    let all = files.files();
+    for (name, _) in &all {
+        let without = files.copied();
+        without.take_away(name);
+        if name.ends_with("CURRENT") {
+            assert_eq!(
+                read(&without).unwrap_err().kind(),
+                ErrorKind::InvalidArgument
+            );
+        } else {
+            match read(&without) {
+                Ok(found) => assert!(found.into_iter().eq(0..rows), "without {name:?}"),
+                Err(error) => assert!(error.context().file.is_some(), "without {name:?}: {error}"),
+            }
+        }
+        for (other, bytes) in all.iter().filter(|(other, _)| other != name) {
+            let swapped = files.copied();
+            swapped.overwrite(name, bytes);
+            check(
+                &swapped,
+                rows,
+                name,
+                &format!("the bytes of {other:?} instead"),
+            );
+        }
+    }
+}
+
+#[test]
+fn misplaced_pages_of_a_run_are_found() {
+    let (files, rows) = closed();
+    for (name, bytes) in &files.files() {
+        let pages = bytes.len() / 512;
+        for (from, to) in (0..pages).flat_map(|a| (0..pages).map(move |b| (a, b))) {
+            let mut moved = bytes.clone();
+            moved.copy_within(from * 512..from * 512 + 512, to * 512);
+            files.overwrite(name, &moved);
+            check(&files, rows, name, &format!("page {from} at {to}"));
+        }
+        files.overwrite(name, bytes);
+    }
+}

@@ -1,0 +1,210 @@
+//! Power cuts and failing calls, at every call.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tersecades_store::fs::FileSystem;
+use tersecades_store::{Durability, Layout, Store};
+
+use crate::setting;
+use crate::simulated::{LOSSES, Loss, SimulatedFileSystem};
+use crate::workload::{check, live, numbers, options, root, rows, schema};
+
+const LAYOUTS: [Layout; 2] = [Layout::Tiered, Layout::Leveled];
+
+/// Calls of a whole life.
+fn calls(layout: Layout) -> u64 {
+    let files = SimulatedFileSystem::default();
+    let lived = live(&files, layout, Durability::Durable);
+    assert_eq!(lived, (211, 211), "a life without faults is whole");
+    check(&files, lived, "a life without faults");
+    files.calls()
+}
+
+#[test]
+fn power_cuts_after_every_call_lose_no_acknowledged_row() {
+    let seeds = setting("TERSECADES_CRASH_SEEDS", 0);
+    for layout in LAYOUTS {
+        // The short form tries every call of the tiered layout.
+        let step = if seeds == 0 && layout == Layout::Leveled {
+            4
+        } else {
+            1
+        };
+        for call in (1..=calls(layout)).step_by(step) {
+            let files = SimulatedFileSystem::default();
+            files.crash_at(call);
+            let lived = live(&files, layout, Durability::Durable);
+            let kinds = LOSSES
+                .iter()
+                .flat_map(|loss| (0..seeds.max(1)).map(move |s| (*loss, s)));
+            // The short form tries two kinds of loss at each call, the long one all.
+            let turn = |index: usize| seeds > 0 || (index as u64 + call).is_multiple_of(2);
+            for (_, (loss, seed)) in kinds.enumerate().filter(|(index, _)| turn(*index)) {
+                let what = format!("{layout}, call {call}, {loss:?}, seed {seed}");
+                check(&files.after_crash(loss, call * 1_000 + seed), lived, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_power_cut_while_the_first_is_recovered_from_loses_nothing() {
+    let all = calls(Layout::Tiered);
+    for first in (1..=all).step_by(61) {
+        let files = SimulatedFileSystem::default();
+        files.crash_at(first);
+        let lived = live(&files, Layout::Tiered, Durability::Durable);
+        let left = files.after_crash(Loss::Reorder, first);
+        let mut second = 0;
+        loop {
+            second += 1;
+            let again = left.copied();
+            again.crash_at(second);
+            let shared: Arc<dyn FileSystem> = Arc::new(again.clone());
+            let opened = Store::open_in(shared, root()).is_ok();
+            for loss in [LOSSES[first as usize % 4], Loss::Reorder] {
+                let what = format!("calls {first} and {second}, {loss:?}");
+                check(&again.after_crash(loss, first + second), lived, &what);
+            }
+            if opened || second > 60 {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_unsafe_mode_loses_rows() {
+    let mut lost = 0;
+    for call in (1..calls(Layout::Tiered)).step_by(3) {
+        let files = SimulatedFileSystem::default();
+        files.crash_at(call);
+        let (acknowledged, _) = live(&files, Layout::Tiered, Durability::Os);
+        let left: Arc<dyn FileSystem> = Arc::new(files.after_crash(Loss::Drop, call));
+        let found = Store::open_in(left, root()).and_then(|store| numbers(&store));
+        lost += u64::from(found.is_ok_and(|found| (found.len() as u64) < acknowledged));
+    }
+    assert!(
+        lost > 10,
+        "only {lost} power cuts lost rows: the simulation is broken"
+    );
+}
+
+#[test]
+fn an_error_of_any_call_loses_no_acknowledged_row() {
+    let long = setting("TERSECADES_CRASH_SEEDS", 0) > 0;
+    // The short form tries one layout, and one kind of error at each call.
+    for layout in LAYOUTS.into_iter().take(if long { 2 } else { 1 }) {
+        let all = calls(layout);
+        for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
+            let first = 1 + u64::from(kind == ErrorKind::StorageFull && !long);
+            for call in (first..=all).step_by(if long { 1 } else { 2 }) {
+                let files = SimulatedFileSystem::default();
+                files.fail_at(call, kind);
+                let lived = live(&files, layout, Durability::Durable);
+                let what = format!("{layout}, call {call} fails with {kind:?}");
+                // The process is gone: its lock is not held any more.
+                check(&files.copied(), lived, &what);
+                check(
+                    &files.after_crash(Loss::Drop, call),
+                    lived,
+                    &format!("{what}, power cut"),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_acknowledged() {
+    let mut poisoned = 0;
+    for call in 1..80 {
+        let files = SimulatedFileSystem::default();
+        let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(shared, root(), schema(), options).unwrap();
+        files.fail_at(files.calls() + call, ErrorKind::Other);
+        let mut writer = store.writer().unwrap();
+        let outcomes: Vec<bool> = (0..12)
+            .map(|batch| writer.append(&rows(batch * 11, 11)).is_ok())
+            .collect();
+        let Some(error) = store.failure() else {
+            continue;
+        };
+        poisoned += 1;
+        assert!(
+            outcomes.is_sorted_by(|a, b| a >= b),
+            "call {call}: {outcomes:?} after {error}"
+        );
+        assert!(store.close().is_err());
+    }
+    assert!(poisoned > 20, "{poisoned}");
+}
+
+#[test]
+fn a_full_disk_stops_writing_until_there_is_space() {
+    let files = SimulatedFileSystem::default();
+    let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create_in(shared, root(), schema(), options).unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut count = 0;
+    for round in 0..12 {
+        files.set_capacity(Some(files.used() + 9_000 * round));
+        let mut full = 0;
+        while full < 3 {
+            match writer.append(&rows(count, 11)) {
+                Ok(end) => {
+                    count += 11;
+                    assert_eq!(end, count);
+                }
+                Err(error) => {
+                    assert!(error.message().contains("space"), "{error}");
+                    full += 1;
+                }
+            }
+            let found = numbers(&store).unwrap();
+            assert!(found.into_iter().eq(0..count), "reading goes on");
+        }
+        files.set_capacity(None);
+        writer.append(&rows(count, 11)).expect("there is space");
+        count += 11;
+        check(
+            &files.after_crash(Loss::Drop, round as u64),
+            (count, count),
+            "full disk",
+        );
+    }
+    store.close().unwrap();
+    check(&files.copied(), (count, count), "full disk, closed");
+}
+
+#[test]
+fn writers_that_wait_together_share_syncs() {
+    let files = SimulatedFileSystem::default();
+    let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+    let mut options = options(Layout::Tiered, Durability::Group(Duration::from_millis(3)));
+    options.buffer_rows = 1 << 20;
+    let store = Store::create_in(shared, root(), schema(), options).unwrap();
+    let before = files.calls();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut writer = store.writer().unwrap();
+                for batch in 0..20 {
+                    writer.append(&rows((thread * 20 + batch) * 5, 5)).unwrap();
+                }
+            });
+        }
+    });
+    let found = numbers(&store).unwrap();
+    assert!(found.into_iter().eq(0..800));
+    let calls = files.calls() - before;
+    assert!(
+        calls < 160,
+        "{calls} calls for 160 appends: a write and a sync each would be 320"
+    );
+}

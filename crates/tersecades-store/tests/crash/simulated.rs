@@ -1,0 +1,409 @@
+//! A file system in memory that counts calls, fails on request, and loses what was not synced.
+//!
+//! ```text
+//! write ──▶ pending of the file ──sync──▶ durable bytes
+//! create, rename, remove ──▶ pending of the folder ──sync_folder──▶ durable names
+//! ```
+//! After a crash only what is durable is there, and of what was pending as much as [`Loss`] says.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tersecades_store::fs::{FileSystem, Input, Lock, Output};
+
+/// What a power cut does with what was not synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// All of it is gone.
+    Drop,
+    /// The first part of it, in the order of the calls, is there.
+    KeepPrefix,
+    /// Some of it is there, in pieces of a sector, whatever the order.
+    Reorder,
+    /// All of it is there, but the last write of each file is cut in a sector.
+    Tear,
+}
+
+pub(crate) const LOSSES: [Loss; 4] = [Loss::Drop, Loss::KeepPrefix, Loss::Reorder, Loss::Tear];
+
+const SECTOR_BYTES: usize = 512;
+
+#[derive(Debug, Clone, Default)]
+struct File {
+    durable: Vec<u8>,
+    /// Writes since the last sync, each with the number of its call.
+    pending: Vec<(u64, Vec<u8>)>,
+}
+
+impl File {
+    fn bytes(&self) -> Vec<u8> {
+        let pending = self.pending.iter().flat_map(|(_, bytes)| bytes);
+        self.durable.iter().chain(pending).copied().collect()
+    }
+
+    fn length(&self) -> usize {
+        self.durable.len()
+            + self
+                .pending
+                .iter()
+                .map(|(_, bytes)| bytes.len())
+                .sum::<usize>()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Create(PathBuf, usize),
+    Rename(PathBuf, PathBuf),
+    Remove(PathBuf),
+}
+
+#[derive(Debug, Default)]
+struct Disk {
+    files: Vec<File>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    /// Changes of names since the last sync of their folder.
+    changes: Vec<(u64, NameChange)>,
+    calls: u64,
+    /// The call that fails, with what, and whether all that follow do.
+    fault: Option<(u64, ErrorKind, bool)>,
+    capacity: Option<usize>,
+    locked: bool,
+}
+
+/// The file system; clones share the disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SimulatedFileSystem {
+    disk: Arc<Mutex<Disk>>,
+}
+
+/// A small generator of numbers that repeat with the seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+}
+
+impl SimulatedFileSystem {
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap()
+    }
+
+    /// Calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.disk().calls
+    }
+
+    /// Lets call number `call` and all that follow fail, as if the power had gone.
+    pub(crate) fn crash_at(&self, call: u64) {
+        self.disk().fault = Some((call, ErrorKind::Other, true));
+    }
+
+    /// Lets call number `call` alone fail with `kind`.
+    pub(crate) fn fail_at(&self, call: u64, kind: ErrorKind) {
+        self.disk().fault = Some((call, kind, false));
+    }
+
+    /// Bytes that fit, or no limit.
+    pub(crate) fn set_capacity(&self, capacity: Option<usize>) {
+        self.disk().capacity = capacity;
+    }
+
+    /// Bytes in all files.
+    pub(crate) fn used(&self) -> usize {
+        let disk = self.disk();
+        disk.names
+            .values()
+            .map(|file| disk.files[*file].length())
+            .sum()
+    }
+
+    /// The disk after the power has come back.
+    pub(crate) fn after_crash(&self, loss: Loss, seed: u64) -> SimulatedFileSystem {
+        let disk = self.disk();
+        let mut random = Random(seed);
+        let last = disk.calls;
+        let until = match loss {
+            Loss::Drop => 0,
+            Loss::KeepPrefix => random.next() % (last + 1),
+            Loss::Reorder | Loss::Tear => last,
+        };
+        let mut names = disk.durable_names.clone();
+        for (call, change) in &disk.changes {
+            let kept = *call <= until && (loss != Loss::Reorder || random.below(2) == 0);
+            if kept {
+                apply(&mut names, change);
+            }
+        }
+        let files = disk
+            .files
+            .iter()
+            .map(|file| lose(file, loss, until, &mut random));
+        let files = files.collect();
+        SimulatedFileSystem {
+            disk: Arc::new(Mutex::new(Disk {
+                files,
+                durable_names: names.clone(),
+                names,
+                ..Disk::default()
+            })),
+        }
+    }
+
+    /// A copy of the disk as it is.
+    pub(crate) fn copied(&self) -> SimulatedFileSystem {
+        let disk = self.disk();
+        let files = disk.files.iter().map(|file| File {
+            durable: file.bytes(),
+            pending: Vec::new(),
+        });
+        SimulatedFileSystem {
+            disk: Arc::new(Mutex::new(Disk {
+                files: files.collect(),
+                names: disk.names.clone(),
+                durable_names: disk.names.clone(),
+                ..Disk::default()
+            })),
+        }
+    }
+
+    /// Names and bytes of all files.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let disk = self.disk();
+        let named = disk.names.iter();
+        named
+            .map(|(name, file)| (name.clone(), disk.files[*file].bytes()))
+            .collect()
+    }
+
+    /// Makes the bytes of a file others.
+    pub(crate) fn overwrite(&self, path: &Path, bytes: &[u8]) {
+        let mut disk = self.disk();
+        let file = disk.names[path];
+        disk.files[file] = File {
+            durable: bytes.to_vec(),
+            pending: Vec::new(),
+        };
+    }
+
+    /// Takes a file away.
+    pub(crate) fn take_away(&self, path: &Path) {
+        let mut disk = self.disk();
+        disk.names.remove(path);
+        disk.durable_names.remove(path);
+    }
+
+    /// Begins a call.
+    fn call(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        let mut disk = self.disk();
+        disk.calls += 1;
+        match disk.fault {
+            Some((call, kind, false)) if disk.calls == call => Err(kind.into()),
+            Some((call, _, true)) if disk.calls >= call => Err(io::Error::other("no power")),
+            _ => Ok(disk),
+        }
+    }
+}
+
+fn apply(names: &mut BTreeMap<PathBuf, usize>, change: &NameChange) {
+    match change {
+        NameChange::Create(path, file) => {
+            names.insert(path.clone(), *file);
+        }
+        NameChange::Rename(from, to) => {
+            if let Some(file) = names.remove(from) {
+                names.insert(to.clone(), file);
+            }
+        }
+        NameChange::Remove(path) => {
+            names.remove(path);
+        }
+    }
+}
+
+/// What is left of a file.
+fn lose(file: &File, loss: Loss, until: u64, random: &mut Random) -> File {
+    let mut bytes = file.durable.clone();
+    let durable = bytes.len();
+    for (call, write) in &file.pending {
+        if *call <= until {
+            bytes.extend_from_slice(write);
+        }
+    }
+    let pending = bytes.len() - durable;
+    match loss {
+        Loss::Tear if pending > 0 => bytes.truncate(durable + random.below(pending)),
+        Loss::Reorder if pending > 0 => {
+            bytes.truncate(durable + random.below(pending + 1));
+            for sector in (durable..bytes.len()).step_by(SECTOR_BYTES) {
+                if random.below(3) == 0 {
+                    let end = bytes.len().min(sector + SECTOR_BYTES);
+                    bytes[sector..end].fill(0);
+                }
+            }
+        }
+        _ => {}
+    }
+    File {
+        durable: bytes,
+        pending: Vec::new(),
+    }
+}
+
+struct Handle {
+    system: SimulatedFileSystem,
+    file: usize,
+}
+
+impl Output for Handle {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let used = self.system.used();
+        let mut disk = self.system.call()?;
+        let call = disk.calls;
+        let space = disk
+            .capacity
+            .map_or(usize::MAX, |capacity| capacity.saturating_sub(used));
+        let fits = bytes.len().min(space);
+        disk.files[self.file]
+            .pending
+            .push((call, bytes[..fits].to_vec()));
+        match fits == bytes.len() {
+            true => Ok(()),
+            false => Err(ErrorKind::StorageFull.into()),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut disk = self.system.call()?;
+        let file = &mut disk.files[self.file];
+        file.durable = file.bytes();
+        file.pending.clear();
+        Ok(())
+    }
+}
+
+impl Input for Handle {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.system.call()?.files[self.file].length() as u64)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let all = self.system.call()?.files[self.file].bytes();
+        let start = offset as usize;
+        let found = all.get(start..start + bytes.len());
+        bytes.copy_from_slice(found.ok_or(ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+struct Held(SimulatedFileSystem);
+
+impl Lock for Held {}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.disk().locked = false;
+    }
+}
+
+impl FileSystem for SimulatedFileSystem {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Output>> {
+        let mut disk = self.call()?;
+        if disk.names.contains_key(path) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let file = disk.files.len();
+        disk.files.push(File::default());
+        disk.names.insert(path.to_owned(), file);
+        let call = disk.calls;
+        disk.changes
+            .push((call, NameChange::Create(path.to_owned(), file)));
+        drop(disk);
+        Ok(Box::new(Handle {
+            system: self.clone(),
+            file,
+        }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Input>> {
+        let file = self.call()?.names.get(path).copied();
+        Ok(Box::new(Handle {
+            system: self.clone(),
+            file: file.ok_or(ErrorKind::NotFound)?,
+        }))
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let disk = self.call()?;
+        let inside = disk
+            .names
+            .keys()
+            .filter(|path| path.parent() == Some(folder));
+        let names = inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        Ok(names.collect())
+    }
+
+    fn make_folder(&self, _folder: &Path) -> io::Result<()> {
+        self.call().map(drop)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut disk = self.call()?;
+        let change = NameChange::Rename(from.to_owned(), to.to_owned());
+        apply(&mut disk.names, &change);
+        let call = disk.calls;
+        disk.changes.push((call, change));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.call()?;
+        let change = NameChange::Remove(path.to_owned());
+        if !disk.names.contains_key(path) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        apply(&mut disk.names, &change);
+        let call = disk.calls;
+        disk.changes.push((call, change));
+        Ok(())
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        let mut disk = self.call()?;
+        let changes = std::mem::take(&mut disk.changes);
+        for (call, change) in changes {
+            let path = match &change {
+                NameChange::Create(path, _)
+                | NameChange::Rename(_, path)
+                | NameChange::Remove(path) => path,
+            };
+            match path.parent() == Some(folder) {
+                true => apply(&mut disk.durable_names, &change),
+                false => disk.changes.push((call, change)),
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self, _path: &Path) -> io::Result<Box<dyn Lock>> {
+        let mut disk = self.call()?;
+        if std::mem::replace(&mut disk.locked, true) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        drop(disk);
+        Ok(Box::new(Held(self.clone())))
+    }
+}

@@ -1,0 +1,287 @@
+//! What a store does over its life on a real file system: merges, retention, columns, readers.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use tersecades_store::{Layout, Scan, Snapshot, Store, StoreOptions, StoreSchema};
+
+/// Rows of ten series, in the order of their times.
+fn rows(first: i64, count: i64) -> RecordBatch {
+    let column = |of: fn(i64) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values((first..first + count).map(of)))
+    };
+    let columns = [
+        ("k", column(|n| n % 10)),
+        ("ts", column(|n| n)),
+        ("v", column(|n| n * n % 97)),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn schema() -> StoreSchema {
+    let schema = StoreSchema::new(&rows(0, 0).schema()).unwrap();
+    schema.key(&["k"]).unwrap().time("ts").unwrap()
+}
+
+fn options(layout: Layout) -> StoreOptions {
+    StoreOptions {
+        layout,
+        buffer_rows: 1_000,
+        level_ratio: 3,
+        series_rows: 64,
+        ..StoreOptions::default()
+    }
+}
+
+fn fill(store: &Store, from: i64, until: i64) {
+    let mut writer = store.writer().unwrap();
+    for first in (from..until).step_by(500) {
+        writer.append(&rows(first, 500)).unwrap();
+    }
+}
+
+/// Times of the rows that `scan` finds, sorted; their values are checked.
+fn times(snapshot: &Snapshot, scan: &Scan) -> Vec<i64> {
+    let mut times = Vec::new();
+    for found in snapshot.scan(scan).unwrap() {
+        let batch = found.unwrap().to_arrow().unwrap();
+        let column = |name: &str| {
+            let column = batch.column_by_name(name).unwrap();
+            column.as_primitive::<Int64Type>().values().to_vec()
+        };
+        for ((key, time), value) in column("k").iter().zip(column("ts")).zip(column("v")) {
+            assert_eq!((*key, value), (time % 10, time * time % 97));
+            times.push(time);
+        }
+    }
+    times.sort_unstable();
+    times
+}
+
+#[test]
+fn merges_of_series_move_groups_undecoded() {
+    for layout in [Layout::Tiered, Layout::Leveled] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(folder.path(), schema(), options(layout)).unwrap();
+        fill(&store, 0, 20_000);
+        let done = store.activity();
+        assert!(done.compactions > 0 && done.flushes >= 15, "{done:?}");
+        let undecoded = (done.spliced_bytes + done.moved_bytes) as f64;
+        let all = undecoded + done.decoded_bytes as f64;
+        assert!(undecoded > 0.9 * all, "{layout}: {done:?}");
+        let snapshot = store.snapshot();
+        assert!(times(&snapshot, &Scan::default()).into_iter().eq(0..20_000));
+        let some = Scan::default().equal("k", 3).between("ts", 5_000, 6_000);
+        let expected = (5_000..=6_000).filter(|time| time % 10 == 3);
+        assert!(times(&snapshot, &some).into_iter().eq(expected));
+        store.compact().unwrap();
+        let stats = store.snapshot().stats(true).unwrap();
+        assert_eq!(
+            stats.levels.iter().map(|level| level.runs).sum::<usize>(),
+            1
+        );
+        // The snapshot of before reads files that are gone.
+        assert!(times(&snapshot, &Scan::default()).into_iter().eq(0..20_000));
+        assert!(
+            times(&store.snapshot(), &Scan::default())
+                .into_iter()
+                .eq(0..20_000)
+        );
+    }
+}
+
+#[test]
+fn rows_of_one_key_stay_in_the_order_of_their_arrival() {
+    let folder = tempfile::tempdir().unwrap();
+    let fields = Schema::new(vec![
+        Field::new("k", DataType::Int64, false),
+        Field::new("n", DataType::Int64, false),
+    ]);
+    let schema = StoreSchema::new(&fields).unwrap().key(&["k"]).unwrap();
+    let store = Store::create(folder.path(), schema, options(Layout::Tiered)).unwrap();
+    let mut writer = store.writer().unwrap();
+    for first in (0..9_000).step_by(450) {
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(
+            (first..first + 450).map(|n| n % 4),
+        ));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 450));
+        writer
+            .append(&RecordBatch::try_from_iter([("k", keys), ("n", numbers)]).unwrap())
+            .unwrap();
+    }
+    store.compact().unwrap();
+    for key in 0..4 {
+        let mut numbers: Vec<i64> = Vec::new();
+        let scan = Scan::default().equal("k", key).columns(["n"]);
+        for found in store.snapshot().scan(&scan).unwrap() {
+            let batch = found.unwrap().to_arrow().unwrap();
+            numbers.extend(batch.column(0).as_primitive::<Int64Type>().values());
+        }
+        assert!(
+            numbers.into_iter().eq((0..9_000).filter(|n| n % 4 == key)),
+            "key {key}"
+        );
+    }
+}
+
+#[test]
+fn old_rows_go_and_never_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        keep_time: Some(4_000),
+        ..options(Layout::Tiered)
+    };
+    let store = Store::create(folder.path(), schema(), options).unwrap();
+    fill(&store, 0, 20_000);
+    store.flush().unwrap();
+    let kept = times(&store.snapshot(), &Scan::default());
+    assert!(kept.into_iter().eq(15_999..20_000));
+    let stats = store.snapshot().stats(false).unwrap();
+    let rows: u64 = stats.levels.iter().map(|level| level.rows).sum();
+    assert!(rows < 9_000, "{rows} rows are still on disk");
+    store.compact().unwrap();
+    store.close().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert!(
+        times(&store.snapshot(), &Scan::default())
+            .into_iter()
+            .eq(15_999..20_000)
+    );
+}
+
+#[test]
+fn the_oldest_runs_go_where_there_are_too_many_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        keep_bytes: Some(60_000),
+        level_ratio: 100,
+        ..options(Layout::Tiered)
+    };
+    let store = Store::create(folder.path(), schema(), options).unwrap();
+    fill(&store, 0, 30_000);
+    let kept = times(&store.snapshot(), &Scan::default());
+    let first = kept[0];
+    assert!(first > 0 && first < 29_000, "{first}");
+    assert!(kept.into_iter().eq(first..30_000));
+}
+
+#[test]
+fn a_column_can_be_added_and_others_cannot_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema(), options(Layout::Tiered)).unwrap();
+    fill(&store, 0, 2_500);
+    store.add_column("w", &DataType::Utf8).unwrap();
+    assert!(store.add_column("v", &DataType::Utf8).is_err());
+    fill(&store, 2_500, 5_000);
+    store.close().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.compact().unwrap();
+    let mut nulls = 0;
+    for found in store
+        .snapshot()
+        .scan(&Scan::default().columns(["w"]))
+        .unwrap()
+    {
+        nulls += found
+            .unwrap()
+            .to_arrow()
+            .unwrap()
+            .column(0)
+            .logical_null_count();
+    }
+    assert_eq!(nulls, 5_000);
+    let mut writer = store.writer().unwrap();
+    let other: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let unknown = RecordBatch::try_from_iter([("z", Arc::clone(&other))]).unwrap();
+    assert!(writer.append(&unknown).is_err());
+    let partial = RecordBatch::try_from_iter([("k", other)]).unwrap();
+    let error = writer.append(&partial);
+    // `ts` and `v` of these rows may not be null.
+    assert!(error.is_err_and(|error| error.message().contains("null")));
+}
+
+#[test]
+fn readers_see_whole_appends_while_runs_merge() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema(), options(Layout::Leveled)).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut looks = 0;
+            while !done.load(Ordering::Relaxed) {
+                let snapshot = store.snapshot();
+                let count = snapshot.sequence() as i64;
+                assert_eq!(count % 500, 0);
+                assert!(times(&snapshot, &Scan::default()).into_iter().eq(0..count));
+                looks += 1;
+            }
+            looks
+        });
+        fill(&store, 0, 15_000);
+        done.store(true, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+}
+
+#[test]
+fn one_process_writes_and_others_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema(), options(Layout::Tiered)).unwrap();
+    fill(&store, 0, 3_000);
+    let refused = Store::open(folder.path());
+    assert!(refused.is_err_and(|error| error.message().contains("another process")));
+    let reader = Store::open_read_only(folder.path()).unwrap();
+    assert!(
+        times(&reader.snapshot(), &Scan::default())
+            .into_iter()
+            .eq(0..3_000)
+    );
+    assert!(reader.writer().is_err() && reader.flush().is_err() && reader.compact().is_err());
+    assert!(reader.verify().unwrap().damage.is_empty());
+}
+
+#[test]
+fn repair_keeps_what_is_readable_and_says_what_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema(), options(Layout::Tiered)).unwrap();
+    fill(&store, 0, 3_500);
+    store.close().unwrap();
+    let run = folder.path().join("runs/0000000001.tcr");
+    let run = if run.exists() {
+        run
+    } else {
+        newest(&folder.path().join("runs"))
+    };
+    let mut bytes = std::fs::read(&run).unwrap();
+    bytes[700] ^= 1;
+    std::fs::write(&run, bytes).unwrap();
+    let damaged = Store::open(folder.path()).unwrap();
+    let verified = damaged.verify().unwrap();
+    assert_eq!(verified.damage.len(), 1, "{:?}", verified.damage);
+    assert!(verified.damage[0].context().file.is_some());
+    drop(damaged);
+    let repaired = tersecades_store::repair(folder.path()).unwrap();
+    assert_eq!(repaired.given_up.len(), 1);
+    assert_eq!(repaired.rows + repaired.lost_rows, 3_500);
+    let store = Store::open(folder.path()).unwrap();
+    let kept = times(&store.snapshot(), &Scan::default());
+    assert_eq!(kept.len() as u64, repaired.rows);
+    assert!(
+        kept.windows(2).all(|pair| pair[0] < pair[1]),
+        "no row twice"
+    );
+    fill(&store, 3_500, 4_000);
+    assert!(store.verify().unwrap().damage.is_empty());
+}
+
+fn newest(folder: &Path) -> std::path::PathBuf {
+    let files = std::fs::read_dir(folder).unwrap();
+    files.map(|file| file.unwrap().path()).max().unwrap()
+}

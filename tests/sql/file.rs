@@ -1,0 +1,158 @@
+//! Statements that read and write files, and what `EXPLAIN` says of them.
+
+use std::path::Path;
+
+use tersecades_sql::Session;
+
+use crate::answer::{Rows, run};
+
+/// Rows of which the last two are late by more than two seconds.
+const PROBES: &str = "Timestamp,k,v,note\n\
+    2024-01-01 00:00:01,a,1,007\n\
+    2024-01-01 00:00:12,a,2,008\n\
+    2024-01-01 00:00:25,b,3,009\n\
+    2024-01-01 00:00:11,b,4,010\n\
+    2024-01-01 00:00:02,a,5,011\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("probes.csv"), PROBES).unwrap();
+    folder
+}
+
+fn ask(session: &mut Session, folder: &Path, sql: &str) -> Rows {
+    let text = sql.replace("$", &format!("{}/", folder.display()));
+    run(session, &text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn cells(rows: &[&[&str]]) -> Rows {
+    let row = |row: &&[&str]| row.iter().map(|cell| (*cell).to_owned()).collect();
+    rows.iter().map(row).collect()
+}
+
+/// The stream `probes` over the file, with a watermark.
+const STREAM: &str = "CREATE STREAM probes \
+     (timestamp TIMESTAMP(3), note VARCHAR, v DOUBLE, k VARCHAR, \
+     WATERMARK FOR timestamp AS timestamp - INTERVAL '2' SECOND) FROM '$probes.csv'";
+
+const WINDOWS: &str = "SELECT window_start, sum(v) AS total FROM probes \
+     GROUP BY tumble(timestamp, INTERVAL '10 seconds')";
+
+#[test]
+fn a_stream_of_a_file_has_the_columns_types_and_watermark_it_says() {
+    let (folder, mut session) = (folder(), Session::default());
+    ask(&mut session, folder.path(), STREAM);
+    let columns = ask(&mut session, folder.path(), "DESCRIBE probes");
+    let wanted = cells(&[
+        &["timestamp", "Timestamp(ms)"],
+        &["note", "Utf8"],
+        &["v", "Float64"],
+        &["k", "Utf8"],
+    ]);
+    assert_eq!(columns, wanted);
+    let notes = ask(
+        &mut session,
+        folder.path(),
+        "SELECT note FROM probes WHERE v < 2",
+    );
+    assert_eq!(notes, cells(&[&["007"]]));
+    let windows = ask(&mut session, folder.path(), WINDOWS);
+    let starts = [
+        "2024-01-01 00:00:00",
+        "2024-01-01 00:00:10",
+        "2024-01-01 00:00:20",
+    ];
+    let wanted = cells(&[
+        &[starts[0], "1.0"],
+        &[starts[1], "2.0"],
+        &[starts[2], "3.0"],
+    ]);
+    assert_eq!(windows, wanted);
+}
+
+#[test]
+fn late_rows_go_to_a_file_whole() {
+    let (folder, mut session) = (folder(), Session::default());
+    ask(&mut session, folder.path(), STREAM);
+    let late = format!("{WINDOWS} LATE INTO '$late.csv'");
+    assert_eq!(ask(&mut session, folder.path(), &late).len(), 3);
+    let rows = ask(
+        &mut session,
+        folder.path(),
+        "SELECT k, v FROM '$late.csv' ORDER BY v",
+    );
+    assert_eq!(rows, cells(&[&["b", "4.0"], &["a", "5.0"]]));
+    let none = format!("{WINDOWS} ALLOWED LATENESS INTERVAL '1' MINUTE LATE INTO '$none.csv'");
+    let updates = ask(&mut session, folder.path(), &none);
+    assert_eq!(updates.iter().filter(|row| row[2] == "update").count(), 2);
+    let rows = ask(
+        &mut session,
+        folder.path(),
+        "SELECT count(*) FROM '$none.csv'",
+    );
+    assert_eq!(rows, cells(&[&["0"]]));
+}
+
+#[test]
+fn what_is_kept_is_the_newest_part_of_the_stream() {
+    let (folder, mut session) = (folder(), Session::default());
+    ask(&mut session, folder.path(), "SET batch_rows = 1");
+    let kept = "CREATE STREAM recent AS SELECT * FROM '$probes.csv' \
+                WATERMARK FOR \"Timestamp\" AS \"Timestamp\" - INTERVAL '1' MINUTE KEEP 15 SECONDS";
+    ask(&mut session, folder.path(), kept);
+    let rows = ask(
+        &mut session,
+        folder.path(),
+        "SELECT v FROM recent ORDER BY v",
+    );
+    // Batches go from the oldest on: the row at 2 came behind the row at 12, which stays.
+    assert_eq!(rows, cells(&[&["2"], &["3"], &["4"], &["5"]]));
+}
+
+#[test]
+fn explain_says_what_each_operator_did() {
+    let (folder, mut session) = (folder(), Session::default());
+    ask(&mut session, folder.path(), STREAM);
+    let analyze = "EXPLAIN ANALYZE SELECT k, sum(v) FROM probes WHERE v > 1 GROUP BY k ORDER BY k";
+    let lines = ask(&mut session, folder.path(), analyze);
+    let has = |text: &str| lines.iter().any(|line| line[0].contains(text));
+    assert!(
+        has("[rows 5 to 4, ") && has("[rows 4 to 2, ") && has("[rows 2 to 2, "),
+        "{lines:?}"
+    );
+    assert!(
+        has("planned in") && has("decoded") && has("filter v > 1"),
+        "{lines:?}"
+    );
+    let plain = ask(
+        &mut session,
+        folder.path(),
+        "EXPLAIN SELECT k FROM probes WHERE v > 1",
+    );
+    assert!(
+        plain.iter().all(|line| !line[0].contains("[rows")),
+        "{plain:?}"
+    );
+}
+
+#[test]
+fn explain_codecs_lists_ways_to_encode_a_column() {
+    let (folder, mut session) = (folder(), Session::default());
+    ask(&mut session, folder.path(), STREAM);
+    let codecs = ask(
+        &mut session,
+        folder.path(),
+        "EXPLAIN CODECS SELECT sum(v), min(k) FROM probes",
+    );
+    assert!(codecs.len() > 2);
+    assert!(
+        codecs.iter().all(|row| !row[3].contains("row")),
+        "{codecs:?}"
+    );
+    for column in ["v", "k"] {
+        let chosen = codecs
+            .iter()
+            .filter(|row| row[1] == column && row[2] != "NULL");
+        assert_eq!(chosen.count(), 1, "{codecs:?}");
+    }
+}
