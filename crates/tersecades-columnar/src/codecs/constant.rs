@@ -202,17 +202,12 @@ impl Codec for Constant {
             });
         } else {
             out.set_all(chunk.rows);
-            out.to_bits();
-            let mut failing = Selection::default();
-            std::mem::swap(&mut failing, &mut work.selection);
-            let list = failing.set_rows(chunk.rows);
+            let words = out.bits_mut();
             for_each_patch(&patches, chunk.rows, |row, key| {
                 if !passes(physical, predicate, key) {
-                    list.push(row as u32);
+                    words[row / WORD_ROWS] &= !(1 << (row % WORD_ROWS));
                 }
             });
-            out.subtract(&failing);
-            std::mem::swap(&mut failing, &mut work.selection);
         }
         out.intersect(within);
     }
