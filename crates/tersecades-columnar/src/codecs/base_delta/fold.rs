@@ -34,7 +34,7 @@ pub(super) fn fold_blocks(
         out.count += chunk.rows as u64;
         return out.add_sum(sum_all(chunk, &view));
     }
-    let mut unpatched = [0; WORDS];
+    let (mut unpatched, mut patched) = ([0; WORDS], Patched::new());
     for block in 0..block_count(chunk.rows) {
         let rows = view.deltas.block_len(block);
         let mut mask = match within.block(block) {
@@ -43,27 +43,26 @@ pub(super) fn fold_blocks(
             BlockSelection::Bits(words) => Some(words),
         };
         work.tally.direct += rows as u64;
-        let patched = !view.patches.of_block(block).is_empty();
-        let patch_fold = PatchFold {
-            zero: chunk.physical.flip(),
-            asked,
-            mask,
-        };
-        if patched && asked.ends {
+        let is_patched = !view.patches.of_block(block).is_empty();
+        let wanted = mask;
+        if is_patched && asked.ends {
             mask = Some(leave_out(&view, block, (rows, mask), &mut unpatched));
         }
         let part = GroupFold::new(chunk.physical, view.block_bases(block), rows, mask);
         with_deltas!(view.deltas, block, deltas => {
             part.fold(deltas, asked, out);
-            if patched {
-                patch_fold.fold(&view, block, deltas, out);
+            if is_patched {
+                patched.read(&view, block, deltas, wanted);
             }
         }, zero {
             part.fold_bases(asked, out);
-            if patched {
-                patch_fold.fold(&view, block, &[0u8; BLOCK_ROWS], out);
+            if is_patched {
+                patched.read(&view, block, &[0u8; BLOCK_ROWS], wanted);
             }
         });
+        if is_patched {
+            patched.fold(chunk.physical.flip(), asked, out);
+        }
     }
 }
 
@@ -89,89 +88,96 @@ fn leave_out<'a>(
     words
 }
 
-/// The fold of the patches of one block, less that of the holes if these are folded too.
-struct PatchFold<'a> {
-    /// The key of the value zero.
-    zero: u64,
-    asked: Asked,
-    mask: Option<&'a [u64]>,
+/// The selected patches of one block: their keys and those that their holes stand for.
+struct Patched {
+    keys: [u64; BLOCK_ROWS],
+    holes: [u64; BLOCK_ROWS],
+    len: usize,
 }
 
-/// Sums of keys, and what is known of the values behind them.
-#[derive(Default)]
-struct PatchSums {
-    count: u64,
-    keys: u128,
-    holes: u128,
-    squares: SquareSum,
-    hole_squares: SquareSum,
-    min: u64,
-    max: u64,
-}
+impl Patched {
+    fn new() -> Self {
+        Patched {
+            keys: [0; BLOCK_ROWS],
+            holes: [0; BLOCK_ROWS],
+            len: 0,
+        }
+    }
 
-impl PatchFold<'_> {
-    fn fold<D: KeyLane>(&self, view: &View<'_>, block: usize, deltas: &[D], out: &mut Fold) {
+    /// Takes in the patches of `block`, those of `mask` if there is one.
+    fn read<D: KeyLane>(
+        &mut self,
+        view: &View<'_>,
+        block: usize,
+        deltas: &[D],
+        mask: Option<&[u64]>,
+    ) {
         let patches = view.patches.of_block(block);
-        let bases = view.block_bases(block);
-        let sums = with_lanes!(view.patches.keys(), keys => {
-            let rows = &view.patches.rows()[patches.clone()];
-            self.add(rows, &keys[patches], (&bases, deltas))
+        let rows = &view.patches.rows()[patches.clone()];
+        with_lanes!(view.patches.keys(), keys => {
+            let pairs = self.keys.iter_mut().zip(&keys[patches]);
+            pairs.for_each(|(slot, key)| *slot = key.key());
         }, else return);
-        out.squares.merge(sums.squares);
-        let taken_away = match self.asked.ends {
-            false => {
-                out.squares.unmerge(sums.hole_squares);
-                sums.holes
-            }
-            true => u128::from(self.zero) * u128::from(sums.count),
-        };
-        if self.asked.sum {
-            out.add_sum(sums.keys as i128 - taken_away as i128);
+        let bases = view.block_bases(block);
+        for (slot, row) in self.holes.iter_mut().zip(rows) {
+            let row = usize::from(*row);
+            *slot = bases[row / GROUP_ROWS % GROUPS].wrapping_add(deltas[row].key());
         }
-        if self.asked.ends && sums.count > 0 {
-            out.count += sums.count;
-            out.add_end(i128::from(sums.min));
-            out.add_end(i128::from(sums.max));
+        self.len = rows.len();
+        if let Some(mask) = mask {
+            self.keep(rows, mask);
         }
     }
 
-    /// Adds up patches without a branch on whether one is selected, which is as good as random.
-    #[inline]
-    fn add<K: KeyLane, D: KeyLane>(
-        &self,
-        rows: &[u16],
-        keys: &[K],
-        (bases, deltas): (&[u64; GROUPS], &[D]),
-    ) -> PatchSums {
-        let mut words = [u64::MAX; WORDS];
-        if let Some(mask) = self.mask {
-            words[..mask.len()].copy_from_slice(mask);
+    /// Drops patches outside `mask`, without a branch on what is as good as random.
+    fn keep(&mut self, rows: &[u16], mask: &[u64]) {
+        let mut kept = 0;
+        for (index, row) in rows.iter().enumerate() {
+            self.keys[kept] = self.keys[index];
+            self.holes[kept] = self.holes[index];
+            let row = usize::from(*row);
+            kept += (mask[row / WORD_ROWS] >> (row % WORD_ROWS) & 1) as usize;
         }
-        let mut sums = PatchSums {
-            min: u64::MAX,
-            ..PatchSums::default()
-        };
-        let square = |key: u64, kept: u64| {
-            let size = key.abs_diff(self.zero) & kept;
-            u128::from(size) * u128::from(size)
-        };
-        for (row, key) in rows.iter().zip(keys) {
-            let (row, key) = (usize::from(*row) % BLOCK_ROWS, key.key());
-            let selected = words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1;
-            let kept = selected.wrapping_neg();
-            let hole = bases[row / GROUP_ROWS].wrapping_add(deltas[row].key());
-            sums.count += selected;
-            sums.keys += u128::from(key & kept);
-            sums.holes += u128::from(hole & kept);
-            if self.asked.squares {
-                sums.squares.add(square(key, kept));
-                sums.hole_squares.add(square(hole, kept));
-            }
-            sums.min = sums.min.min(key | !kept);
-            sums.max = sums.max.max(key & kept);
-        }
-        sums
+        self.len = kept;
     }
+
+    /// Adds the patches, and takes away the holes unless ends are asked for.
+    fn fold(&self, zero: u64, asked: Asked, out: &mut Fold) {
+        let (keys, holes) = (&self.keys[..self.len], &self.holes[..self.len]);
+        let sum = |keys: &[u64]| (kernels().u64.sum_flat)(keys) as i128;
+        if asked.sum {
+            out.add_sum(match asked.ends {
+                true => sum(keys) - (u128::from(zero) * self.len as u128) as i128,
+                false => sum(keys) - sum(holes),
+            });
+        }
+        if asked.squares {
+            out.squares.merge(squares(keys, zero));
+        }
+        if asked.squares && !asked.ends {
+            out.squares.unmerge(squares(holes, zero));
+        }
+        if asked.ends && !keys.is_empty() {
+            let ends = keys.iter().fold((u64::MAX, 0), |(min, max), key| {
+                (*key.min(&min), *key.max(&max))
+            });
+            out.count += self.len as u64;
+            out.add_end(i128::from(ends.0));
+            out.add_end(i128::from(ends.1));
+        }
+    }
+}
+
+/// The sum of the squares of the values behind `keys`, where `zero` is the key of zero.
+fn squares(keys: &[u64], zero: u64) -> SquareSum {
+    let sizes = || keys.iter().map(|key| key.abs_diff(zero));
+    let mut sum = SquareSum::default();
+    // Squares of a block below 2^64 each stay in 128 bits together.
+    match sizes().fold(0, |bits, size| bits | size) >> 32 {
+        0 => sum.add(sizes().map(|size| u128::from(size * size)).sum()),
+        _ => sizes().for_each(|size| sum.add(u128::from(size) * u128::from(size))),
+    }
+    sum
 }
 
 /// The sum of all values: bases times their rows, deltas in runs of one width, patches in place of
