@@ -17,8 +17,8 @@ const GIB: usize = 1 << 30;
 pub(crate) struct Bandwidth {
     /// One thread, two threads.
     pub(crate) bytes_per_s: [f64; 2],
-    /// The larger spread of the two.
-    pub(crate) spread: f64,
+    /// The spread of each.
+    pub(crate) spread: [f64; 2],
 }
 
 impl Bandwidth {
@@ -38,8 +38,21 @@ pub(crate) fn bandwidth() -> Bandwidth {
     let [one, two] = interleave(PROBES, [&mut || read(&words, 1), &mut || read(&words, 2)]);
     Bandwidth {
         bytes_per_s: [one, two].map(|timing| timing.rate(PROBE_BYTES as f64)),
-        spread: one.spread.max(two.spread),
+        spread: [one.spread, two.spread],
     }
+}
+
+/// Prints the read bandwidth alone: what a recorded run of the rivals is related to.
+///
+/// # Errors
+/// None; the signature is that of every bench.
+pub(crate) fn run_bandwidth(_options: &Options, report: &mut Report) -> Result<()> {
+    let found = bandwidth();
+    for (index, rate) in found.bytes_per_s.into_iter().enumerate() {
+        let name = format!("read, {} thread(s)", index + 1);
+        report.add(name, rate / 1e9, "GB/s");
+    }
+    Ok(())
 }
 
 /// Where the bytes lie, and how many there are for each thread.

@@ -13,6 +13,7 @@ mod chunk;
 mod column;
 mod cost;
 mod data;
+mod design;
 mod encode;
 mod execution;
 mod integer;
@@ -21,6 +22,7 @@ mod level;
 mod limits;
 mod lossy;
 mod measure;
+mod parquet;
 mod pays;
 mod pex;
 mod query;
@@ -96,6 +98,7 @@ type Bench = (&'static str, bool, fn(&Options, &mut Report) -> Result<()>);
 /// Every bench, in the order they run.
 const BENCHES: &[Bench] = &[
     ("limits", true, limits::run),
+    ("bandwidth", false, limits::run_bandwidth),
     ("search", true, search::run),
     ("sum", true, sum::run),
     ("add", true, add::run),
@@ -106,6 +109,7 @@ const BENCHES: &[Bench] = &[
     ("pays", true, pays::run),
     ("selectivity", true, selectivity::run),
     ("cardinality", true, cardinality::run),
+    ("designs", true, design::run),
     ("execution", false, execution::run),
     ("waist", false, waist::run),
     ("choice", false, choice::run),
@@ -115,6 +119,7 @@ const BENCHES: &[Bench] = &[
     ("lossy", false, lossy::run),
     ("scans", false, scan::run),
     ("queries", false, query::run),
+    ("parquet", false, parquet::run),
 ];
 
 /// Every bench that needs no data file.

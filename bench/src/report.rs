@@ -126,6 +126,25 @@ impl Report {
         self.lines.push(line.to_string());
     }
 
+    /// A number of a figure that stands for itself.
+    pub(crate) fn plain(
+        &mut self,
+        figure: &'static str,
+        (series, x): (&str, Value),
+        value: f64,
+        unit: &'static str,
+    ) {
+        self.point(&Point {
+            figure,
+            series,
+            x,
+            value,
+            unit,
+            spread: None,
+            share: None,
+        });
+    }
+
     /// A rate of a figure.
     pub(crate) fn timed(
         &mut self,

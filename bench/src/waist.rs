@@ -126,6 +126,12 @@ impl Case<'_> {
         );
         let [ours, theirs]: [Timing; 2] = timings;
         let rate = ours.rate(values as f64);
+        report.plain(
+            "waist",
+            (primitive, self.scheme.into()),
+            rate / 1e6,
+            "M values/s",
+        );
         let bytes = self.chunk.byte_size() as f64;
         let share = ours.rate(bytes) / self.bandwidth;
         report.row(

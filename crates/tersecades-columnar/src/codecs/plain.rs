@@ -20,11 +20,12 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::kernels::{kernels, prefetch_rows};
+use crate::kernels::{GROUPS, kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
+use crate::narrow::GroupFold;
 use crate::predicate::Predicate;
 use crate::primitive::rank::{rank_decoded, rank_of};
-use crate::selection::{Selection, Shape};
+use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
 
@@ -200,19 +201,23 @@ impl Codec for Plain {
         work: &mut Work,
     ) {
         let positive = chunk.stats.known && chunk.stats.min >= chunk.physical.flip();
-        let sum_alone = asked
-            == Asked {
-                sum: true,
-                ..Asked::default()
-            };
         let integer = matches!(chunk.physical, Physical::Integer { .. });
-        if !(integer && positive && sum_alone && within.shape() == Shape::All) {
+        if !(integer && positive) || within.shape() == Shape::Rows {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
-        out.count += chunk.rows as u64;
-        work.tally.direct += chunk.rows as u64;
-        let sum = with_lanes!(lanes(chunk), lanes => lane_sum(lanes), else 0);
-        out.add_sum(i128::try_from(sum).unwrap_or(i128::MAX));
+        let sum_alone = Asked {
+            sum: true,
+            ..Asked::default()
+        };
+        if asked == sum_alone && within.shape() == Shape::All {
+            out.count += chunk.rows as u64;
+            work.tally.direct += chunk.rows as u64;
+            let sum = with_lanes!(lanes(chunk), lanes => lane_sum(lanes), else 0);
+            return out.add_sum(i128::try_from(sum).unwrap_or(i128::MAX));
+        }
+        with_lanes!(lanes(chunk), lanes => {
+            fold_blocks(lanes, chunk.physical, asked, within, out, work);
+        }, else {});
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
@@ -275,6 +280,27 @@ impl Codec for Plain {
 /// so there always is a code.
 fn intern(dictionary: &Dictionary, text: &[u8]) -> u64 {
     dictionary.intern(text).map_or(0, u64::from)
+}
+
+/// Folds lanes that are not negative: each is its own distance from zero.
+fn fold_blocks<T: KeyLane>(
+    lanes: &[T],
+    physical: Physical,
+    asked: Asked,
+    within: &Selection,
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    for (block, lanes) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        let mask = match within.block(block) {
+            BlockSelection::None => continue,
+            BlockSelection::All => None,
+            BlockSelection::Bits(words) => Some(words),
+        };
+        work.tally.direct += lanes.len() as u64;
+        let zeros = [physical.flip(); GROUPS];
+        GroupFold::new(physical, zeros, lanes.len(), mask).fold(lanes, asked, out);
+    }
 }
 
 fn lane_sum<T: KeyLane>(lanes: &[T]) -> u128 {

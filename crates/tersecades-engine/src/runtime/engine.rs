@@ -81,7 +81,9 @@ impl Running {
             Some(Keep::Bytes(_)) => !first.event_time.is_absent(ingest.schema()),
             None => false,
         };
-        let plan = first.over(Arc::clone(ingest.schema()), timed)?;
+        let plan = first
+            .over(Arc::clone(ingest.schema()), timed)?
+            .without(options.ablation);
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed
@@ -105,7 +107,7 @@ impl Running {
             0 | 1 => Ok(Vec::new()),
             _ if !mergeable => Ok(Vec::new()),
             threads => (0..threads)
-                .map(|index| Worker::start(plan.start(&options)?, index))
+                .map(|index| Worker::start(plan.start(&options)?, index, options.ablation))
                 .collect(),
         };
         let bounds = bounds_of(query, ingest.schema(), &results_of(&plan, &tails));
@@ -122,12 +124,12 @@ impl Running {
             workers: workers?,
             next_worker: 0,
             tails,
+            work: options.ablation.work(),
             options,
             retained,
             ready: VecDeque::new(),
             results: Vec::new(),
             metrics: Metrics::default(),
-            work: Work::default(),
             cuts: Vec::new(),
             spare: None,
             last_batch: None,

@@ -7,13 +7,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
-use tersecades_columnar::codec::{Tally, Work};
+use tersecades_columnar::codec::Tally;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::operator::window_aggregate::Partial;
 
+use super::ablation::Ablation;
 use super::meter::Meter;
 use super::stage::Stage;
 
@@ -52,12 +53,12 @@ impl Worker {
     ///
     /// # Errors
     /// `Io` when the system starts no more threads.
-    pub fn start(stage: Stage, index: usize) -> Result<Self> {
+    pub fn start(stage: Stage, index: usize, without: Ablation) -> Result<Self> {
         let (jobs, todo) = sync_channel(QUEUE_FRAMES);
         let (done, frames) = sync_channel(2 * QUEUE_FRAMES);
         let (answer, flushed) = sync_channel(1);
         let name = format!("tersecades-worker-{index}");
-        let run = move || work_off(stage, &todo, &done, &answer);
+        let run = move || work_off((stage, without), &todo, &done, &answer);
         let thread = std::thread::Builder::new().name(name).spawn(run)?;
         Ok(Worker {
             jobs: Some(jobs),
@@ -117,12 +118,12 @@ fn stopped() -> Error {
 }
 
 fn work_off(
-    mut stage: Stage,
+    (mut stage, without): (Stage, Ablation),
     todo: &Receiver<Job>,
     done: &SyncSender<Box<Frame>>,
     answer: &SyncSender<Result<Flushed>>,
 ) {
-    let mut work = Work::default();
+    let mut work = without.work();
     let mut rows = Vec::new();
     let mut failure = None;
     while let Ok(job) = todo.recv() {
