@@ -397,15 +397,16 @@ impl Chunk {
         if work.decode_first {
             return fold_decoded(self.codec, self, asked, within, out, work);
         }
-        let whole = within.shape() == Shape::All;
-        if !asked.sum && !asked.squares && (!asked.ends || (whole && self.stats.known)) {
-            let count = within.count();
-            work.tally.skipped += count as u64;
-            out.count += count as u64;
-            if asked.ends && count > 0 {
-                out.add_end(i128::from(self.stats.min));
-                out.add_end(i128::from(self.stats.max));
-            }
+        let mut asked = asked;
+        if asked.ends && within.shape() == Shape::All && self.stats.known && self.rows > 0 {
+            out.add_end(i128::from(self.stats.min));
+            out.add_end(i128::from(self.stats.max));
+            asked.ends = false;
+        }
+        if asked == Asked::default() {
+            let count = within.count() as u64;
+            work.tally.skipped += count;
+            out.count += count;
             return;
         }
         self.codec.fold(self, asked, within, out, work);

@@ -227,10 +227,14 @@ impl Selection {
                 let first = block * BLOCK_ROWS / WORD_ROWS;
                 let last = (first + BLOCK_ROWS / WORD_ROWS).min(self.words.len());
                 let words = &self.words[first..last];
-                if words.iter().all(|word| *word == 0) {
-                    return BlockSelection::None;
+                let (any, all) = words
+                    .iter()
+                    .fold((0, u64::MAX), |(any, all), word| (any | word, all & word));
+                match (any, all) {
+                    (0, _) => BlockSelection::None,
+                    (_, u64::MAX) => BlockSelection::All,
+                    _ => BlockSelection::Bits(words),
                 }
-                BlockSelection::Bits(words)
             }
             Shape::Rows => unreachable!("callers convert row lists before walking blocks"),
         }

@@ -176,6 +176,11 @@ impl Ingest {
         &self.schema
     }
 
+    /// Whether the next batch is at hand, so that asking for it never waits for the world.
+    pub fn never_waits(&self) -> bool {
+        matches!(self.origin, Origin::Encoded(..))
+    }
+
     /// The newest event time of the last batch, where its kept times do not tell.
     pub fn newest(&self) -> Option<i64> {
         self.newest

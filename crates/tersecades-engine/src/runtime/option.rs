@@ -17,7 +17,7 @@ pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// How a query is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Worker threads; 1 runs everything on the caller's thread.
+    /// Threads that run the first stage, the caller's among them.
     pub threads: usize,
     /// Whether and how much of the stream is kept, encoded, for further queries.
     pub keep: Option<Keep>,

@@ -302,11 +302,9 @@ impl Pane {
     pub fn merge(&mut self, plan: &AggregatePlan, other: &Pane) {
         let mut targets: Vec<u32> = Vec::with_capacity(other.len());
         self.groups.prepare(&plan.keys);
-        for id in 0..other.len() {
-            targets.push(match plan.keys.columns.is_empty() {
-                true => 0,
-                false => self.groups.assign_one(other.groups.key(id)),
-            });
+        match plan.keys.columns.is_empty() {
+            true => targets.resize(other.len(), 0),
+            false => self.groups.assign(other.groups.keys(), &mut targets),
         }
         let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
         self.merge_into(other, &targets, groups.max(self.len()));

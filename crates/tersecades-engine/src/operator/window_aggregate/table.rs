@@ -119,13 +119,53 @@ impl GroupTable {
 
     /// Appends to `ids` the group of each of the packed `keys`, new ones included.
     pub fn assign(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
-        if self.words == 1 && self.standard.is_none() {
-            return ids.extend(keys.iter().map(|key| self.assign_word(*key)));
+        if self.standard.is_some() {
+            let keys = keys.chunks_exact(self.words.max(1));
+            return ids.extend(keys.map(|key| self.assign_standard(key)));
         }
-        for key in keys.chunks_exact(self.words.max(1)) {
-            let id = self.assign_one(key);
+        match self.words {
+            1 if self.direct.is_empty() => self.assign_each::<1>(keys, ids),
+            1 => self.assign_direct(keys, ids),
+            2 => self.assign_each::<2>(keys, ids),
+            3 => self.assign_each::<3>(keys, ids),
+            words => {
+                for key in keys.chunks_exact(words.max(1)) {
+                    let id = self.assign_hashed(key);
+                    ids.push(id);
+                }
+            }
+        }
+    }
+
+    fn assign_each<const WORDS: usize>(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        let (keys, _) = keys.as_chunks::<WORDS>();
+        ids.extend(keys.iter().map(|key| self.assign_array(key)));
+    }
+
+    /// [`GroupTable::assign`] by the direct array.
+    ///
+    /// Whether a key is new is as good as random where groups are many, so nothing branches on it:
+    /// every key is written to where the next group goes, and stays there if it is new.
+    fn assign_direct(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        self.keys.resize(self.len + keys.len(), 0);
+        for (index, key) in keys.iter().enumerate() {
+            let Some(cell) = self.direct_cell(*key) else {
+                self.keys.truncate(self.len);
+                for key in &keys[index..] {
+                    ids.push(self.assign_word(*key));
+                }
+                return;
+            };
+            let next = self.len;
+            let known = self.direct[cell];
+            let new = known == EMPTY;
+            let id = if new { next as u32 } else { known };
+            self.keys[next] = *key;
+            self.direct[cell] = id;
+            self.len += usize::from(new);
             ids.push(id);
         }
+        self.keys.truncate(self.len);
     }
 
     /// The group of one packed key, new if need be.
@@ -174,11 +214,22 @@ impl GroupTable {
     }
 
     fn assign_hashed(&mut self, key: &[u64]) -> u32 {
+        self.find_or_push(hash(key), key, |known| known == key)
+    }
+
+    #[inline]
+    fn assign_array<const WORDS: usize>(&mut self, key: &[u64; WORDS]) -> u32 {
+        // Of a length that is known to the compiler, words are compared without a call.
+        self.find_or_push(hash(key), key, |known| known.first_chunk() == Some(key))
+    }
+
+    #[inline(always)]
+    fn find_or_push(&mut self, hash: u64, key: &[u64], same: impl Fn(&[u64]) -> bool) -> u32 {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.rehash();
         }
         let mask = self.slots.len() - 1;
-        let mut at = hash(key) as usize & mask;
+        let mut at = hash as usize & mask;
         loop {
             match self.slots[at] {
                 EMPTY => {
@@ -186,7 +237,7 @@ impl GroupTable {
                     self.slots[at] = id;
                     return id;
                 }
-                id if self.key(id as usize) == key => return id,
+                id if same(self.key(id as usize)) => return id,
                 _ => at = (at + 1) & mask,
             }
         }
