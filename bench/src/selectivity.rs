@@ -17,7 +17,7 @@ use crate::measure::interleave;
 use crate::range::{answer, retained};
 use crate::report::{Done, Report};
 
-const ROWS: usize = 1 << 25;
+const ROWS: usize = 1 << 24;
 /// Values of the compared column are below this.
 const VALUES: u64 = 1_000;
 /// Shares of the rows that pass, in thousandths.

@@ -147,10 +147,16 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let c2c = |stream: Stream| pairs(stream, minute);
     let columns = [&NUMBERS[..], &TEXTS[..]].concat();
     let input = Input::new(&batches, &columns)?;
-    let designs: Vec<&Design> = DESIGNS.iter().collect();
+    let asked = |design: &&Design| {
+        options.queries.is_empty() || options.queries.iter().any(|name| name == design.name)
+    };
+    let designs: Vec<&Design> = DESIGNS.iter().filter(asked).collect();
     let taken = measure(&input, &designs, &c2c, options.repetitions.min(5))?;
     for taken in &taken {
         print(report, input.rows, taken);
+    }
+    if !options.queries.is_empty() {
+        return Ok(());
     }
     let t2t = |stream: Stream| switch_pairs(stream, &switches, minute);
     let columns = [&columns[..], &ADDRESSES[..]].concat();

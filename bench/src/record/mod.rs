@@ -59,12 +59,26 @@ impl Run {
         let drift = (self.read_drift - 1.0).abs();
         let [one, two] = self.read_spread;
         let found = [
-            ("spread of the read bandwidth of one thread", one, SPREAD_MAX[0]),
-            ("spread of the read bandwidth of two threads", two, SPREAD_MAX[1]),
-            ("change of the read bandwidth over the run", drift, DRIFT_MAX),
+            (
+                "spread of the read bandwidth of one thread",
+                one,
+                SPREAD_MAX[0],
+            ),
+            (
+                "spread of the read bandwidth of two threads",
+                two,
+                SPREAD_MAX[1],
+            ),
+            (
+                "change of the read bandwidth over the run",
+                drift,
+                DRIFT_MAX,
+            ),
         ];
         // What is no number is not below anything either.
-        let (what, share, most) = found.into_iter().find(|(_, share, most)| !(share <= most))?;
+        let (what, share, most) = found
+            .into_iter()
+            .find(|(_, share, most)| !(share <= most))?;
         let (share, most) = (share * 100.0, most * 100.0);
         Some(format!(
             "the machine is too noisy: the {what} is {share:.0} % (at most {most:.0} %); run again \
@@ -95,7 +109,7 @@ impl Run {
     }
 }
 
-/// Appends `lines`, each a JSON object, to the history at `path`.
+/// Appends those of `lines`, each a JSON object, that belong to a figure to the history at `path`.
 ///
 /// # Errors
 /// [`Run::noise`], and what writing says.
@@ -111,6 +125,9 @@ pub(crate) fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), Str
 fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Result<()> {
     for line in lines {
         let mut line: Map<String, Value> = serde_json::from_str(line)?;
+        if !line.contains_key("figure") && line["bench"] != "bandwidth" {
+            continue;
+        }
         line.insert("run".to_owned(), run.to_json());
         writeln!(out, "{}", Value::Object(line))?;
     }
@@ -170,7 +187,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tersecades-record-{}", std::process::id()));
         let path = folder.join("history.jsonl");
         std::fs::create_dir_all(&folder).unwrap();
-        let lines = [r#"{"bench":"add","value":1.5}"#.to_owned()];
+        let lines = [r#"{"bench":"add","figure":"add","value":1.5}"#.to_owned()];
         for noisy in [run(0.4, 1.0), run(f64::NAN, 1.0), run(0.01, 0.7)] {
             assert!(
                 append(&path, &noisy, &lines)

@@ -198,8 +198,8 @@ pub(super) const FIGURES: &[Figure] = &[
         kind: Kind::Lines([true, true]),
         about: "A retained range that k queries read, encoding counted: time of k reads of plain Arrow over \
                 encoding and k encoded reads. Above 1 encoding has paid. A read compares each row and sums \
-                those that pass, caches flushed before it; retaining plain Arrow costs nothing. Medians of \
-                encoding and of one read make each number.",
+                those that pass, caches flushed before it; keeping plain Arrow costs its statistics. Medians of \
+                keeping and of one read make each number.",
         command: "pays",
     },
     Figure {

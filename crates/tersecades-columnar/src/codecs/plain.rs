@@ -22,7 +22,6 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::kernels::{GROUPS, kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
-use crate::narrow::GroupFold;
 use crate::predicate::Predicate;
 use crate::primitive::rank::{rank_decoded, rank_of};
 use crate::selection::{BlockSelection, Selection, Shape};
@@ -202,7 +201,8 @@ impl Codec for Plain {
     ) {
         let positive = chunk.stats.known && chunk.stats.min >= chunk.physical.flip();
         let integer = matches!(chunk.physical, Physical::Integer { .. });
-        if !(integer && positive) || within.shape() == Shape::Rows {
+        let by_rows = within.shape() == Shape::Rows;
+        if !(integer && positive) || asked.squares || by_rows {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
         let sum_alone = Asked {
@@ -216,7 +216,7 @@ impl Codec for Plain {
             return out.add_sum(i128::try_from(sum).unwrap_or(i128::MAX));
         }
         with_lanes!(lanes(chunk), lanes => {
-            fold_blocks(lanes, chunk.physical, asked, within, out, work);
+            fold_blocks(lanes, chunk.physical.flip(), asked, within, out, work);
         }, else {});
     }
 
@@ -282,15 +282,17 @@ fn intern(dictionary: &Dictionary, text: &[u8]) -> u64 {
     dictionary.intern(text).map_or(0, u64::from)
 }
 
-/// Folds lanes that are not negative: each is its own distance from zero.
+/// Sum and ends of lanes that are not negative; statistics from a wire may say so wrongly, which
+/// makes the sum wrong and nothing else.
 fn fold_blocks<T: KeyLane>(
     lanes: &[T],
-    physical: Physical,
+    flip: u64,
     asked: Asked,
     within: &Selection,
     out: &mut Fold,
     work: &mut Work,
 ) {
+    let table = T::of(kernels());
     for (block, lanes) in lanes.chunks(BLOCK_ROWS).enumerate() {
         let mask = match within.block(block) {
             BlockSelection::None => continue,
@@ -298,8 +300,24 @@ fn fold_blocks<T: KeyLane>(
             BlockSelection::Bits(words) => Some(words),
         };
         work.tally.direct += lanes.len() as u64;
-        let zeros = [physical.flip(); GROUPS];
-        GroupFold::new(physical, zeros, lanes.len(), mask).fold(lanes, asked, out);
+        out.count += mask.map_or(lanes.len() as u64, kernels().bitmap.count);
+        if asked.sum {
+            let mut sums = [0u128; GROUPS];
+            (table.sum)(lanes, mask, &mut sums);
+            out.add_sum(i128::try_from(sums.iter().sum::<u128>()).unwrap_or(i128::MAX));
+        }
+        if asked.ends {
+            let (mut min, mut max) = ([T::MAX; GROUPS], [T::cut(0); GROUPS]);
+            (table.min_max)(lanes, T::cut(flip), mask, &mut min, &mut max);
+            for (min, max) in min
+                .iter()
+                .zip(&max)
+                .filter(|(min, max)| min.key() <= max.key())
+            {
+                out.add_end(i128::from(min.key()));
+                out.add_end(i128::from(max.key()));
+            }
+        }
     }
 }
 
