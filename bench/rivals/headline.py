@@ -83,7 +83,7 @@ def unequal(lines):
 
 
 def compare(lines, suite):
-    """A line for each query: rates of all engines, our rate over that of the fastest rival."""
+    """A line for each query with a rival: all rates, ours over that of the fastest rival."""
     rates = {}
     for line in lines:
         engines = rates.setdefault(line["query"], {})
@@ -91,6 +91,8 @@ def compare(lines, suite):
     for query, engines in rates.items():
         medians = {engine: statistics.median(rates) for engine, rates in engines.items()}
         rivals = [engine for engine in SUITES[suite] if engine in medians and engine not in FLOORS]
+        if not rivals:
+            continue
         fastest = max(rivals, key=medians.get)
         ratio = medians[OURS] / medians[fastest]
         line = {"query": query, "rows_per_s": medians, "fastest_rival": fastest, "ratio": ratio}
