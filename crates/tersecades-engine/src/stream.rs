@@ -3,6 +3,7 @@
 mod join;
 mod keep;
 mod rows;
+mod store;
 mod time;
 
 use std::path::Path;

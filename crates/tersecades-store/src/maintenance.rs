@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// Makes `catalog` last; where that fails, nothing is acknowledged any more.
-    fn commit_catalog(&self, upkeep: &mut Upkeep, catalog: &Catalog) -> Result<()> {
+    pub(crate) fn commit_catalog(&self, upkeep: &mut Upkeep, catalog: &Catalog) -> Result<()> {
         let manifest: &mut Manifest = upkeep.manifest.as_mut().ok_or_else(read_only)?;
         manifest.append(catalog).inspect_err(|error| {
             self.commit

@@ -23,7 +23,7 @@ use crate::memory::decode_all;
 use crate::merge::{Merge, MergeOptions, Piece, Source};
 use crate::retention::Floor;
 use crate::run::{self, Run};
-use crate::schema::DELETED;
+use crate::schema::{DELETED, StoreSchema};
 use crate::sort_key::{SortKey, sort};
 use crate::version::Snapshot;
 
@@ -58,6 +58,21 @@ impl Scan {
     pub fn columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.columns = Some(names.into_iter().map(Into::into).collect());
         self
+    }
+
+    /// Only those columns of a store with `schema` that `names` has, at least one; all for `None`.
+    #[must_use]
+    pub fn some_columns(self, schema: &StoreSchema, names: Option<&[String]>) -> Self {
+        let Some(wanted) = names else {
+            return self;
+        };
+        let known = || schema.fields().fields().iter().map(|field| field.name());
+        let mut columns: Vec<&String> = known().filter(|name| wanted.contains(name)).collect();
+        if columns.is_empty() {
+            // Rows are counted by any column.
+            columns.extend(known().take(1));
+        }
+        self.columns(columns)
     }
 
     /// Only rows whose `column` lies between `low` and `high`, both included.
@@ -109,6 +124,10 @@ pub struct Scanned {
     fields: SchemaRef,
     columns: usize,
     lateness: i64,
+    /// The column in whose order parts come.
+    time: Option<String>,
+    /// Earliest time of the part that was read last.
+    oldest: i64,
 }
 
 impl Snapshot {
@@ -149,12 +168,13 @@ impl Snapshot {
         read.dedup();
         let keys = KeyRange::new(schema, &scan.ranges)?;
         let mut lateness = 0;
+        let time = schema.time_column();
+        let time = time.map(|time| schema.fields().field(time).name().clone());
         let plan = match schema.is_primary() {
             true => self.plan_merge(&mut read, &keys, floor)?,
             false => {
                 let mut parts = self.parts(&keys, &filter);
-                if let Some(time) = schema.time_column() {
-                    let time = schema.fields().field(time).name();
+                if let Some(time) = &time {
                     lateness = found::order_by_time(&mut parts, time);
                 }
                 Plan::Parts(parts.into_iter())
@@ -166,6 +186,8 @@ impl Snapshot {
             fields: run::project(&schema.stored(), &read)?,
             columns: names.len(),
             lateness,
+            time: time.filter(|_| !schema.is_primary()),
+            oldest: i64::MIN,
         })
     }
 
@@ -230,6 +252,11 @@ impl Scanned {
         self.lateness
     }
 
+    /// The least time of what was found last and of what is still to be found.
+    pub fn oldest_to_come(&self) -> i64 {
+        self.oldest
+    }
+
     /// Rows that may still be found, where that is known: those of parts that were not skipped.
     pub fn rows_hint(&self) -> Option<u64> {
         match &self.plan {
@@ -256,7 +283,12 @@ impl Scanned {
             let found = match &mut self.plan {
                 Plan::Parts(parts) => match parts.next() {
                     None => return Ok(None),
-                    Some(part) => self.read_part(&part)?,
+                    Some(part) => {
+                        if let Some(time) = &self.time {
+                            self.oldest = found::earliest(&part, time);
+                        }
+                        self.read_part(&part)?
+                    }
                 },
                 Plan::Merge(merge, encoder) => match merge.next()? {
                     None => return Ok(None),

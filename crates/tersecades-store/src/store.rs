@@ -134,6 +134,8 @@ impl Store {
         let segment = Segment::create(&directory, recovered.next_segment, end)?;
         recovered.next_segment += 1;
         recovered.version.catalog.closed = None;
+        let marks = recovered.version.catalog.feeds.iter_mut();
+        marks.for_each(|mark| mark.settle(end));
         let catalog = &recovered.version.catalog;
         let manifest = Manifest::begin(&directory, recovered.manifest, catalog)?;
         remove_orphans(&directory, catalog, &manifest.name())?;
@@ -198,13 +200,7 @@ impl Store {
 
     /// The store as it is, for reading.
     pub fn snapshot(&self) -> Snapshot {
-        let state = self.commit.lock();
-        let frozen = state.frozen.iter().flat_map(|frozen| frozen.batches());
-        Snapshot {
-            version: Arc::clone(&state.version),
-            memory: frozen.chain(state.memory.batches()).cloned().collect(),
-            end: state.end(),
-        }
+        Snapshot::of(&self.commit.lock())
     }
 
     /// The columns and what they are for.

@@ -63,17 +63,7 @@ impl Table for HistoryTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
-        let fields = self.schema();
-        let mut scan = Scan::default();
-        if let Some(columns) = columns {
-            let names = || fields.fields().iter().map(|field| field.name().clone());
-            let mut wanted: Vec<String> = names().filter(|name| columns.contains(name)).collect();
-            if wanted.is_empty() {
-                // Rows are counted by any column.
-                wanted.extend(names().take(1));
-            }
-            scan = scan.columns(wanted);
-        }
+        let scan = Scan::default().some_columns(self.snapshot.schema(), columns);
         let rows = self.snapshot.scan(&scan)?;
         let schema = rows.schema()?;
         Ok(Origin::Encoded(Box::new(rows), schema))

@@ -11,6 +11,7 @@
 )]
 
 mod damage;
+mod feed;
 mod model;
 mod power;
 mod simulated;
