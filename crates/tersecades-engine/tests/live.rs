@@ -104,7 +104,10 @@ fn windows(store: &Arc<Store>, threads: usize) -> BTreeMap<(i64, String), (i64, 
         };
         let (starts, rows, totals) = (column("window_start"), column("rows"), column("total"));
         for row in 0..batch.num_rows() {
-            let key = (starts.value(row), hosts.as_string::<i32>().value(row).to_owned());
+            let key = (
+                starts.value(row),
+                hosts.as_string::<i32>().value(row).to_owned(),
+            );
             let value = (rows.value(row), totals.value(row));
             assert_eq!(found.insert(key, value), None, "a window came out twice");
         }
@@ -150,7 +153,10 @@ fn readers_miss_and_double_no_row_while_a_stream_flows_and_begins_again() {
             assert!(counting.join().unwrap() > 2);
             written
         });
-        assert!((ROWS as u64 / 2..ROWS as u64).contains(&written), "{written}");
+        assert!(
+            (ROWS as u64 / 2..ROWS as u64).contains(&written),
+            "{written}"
+        );
         Arc::into_inner(store).unwrap().close().unwrap();
 
         let store = Arc::new(Store::open(folder.path()).unwrap());
@@ -199,7 +205,9 @@ fn windows_come_out_before_the_stream_ends() {
     }
     // History in the order of time closes its windows one after the other.
     assert!(most_at_once <= 4, "{most_at_once} windows closed at once");
-    writer.append(&rows().slice(ROWS as usize / 2, 2 * WINDOW as usize)).unwrap();
+    writer
+        .append(&rows().slice(ROWS as usize / 2, 2 * WINDOW as usize))
+        .unwrap();
     while closed < ROWS / 2 / WINDOW + 1 {
         step(&mut closed);
     }
@@ -229,7 +237,10 @@ fn a_follower_hears_of_a_failure_and_can_be_stopped() {
     stop.store(true, Ordering::Relaxed);
     assert_eq!(waiting.join().unwrap().unwrap().message(), "stopped");
     drop(writer);
-    assert_eq!(sum(Stream::from_store(&store).unwrap().run().unwrap(), "n"), 0);
+    assert_eq!(
+        sum(Stream::from_store(&store).unwrap().run().unwrap(), "n"),
+        0
+    );
 }
 
 #[test]

@@ -62,7 +62,9 @@ impl Catalog {
         out.put_u32(self.runs.len() as u32);
         self.runs.iter().for_each(|run| run.write(&mut out));
         out.put_u32(self.feeds.len() as u32);
-        self.feeds.iter().try_for_each(|mark| mark.write(&mut out))?;
+        self.feeds
+            .iter()
+            .try_for_each(|mark| mark.write(&mut out))?;
         Ok(out)
     }
 

@@ -91,6 +91,12 @@ pub(crate) fn read_file_header(magic: [u8; 4], file: u64, bytes: &[u8]) -> Resul
     }
 }
 
+/// The version of a file whose header was read.
+pub(crate) fn version_of(header: &[u8]) -> u16 {
+    let field = header.get(4..6).and_then(|field| field.first_chunk::<2>());
+    field.map_or(VERSION, |field| u16::from_le_bytes(*field))
+}
+
 fn checksum(file: u64, checked: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&file.to_le_bytes()), checked)
 }

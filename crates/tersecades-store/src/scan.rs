@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Tier;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::Value;
 
 use crate::codec_policy::CodecPolicy;
@@ -50,6 +51,11 @@ pub struct Scan {
     pub columns: Option<Vec<String>>,
     /// Rows are wanted that lie in each of these.
     pub ranges: Vec<ColumnRange>,
+    /// Groups of runs are left out that have no value of a column which passes; rows of the others
+    /// need not pass.
+    pub passing: Vec<(String, Arc<Predicate>)>,
+    /// Only rows of the runs of this level.
+    pub level: Option<u32>,
 }
 
 impl Scan {
@@ -60,7 +66,7 @@ impl Scan {
         self
     }
 
-    /// Only those columns of a store with `schema` that `names` has, at least one; all for `None`.
+    /// Only columns of `schema` that `names` has, at least one; all of them for `None`.
     #[must_use]
     pub fn some_columns(self, schema: &StoreSchema, names: Option<&[String]>) -> Self {
         let Some(wanted) = names else {
@@ -83,6 +89,21 @@ impl Scan {
             low: low.into(),
             high: high.into(),
         });
+        self
+    }
+
+    /// Without groups of runs that have no value of `column` which passes `predicate`; whoever reads
+    /// the others looks at their rows.
+    #[must_use]
+    pub fn passing(mut self, column: &str, predicate: Arc<Predicate>) -> Self {
+        self.passing.push((column.to_owned(), predicate));
+        self
+    }
+
+    /// Only rows of the runs of this level; not those in memory.
+    #[must_use]
+    pub fn of_level(mut self, level: u32) -> Self {
+        self.level = Some(level);
         self
     }
 
@@ -155,11 +176,18 @@ impl Snapshot {
         for name in names
             .iter()
             .chain(scan.ranges.iter().map(|range| &range.column))
+            .chain(scan.passing.iter().map(|(column, _)| column))
         {
             schema.position(name)?;
         }
+        if scan.level.is_some() && schema.is_primary() {
+            return Err(Error::unsupported(
+                "the rows of one level where others may take their place",
+            )
+            .hint("read all levels of a store with a primary key"));
+        }
         let floor = self.version.floor();
-        let filter = Filter::new(schema, &scan.ranges, &floor)?;
+        let filter = Filter::new(schema, scan, &floor)?;
         let mut read = names.clone();
         let compared = filter
             .columns()
@@ -171,9 +199,10 @@ impl Snapshot {
         let time = schema.time_column();
         let time = time.map(|time| schema.fields().field(time).name().clone());
         let plan = match schema.is_primary() {
+            // A group that is left out could hold the row that counts.
             true => self.plan_merge(&mut read, &keys, floor)?,
             false => {
-                let mut parts = self.parts(&keys, &filter);
+                let mut parts = self.parts(&keys, &filter, scan.level);
                 if let Some(time) = &time {
                     lateness = found::order_by_time(&mut parts, time);
                 }
@@ -192,14 +221,18 @@ impl Snapshot {
     }
 
     /// What may hold rows that match.
-    fn parts(&self, keys: &KeyRange, filter: &Filter) -> Vec<Part> {
+    fn parts(&self, keys: &KeyRange, filter: &Filter, level: Option<u32>) -> Vec<Part> {
         let mut parts = Vec::new();
-        for run in self.version.runs.iter().filter(|run| keys.may_be_in(run)) {
+        let of_level = |run: &&Arc<Run>| level.is_none_or(|level| run.id().level == level);
+        let runs = self.version.runs.iter().filter(of_level);
+        for run in runs.filter(|run| keys.may_be_in(run)) {
             let groups = keys.groups(run);
             let wanted = groups.filter(|index| filter.may_match(run, run.group(*index)));
             parts.extend(wanted.map(|index| Part::Group(Arc::clone(run), index)));
         }
-        parts.extend(self.memory.iter().cloned().map(Part::Memory));
+        if level.is_none() {
+            parts.extend(self.memory.iter().cloned().map(Part::Memory));
+        }
         parts
     }
 

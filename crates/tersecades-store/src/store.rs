@@ -128,6 +128,41 @@ impl Store {
         Self::open_locked(directory, lock)
     }
 
+    /// Opens the store in the folder at `path` for writing, or makes it.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` where there is one with other columns, `InvalidArgument` where it lets rows
+    /// go at another age; as [`Store::open`] and [`Store::create`].
+    pub fn open_or_create(path: &Path, schema: StoreSchema, options: StoreOptions) -> Result<Self> {
+        let directory = Directory::new(Arc::new(RealFileSystem), path);
+        directory.make()?;
+        if !manifest::exists(&directory)? {
+            return Self::create(path, schema, options);
+        }
+        let store = Self::open(path)?;
+        let named = |error: Error| error.file(path.display().to_string());
+        let there = store.snapshot();
+        if *there.schema() != schema {
+            return Err(
+                named(Error::schema("the store that is there has other columns"))
+                    .hint("`store stats` shows them; take another folder, or export"),
+            );
+        }
+        let ages = [there.options(), &options].map(|it| (it.keep_time, it.keep_bytes));
+        match ages[0] == ages[1] {
+            true => Ok(store),
+            false => Err(named(Error::invalid(
+                "the store that is there keeps rows for another time",
+            ))
+            .hint("that is set when a store is made; take another folder, or export")),
+        }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.directory.root()
+    }
+
     fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
         let mut recovered = recover(&directory)?;
         let end = recovered.memory.sequences().end;

@@ -34,7 +34,7 @@ use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Worker;
 
 pub use open::OpenWindow;
-pub use outline::{columns_read, describe, output_schema};
+pub use outline::{columns_read, describe, output_schema, passing};
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {

@@ -33,17 +33,17 @@ pub struct Feeding {
 
 impl Feed {
     /// The rows of `rows`, for `store`, which knows the stream as `name`.
-    pub(crate) fn new(name: String, store: &Arc<Store>, rows: Running) -> Self {
+    pub(crate) fn new(name: String, store: &Arc<Store>, rows: Running, begins_again: bool) -> Self {
         Feed {
             name,
             store: Arc::clone(store),
             rows,
-            begins_again: true,
+            begins_again,
         }
     }
 
-    /// Writes all rows that come, for streams that do not begin again with their first row, as a
-    /// pipe; without this the rows that an earlier run has written are left out.
+    /// Writes all rows that come, also where the stream could begin again: without this the rows
+    /// that an earlier run has written are then left out.
     #[must_use]
     pub fn goes_on(mut self) -> Self {
         self.begins_again = false;

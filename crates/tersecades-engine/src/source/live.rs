@@ -45,6 +45,10 @@ impl Table for LiveTable {
         Arc::clone(self.store.schema().fields())
     }
 
+    fn begins_again(&self) -> bool {
+        false
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         let scan = Scan::default().some_columns(&self.store.schema(), columns);
         let (snapshot, arrivals) = self.store.follow();
@@ -52,9 +56,8 @@ impl Table for LiveTable {
         let history = snapshot.scan(&scan)?;
         let schema = history.schema()?;
         let fields = snapshot.schema().fields();
-        let nothing = BatchEncoder::new(&schema)?.encode_new(&RecordBatch::new_empty(
-            Arc::clone(&schema),
-        ))?;
+        let nothing =
+            BatchEncoder::new(&schema)?.encode_new(&RecordBatch::new_empty(Arc::clone(&schema)))?;
         let live = LiveSource {
             time: time.map(|time| fields.field(time).name().clone()),
             history: Some(history),

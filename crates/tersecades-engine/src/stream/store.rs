@@ -53,14 +53,21 @@ impl Stream {
         })
     }
 
+    /// Whether each run of it gives the same rows in the same order: not so of pipes, and of
+    /// partitions, which take turns.
+    pub fn begins_again(&self) -> bool {
+        self.table.begins_again()
+    }
+
     /// Keeps the results of this stream in `store`, which knows it as `name`: they are written as
-    /// they flow, and a run that begins again leaves out what is there.
+    /// they flow, and a stream that begins again leaves out what is there.
     ///
     /// While it runs nobody else writes to the store.
     ///
     /// # Errors
     /// What binding says; a store without one of its columns refuses the first rows.
     pub fn feed(self, name: impl Into<String>, store: &Arc<Store>) -> Result<Feed> {
-        Ok(Feed::new(name.into(), store, self.run()?))
+        let begins_again = self.begins_again();
+        Ok(Feed::new(name.into(), store, self.run()?, begins_again))
     }
 }

@@ -70,7 +70,10 @@ fn a_stream_that_begins_again_after_any_fault_is_there_once() {
         // Errors end a life early; that is what is tested.
         let _ = live(&files);
         let loss = LOSSES[(call % 4) as usize];
-        check(&files.after_crash(loss, call), &format!("call {call}, {loss:?}"));
+        check(
+            &files.after_crash(loss, call),
+            &format!("call {call}, {loss:?}"),
+        );
         let kind = [ErrorKind::Other, ErrorKind::StorageFull][(call % 2) as usize];
         let files = SimulatedFileSystem::default();
         files.fail_at(call, kind);

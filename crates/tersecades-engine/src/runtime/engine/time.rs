@@ -46,7 +46,10 @@ impl Running {
 
     /// Holds the watermark back where the source knows of older rows to come.
     fn hold(&mut self) -> Result<()> {
-        let computed = self.time.as_ref().is_none_or(|time| time.computed.is_some());
+        let computed = self
+            .time
+            .as_ref()
+            .is_none_or(|time| time.computed.is_some());
         let column = self.plan.event_time.expression.as_column();
         let time = column.filter(|_| !computed);
         let oldest = self.ingest.oldest_to_come(time);
