@@ -1,6 +1,7 @@
 //! A store: opened by one writer and any number of readers.
 
 use std::path::Path;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tersecades_columnar::error::{Error, Result};
@@ -26,6 +27,15 @@ pub(crate) struct Upkeep {
     pub(crate) next_run: u64,
     /// Number of the next log segment.
     pub(crate) next_segment: u64,
+}
+
+impl Upkeep {
+    /// The number of a run that is to be written.
+    pub(crate) fn take_run_number(&mut self) -> u64 {
+        let number = self.next_run;
+        self.next_run += 1;
+        number
+    }
 }
 
 /// History on disk.
@@ -55,6 +65,10 @@ pub struct Store {
     pub(crate) commit: Commit,
     pub(crate) upkeep: Mutex<Upkeep>,
     pub(crate) counters: Counters,
+    /// Held while runs are merged or go; locked before `upkeep`.
+    pub(crate) merging: Mutex<()>,
+    /// Who merges on a thread of its own, if somebody does.
+    pub(crate) merger: Mutex<Option<SyncSender<()>>>,
     /// Held while the store is open for writing.
     _lock: Option<Box<dyn Lock>>,
 }
@@ -225,6 +239,8 @@ impl Store {
                 next_segment: recovered.next_segment,
             }),
             counters: Counters::default(),
+            merging: Mutex::default(),
+            merger: Mutex::default(),
             _lock: lock,
         }
     }

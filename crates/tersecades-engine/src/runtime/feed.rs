@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_store::{FeedWriter, Store};
+use tersecades_store::{FeedWriter, Merger, Store};
 
 use super::Running;
 
@@ -87,8 +87,12 @@ impl Feed {
                 }
             };
             let passed = if self.begins_again { writer.rows() } else { 0 };
+            // Where somebody merges already, that is as good.
+            let merger = self.store.merge_beside().ok();
             let _ = begun.send(Ok(()));
-            fill(writer, self.rows, passed, &stopped)
+            let written = fill(writer, self.rows, passed, &stopped)?;
+            merger.map_or(Ok(()), Merger::finish)?;
+            Ok(written)
         })?;
         let ended = |_| Err(Error::internal("the thread of a stream ended early"));
         begins.recv().unwrap_or_else(ended)?;

@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+mod beside;
 mod damage;
 mod feed;
 mod model;
