@@ -39,7 +39,7 @@ impl CodeReader {
     ) -> bool {
         let dense = matches!(within.shape(), Shape::All | Shape::Bits);
         let columns = layout.columns.len();
-        if !dense || !(1..=COLUMNS_MAX).contains(&columns) {
+        if !dense || layout.standard_map || !(1..=COLUMNS_MAX).contains(&columns) {
             return false;
         }
         let mut coded = [None; COLUMNS_MAX];
