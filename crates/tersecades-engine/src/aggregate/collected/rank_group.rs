@@ -12,6 +12,9 @@
 //! A window over several panes names the runs of each of its groups; nothing is copied until a
 //! quantile is read.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use tersecades_columnar::kernels::{Lane, kernels};
@@ -26,6 +29,9 @@ const ABOVE: u16 = u16::MAX;
 
 /// Ranks that the range is chosen by.
 const SAMPLED: usize = 1_024;
+
+/// Ranges with room for it start at multiples of this rank.
+const STEP: u64 = 1 << 13;
 
 /// One rank in so many may lie outside the range.
 const OUTSIDE_EVERY: usize = 8;
@@ -95,6 +101,19 @@ fn nth<T: Lane>(group: &[T], index: usize) -> [T; 2] {
     (T::of(kernels()).nth)(group, index)
 }
 
+/// The two ranks from `index` on of a group in order, by its lanes and what lies outside in order.
+fn nth_narrow<T: Lane>(base: T, (lanes, outside): (&[u16], &[T]), index: usize) -> [T; 2] {
+    let next = (index + 1).min(lanes.len() - 1);
+    let found = nth(lanes, index);
+    let rank = |lane: u16, index: usize| match lane {
+        // Ranks below come first, and those above last.
+        BELOW => outside[index],
+        ABOVE => outside[index + outside.len() - lanes.len()],
+        lane => base.wrapping_add(T::truncate(lane.into())),
+    };
+    [rank(found[0], index), rank(found[1], next)]
+}
+
 /// The ranks of each group together.
 #[derive(Debug)]
 pub(super) enum Grouped<T> {
@@ -130,7 +149,14 @@ fn base_of<T: Lane>(ranks: &[T]) -> Option<T> {
     let start = *sample.get(best.1)?;
     // Room on both sides for what the sample missed.
     let end = sample[best.1 + best.0 - 1];
-    let base = start.saturating_sub((lanes - (end - start)) / 2);
+    let room = (lanes - (end - start)) / 2;
+    let base = start.saturating_sub(room);
+    // Panes that start alike are read together.
+    let base = if room < STEP {
+        base
+    } else {
+        base / STEP * STEP
+    };
     let narrow = T::BITS > u16::BITS && outside * OUTSIDE_EVERY <= sample.len();
     narrow.then(|| T::truncate(base).wrapping_sub(T::from(1)))
 }
@@ -175,6 +201,14 @@ impl<T: Lane> Grouped<T> {
         }
     }
 
+    /// Where lanes start, if there are lanes.
+    fn base(&self) -> Option<T> {
+        match self {
+            Grouped::Narrow { base, .. } => Some(*base),
+            Grouped::Wide(_) => None,
+        }
+    }
+
     /// Number of ranks of group `id`.
     fn count(&self, id: u32) -> usize {
         match self {
@@ -192,16 +226,8 @@ impl<T: Lane> Grouped<T> {
                 lanes,
                 outside,
             } => {
-                let (lanes, outside) = (lanes.of_group(id), outside.of_group(id));
-                let next = (index + 1).min(lanes.len() - 1);
-                let found = nth(lanes, index);
-                let rank = |lane: u16, index: usize| match lane {
-                    // Ranks below come first, and those above last.
-                    BELOW => outside[index],
-                    ABOVE => outside[index + outside.len() - lanes.len()],
-                    lane => base.wrapping_add(T::truncate(lane.into())),
-                };
-                [rank(found[0], index), rank(found[1], next)]
+                let group = (lanes.of_group(id), outside.of_group(id));
+                nth_narrow(*base, group, index)
             }
         }
     }
@@ -333,92 +359,49 @@ fn place(count: usize, fraction: f64) -> (usize, f64) {
     (index, position - index as f64)
 }
 
+/// Ranks of several runs, their memory reused.
+#[derive(Debug, Default)]
+pub(super) struct Scratch<T> {
+    ranks: Vec<T>,
+    lanes: Vec<u16>,
+}
+
 /// The ranks at `fraction` of the way through all `runs`, between which a quantile lies, and how
 /// far between; `None` without ranks.
 pub(super) fn between<'a, T: Lane>(
-    runs: impl Iterator<Item = Run<'a, T>>,
+    runs: impl Iterator<Item = Run<'a, T>> + Clone,
     fraction: f64,
-    scratch: &mut Vec<T>,
+    scratch: &mut Scratch<T>,
 ) -> Option<([T; 2], f64)> {
-    let mut runs = runs.filter(|run| count(*run) > 0);
-    let (grouped, id) = runs.next()?;
-    scratch.clear();
-    for (more, more_id) in runs {
-        if scratch.is_empty() {
-            grouped.each(id, |rank| scratch.push(rank));
-        }
-        more.each(more_id, |rank| scratch.push(rank));
+    let runs = runs.filter(|run| count(*run) > 0);
+    let mut more = runs.clone();
+    let (first, id) = more.next()?;
+    if more.next().is_none() {
+        return first.between(id, fraction);
     }
-    if scratch.is_empty() {
-        return grouped.between(id, fraction);
-    }
-    let (index, share) = place(scratch.len(), fraction);
-    Some((nth(scratch, index), share))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Ranks of which some lie far off on both sides, around a start and of a width.
-    fn ranks(start: u64, width: u64, off_every: u64) -> (Vec<u32>, Vec<u64>) {
-        let mut seed = start ^ width;
-        let mut random = || {
-            seed = seed
-                .wrapping_mul(0x5851_F42D_4C95_7F2D)
-                .wrapping_add(0x1405_7B7E_F767_814F);
-            seed >> 33
-        };
-        let pairs = (0..30_000).map(|_| {
-            // Groups of very different sizes.
-            let id = (random() % 300).min(random() % 4_000) as u32;
-            let inside = start + random() % width;
-            let rank = match (random() % off_every, random() % 2) {
-                (0, 0) => start - random() % start.max(1),
-                (0, _) => start + random() % 4_000_000,
-                _ => inside,
-            };
-            (id, rank)
-        });
-        pairs.unzip()
-    }
-
-    fn check<T: Lane>(ids: &[u32], ranks: &[u64], narrow: bool) {
-        let lanes: Vec<T> = ranks.iter().map(|rank| T::truncate(*rank)).collect();
-        let grouped = Grouped::new(ids, &lanes);
-        assert_eq!(matches!(grouped, Grouped::Narrow { .. }), narrow);
-        let groups = ids.iter().max().unwrap() + 2;
-        for id in 0..groups {
-            let own = ids.iter().zip(&lanes).filter(|(of, _)| **of == id);
-            let mut own: Vec<T> = own.map(|(_, rank)| *rank).collect();
-            own.sort_unstable();
-            assert_eq!(grouped.count(id), own.len());
-            for index in 0..own.len() {
-                let expected = [own[index], own[(index + 1).min(own.len() - 1)]];
-                assert_eq!(grouped.nth(id, index), expected, "group {id}, {index}");
-            }
-            let mut each = Vec::new();
-            grouped.each(id, |rank| each.push(rank));
-            each.sort_unstable();
-            assert_eq!(each, own, "group {id}");
-        }
-    }
-
-    #[test]
-    fn groups_hold_their_ranks_in_order_whatever_lies_outside() {
-        for start in [0, 1, 70_000, u64::from(u32::MAX) - 5_000_000] {
-            for (width, off_every, narrow) in [
-                (1, 100, true),
-                (2_000, 30, true),
-                (65_534, 1_000, true),
-                (3_000_000, 100, false),
-            ] {
-                let (ids, ranks) = ranks(start, width, off_every);
-                check::<u32>(&ids, &ranks, narrow);
-                check::<u64>(&ids, &ranks, narrow);
+    let Scratch { ranks, lanes } = scratch;
+    ranks.clear();
+    let base = first.base();
+    if let Some(base) = base.filter(|_| runs.clone().all(|(grouped, _)| grouped.base() == base)) {
+        lanes.clear();
+        for (grouped, id) in runs {
+            if let Grouped::Narrow {
+                lanes: inside,
+                outside,
+                ..
+            } = grouped
+            {
+                lanes.extend_from_slice(inside.of_group(id));
+                ranks.extend_from_slice(outside.of_group(id));
             }
         }
-        check::<u64>(&[0, 5], &[0, u64::MAX], false);
-        check::<u64>(&[7], &[u64::MAX], true);
+        ranks.sort_unstable();
+        let (index, share) = place(lanes.len(), fraction);
+        return Some((nth_narrow(base, (lanes, ranks), index), share));
     }
+    for (grouped, id) in runs {
+        grouped.each(id, |rank| ranks.push(rank));
+    }
+    let (index, share) = place(ranks.len(), fraction);
+    Some((nth(ranks, index), share))
 }

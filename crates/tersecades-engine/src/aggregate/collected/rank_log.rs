@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::kernels::Lane;
 use tersecades_columnar::types::{Physical, float_key, float_of};
 
-use super::rank_group::{Grouped, Share, between};
+use super::rank_group::{Grouped, Scratch, Share, between};
 use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -126,7 +126,7 @@ impl<T: Lane> Log<T> {
         order: &[u32],
         number: impl Fn(u64) -> f64,
     ) -> Vec<Option<f64>> {
-        let (own, mut scratch) = (self.grouped(), Vec::new());
+        let (own, mut scratch) = (self.grouped(), Scratch::default());
         let value = |found: Option<([T; 2], f64)>| {
             let (ranks, share) = found?;
             let [low, high] = ranks.map(|rank| number(rank.into()));
