@@ -1,3 +1,5 @@
+//! Quantiles of random groups beside those of sorted values.
+
 use super::*;
 
 /// Ranks of which some lie far off on both sides, around a start and of a width.
