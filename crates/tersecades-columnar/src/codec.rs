@@ -59,6 +59,9 @@ impl Tally {
 pub struct Work {
     /// What happened.
     pub tally: Tally,
+    /// Whether `compare`, `fold` and `gather` decode whole units and pass over statistics: to see
+    /// what working on encoded values is worth.
+    pub decode_first: bool,
     /// Decoded values of a block.
     pub(crate) values: Values,
     /// Decoded values of a second column, or a single value.

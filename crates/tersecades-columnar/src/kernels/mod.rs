@@ -290,7 +290,7 @@ pub(crate) fn prefetch_past<T>(values: &[T], bytes: usize) {
 pub(crate) fn prefetch_start(slice: &[u8], bytes: usize) {
     (0..bytes.min(slice.len()))
         .step_by(level::LINE_BYTES)
-        .for_each(|at| prefetch(slice, at));
+        .for_each(|at| prefetch_past(slice, at));
 }
 
 /// Asserts what every block kernel with a bitmap relies on.

@@ -89,7 +89,9 @@ impl Running {
             Some(Keep::Bytes(_)) => !first.event_time.is_absent(ingest.schema()),
             None => false,
         };
-        let plan = first.over(Arc::clone(ingest.schema()), timed)?;
+        let plan = first
+            .over(Arc::clone(ingest.schema()), timed)?
+            .without(options.ablation);
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed
@@ -114,7 +116,7 @@ impl Running {
             false => 0,
         };
         let stages: Result<Vec<Stage>> = (0..helpers).map(|_| plan.start(&options)).collect();
-        let workers = Workers::start(stages?)?;
+        let workers = Workers::start(stages?, options.ablation)?;
         let bounds = bounds_of(query, ingest.schema(), &results_of(&plan, &tails));
         Ok(Running {
             bounds,
@@ -131,12 +133,12 @@ impl Running {
             frames: 0,
             unordered: Vec::new(),
             tails,
+            work: options.ablation.work(),
             options,
             retained,
             ready: VecDeque::new(),
             results: Vec::new(),
             metrics: Metrics::default(),
-            work: Work::default(),
             cuts: Vec::new(),
             spare: None,
             last_batch: None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::event_time::SharedClock;
 use crate::observe::Observed;
 
+use super::ablation::Ablation;
 use super::encoding::EncodeOptions;
 use super::interrupt::Interrupt;
 use super::retained::Keep;
@@ -38,6 +39,8 @@ pub struct RunOptions {
     pub time: TimeOptions,
     /// How columns are encoded.
     pub encoding: EncodeOptions,
+    /// Parts of the engine that it does without.
+    pub ablation: Ablation,
     /// What may stop the run between two batches.
     pub interrupt: Interrupt,
 }
@@ -55,6 +58,7 @@ impl Default for RunOptions {
             measured: false,
             time: TimeOptions::default(),
             encoding: EncodeOptions::default(),
+            ablation: Ablation::default(),
             interrupt: Interrupt::default(),
         }
     }

@@ -20,6 +20,7 @@ use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::operator::window_aggregate::Partial;
 
+use super::ablation::Ablation;
 use super::meter::Meter;
 use super::stage::Stage;
 
@@ -99,14 +100,14 @@ impl Workers {
     ///
     /// # Errors
     /// `Io` when the system starts no more threads.
-    pub fn start(stages: Vec<Stage>) -> Result<Self> {
+    pub fn start(stages: Vec<Stage>, without: Ablation) -> Result<Self> {
         if stages.is_empty() {
             return Ok(Workers::default());
         }
         let bench = |stage| {
             Mutex::new(Bench {
                 stage,
-                work: Work::default(),
+                work: without.work(),
                 rows: Vec::new(),
                 failure: None,
             })

@@ -2,6 +2,9 @@
 //!
 //! Keys lie in one arena in order of arrival; slots hold group ids. Where the key is one or two
 //! text columns with few texts, a direct array by codes answers most look-ups without hashing.
+//! A run may do without all that and find groups through the map of the standard library.
+
+use std::collections::HashMap;
 
 use super::keys::{KeyLayout, NULL_CODE};
 
@@ -20,12 +23,17 @@ pub struct GroupTable {
     direct: Vec<u32>,
     /// Texts of the two columns of the direct array; zero when there is none.
     extent: (u64, u64),
+    /// The standard library's map, where it is to do the work.
+    standard: Option<HashMap<Box<[u64]>, u32>>,
 }
 
 impl GroupTable {
     /// An empty table for keys of `layout`.
     pub fn new(layout: &KeyLayout) -> Self {
-        GroupTable::of_words(layout.words)
+        GroupTable {
+            standard: layout.standard_map.then(HashMap::new),
+            ..GroupTable::of_words(layout.words)
+        }
     }
 
     /// An empty table for keys of `words` words.
@@ -68,11 +76,18 @@ impl GroupTable {
         self.slots.fill(EMPTY);
         self.keys.clear();
         self.len = 0;
+        if let Some(standard) = &mut self.standard {
+            standard.clear();
+        }
     }
 
     /// Sizes the direct array for the dictionaries of `layout` as they are; only while empty.
     pub fn prepare(&mut self, layout: &KeyLayout) {
-        if self.len > 0 || self.words != 1 || !layout.columns.iter().all(|c| c.is_text()) {
+        if self.len > 0
+            || self.words != 1
+            || self.standard.is_some()
+            || !layout.columns.iter().all(|c| c.is_text())
+        {
             return;
         }
         let texts = |index: usize| {
@@ -104,6 +119,10 @@ impl GroupTable {
 
     /// Appends to `ids` the group of each of the packed `keys`, new ones included.
     pub fn assign(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        if self.standard.is_some() {
+            let keys = keys.chunks_exact(self.words.max(1));
+            return ids.extend(keys.map(|key| self.assign_standard(key)));
+        }
         match self.words {
             1 if self.direct.is_empty() => self.assign_each::<1>(keys, ids),
             1 => self.assign_direct(keys, ids),
@@ -174,10 +193,25 @@ impl GroupTable {
 
     /// The group of one packed key, new if need be.
     pub fn assign_one(&mut self, key: &[u64]) -> u32 {
+        if self.standard.is_some() {
+            return self.assign_standard(key);
+        }
         match key {
             [word] => self.assign_word(*word),
             words => self.assign_hashed(words),
         }
+    }
+
+    fn assign_standard(&mut self, key: &[u64]) -> u32 {
+        let next = self.len as u32;
+        let Some(standard) = &mut self.standard else {
+            return next;
+        };
+        let id = *standard.entry(key.into()).or_insert(next);
+        if id == next {
+            self.push(key);
+        }
+        id
     }
 
     #[inline]
@@ -272,9 +306,10 @@ mod tests {
 
     #[test]
     fn ids_equal_a_linear_search() {
-        for words in 1..4 {
+        for (words, standard) in [(1, false), (2, false), (3, false), (1, true), (2, true)] {
             let mut table = GroupTable {
                 words,
+                standard: standard.then(HashMap::new),
                 ..GroupTable::default()
             };
             let mut known: Vec<Vec<u64>> = Vec::new();
