@@ -1,3 +1,5 @@
+//! Groups and runs of panes against sorted ranks, whatever lies outside of lanes.
+
 use super::*;
 
 /// Ranks of which some lie far off on both sides, around a start and of a width.
