@@ -86,8 +86,6 @@ mod tests {
     use crate::kernels::scalar;
     use crate::kernels::tests::{Cut, Random, faster_levels};
 
-    use super::*;
-
     const LENGTHS: [usize; 16] = [
         1, 2, 3, 5, 8, 31, 32, 33, 63, 64, 65, 100, 129, 500, 1_000, 4_099,
     ];
