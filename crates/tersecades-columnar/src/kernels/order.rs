@@ -21,7 +21,7 @@ pub(super) trait Order<W: Lane>: Level {
         count(values, |value| value < bound)
     }
 
-    /// What [`super::LaneKernels::nth`] answers, where lanes are so few that sorting is cheaper.
+    /// What [`super::LaneKernels::nth`] answers, where sorting so few lanes is cheaper.
     ///
     /// # Safety
     /// The processor has every feature of the level.

@@ -1,4 +1,4 @@
-//! Quantiles of random groups beside those of sorted values.
+//! Groups and runs of panes against sorted ranks, whatever lies outside of lanes.
 
 use super::*;
 
