@@ -21,6 +21,7 @@ use crate::error_bound::{bound_lines, encoded_by};
 use crate::expression::{Expression, col};
 use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
+use crate::runtime::ablation::Ablation;
 use crate::runtime::engine::{columns_read, describe, output_schema, passing};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
@@ -222,6 +223,12 @@ impl Stream {
     /// Lays batches out row after row or, the default, column by column.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.encoding.layout = layout;
+        self
+    }
+
+    /// Does without some parts of the engine, to see what they are worth.
+    pub fn without(mut self, parts: Ablation) -> Self {
+        self.options.ablation = parts;
         self
     }
 

@@ -28,6 +28,7 @@ use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::Catalog;
 use crate::function::arithmetic::CheckArithmetic;
+use crate::function::date_interval::{NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 
 /// Plans `query`.
@@ -41,10 +42,14 @@ pub(crate) fn plan(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> 
     let planner = SqlToRel::new_with_options(catalog, options);
     let plan = planner.sql_statement_to_plan(Statement::Query(query))?;
 
+    let mut dates = Analyzer::with_rules(Vec::new());
+    dates.add_function_rewrite(Arc::new(TimesOfDates));
+    let plan = dates.execute_and_check(plan, catalog.config(), |_, _| {})?;
     let coerced = Analyzer::new().execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut checks = Analyzer::with_rules(Vec::new());
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
+    checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
     let config = OptimizerContext::new()

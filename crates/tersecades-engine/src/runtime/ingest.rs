@@ -97,6 +97,8 @@ pub struct Ingest {
     positions: Vec<usize>,
     schema: SchemaRef,
     pool: Vec<Arc<Batch>>,
+    /// Whether batches that nobody holds are reused.
+    reuse: bool,
     /// What is kept of values that are kept as less than they are.
     observed: Option<Arc<Observed>>,
     /// The newest event time of the last batch, where its kept times do not tell.
@@ -155,10 +157,13 @@ impl Ingest {
                     .for_each(|c| c.pin(registry::fallback()));
             }
             let encoding = encoding_of(options);
-            encoding.apply(&mut columns, &arriving, |column| match &observed {
-                Some(observed) if observed.is_class(column) => CLASS_USES,
-                _ => query.uses(column),
-            })?;
+            encoding.apply(&mut columns, &arriving, |column| query.uses(column))?;
+            let is_class = |name: &str| observed.as_ref().is_some_and(|it| it.is_class(name));
+            for (column, field) in columns.columns_mut().iter_mut().zip(schema.fields()) {
+                if is_class(field.name()) {
+                    column.aim(encoding.packed_goal(CLASS_USES));
+                }
+            }
             schema = encoded_by(&carried(columns.schema(), &schema), &encoding.schemes);
             encoder = Some(columns);
         }
@@ -168,6 +173,7 @@ impl Ingest {
             positions,
             schema,
             pool: Vec::new(),
+            reuse: !options.ablation.reuse,
             observed,
             newest: None,
             rows_read: 0,
@@ -179,6 +185,11 @@ impl Ingest {
     /// Columns of the batches that come out.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Whether the next batch is at hand, so that asking for it never waits for the world.
+    pub fn never_waits(&self) -> bool {
+        matches!(self.origin, Origin::Encoded(..))
     }
 
     /// The newest event time of the last batch, where its kept times do not tell.
@@ -347,7 +358,7 @@ impl Ingest {
             encoder.encode_projected(rows, &self.positions, target)?;
         }
         self.encode_ns += started.elapsed().as_nanos() as u64;
-        if self.pool.len() < POOL_BATCHES {
+        if self.reuse && self.pool.len() < POOL_BATCHES {
             self.pool.push(Arc::clone(&batch));
         }
         Ok(batch)

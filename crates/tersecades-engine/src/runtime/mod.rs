@@ -7,6 +7,7 @@
 //!           emitted windows ─▶ next Part (window over window, operator on rows) ─▶ out
 //! ```
 
+pub mod ablation;
 pub mod encoding;
 pub mod engine;
 pub mod feed;

@@ -1,4 +1,4 @@
-//! Parts of dates, compared as they are computed.
+//! Parts of dates, compared as they are computed, and the seconds of lengths of time.
 //!
 //! DataFusion turns a comparison of a year into one of times with the year's two ends, which are
 //! null where they lie outside what the type holds (`extract(year FROM ts) <> 5` of nanoseconds is
@@ -6,14 +6,15 @@
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, Result};
+use datafusion_common::{DFSchema, DataFusionError, Result};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, cast, lit,
 };
 
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, FieldRef, TimeUnit};
 
 const NAME: &str = "date_part";
 
@@ -55,11 +56,16 @@ impl FunctionRewrite for ComputeDateParts {
     fn rewrite(
         &self,
         expr: Expr,
-        _schema: &DFSchema,
+        schema: &DFSchema,
         _config: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
         match expr {
             Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == NAME => {
+                if let [part, length] = args.as_slice()
+                    && let DataType::Duration(unit) = length.get_type(schema)?
+                {
+                    return Ok(Transformed::yes(seconds(part, length, unit)?));
+                }
                 let computed = ScalarUDF::new_from_impl(Computed((*func).clone()));
                 let call = ScalarFunction::new_udf(computed.into(), args);
                 Ok(Transformed::yes(Expr::ScalarFunction(call)))
@@ -67,4 +73,24 @@ impl FunctionRewrite for ComputeDateParts {
             other => Ok(Transformed::no(other)),
         }
     }
+}
+
+/// The seconds of a length of time, with their fraction.
+fn seconds(part: &Expr, length: &Expr, unit: TimeUnit) -> Result<Expr> {
+    let name = match part {
+        Expr::Literal(name, _) => name.try_as_str().flatten().unwrap_or_default(),
+        _ => "",
+    };
+    if !name.eq_ignore_ascii_case("epoch") {
+        let message = format!("extract({name} FROM a length of time); extract(epoch FROM it) is");
+        return Err(DataFusionError::NotImplemented(message));
+    }
+    let ticks = match unit {
+        TimeUnit::Second => 1.0,
+        TimeUnit::Millisecond => 1e3,
+        TimeUnit::Microsecond => 1e6,
+        TimeUnit::Nanosecond => 1e9,
+    };
+    let whole = cast(length.clone(), DataType::Int64);
+    Ok(cast(whole, DataType::Float64) / lit(ticks))
 }

@@ -56,6 +56,12 @@ impl Lowerer<'_> {
             return Ok(value);
         }
         let wanted = column_type(&self.type_of(expr)?);
+        if matches!(wanted, DataType::Interval(_) | DataType::Duration(_)) {
+            let text = bare(expr);
+            let message = format!("`{text}` is a length of time, which no column holds");
+            let hint = "extract(epoch FROM a - b) gives its seconds";
+            return Err(Error::unsupported(message).hint(hint));
+        }
         match type_of(&value, &self.stream)? == wanted {
             true => Ok(value),
             false => Ok(value.cast(wanted)),
@@ -258,6 +264,14 @@ impl Lowerer<'_> {
     }
 }
 
+/// What has the name, where `expr` is a name for something.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => bare(&alias.expr),
+        other => other,
+    }
+}
+
 /// Whether every value of `from` is the same value of `to`.
 fn is_widening(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Decimal128, Float32, Float64, Timestamp};
@@ -284,6 +298,9 @@ fn refused(expr: &Expr) -> Option<Error> {
         Expr::ScalarSubquery(_) => "a subquery in this place",
         Expr::SetComparison(_) => "ANY and ALL",
         Expr::GroupingSet(_) => "GROUPING SETS, ROLLUP and CUBE",
+        Expr::Cast(cast) if matches!(cast.field.data_type(), DataType::Interval(_)) => {
+            "a length of time beside an interval that is no constant of days, hours or less"
+        }
         Expr::Placeholder(_) => "a placeholder without a value",
         Expr::Unnest(_) => "UNNEST",
         Expr::HigherOrderFunction(_) | Expr::Lambda(_) | Expr::LambdaVariable(_) => "lambdas",

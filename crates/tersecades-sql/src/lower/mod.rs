@@ -9,7 +9,7 @@ mod literal;
 mod lookup;
 mod order;
 mod over;
-mod rows;
+pub(crate) mod rows;
 pub(crate) mod window;
 
 use std::cell::Cell;

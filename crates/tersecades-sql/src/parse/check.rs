@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArguments, Ident, ObjectName, Query, Select, SetExpr,
-    Spanned, TableFactor, TableWithJoins, Visit, Visitor,
+    BinaryOperator, Expr, Function, FunctionArguments, Ident, JoinConstraint, JoinOperator,
+    ObjectName, Query, Select, SetExpr, SetOperator, SetQuantifier, Spanned, TableFactor,
+    TableWithJoins, UnaryOperator, Visit, Visitor,
 };
 use datafusion_sql::sqlparser::tokenizer::Location;
 use tersecades_columnar::error::{Error, Result};
@@ -56,10 +57,15 @@ impl Visitor for Checks<'_> {
         if !query.locks.is_empty() {
             return refuse("FOR UPDATE", query, "leave it out: tables are only read");
         }
-        match query.body.as_ref() {
-            SetExpr::Select(select) => check_select(select),
-            _ => ControlFlow::Continue(()),
+        if let Some(fetch) = &query.fetch {
+            let form = match (fetch.percent, fetch.with_ties) {
+                (true, _) => "FETCH ... PERCENT",
+                (_, true) => "FETCH ... WITH TIES",
+                _ => "FETCH beside LIMIT",
+            };
+            return refuse(form, query, "LIMIT 10 and FETCH FIRST 10 ROWS ONLY are");
         }
+        check_body(&query.body)
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
@@ -100,6 +106,10 @@ impl Visitor for Checks<'_> {
             Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) => {
                 check_operand(right)
             }
+            Expr::BinaryOp {
+                op: BinaryOperator::BitwiseXor,
+                ..
+            } => refuse("`^`", expr, "write power(a, b)"),
             Expr::Array(_) => refuse("ARRAY", expr, FLAT),
             Expr::Struct { .. } | Expr::Dictionary(_) => refuse("STRUCT", expr, FLAT),
             Expr::Map(_) => refuse("MAP", expr, FLAT),
@@ -168,6 +178,26 @@ fn unknown(what: &str, name: &ObjectName, known: &[&str]) -> Error {
     }
 }
 
+fn check_body(body: &SetExpr) -> ControlFlow<Error> {
+    match body {
+        SetExpr::Select(select) => check_select(select),
+        SetExpr::SetOperation {
+            op: op @ (SetOperator::Except | SetOperator::Intersect | SetOperator::Minus),
+            set_quantifier: SetQuantifier::All | SetQuantifier::AllByName,
+            ..
+        } => refuse(
+            &format!("{op} ALL"),
+            body,
+            "EXCEPT and INTERSECT are, which give equal rows once",
+        ),
+        SetExpr::SetOperation { left, right, .. } => {
+            check_body(left)?;
+            check_body(right)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
 fn check_select(select: &Select) -> ControlFlow<Error> {
     if let Some(view) = select.lateral_views.first() {
         return refuse("LATERAL VIEW", &view.lateral_view, FLAT);
@@ -182,11 +212,19 @@ fn check_select(select: &Select) -> ControlFlow<Error> {
 }
 
 fn check_joins(tables: &TableWithJoins) -> ControlFlow<Error> {
-    use datafusion_sql::sqlparser::ast::JoinOperator;
     for join in &tables.joins {
         match &join.join_operator {
             JoinOperator::CrossApply | JoinOperator::OuterApply => {
                 return refuse("APPLY", &join.relation, SUBQUERIES);
+            }
+            JoinOperator::Semi(JoinConstraint::Using(_))
+            | JoinOperator::LeftSemi(JoinConstraint::Using(_))
+            | JoinOperator::RightSemi(JoinConstraint::Using(_))
+            | JoinOperator::Anti(JoinConstraint::Using(_))
+            | JoinOperator::LeftAnti(JoinConstraint::Using(_))
+            | JoinOperator::RightAnti(JoinConstraint::Using(_)) => {
+                let hint = "write a LEFT SEMI JOIN b ON a.k = b.k";
+                return refuse("USING of a semi or anti join", &join.relation, hint);
             }
             _ => {}
         }
@@ -197,7 +235,6 @@ fn check_joins(tables: &TableWithJoins) -> ControlFlow<Error> {
 /// Lists of a subquery stand for true, false or neither; they may be terms of `AND` in either
 /// form, and of `OR` where neither counts as false.
 fn check_condition(condition: &Expr) -> ControlFlow<Error> {
-    use datafusion_sql::sqlparser::ast::UnaryOperator;
     match condition {
         Expr::Nested(inner) => check_condition(inner),
         Expr::BinaryOp {
@@ -212,7 +249,7 @@ fn check_condition(condition: &Expr) -> ControlFlow<Error> {
         Expr::UnaryOp {
             op: UnaryOperator::Not,
             expr,
-        } => match expr.as_ref() {
+        } => match within(expr) {
             Expr::InSubquery { .. } => ControlFlow::Continue(()),
             other => refuse_lists(other),
         },
@@ -225,6 +262,14 @@ fn check_condition(condition: &Expr) -> ControlFlow<Error> {
             check_choice(right)
         }
         other => refuse_lists(other),
+    }
+}
+
+/// The expression without the parentheses around it.
+fn within(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => within(inner),
+        other => other,
     }
 }
 

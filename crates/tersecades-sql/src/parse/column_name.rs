@@ -1,6 +1,11 @@
-//! Result columns are named as they are written: `count(*)`, `a + 1`.
+//! Result columns are named as they are written: `count(*)`, `a + 1`; of two columns with one
+//! name the second gets `_1`.
 
-use datafusion_sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr};
+use datafusion_sql::sqlparser::ast::{
+    Expr, Ident, Query, SelectItem, SetExpr, WildcardAdditionalOptions,
+};
+
+use crate::lower::rows::free_name;
 
 /// Names the columns of the outermost selects of `query` by their text.
 pub(crate) fn name_by_text(query: &mut Query) {
@@ -9,7 +14,10 @@ pub(crate) fn name_by_text(query: &mut Query) {
 
 fn name_body(body: &mut SetExpr) {
     match body {
-        SetExpr::Select(select) => select.projection.iter_mut().for_each(name_item),
+        SetExpr::Select(select) => {
+            select.projection.iter_mut().for_each(name_item);
+            tell_apart(&mut select.projection);
+        }
         SetExpr::Query(query) => name_body(query.body.as_mut()),
         SetExpr::SetOperation { left, .. } => name_body(left),
         _ => {}
@@ -28,4 +36,65 @@ fn name_item(item: &mut SelectItem) {
         expr: value.clone(),
         alias,
     };
+}
+
+/// Gives columns of one name different ones; the planner takes columns of several tables with one
+/// name as they are.
+fn tell_apart(items: &mut [SelectItem]) {
+    let no_options = WildcardAdditionalOptions::default();
+    let is_all = |item: &SelectItem| match item {
+        SelectItem::Wildcard(options) => *options == no_options,
+        _ => false,
+    };
+    let all = items.iter().any(is_all);
+    let mut taken: Vec<String> = items.iter().filter_map(name_of).collect();
+    for at in 0..items.len() {
+        let (before, [item, ..]) = items.split_at_mut(at) else {
+            return;
+        };
+        let Some(name) = name_of(item) else { continue };
+        let is_column = matches!(item, SelectItem::UnnamedExpr(_));
+        let twice = before.iter().any(|other| {
+            name_of(other).as_deref() == Some(&name) && !are_of_two_tables(other, item)
+        });
+        let is_in_all = all && is_column;
+        if !twice && !is_in_all {
+            continue;
+        }
+        let new = free_name(&name, |new| taken.iter().any(|known| known == new));
+        taken.push(new.clone());
+        let alias = Ident::with_quote('"', new);
+        match item {
+            SelectItem::ExprWithAlias { alias: known, .. } => *known = alias,
+            SelectItem::UnnamedExpr(expr) => {
+                let expr = expr.clone();
+                *item = SelectItem::ExprWithAlias { expr, alias };
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The name of a column, as it is compared.
+fn name_of(item: &SelectItem) -> Option<String> {
+    let name = match item {
+        SelectItem::ExprWithAlias { alias, .. } => alias,
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => name,
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => names.last()?,
+        _ => return None,
+    };
+    Some(match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    })
+}
+
+fn are_of_two_tables(one: &SelectItem, other: &SelectItem) -> bool {
+    let table = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => {
+            names.first().map(|name| name.value.to_lowercase())
+        }
+        _ => None,
+    };
+    matches!((table(one), table(other)), (Some(one), Some(other)) if one != other)
 }

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
 pub(crate) mod join;
+mod spelling;
 mod statement;
 pub(crate) mod window;
 
@@ -114,6 +115,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
             Error::invalid(format!("{message}{}", place(location)))
                 .hint("is a quote or a comment left open?")
         })?;
+    let tokens = spelling::whole_numbers(tokens)?;
     let statements = tokens.split(|token| token.token == Token::SemiColon);
     let mut commands = Vec::new();
     for tokens in statements {

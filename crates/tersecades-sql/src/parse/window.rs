@@ -83,10 +83,12 @@ impl VisitorMut for Windows {
 
     fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<Error> {
         super::join::claim_inequality(value);
+        super::spelling::respell(value);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        super::spelling::fetch_as_limit(query);
         if let SetExpr::Select(select) = query.body.as_mut() {
             rewrite_group_by(select);
         }
@@ -233,6 +235,11 @@ fn rewrite_group_by(select: &mut Select) {
     let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
         return;
     };
+    for key in keys.iter_mut() {
+        if let Some(window) = window_named(key, &select.projection) {
+            *key = window;
+        }
+    }
     let Some((kind, arguments)) = keys.iter().find_map(window_call) else {
         return;
     };
@@ -262,6 +269,34 @@ fn rewrite_group_by(select: &mut Select) {
     }
     if let Some(having) = &mut select.having {
         let _ = having.visit(&mut edges);
+    }
+}
+
+/// The window that `key` names as a column of the result: by its alias or its number.
+fn window_named(key: &Expr, items: &[SelectItem]) -> Option<Expr> {
+    let value = match key {
+        Expr::Identifier(name) => items.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if same_name(alias, name) => Some(expr),
+            _ => None,
+        }),
+        Expr::Value(number) => {
+            let number: usize = number.to_string().parse().ok()?;
+            match items.get(number.checked_sub(1)?)? {
+                SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr) => {
+                    Some(expr)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    value.filter(|value| window_call(value).is_some()).cloned()
+}
+
+fn same_name(one: &Ident, other: &Ident) -> bool {
+    match (one.quote_style, other.quote_style) {
+        (None, None) => one.value.eq_ignore_ascii_case(&other.value),
+        _ => one.value == other.value,
     }
 }
 

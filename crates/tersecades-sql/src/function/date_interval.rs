@@ -1,0 +1,117 @@
+//! Intervals as PostgreSQL has them: added to dates, and beside lengths of time.
+//!
+//! ```text
+//! date + interval                        ─▶ CAST(date AS TIMESTAMP) + interval
+//! CAST(a.ts - b.ts AS interval) > '1 day' ─▶ nanoseconds of a.ts - b.ts > nanoseconds of a day
+//! ```
+//! DataFusion gives a date and drops the hours: `DATE '2024-01-01' + INTERVAL '36 hours'` would be
+//! the second of January. It compares a length of time with an interval part by part, so that
+//! 30 hours would be less than a day.
+
+use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::{Between, BinaryExpr, Cast};
+use datafusion_expr::expr_rewriter::FunctionRewrite;
+use datafusion_expr::{Expr, ExprSchemable, Operator, cast, lit};
+
+/// Makes timestamps of dates that an interval is added to or taken from.
+#[derive(Debug)]
+pub(crate) struct TimesOfDates;
+
+impl FunctionRewrite for TimesOfDates {
+    fn name(&self) -> &str {
+        "times_of_dates"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
+            return Ok(Transformed::no(expr));
+        };
+        // Types that are not settled yet are no dates.
+        let is_date = |side: &Expr| {
+            let data_type = side.get_type(schema);
+            matches!(data_type, Ok(DataType::Date32 | DataType::Date64))
+        };
+        let is_interval = |side: &Expr| matches!(side.get_type(schema), Ok(DataType::Interval(_)));
+        let time = |date: Box<Expr>| {
+            let data_type = DataType::Timestamp(TimeUnit::Microsecond, None);
+            Box::new(cast(*date, data_type))
+        };
+        let adds = matches!(op, Operator::Plus | Operator::Minus);
+        let (left, right, changed) = match (is_date(&left), is_date(&right)) {
+            (true, _) if adds && is_interval(&right) => (time(left), right, true),
+            (_, true) if op == Operator::Plus && is_interval(&left) => (left, time(right), true),
+            _ => (left, right, false),
+        };
+        let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
+        Ok(match changed {
+            true => Transformed::yes(expr),
+            false => Transformed::no(expr),
+        })
+    }
+}
+
+/// Compares lengths of time with intervals by their nanoseconds.
+#[derive(Debug)]
+pub(crate) struct NanosecondsOfLengths;
+
+impl FunctionRewrite for NanosecondsOfLengths {
+    fn name(&self) -> &str {
+        "nanoseconds_of_lengths"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let number = |side: &Expr| nanoseconds(side, schema);
+        let compared = match &expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
+                number(left).zip(number(right)).map(|(left, right)| {
+                    let (left, right) = (Box::new(left), Box::new(right));
+                    let op = *op;
+                    Expr::BinaryExpr(BinaryExpr { left, op, right })
+                })
+            }
+            Expr::Between(between) => {
+                let ends = number(&between.low).zip(number(&between.high));
+                number(&between.expr).zip(ends).map(|(value, (low, high))| {
+                    let (value, low, high) = (Box::new(value), Box::new(low), Box::new(high));
+                    Expr::Between(Between::new(value, between.negated, low, high))
+                })
+            }
+            _ => None,
+        };
+        Ok(match compared {
+            Some(compared) => Transformed::yes(compared),
+            None => Transformed::no(expr),
+        })
+    }
+}
+
+/// The nanoseconds of a constant interval without months, or of a length of time that was made an
+/// interval.
+fn nanoseconds(side: &Expr, schema: &DFSchema) -> Option<Expr> {
+    match side {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _) if value.months == 0 => {
+            let days = i64::from(value.days).checked_mul(86_400_000_000_000)?;
+            Some(lit(days.checked_add(value.nanoseconds)?))
+        }
+        Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Interval(_)) => {
+            let length = expr.get_type(schema).ok()?;
+            let nanoseconds = DataType::Duration(TimeUnit::Nanosecond);
+            matches!(length, DataType::Duration(_))
+                .then(|| cast(cast((**expr).clone(), nanoseconds), DataType::Int64))
+        }
+        _ => None,
+    }
+}
