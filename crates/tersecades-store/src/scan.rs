@@ -92,8 +92,8 @@ impl Scan {
         self
     }
 
-    /// Without groups of runs that have no value of `column` which passes `predicate`; whoever
-    /// reads the others looks at their rows.
+    /// Without groups of runs that have no value of `column` which passes `predicate`; the others
+    /// come with all of their rows.
     #[must_use]
     pub fn passing(mut self, column: &str, predicate: Arc<Predicate>) -> Self {
         self.passing.push((column.to_owned(), predicate));
