@@ -22,6 +22,7 @@ mod layout;
 mod level;
 mod limits;
 mod lossy;
+mod lsm;
 mod measure;
 mod parquet;
 mod pex;
@@ -115,6 +116,7 @@ const BENCHES: &[Bench] = &[
     ("choice", false, choice::run),
     ("bytes", false, bytes::run),
     ("pex", false, pex::run),
+    ("lsm", false, lsm::run),
     ("layout", false, layout::run),
     ("lossy", false, lossy::run),
     ("scans", false, scan::run),

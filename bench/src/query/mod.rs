@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     }
     if options.queries.is_empty() {
         overlap::run(&input.stream, options.repetitions, report)?;
-        disorder::run(&path, &input.stream, options.repetitions, report)?;
+        disorder::run(&path, options.repetitions, report)?;
         range::run(&path, &input.stream, report)?;
     }
     Ok(())

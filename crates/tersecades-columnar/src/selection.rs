@@ -356,6 +356,14 @@ impl Selection {
         match (self.shape, other.shape) {
             (Shape::None, _) | (_, Shape::None) => {}
             (_, Shape::All) => self.set_none(self.rows),
+            (Shape::Rows, Shape::Rows) => {
+                // Both lists ascend.
+                let mut dropped = other.list.iter().peekable();
+                self.list.retain(|row| {
+                    while dropped.next_if(|dropped| *dropped < row).is_some() {}
+                    dropped.peek() != Some(&row)
+                });
+            }
             (Shape::Rows, _) => self.list.retain(|row| !other.contains(*row as usize)),
             (_, Shape::Bits) => {
                 self.to_bits();

@@ -37,7 +37,7 @@ use super::worker::Workers;
 use dispatch::Held;
 
 pub use open::OpenWindow;
-pub use outline::{columns_read, describe, output_schema};
+pub use outline::{columns_read, describe, output_schema, passing};
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {

@@ -44,6 +44,17 @@ pub trait EncodedSource: Send {
 
     /// How many rows there are in all, where that is known.
     fn rows_hint(&self) -> Option<u64>;
+
+    /// The least event time of the last batch and those to come, where the source knows it and rows
+    /// do not come in order; `time` is the column that the event time is, if it is one.
+    fn oldest_to_come(&self, _time: Option<&str>) -> Option<i64> {
+        None
+    }
+
+    /// Whether rows may come that are not there yet.
+    fn goes_on(&self) -> bool {
+        false
+    }
 }
 
 impl EncodedSource for std::vec::IntoIter<Arc<Batch>> {
@@ -202,6 +213,15 @@ impl Ingest {
         }
     }
 
+    /// The least event time to come, where rows come out of order and the source knows it; `time`
+    /// is the column that the event time is.
+    pub fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        match &self.origin {
+            Origin::Source(_) => None,
+            Origin::Encoded(batches, _) => batches.oldest_to_come(time),
+        }
+    }
+
     /// What a source that runs queries holds and has counted.
     pub fn source_state(&self) -> SourceState {
         match &self.origin {
@@ -260,6 +280,7 @@ impl Ingest {
         match &mut self.origin {
             Origin::Source(source) if source.runs_queries() => source.snapshot(out)?,
             Origin::Source(_) => {}
+            Origin::Encoded(batches, _) if batches.goes_on() => return Err(not_followed()),
             Origin::Encoded(..) if !is_input => {}
             Origin::Encoded(..) => return Err(not_twice()),
         }
@@ -387,4 +408,9 @@ fn fewer_rows() -> Error {
 fn not_twice() -> Error {
     Error::unsupported("no snapshots of queries over several streams of which one is retained")
         .hint("read that stream from files, memory or its source")
+}
+
+fn not_followed() -> Error {
+    Error::unsupported("no snapshots of queries that follow a store")
+        .hint("run the query anew: the rows it has seen are in the store")
 }

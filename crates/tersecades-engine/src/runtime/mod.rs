@@ -10,6 +10,7 @@
 pub mod ablation;
 pub mod encoding;
 pub mod engine;
+pub mod feed;
 pub mod ingest;
 pub mod interrupt;
 pub mod meter;
@@ -24,6 +25,7 @@ pub mod worker;
 
 pub use encoding::EncodeOptions;
 pub use engine::{OpenWindow, Running};
+pub use feed::{Feed, Feeding};
 pub use interrupt::Interrupt;
 pub use metrics::{ColumnMetrics, LateWindow, Metrics};
 pub use option::{OnLimit, RunOptions, TimeKind, TimeOptions};

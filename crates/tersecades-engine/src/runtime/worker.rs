@@ -1,7 +1,7 @@
 //! Worker threads: each runs its own copy of the first stage on frames from one queue.
 //!
 //! ```text
-//! the run's thread ──frames──▶ queue (bounded) ──▶ workers, and the run itself when the queue is full
+//! the run's thread ──frames──▶ queue (bounded) ──▶ workers, and the run itself when it is full
 //!        ▲                                            │
 //!        └───────── flush: panes, rows, figures ──────┘
 //! ```

@@ -1,7 +1,8 @@
 //! Fold on encoded blocks.
 //!
-//! A hole is a delta like any other to the kernels; what it adds is taken away again where its patch
-//! adds the true value. Only ends cannot be taken away: where they are asked for, holes are left out.
+//! A hole is a delta like any other to the kernels; what it adds is taken away again where its
+//! patch adds the true value. Only ends cannot be taken away: where they are asked for, holes are
+//! left out.
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};

@@ -10,6 +10,7 @@ mod avx2_cut;
 mod avx2_lines;
 mod avx512;
 mod avx512_lines;
+mod avx512_order;
 
 use super::Kernels;
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};

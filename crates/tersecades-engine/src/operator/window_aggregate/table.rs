@@ -168,6 +168,29 @@ impl GroupTable {
         self.keys.truncate(self.len);
     }
 
+    /// Appends to `ids` the group of each pair of codes, new ones included; the key is one word.
+    pub fn assign_codes(&mut self, first: &[u64], second: &[u64], ids: &mut Vec<u32>) {
+        let below = |codes: &[u64], extent| codes.iter().all(|code| *code < extent);
+        let pairs = first.iter().zip(second);
+        let start = ids.len();
+        if below(first, self.extent.0) && below(second, self.extent.1) {
+            let (width, cells) = (self.extent.1, &self.direct[..]);
+            let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
+            ids.extend(pairs.clone().map(cell));
+        } else {
+            ids.resize(start + pairs.len(), EMPTY);
+        }
+        let ids = &mut ids[start..];
+        if !ids.contains(&EMPTY) {
+            return;
+        }
+        for (id, (first, second)) in ids.iter_mut().zip(pairs) {
+            if *id == EMPTY {
+                *id = self.assign_word(first | second << 32);
+            }
+        }
+    }
+
     /// The group of one packed key, new if need be.
     pub fn assign_one(&mut self, key: &[u64]) -> u32 {
         if self.standard.is_some() {
