@@ -145,7 +145,7 @@ bench: ## run the benchmarks (ARGS=...)
 	cargo run --release $(LOCKED) --manifest-path bench/Cargo.toml -- $(ARGS)
 
 # What `make bench-record` runs when ARGS name nothing else.
-RECORDED ?= limits add search
+RECORDED ?= limits add search kernels bitpack waist execution pays selectivity cardinality designs
 HISTORY ?= bench/history.jsonl
 
 bench-record: ## run the benches of docs/benchmarks.md and append them to its history (ARGS=...)

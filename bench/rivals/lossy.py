@@ -1,8 +1,8 @@
 """Sizes and speeds of the columns that `tersecades-bench lossy --export FOLDER` wrote, elsewhere.
 
-For each column the ratio to its plain bytes (nulls left out): Parquet with zstd and pco, which lose
-nothing, and the zfp library at the bound that ours was held to, with the error it made and the plain
-megabytes a second that it encodes and decodes, chunk by chunk as ours does.
+For each column the ratio to its plain bytes (nulls left out): Parquet with zstd and pco, which
+lose nothing, and the zfp library at the bound that ours was held to, with the error it made and the
+plain megabytes a second that it encodes and decodes, chunk by chunk as ours does.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """Figure 1 of the paper with the peers of today: a filter on eight-byte and on one-byte values.
 
-One byte stands for compression that costs nothing, so the ratio is what an eighth of the data buys an
-engine. Each runs on one thread over the same values and counts those that are equal to a constant.
+One byte stands for compression that costs nothing, so the ratio is what an eighth of the data buys
+an engine. Each runs on one thread over the same values and counts those that are equal to a
+constant.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""NumPy: plain arrays with clusters as codes, each query written by hand; a floor, not an engine."""
+"""NumPy: plain arrays with clusters as codes, queries written by hand; a floor, not an engine."""
 
 import numpy as np
 import pyarrow as pa

@@ -6,6 +6,7 @@
 
 mod add;
 mod bitpack;
+mod break_even;
 mod bytes;
 mod cardinality;
 mod choice;
@@ -24,7 +25,6 @@ mod lossy;
 mod lsm;
 mod measure;
 mod parquet;
-mod pays;
 mod pex;
 mod query;
 mod range;
@@ -107,7 +107,7 @@ const BENCHES: &[Bench] = &[
     ("kernels", true, level::run),
     ("bitpack", true, bitpack::run),
     ("costs", true, cost::run),
-    ("pays", true, pays::run),
+    ("pays", true, break_even::run),
     ("selectivity", true, selectivity::run),
     ("cardinality", true, cardinality::run),
     ("designs", true, design::run),

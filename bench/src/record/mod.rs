@@ -4,8 +4,8 @@
 //! run facts (time, commit, machine, read bandwidth before and after) + lines of a report
 //!     ─▶ one JSON object each, appended
 //! ```
-//! A run on a machine that others use at the same time is not worth keeping: [`Run::noise`] says so,
-//! and nothing is appended.
+//! A run on a machine that others use at the same time is not worth keeping: [`Run::noise`] says
+//! so, and nothing is appended.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};

@@ -5,13 +5,13 @@
 //! ```
 //! A page needs no font, script or style sheet of its own, and equal numbers give equal bytes.
 
-mod bars;
-mod lines;
+mod bar;
+mod line;
 mod page;
 mod scale;
 
-pub use bars::BarPlot;
-pub use lines::LinePlot;
+pub use bar::BarPlot;
+pub use line::LinePlot;
 pub use scale::Scale;
 
 /// What an axis shows, and how numbers lie on it.

@@ -1,8 +1,8 @@
 //! When does compression pay: a retained range that `k` queries read, encoding counted.
 //!
 //! ```text
-//! kind of data → ns a row to keep encoded and plain, to read encoded and plain; caches flushed before
-//!     each → (keeping plain + k reads) / (encoding + k encoded reads), and the k at which that is 1
+//! kind of data → ns a row to keep encoded and plain, to read encoded and plain, caches flushed
+//!     → (keeping plain + k reads) / (encoding + k encoded reads), and the k at which that is 1
 //! ```
 //! A read compares each row with a constant and sums the rows that pass. Keeping plain Arrow costs
 //! its statistics: the batch stays where it is. The second figure lets the chooser know `k`.
