@@ -94,6 +94,43 @@ fn late_rows_go_to_a_file_whole() {
 }
 
 #[test]
+fn late_rows_of_a_window_over_a_join_have_the_columns_of_the_join() {
+    let (folder, mut session) = (folder(), Session::default());
+    let mut ask = |sql: &str| ask(&mut session, folder.path(), sql);
+    ask(STREAM);
+    // Keys that come twice are joined, one that comes once is looked up.
+    ask("CREATE TABLE hosts AS \
+         SELECT * FROM (VALUES ('a', 'x'), ('b', 'y'), ('a', 'z')) AS h(k, host)");
+    ask("CREATE TABLE names AS \
+         SELECT * FROM (VALUES ('a', 'x'), ('b', 'y')) AS n(k, host)");
+    for (table, results, wanted) in [("hosts", 5, 3), ("names", 3, 2)] {
+        let joined = format!(
+            "SELECT window_start, host, sum(v) FROM probes JOIN {table} ON probes.k = {table}.k \
+             GROUP BY tumble(timestamp, INTERVAL '10 seconds'), host LATE INTO '${table}.csv'"
+        );
+        assert_eq!(ask(&joined).len(), results, "{table}");
+        let late = ask(&format!(
+            "SELECT v, host FROM '${table}.csv' ORDER BY v, host"
+        ));
+        let all = cells(&[&["4.0", "y"], &["5.0", "x"], &["5.0", "z"]]);
+        assert_eq!(late, all[..wanted], "{table}");
+    }
+}
+
+#[test]
+fn late_rows_of_inner_windows_are_no_silent_loss() {
+    let (folder, mut session) = (folder(), Session::default());
+    ask(&mut session, folder.path(), STREAM);
+    let nested = "SELECT window_start, count(*) \
+         FROM (SELECT window_start, k, sum(v) AS total FROM probes \
+               GROUP BY tumble(timestamp, INTERVAL '10 seconds'), k LIMIT 9) AS w \
+         GROUP BY tumble(window_start, INTERVAL '1 minute') LATE INTO '$late.csv'";
+    let text = nested.replace('$', &format!("{}/", folder.path().display()));
+    let error = run(&mut session, &text).unwrap_err().to_string();
+    assert!(error.contains("2 late rows are of a subquery"), "{error}");
+}
+
+#[test]
 fn what_is_kept_is_the_newest_part_of_the_stream() {
     let (folder, mut session) = (folder(), Session::default());
     ask(&mut session, folder.path(), "SET batch_rows = 1");

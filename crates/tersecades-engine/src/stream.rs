@@ -244,6 +244,11 @@ impl Stream {
         self.keep_late()
     }
 
+    /// Names and types of the rows before any step, which late rows have that are kept whole.
+    pub fn source_schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
     /// Keeps late rows for [`Running::take_late`].
     pub fn keep_late(mut self) -> Self {
         self.options.keep_late = true;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDelta, PyDict, PyString, PyTuple};
-use tersecades::engine::operator::join::as_of::Direction;
+use tersecades::engine::operator::join::as_of::{AsOfSpec, Direction};
+use tersecades::engine::operator::join::interval::IntervalSpec;
+use tersecades::engine::operator::join::table::{JoinSpec, JoinTime};
 use tersecades::engine::operator::join::{JoinKind, JoinOptions};
 use tersecades::engine::stream;
 
@@ -174,34 +176,34 @@ pub(crate) fn equal(
     left.join(right, kind.0, &keys.pairs(), options).or_raise()
 }
 
-/// Joins rows with equal keys whose times are between two distances apart.
-pub(crate) fn interval(
+/// Joins rows with equal keys whose times are paired as `time` says.
+pub(crate) fn timed(
     (left, right): (stream::Stream, stream::Stream),
     (keys, kind): (&Keys, NamedKind),
-    (lower, upper): (&Distance, &Distance),
+    time: JoinTime,
+    options: JoinOptions,
 ) -> PyResult<stream::Stream> {
-    let bounds = (lower.0, upper.0);
-    left.interval_join(right, &keys.pairs(), bounds, kind.0)
-        .or_raise()
+    let spec = JoinSpec {
+        kind: kind.0,
+        on: keys.0.clone(),
+        time,
+        options,
+    };
+    left.join_with(right, spec).or_raise()
 }
 
-/// Joins each row with the one of equal keys that is nearest in time.
-pub(crate) fn as_of(
-    (left, right): (stream::Stream, stream::Stream),
-    (keys, kind): (&Keys, NamedKind),
-    (direction, tolerance): (NamedDirection, Option<Duration>),
-) -> PyResult<stream::Stream> {
-    let nearness = (direction.0, tolerance);
-    left.asof_join(right, &keys.pairs(), nearness, kind.0)
-        .or_raise()
+/// Times between two distances apart.
+pub(crate) fn apart(lower: &Distance, upper: &Distance) -> JoinTime {
+    JoinTime::Interval(IntervalSpec {
+        lower_ns: lower.0,
+        upper_ns: upper.0,
+    })
 }
 
-/// Joins rows with equal keys in the same window.
-pub(crate) fn windowed(
-    (left, right): (stream::Stream, stream::Stream),
-    (keys, kind): (&Keys, NamedKind),
-    window: tersecades::engine::window::Window,
-) -> PyResult<stream::Stream> {
-    left.window_join(right, window, kind.0, &keys.pairs())
-        .or_raise()
+/// The nearest time.
+pub(crate) fn nearest(direction: NamedDirection, tolerance: Option<Duration>) -> JoinTime {
+    JoinTime::AsOf(AsOfSpec {
+        direction: direction.0,
+        tolerance,
+    })
 }

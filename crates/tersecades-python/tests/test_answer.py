@@ -234,6 +234,29 @@ def test_joins_in_time(probes: pa.Table) -> None:
     assert windows.height == pairs.filter(starts[0] == starts[1]).height
 
 
+def test_joins_in_time_take_further_conditions(probes: pa.Table) -> None:
+    frame = pl.DataFrame(probes).select("timestamp", "host", "rtt_us").head(3_000)
+    left = frame.filter(pl.col("host") < 150).with_row_index("id")
+    right = frame.filter(pl.col("host") >= 100).rename({"rtt_us": "later_us"})
+    streams = tc.from_arrow(left), tc.from_arrow(right)
+    slower: dict[str, Any] = {"where": tc.col("later_us") > tc.col("rtt_us"), "suffix": "_other"}
+    close = streams[0].interval_join(streams[1], "host", "-1s", "1s", how="left", **slower)
+    pairs = left.join(right, on="host").filter(pl.col("later_us") > pl.col("rtt_us"))
+    apart = (pl.col("timestamp_right") - pl.col("timestamp")).dt.total_milliseconds().abs()
+    paired = pairs.filter(apart <= 1_000)
+    alone = left.height - paired["id"].n_unique()
+    rows = close.to_polars()
+    assert "timestamp_other" in rows.columns
+    assert rows.height == paired.height + alone
+    assert rows["later_us"].null_count() == alone > 0
+    window = streams[0].window_join(streams[1], tc.tumble("10s"), "host", "left", **slower)
+    starts = [pl.col(name).dt.truncate("10s") for name in ("timestamp", "timestamp_right")]
+    paired = pairs.filter(starts[0] == starts[1])
+    assert window.to_polars()["later_us"].count() == paired.height
+    with pytest.raises(tc.Unsupported, match="as-of"):
+        streams[0].asof_join(streams[1], on="host", **slower).collect()
+
+
 def test_joins_say_what_they_need() -> None:
     one = tc.from_arrow(pa.table({"a": [1]}))
     with pytest.raises(tc.InvalidArgument, match="cross"):

@@ -31,6 +31,17 @@ def test_partitions_are_in_order_by_themselves() -> None:
         tc.from_partitions([])
 
 
+def test_rows_come_in_order_of_time_and_late_ones_are_counted() -> None:
+    stream = tc.from_arrow(at(5, 1, 9, 3, 20, 2, 17), event_time="timestamp", lateness="6s")
+    ordered = stream.in_order().collect()
+    seconds = [row["timestamp"].second for row in ordered.to_pylist()]
+    # Twenty has come, so that fourteen is the least that still counts.
+    assert seconds == [1, 3, 5, 9, 17, 20]
+    assert ordered.metrics is not None and ordered.metrics.late_rows == 1
+    with pytest.raises(tc.Error):
+        tc.from_arrow(pa.table({"n": [1]})).in_order()
+
+
 def test_partitions_may_be_queries() -> None:
     parts = [tc.from_arrow(at(1, 2, 50, 51)), tc.from_arrow(at(3, 4, 5, 6))]
     even = [

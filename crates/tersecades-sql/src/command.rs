@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use tersecades_columnar::error::{Error, Result};
+use arrow_schema::{DataType, Field, Schema};
+use tersecades_columnar::error::Result;
 use tersecades_engine::sink::{self, Sink, SinkOptions, Target};
 
 use crate::answer::{Answer, Results};
-use crate::explain::scans;
+use crate::catalog::logical_schema;
 use crate::late::LateRows;
 use crate::parse::{Asked, Command};
 use crate::session::Session;
@@ -59,18 +59,14 @@ impl Session {
     /// The running results of a query; its late rows go where it says.
     ///
     /// # Errors
-    /// What planning and starting say; `Unsupported` for late rows of queries with several inputs.
+    /// What planning and starting say.
     pub(crate) fn results(&self, asked: Asked) -> Result<Results> {
         let Some(path) = asked.clauses.late_into.clone() else {
             return Results::of(self.lower(asked)?);
         };
-        let (plan, stream) = self.planned(asked)?;
-        let scans = scans(&plan)?;
-        let [(_, relation, _)] = scans.as_slice() else {
-            return Err(Error::unsupported("LATE INTO with several tables")
-                .hint("create a stream of the join, and put the window over it"));
-        };
-        let late = LateRows::new(PathBuf::from(path), SchemaRef::clone(&relation.schema));
+        let stream = self.lower(asked)?;
+        let schema = logical_schema(&stream.source_schema());
+        let late = LateRows::new(PathBuf::from(path), schema);
         Ok(Results::of(stream.keep_late_whole())?.with_late(late))
     }
 }

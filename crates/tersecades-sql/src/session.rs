@@ -11,6 +11,7 @@ use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::scheme::Scheme;
+use tersecades_engine::runtime::Interrupt;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
 use tersecades_engine::source::query::QueryTable;
@@ -36,6 +37,7 @@ const PLANNING_STACK_BYTES: usize = 256 << 20;
 pub(crate) struct RunSettings {
     pub(crate) threads: usize,
     pub(crate) memory_limit_bytes: Option<usize>,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl RunSettings {
@@ -45,10 +47,11 @@ impl RunSettings {
             0 | 1 => stream,
             threads => stream.threads(threads),
         };
-        match self.memory_limit_bytes {
+        let stream = match self.memory_limit_bytes {
             Some(bytes) => stream.memory_limit(bytes),
             None => stream,
-        }
+        };
+        stream.interrupt(self.interrupt.clone())
     }
 }
 
@@ -87,6 +90,7 @@ impl Default for Session {
             settings: RunSettings {
                 threads: 1,
                 memory_limit_bytes: None,
+                interrupt: Interrupt::default(),
             },
             kept: Vec::new(),
         }
@@ -108,6 +112,11 @@ impl Session {
     /// How files that queries name are read.
     pub fn read_files_with(&mut self, options: SourceOptions) {
         self.catalog.reading = options;
+    }
+
+    /// What is asked between any two batches of a statement whether it may go on.
+    pub fn interrupt_with(&mut self, interrupt: Interrupt) {
+        self.settings.interrupt = interrupt;
     }
 
     /// Gives `table` the name `name`; a table that has it already is replaced.
@@ -299,6 +308,7 @@ impl Session {
         let lowered = |plan: LogicalPlan| {
             let stream = Lowering {
                 with_options: &with_options,
+                interrupt: self.settings.interrupt.clone(),
                 updates: Cell::new(updates),
             }
             .query(&plan)?;

@@ -30,8 +30,12 @@ impl Shell {
     pub(super) fn command(&mut self, line: &str) -> Outcome<bool> {
         let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = argument.trim().trim_end_matches(';').trim();
-        let outcome = match name.trim_end_matches(';') {
-            ".quit" | ".exit" => return Ok(false),
+        let name = name.trim_end_matches(';');
+        if matches!(name, ".quit" | ".exit") {
+            return Ok(false);
+        }
+        let control_c = self.control_c.clone();
+        let outcome = control_c.during(|| match name {
             ".help" => {
                 print_list(COMMANDS.iter().copied());
                 Ok(())
@@ -44,7 +48,7 @@ impl Shell {
             ".mode" => self.set_mode(argument),
             ".read" => self.read(argument),
             _ => Err(unknown(name).into()),
-        };
+        });
         self.said(outcome).map(|()| true)
     }
 

@@ -8,6 +8,7 @@
 mod command;
 #[cfg(any(test, feature = "editor"))]
 mod complete;
+mod control_c;
 #[cfg(feature = "editor")]
 mod editor;
 mod input;
@@ -27,6 +28,7 @@ use crate::log::{self, Level};
 use crate::outcome::{Outcome, Stop};
 use crate::reading::ReadingArguments;
 use crate::sql::SessionArguments;
+use control_c::ControlC;
 use input::{Input, Line};
 use statement::Pending;
 
@@ -54,6 +56,7 @@ struct Shell {
     /// Whether answers longer than the screen go through a pager.
     pager: bool,
     interactive: bool,
+    control_c: ControlC,
 }
 
 /// Reads statements until the end of the input or `.quit`.
@@ -65,7 +68,9 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
         timer: false,
         pager: true,
         interactive,
+        control_c: ControlC::watch()?,
     };
+    shell.session.interrupt_with(shell.control_c.interrupt());
     let mut input = Input::open(interactive, arguments.history.as_deref())?;
     let mut pending = Pending::default();
     if interactive {
@@ -103,7 +108,8 @@ impl Shell {
     /// Runs a statement; what is wrong with it is said, and ends a script but not a conversation.
     fn statement(&mut self, text: &str) -> Outcome {
         let start = Instant::now();
-        let outcome = self.answer(text);
+        let control_c = self.control_c.clone();
+        let outcome = control_c.during(|| self.answer(text));
         if self.timer {
             eprintln!("{:.1} ms", start.elapsed().as_secs_f64() * 1e3);
         }

@@ -11,6 +11,8 @@ use crate::sql::output::report;
 
 /// Writes all rows of `results` in a format.
 pub(super) fn show(mut results: Results, mode: &str, pages: bool) -> Outcome {
+    // A pager takes the terminal, so it starts when there is something to show.
+    let first = results.next().transpose()?;
     let mut pager = if pages { Pager::start() } else { None };
     let target: Box<dyn Write + Send> = match pager.as_mut().and_then(Pager::input) {
         Some(input) => input,
@@ -19,14 +21,16 @@ pub(super) fn show(mut results: Results, mode: &str, pages: bool) -> Outcome {
     let create = sink::find_kind(mode)?.create;
     let schema = results.schema();
     let mut sink = create(Target::Writer(target), &schema, &SinkOptions::default())?;
-    for batch in results.by_ref() {
-        sink.write(&batch?)?;
-    }
-    sink.finish()?;
+    let mut batches = first.into_iter().map(Ok).chain(results.by_ref());
+    let written = batches
+        .try_for_each(|batch| sink.write(&batch?))
+        .and_then(|()| sink.finish());
+    drop(batches);
     drop(sink);
     if let Some(pager) = pager {
         pager.wait()?;
     }
+    written?;
     report(&results);
     Ok(())
 }

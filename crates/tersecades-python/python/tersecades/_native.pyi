@@ -336,6 +336,7 @@ class Stream:
     def changes(self, columns: _Names, *, by: _Names = ...) -> Stream: ...
     def union(self, *others: Stream) -> Stream: ...
     def merge(self, *others: Stream) -> Stream: ...
+    def in_order(self) -> Stream: ...
     def reduce(
         self,
         by: _Names,
@@ -402,7 +403,12 @@ class Stream:
         **options: Any,
     ) -> Stream: ...
     def window_join(
-        self, other: Stream, window: Window, on: _Keys = ..., how: _Kind = ...
+        self,
+        other: Stream,
+        window: Window,
+        on: _Keys = ...,
+        how: _Kind = ...,
+        **options: Any,
     ) -> Stream: ...
     def interval_join(
         self,
@@ -411,6 +417,7 @@ class Stream:
         lower: _Duration,
         upper: _Duration,
         how: _Kind = ...,
+        **options: Any,
     ) -> Stream: ...
     def asof_join(
         self,
@@ -419,6 +426,7 @@ class Stream:
         direction: Literal["backward", "forward", "nearest"] = ...,
         tolerance: _Duration | None = None,
         how: _Kind = ...,
+        **options: Any,
     ) -> Stream: ...
     @property
     def schema(self) -> Schema: ...

@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tersecades::engine::operator::join::table::JoinTime;
+use tersecades::engine::operator::join::window::WindowJoinSpec;
 
 use crate::duration::Length;
 use crate::error::OrRaise;
@@ -79,20 +81,28 @@ impl Stream {
     }
 
     /// Joins rows with equal values of the columns `on` in the same window.
-    #[pyo3(signature = (other, window, on=Keys::default(), how=INNER))]
+    ///
+    /// The options are those of `join`: `where`, `suffix` and `null_equals_null`.
+    #[pyo3(signature = (other, window, on=Keys::default(), how=INNER, **options))]
     fn window_join(
         &self,
         other: &Stream,
         window: &Window,
         on: Keys,
         how: NamedKind,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        Ok(join::windowed(self.both(other), (&on, how), window.window)?.into())
+        let window = window.window;
+        let time = JoinTime::Window(WindowJoinSpec { window });
+        let options = join::options(options)?;
+        Ok(join::timed(self.both(other), (&on, how), time, options)?.into())
     }
 
     /// Joins rows with equal values of the columns `on` where the time of the other row less that
     /// of this one is between `lower` and `upper`: `"-5s"`, `"10s"`.
-    #[pyo3(signature = (other, on, lower, upper, how=INNER))]
+    ///
+    /// The options are those of `join`: `where`, `suffix` and `null_equals_null`.
+    #[pyo3(signature = (other, on, lower, upper, how=INNER, **options))]
     fn interval_join(
         &self,
         other: &Stream,
@@ -100,13 +110,19 @@ impl Stream {
         lower: Distance,
         upper: Distance,
         how: NamedKind,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        Ok(join::interval(self.both(other), (&on, how), (&lower, &upper))?.into())
+        let (time, options) = (join::apart(&lower, &upper), join::options(options)?);
+        Ok(join::timed(self.both(other), (&on, how), time, options)?.into())
     }
 
     /// Joins each row with the row of `other` with equal values of the columns `on` that is
     /// nearest in time: `backward`, `forward` or `nearest`, no further away than `tolerance`.
-    #[pyo3(signature = (other, on=Keys::default(), direction=BACKWARD, tolerance=None, how=LEFT))]
+    ///
+    /// The options are `suffix` and `null_equals_null`.
+    #[pyo3(signature = (
+        other, on=Keys::default(), direction=BACKWARD, tolerance=None, how=LEFT, **options
+    ))]
     fn asof_join(
         &self,
         other: &Stream,
@@ -114,8 +130,10 @@ impl Stream {
         direction: NamedDirection,
         tolerance: Option<Length>,
         how: NamedKind,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let nearness = (direction, tolerance.map(|length| length.0));
-        Ok(join::as_of(self.both(other), (&on, how), nearness)?.into())
+        let time = join::nearest(direction, tolerance.map(|length| length.0));
+        let options = join::options(options)?;
+        Ok(join::timed(self.both(other), (&on, how), time, options)?.into())
     }
 }

@@ -110,6 +110,20 @@ impl Stream {
         Ok(stream::Stream::merge(all).or_raise()?.into())
     }
 
+    /// The rows by event time, each when no earlier one can come any more; what goes by the order
+    /// of rows (`lag`, `changes`, `reduce`) goes by event time behind it. Rows behind the
+    /// watermark are left out and counted.
+    ///
+    /// >>> import pyarrow as pa, tersecades as tc
+    /// >>> times = pa.array([4_000, 1_000, 7_000], pa.timestamp("ms"))
+    /// >>> rows = pa.table({"timestamp": times, "n": [4, 1, 7]})
+    /// >>> stream = tc.from_arrow(rows, event_time="timestamp", lateness="5s")
+    /// >>> [row["n"] for row in stream.in_order().to_pylist()]
+    /// [1, 4, 7]
+    fn in_order(&self) -> PyResult<Self> {
+        Ok(self.stream.clone().in_order().or_raise()?.into())
+    }
+
     /// Folds the rows of each key, of each window after windows or of all, with a function.
     ///
     /// It gets the one row it made of earlier rows (a `pyarrow.Table`, or `None`) and the next

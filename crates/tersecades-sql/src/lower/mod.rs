@@ -17,6 +17,7 @@ use std::cell::Cell;
 use datafusion_expr::{Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::col;
+use tersecades_engine::runtime::Interrupt;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::Updates;
 
@@ -31,6 +32,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) with_options: &'a (dyn Fn(Stream) -> Stream + Sync),
     /// When the results of the outermost windows come, until they take it.
     pub(crate) updates: Cell<Option<Updates>>,
+    /// What may stop what is run while a plan is lowered, as subqueries that are one value.
+    pub(crate) interrupt: Interrupt,
 }
 
 /// The column that tells new results from those that replace earlier ones.
@@ -89,7 +92,7 @@ impl Lowering<'_> {
         let source = source.ok_or_else(|| Error::internal("a table of another session"))?;
         let fields = scan.projected_schema.fields().iter();
         let columns = fields.map(|field| Column::Value(col(field.name().as_str())));
-        let mut stream = source.0.stream.clone();
+        let mut stream = source.0.stream.clone().interrupt(self.interrupt.clone());
         if let Some(time) = &source.0.time {
             stream = stream.event_time(col(time.column.as_str()), time.lateness);
         }

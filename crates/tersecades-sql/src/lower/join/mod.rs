@@ -15,6 +15,10 @@ use datafusion_expr::{Expr, Join};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::{Expression, col, lit};
+use tersecades_engine::operator::join::as_of::AsOfSpec;
+use tersecades_engine::operator::join::interval::IntervalSpec;
+use tersecades_engine::operator::join::table::{JoinSpec, JoinTime};
+use tersecades_engine::operator::join::window::WindowJoinSpec;
 use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 
 use super::Lowering;
@@ -128,9 +132,11 @@ fn timed_join(
     pairing: Pairing,
     terms: Vec<Expr>,
 ) -> Result<Rows> {
-    if !terms.is_empty() && join.join_type != JoinType::Inner {
+    let inner = join.join_type == JoinType::Inner;
+    let as_of = matches!(pairing, Pairing::AsOf { .. });
+    if !terms.is_empty() && !inner && as_of {
         return Err(
-            Error::unsupported("further conditions on an outer join by time")
+            Error::unsupported("further conditions on an outer join with the nearest row")
                 .hint("join by equal keys and times alone, filter the tables before"),
         );
     }
@@ -143,28 +149,29 @@ fn timed_join(
         return Err(Error::internal("a join by time without times"));
     };
     let streams = (left.timed(&left_time)?, right.timed(&right_time)?);
-    let on = pairs(&left.keys, &right.keys);
-    let (stream, reach) = match pairing {
-        Pairing::AsOf { direction, .. } => {
-            let nearest = (direction, None);
-            (
-                streams.0.asof_join(streams.1, &on, nearest, kind)?,
-                Reach::Table,
-            )
-        }
-        Pairing::Interval { bounds, .. } => (
-            streams.0.interval_join(streams.1, &on, bounds, kind)?,
-            Reach::Table,
-        ),
-        Pairing::Window(window) => {
-            let window = window.window;
-            (
-                streams.0.window_join(streams.1, window, kind, &on)?,
-                Reach::Other,
-            )
-        }
-        Pairing::Any => return Err(Error::internal("a join by time without a time")),
+    let (time_of_pairs, reach) = time_of_pairs(pairing)?;
+    let columns = shown(join, &left, &right);
+    let condition = match conjunction(terms) {
+        Some(filter) => Some(residual(&filter, join, &left, &right)?),
+        None => None,
     };
+    // Of inner joins the condition is a step behind them, which may run on encoded values.
+    let (behind, residual) = if inner {
+        (condition, None)
+    } else {
+        (None, condition)
+    };
+    let both = left.keys.iter().cloned().zip(right.keys.iter().cloned());
+    let spec = JoinSpec {
+        kind,
+        on: both.collect(),
+        time: time_of_pairs,
+        options: JoinOptions {
+            residual,
+            ..JoinOptions::default()
+        },
+    };
+    let stream = streams.0.join_with(streams.1, spec)?;
     let in_order = TableTime {
         column: left_time,
         ..TableTime::default()
@@ -172,9 +179,8 @@ fn timed_join(
     let time = time_of(join, &left)
         .map(|_| in_order)
         .filter(|_| reach == Reach::Table);
-    let columns = shown(join, &left, &right);
-    let stream = match conjunction(terms) {
-        Some(filter) => stream.filter(residual(&filter, join, &left, &right)?),
+    let stream = match behind {
+        Some(condition) => stream.filter(condition),
         None => stream,
     };
     Ok(Rows {
@@ -182,6 +188,32 @@ fn timed_join(
         columns,
         time,
         reach,
+    })
+}
+
+/// How the engine pairs rows by time, and what the rows of such a join are.
+fn time_of_pairs(pairing: Pairing) -> Result<(JoinTime, Reach)> {
+    Ok(match pairing {
+        Pairing::AsOf { direction, .. } => {
+            let tolerance = None;
+            let nearest = AsOfSpec {
+                direction,
+                tolerance,
+            };
+            (JoinTime::AsOf(nearest), Reach::Table)
+        }
+        Pairing::Interval {
+            bounds: (lower_ns, upper_ns),
+            ..
+        } => {
+            let apart = IntervalSpec { lower_ns, upper_ns };
+            (JoinTime::Interval(apart), Reach::Table)
+        }
+        Pairing::Window(window) => {
+            let window = window.window;
+            (JoinTime::Window(WindowJoinSpec { window }), Reach::Other)
+        }
+        Pairing::Any => return Err(Error::internal("a join by time without a time")),
     })
 }
 
