@@ -42,7 +42,7 @@ impl Session {
         into: &KeepInto,
         time: TableTime,
     ) -> Result<Answer> {
-        let schema = StoreSchema::new(&*logical_schema(stream.schema()?.as_ref()))?;
+        let schema = StoreSchema::new(&logical_schema(stream.schema()?.as_ref()))?;
         let schema = schema.time(&time.column)?;
         let keep_time = into.age.map(|age| schema.time_ticks(age)).transpose()?;
         let options = StoreOptions {
