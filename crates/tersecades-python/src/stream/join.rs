@@ -13,6 +13,10 @@ use crate::window::Window;
 
 use super::Stream;
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is an argument of the method in Python"
+)]
 #[pymethods]
 impl Stream {
     /// Adds columns of the row of `table` whose key equals the stream's; rows without one are
