@@ -31,7 +31,7 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-headline bench-frontends bench-scans rivals fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-frontends bench-scans rivals fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -143,6 +143,16 @@ venv: ## Python with what answers and bytes are compared with, in .venv
 
 bench: ## run the benchmarks (ARGS=...)
 	cargo run --release $(LOCKED) --manifest-path bench/Cargo.toml -- $(ARGS)
+
+# What `make bench-record` runs when ARGS name nothing else.
+RECORDED ?= limits add search kernels bitpack waist execution pays selectivity cardinality designs
+HISTORY ?= bench/history.jsonl
+
+bench-record: ## run the benches of docs/benchmarks.md and append them to its history (ARGS=...)
+	cargo run --release $(LOCKED) -p tersecades-bench -- $(or $(ARGS),$(RECORDED)) --record $(HISTORY)
+
+bench-render: ## write docs/benchmarks.md and docs/plots from the history
+	cargo run --release $(LOCKED) -p tersecades-bench -- render --record $(HISTORY)
 
 bench-headline: rivals ## measure the queries against their rivals (OUT=FILE)
 	cargo build --release $(LOCKED) -p tersecades-bench

@@ -7,6 +7,7 @@ do not.
 
 import argparse
 import json
+import os
 import pathlib
 import shlex
 import statistics
@@ -17,7 +18,15 @@ import tempfile
 FOLDER = pathlib.Path(__file__).resolve().parent
 OURS = "tersecades"
 # The rivals of each suite.
-SUITES = {"queries": ["polars", "vortex"], "scans": ["vortex"]}
+SUITES = {
+    "queries": ["polars", "duckdb", "chdb", "datafusion", "vortex", "numpy"],
+    "parquet": ["polars", "duckdb", "chdb", "datafusion"],
+    "scans": ["vortex"],
+}
+# Written by hand for each query: a floor, and no engine to be faster than.
+FLOORS = {"numpy"}
+# The queries that every engine is asked.
+HEADLINE = "q1,q1_hop,q2,q3,q4,q4_wide,q5"
 
 
 def bar(query, suite):
@@ -26,19 +35,29 @@ def bar(query, suite):
 
 
 def command(engine, options):
+    """What runs one engine, but for data and output."""
+    asked = [] if options.suite == "scans" else ["--queries", options.queries]
     if engine == OURS:
-        return [*shlex.split(options.bench), options.suite]
-    return [sys.executable, "-B", str(FOLDER / f"{engine}_{options.suite}.py")]
+        return [*shlex.split(options.bench), options.suite, *asked]
+    script = "queries" if options.suite == "parquet" else options.suite
+    given = ["--input", "parquet"] if options.suite == "parquet" else []
+    return [sys.executable, "-B", str(FOLDER / f"{engine}_{script}.py"), *asked, *given]
 
 
 def run(engine, options):
-    """One process of one engine; the lines of its queries."""
+    """One process of one engine; the lines of its queries, each with the peak of its memory."""
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder) / "lines.jsonl"
         given = ["--data", options.data, "--repetitions", str(options.repetitions)]
-        subprocess.run([*command(engine, options), *given, "-o", str(output)], check=True)
+        if options.suite != "scans":
+            given += ["--threads", str(options.threads)]
+        process = subprocess.Popen([*command(engine, options), *given, "-o", str(output)])
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
         lines = [json.loads(line) for line in output.read_text().splitlines()]
-    return [line for line in lines if "query" in line]
+    lines = [line for line in lines if line.get("threads") == options.threads]
+    return [line | {"peak_mib": used.ru_maxrss / 1024} for line in lines if "query" in line]
 
 
 def arguments():
@@ -47,6 +66,9 @@ def arguments():
     parser.add_argument("--data", required=True, help="folder of gen_pingmesh.py")
     parser.add_argument("--suite", choices=SUITES, default="queries")
     parser.add_argument("--out", required=True, help="file of JSON lines")
+    parser.add_argument("--queries", default=HEADLINE, help="names with commas between them")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--record", help="history that rates are appended to")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=7)
     return parser.parse_args()
@@ -61,19 +83,48 @@ def unequal(lines):
 
 
 def compare(lines, suite):
-    """A line for each query: rates of all engines, our rate over that of the fastest rival."""
+    """A line for each query with a rival: all rates, ours over that of the fastest rival."""
     rates = {}
     for line in lines:
         engines = rates.setdefault(line["query"], {})
         engines.setdefault(line["engine"], []).append(line["rows_per_s"])
     for query, engines in rates.items():
         medians = {engine: statistics.median(rates) for engine, rates in engines.items()}
-        fastest = max((engine for engine in SUITES[suite] if engine in medians), key=medians.get)
+        rivals = [engine for engine in SUITES[suite] if engine in medians and engine not in FLOORS]
+        if not rivals:
+            continue
+        fastest = max(rivals, key=medians.get)
         ratio = medians[OURS] / medians[fastest]
         line = {"query": query, "rows_per_s": medians, "fastest_rival": fastest, "ratio": ratio}
         if least := bar(query, suite):
             line |= {"at_least": least, "reached": ratio >= least}
         yield line
+
+
+def record(lines, options):
+    """Appends a point for each engine and query to the history, if the machine is quiet."""
+    history = pathlib.Path(options.record)
+    facts = [*shlex.split(options.bench), "bandwidth", "--record", options.record]
+    subprocess.run(facts, check=True)
+    run_facts = json.loads(history.read_text().splitlines()[-1])["run"]
+    figure = f"peers_{options.suite}" + ("_2" if options.threads == 2 else "")
+    points = {}
+    for line in lines:
+        points.setdefault((line["engine"], line["query"]), []).append(line)
+    with history.open("a") as out:
+        for (engine, query), parts in points.items():
+            rates = [part["rows_per_s"] / 1e6 for part in parts]
+            point = {"bench": "peers", "figure": figure, "series": engine, "x": query}
+            point |= {"value": statistics.median(rates), "unit": "M rows/s", "share": None}
+            point["spread"] = (max(rates) - min(rates)) / statistics.median(rates)
+            out.write(json.dumps(point | {"run": run_facts}) + "\n")
+        peaks = {}
+        for line in lines:
+            peaks.setdefault(line["engine"], []).append(line["peak_mib"])
+        for engine, parts in peaks.items():
+            point = {"bench": "peers", "figure": f"{figure}_memory", "series": engine, "x": "peak"}
+            point |= {"value": max(parts), "unit": "MiB", "spread": None, "share": None}
+            out.write(json.dumps(point | {"run": run_facts}) + "\n")
 
 
 def print_table(comparison, suite):
@@ -102,6 +153,8 @@ def main():
         sys.exit(f"engines differ in their answers to {', '.join(differing)}")
     comparison = list(compare(lines, options.suite))
     print_table(comparison, options.suite)
+    if options.record:
+        record(lines, options)
     text = "".join(json.dumps(line) + "\n" for line in lines + comparison)
     pathlib.Path(options.out).write_text(text)
 

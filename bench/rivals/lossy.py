@@ -1,29 +1,26 @@
-"""Sizes of the columns that `tersecades-bench lossy --export FOLDER` wrote, in other formats.
+"""Sizes and speeds of the columns that `tersecades-bench lossy --export FOLDER` wrote, elsewhere.
 
-For each column the ratio to its plain bytes (nulls left out): Parquet with zstd and pco, which lose
-nothing, and the zfp library at the bound that ours was held to, with the error it made.
+For each column the ratio to its plain bytes (nulls left out): Parquet with zstd and pco, which
+lose nothing, and the zfp library at the bound that ours was held to, with the error it made and the
+plain megabytes a second that it encodes and decodes, chunk by chunk as ours does.
 """
 
+import argparse
 import csv
 import io
+import json
 import pathlib
-import sys
+import statistics
+import time
 
 import numpy as np
+import pcodec.standalone
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-try:
-    from pcodec import ChunkConfig, standalone
-except ImportError:
-    standalone = None
-
-try:
-    import zfpy
-except ImportError:
-    zfpy = None
+import zfpy
 
 CHUNK = 65_536
+REPETITIONS = 5
 
 
 def parquet_ratio(values):
@@ -33,34 +30,61 @@ def parquet_ratio(values):
 
 
 def pco_ratio(values):
-    if standalone is None:
-        return float("nan")
-    return values.nbytes / len(standalone.simple_compress(values, ChunkConfig()))
+    return values.nbytes / len(pcodec.standalone.simple_compress(values, pcodec.ChunkConfig()))
 
 
-def zfp_ratio(values, bound):
-    if zfpy is None:
-        return float("nan"), float("nan")
-    size, error = 0, 0.0
-    for start in range(0, len(values), CHUNK):
-        part = np.ascontiguousarray(values[start : start + CHUNK])
-        packed = zfpy.compress_numpy(part, tolerance=bound)
-        size += len(packed)
-        error = max(error, float(np.abs(zfpy.decompress_numpy(packed) - part).max()))
-    return values.nbytes / size, error
+def timed(work):
+    """What `work` returns, and the median of the seconds it takes, after a run to warm up."""
+    seconds = []
+    for _ in range(REPETITIONS + 1):
+        start = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - start)
+    return result, statistics.median(seconds[1:])
+
+
+def zfp(values, bound):
+    """Ratio, largest error, and megabytes a second of encoding and decoding."""
+    starts = range(0, len(values), CHUNK)
+    parts = [np.ascontiguousarray(values[start : start + CHUNK]) for start in starts]
+    packed, encode_s = timed(lambda: [zfpy.compress_numpy(part, tolerance=bound) for part in parts])
+    decoded, decode_s = timed(lambda: [zfpy.decompress_numpy(part) for part in packed])
+    error = max(float(np.abs(a - b).max()) for a, b in zip(decoded, parts))
+    megabytes = values.nbytes / 1e6
+    size = sum(len(part) for part in packed)
+    return values.nbytes / size, error, megabytes / encode_s, megabytes / decode_s
+
+
+def points(place, ratios, speeds):
+    for figure, unit, numbers in (("lossy_ratio", "x", ratios), ("zfp_speed", "MB/s", speeds)):
+        for series, value in numbers.items():
+            point = {"bench": "lossy", "figure": figure, "series": series, "x": place}
+            yield point | {"value": value, "unit": unit, "spread": None, "share": None}
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    heads = "".join(f"{head:>10}" for head in ("bound", "parquet", "pco", "zfpy", "error"))
-    print(f"{'kind':<20}{'column':<22}{heads}")
-    with open(folder / "columns.csv", newline="") as lines:
-        for kind, column, bound in csv.reader(lines):
-            table = pq.read_table(folder / f"{kind}.parquet", columns=[column])
-            values = table.column(0).drop_null().to_numpy().astype(np.float64)
-            zfp, error = zfp_ratio(values, float(bound))
-            ratios = f"{parquet_ratio(values):>10.2f}{pco_ratio(values):>10.2f}{zfp:>10.2f}"
-            print(f"{kind:<20}{column:<22}{float(bound):>10.0e}{ratios}{error:>10.1e}")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--record", type=pathlib.Path, help="history that our run has written to")
+    options = parser.parse_args()
+    heads = ("bound", "parquet", "pco", "zfpy", "error", "enc MB/s", "dec MB/s")
+    print(f"{'column':<36}" + "".join(f"{head:>10}" for head in heads))
+    lines = []
+    for kind, column, bound in csv.reader((options.folder / "columns.csv").open()):
+        table = pq.read_table(options.folder / f"{kind}.parquet", columns=[column])
+        values = table.column(0).drop_null().to_numpy().astype(np.float64)
+        ratio, error, encode, decode = zfp(values, float(bound))
+        ratios = {"parquet zstd": parquet_ratio(values), "pco": pco_ratio(values), "zfpy": ratio}
+        exact = "".join(f"{ratios[name]:>10.2f}" for name in ratios)
+        speed = f"{error:>10.2g}{encode:>10.0f}{decode:>10.0f}"
+        print(f"{kind + ' ' + column:<36}{bound:>10}{exact}{speed}", flush=True)
+        place = f"{kind} {column}, zfp({bound})"
+        speeds = {"zfpy encode": encode, "zfpy decode": decode}
+        lines += points(place, ratios, speeds)
+    if options.record:
+        run_facts = json.loads(options.record.read_text().splitlines()[-1])["run"]
+        with options.record.open("a") as out:
+            out.writelines(json.dumps(line | {"run": run_facts}) + "\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class Data:
     def __init__(self, folder, tag="10m"):
         self.folder = pathlib.Path(folder)
         self.stream = self.folder / f"pingmesh_{tag}.arrow"
+        self.parquet = self.folder / f"pingmesh_{tag}.parquet"
         self.switches = self.folder / "tor.arrow"
         self.clusters = (self.folder / "clusters.txt").read_text().split()
         self.rows = json.loads((self.folder / f"pingmesh_{tag}.json").read_text())["rows"]
@@ -52,7 +53,8 @@ def row_hash(columns):
 
 def checksum(table, clusters):
     """The same as bench/src/query/answer.rs; a table of one row has two totals."""
-    scales = iter((100, 10))
+    # Hundredths of both quantiles; of a mean hundredths, of a standard deviation tenths.
+    scales = iter((100, 100) if table.num_columns == 5 else (100, 10))
     columns = []
     for column in table.columns:
         column = column.combine_chunks()
@@ -75,12 +77,22 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", required=True)
     parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--input", choices=["memory", "parquet"], default="memory")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--queries", help="names with commas between them; all when absent")
     parser.add_argument("-o", "--output")
     return parser.parse_args()
 
 
-def measure(engine, data, queries, options):
-    """Runs the queries in turn, one more time than is timed, and writes JSON lines."""
+def measure(engine, data, queries, options, as_arrow=lambda result: result):
+    """Runs the queries in turn, one more time than is timed, and writes JSON lines.
+
+    What a query returns is its result in the engine's own form, which `as_arrow` turns into a table
+    outside the timed part.
+    """
+    if options.queries:
+        wanted = options.queries.split(",")
+        queries = {name: query for name, query in queries.items() if name in wanted}
     seconds = {name: [] for name in queries}
     checksums = {}
     for repetition in range(options.repetitions + 1):
@@ -90,19 +102,27 @@ def measure(engine, data, queries, options):
             result = query()
             elapsed = time.perf_counter() - start
             if repetition == 0:
-                checksums[name] = checksum(as_arrow(result), data.clusters)
+                checksums[name] = checksum(to_table(as_arrow(result)), data.clusters)
             else:
                 seconds[name].append(elapsed)
             del result
     lines = []
     for name, times in seconds.items():
         rows_per_s = data.rows / statistics.median(times)
-        line = {"engine": engine, "query": name, "threads": 1, "rows": data.rows}
-        lines.append(json.dumps(line | {"rows_per_s": rows_per_s, "checksum": checksums[name]}))
+        line = {"engine": engine, "query": name, "threads": options.threads, "rows": data.rows}
+        line |= {"input": options.input, "rows_per_s": rows_per_s, "spread": spread(times)}
+        lines.append(json.dumps(line | {"checksum": checksums[name]}))
         print(f"  {name:<20} {rows_per_s / 1e6:11.1f} M rows/s   {checksums[name]}", flush=True)
     if options.output:
         pathlib.Path(options.output).write_text("".join(line + "\n" for line in lines))
 
 
-def as_arrow(result):
+def spread(times):
+    """The middle half of the repetitions over the median, as bench/src/measure.rs has it."""
+    times = sorted(times)
+    at = [times[min(len(times) * part // 4, len(times) - 1)] for part in (1, 2, 3)]
+    return (at[2] - at[0]) / at[1]
+
+
+def to_table(result):
     return result if isinstance(result, pa.Table) else result.to_arrow()

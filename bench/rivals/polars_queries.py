@@ -1,21 +1,26 @@
-"""Polars: its streaming engine over a data frame in memory, clusters as Enum, one thread."""
+"""Polars: its streaming engine over a data frame with clusters as Enum, or the Parquet file."""
 
+import functools
 import os
-
-os.environ["POLARS_MAX_THREADS"] = "1"
-
-import polars as pl
-from polars import col
 
 import pingmesh
 
 options = pingmesh.arguments()
+os.environ["POLARS_MAX_THREADS"] = str(options.threads)
+
+import polars as pl
+from polars import col
+
 data = pingmesh.Data(options.data)
-frame = pl.from_arrow(data.read(data.stream)).with_columns(
-    col("src_cluster", "dst_cluster").cast(pl.String).cast(pl.Enum(data.clusters))
-)
+if options.input == "parquet":
+    scan = functools.partial(pl.scan_parquet, data.parquet)
+else:
+    frame = pl.from_arrow(data.read(data.stream)).with_columns(
+        col("src_cluster", "dst_cluster").cast(pl.String).cast(pl.Enum(data.clusters))
+    )
+    scan = frame.lazy
 switches = pl.from_arrow(data.read(data.switches))
-assert pl.thread_pool_size() == 1
+assert pl.thread_pool_size() == options.threads
 
 rtt = col("rtt_us")
 failures = (col("error_code") != 0) & (rtt >= pingmesh.FAILURE_RTT_US)
@@ -27,7 +32,7 @@ def window(size_ms):
 
 def count_failures(keys, size_ms, slide_ms):
     """Windows of one size as they are; of several slides by copying each row into all of them."""
-    rows = frame.lazy().filter(failures).select(window(slide_ms), *keys)
+    rows = scan().filter(failures).select(window(slide_ms), *keys)
     if size_ms > slide_ms:
         starts = pl.LazyFrame({"back": range(0, size_ms, slide_ms)})
         rows = rows.join(starts, how="cross").with_columns(window=col("window") - col("back"))
@@ -37,7 +42,7 @@ def count_failures(keys, size_ms, slide_ms):
 def count_switch_pairs():
     table = switches.lazy()
     return (
-        frame.lazy()
+        scan()
         .filter(failures)
         .select(window(pingmesh.WINDOW_MS), "src_ip", "dst_ip")
         .join(table, left_on="src_ip", right_on="ip")
@@ -48,14 +53,20 @@ def count_switch_pairs():
     )
 
 
+def quantiles():
+    values = [rtt.quantile(at, "linear").alias(name) for at, name in ((0.5, "p50"), (0.99, "p99"))]
+    rows = scan().select(window(ten), *pairs, "rtt_us")
+    return rows.group_by("window", *pairs).agg(values).collect(engine="streaming")
+
+
 def sum_above(least_us):
-    rows = frame.lazy().filter((col("error_code") == 0) & (rtt >= least_us))
+    rows = scan().filter((col("error_code") == 0) & (rtt >= least_us))
     return rows.select(pl.len(), rtt.cast(pl.Int64).sum()).collect(engine="streaming")
 
 
 def moments():
     return (
-        frame.lazy()
+        scan()
         .select(window(pingmesh.WINDOW_MS), "rtt_us")
         .group_by("window")
         .agg(
@@ -79,6 +90,7 @@ queries = {
     "q1_hop_1000": lambda: count_failures(sources, sixty, ten),
     "q1_tumble60_1000": lambda: count_failures(sources, sixty, sixty),
     "q2": count_switch_pairs,
+    "q3": quantiles,
     "q4": lambda: sum_above(pingmesh.SLOW_RTT_US),
     "q4_wide": lambda: sum_above(pingmesh.FAILURE_RTT_US),
     "q5": moments,

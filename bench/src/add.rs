@@ -16,7 +16,7 @@ use crate::Options;
 use crate::chunk::encoded;
 use crate::data::timestamps;
 use crate::measure::{Timing, interleave};
-use crate::report::{Bar, Report};
+use crate::report::{Bar, Done, Report};
 
 /// Of the chunks, one in this many is decoded, added and encoded: that takes much longer.
 const DECODED_SHARE: usize = 16;
@@ -109,14 +109,32 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
                 &mut || decoded.run(threads, decode_add_encode),
             ],
         );
+        // Read, and written past the caches.
+        let encoded = |column: &[Chunk]| column.iter().map(Chunk::byte_size).sum::<usize>();
+        let (all, part) = (encoded(&compressed.a), encoded(&decoded.a));
+        for (series, timing, rows, bytes) in [
+            ("Long", &long, rows / 8, rows),
+            ("Char", &char, rows, rows),
+            (
+                "CharCompr (decode, add, encode)",
+                &slow,
+                rows / DECODED_SHARE,
+                part,
+            ),
+            ("direct", &direct, rows, all),
+        ] {
+            let done = Done {
+                amount: rows as f64 / 1e9,
+                unit: "G rows/s",
+                bytes: 3.0 * bytes as f64,
+                threads,
+            };
+            report.timed("add", (series, threads.into()), timing, done);
+        }
         let rate = |timing: &Timing, rows: usize| timing.rate(rows as f64) / 1e9;
         let (long, char) = (rate(&long, rows / 8), rate(&char, rows));
-        let (direct, slow) = (rate(&direct, rows), rate(&slow, rows / DECODED_SHARE));
+        let direct = rate(&direct, rows);
         let name = |what: &str| format!("{what}, {threads} thread(s)");
-        report.add(name("plain u64"), long, "G rows/s");
-        report.add(name("plain u8"), char, "G rows/s");
-        report.add(name("decode, add, encode"), slow, "G rows/s");
-        report.add(name("direct"), direct, "G rows/s");
         let bars = [
             ("direct / plain u8", direct / char, 0.9),
             ("direct / plain u64", direct / long, 6.1),

@@ -9,6 +9,7 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::{ArrayRef, UInt32Array};
 use arrow_schema::DataType;
@@ -29,7 +30,7 @@ use crate::Options;
 use crate::integer::{SETS, Set};
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
-use crate::report::Report;
+use crate::report::{Done, Report};
 
 /// What is tried on every set; a scheme that does not accept a set is left out.
 const SCHEMES: &[&str] = &[
@@ -100,16 +101,23 @@ fn run_set(set: &Set, options: &Options, bandwidth: [f64; 2], report: &mut Repor
     let mut asked = SCHEMES.to_vec();
     asked.retain(|scheme| options.queries.is_empty() || listed(options, scheme));
     for scheme in asked {
+        let start = Instant::now();
         let Ok(chunks) = encode(&values, scheme) else {
             report.note(&format!("{} {scheme}: not known", set.name));
             continue;
         };
+        let encoding_s = start.elapsed().as_secs_f64();
         let size: usize = chunks.iter().map(Chunk::byte_size).sum();
         let name = scheme.split('(').next().unwrap_or(scheme);
         let taken = chunks.iter().all(|chunk| chunk.codec().name() == name);
         if !taken || size as f64 > USELESS * 4.0 * rows as f64 {
             continue;
         }
+        let at = (scheme, set.name.into());
+        let rate = rows as f64 / encoding_s / 1e9;
+        report.plain("integers_encode", at.clone(), rate, "G values/s");
+        let ratio = 4.0 * rows as f64 / size as f64;
+        report.plain("integers_ratio", at, ratio, "x");
         for threads in [1, 2] {
             let place = Place {
                 set,
@@ -227,6 +235,25 @@ fn line(place: &Place<'_>, operation: &str, timings: [Timing; 3], report: &mut R
     let [direct, decoded, plain] = timings;
     let rate = direct.rate(place.rows) / 1e9;
     let share = direct.rate(place.bytes) / place.bandwidth;
+    let figure = match operation {
+        "equal" => "integers_equal",
+        "greater" => "integers_greater",
+        "sum" => "integers_sum",
+        _ => "integers_decode",
+    };
+    let threads = place.threads;
+    let x = format!("{}, {threads} thread(s)", place.set.name);
+    report.timed(
+        figure,
+        (place.scheme, x.into()),
+        &direct,
+        Done {
+            amount: place.rows / 1e9,
+            unit: "G values/s",
+            bytes: place.bytes,
+            threads,
+        },
+    );
     let holds = share >= 0.75 || rate >= 40.0;
     report.row(
         &[

@@ -37,7 +37,7 @@ fn time(report: &mut Report, level: &Kernels, name: &str, values: usize, mut cal
         }],
     );
     let rate = timing.rate((CALLS * values) as f64) / 1e9;
-    report.add(format!("{:<9}{name}", level.name), rate, "G values/s");
+    report.plain("kernels", (level.name, name.into()), rate, "G values/s");
 }
 
 fn lanes<W: Lane>(level: &Kernels, report: &mut Report, lane: &str) {

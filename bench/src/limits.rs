@@ -1,4 +1,5 @@
-//! What the machine can do: reading and copying memory, one thread and two.
+//! What the machine can do: reading, copying, adding and counting, one thread and two, memory and
+//! caches.
 
 use std::hint::black_box;
 
@@ -6,36 +7,139 @@ use tersecades_columnar::Result;
 use tersecades_columnar::kernels::kernels;
 
 use crate::Options;
-use crate::measure::{Timing, interleave};
-use crate::report::Report;
+use crate::measure::interleave;
+use crate::report::{Done, Report};
 
 const GIB: usize = 1 << 30;
+
+/// Bytes a second that plain reading takes in, and how steadily.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bandwidth {
+    /// One thread, two threads.
+    pub(crate) bytes_per_s: [f64; 2],
+    /// The spread of each.
+    pub(crate) spread: [f64; 2],
+}
+
+impl Bandwidth {
+    /// Of so many threads; of more than two as of two.
+    pub(crate) fn of_threads(&self, threads: usize) -> f64 {
+        self.bytes_per_s[threads.clamp(1, 2) - 1]
+    }
+}
+
+/// Bytes read for [`bandwidth`].
+const PROBE_BYTES: usize = GIB / 2;
+const PROBES: usize = 15;
+
+/// The read bandwidth.
+pub(crate) fn bandwidth() -> Bandwidth {
+    let words = vec![1u64; PROBE_BYTES / 8];
+    let [one, two] = interleave(PROBES, [&mut || read(&words, 1), &mut || read(&words, 2)]);
+    Bandwidth {
+        bytes_per_s: [one, two].map(|timing| timing.rate(PROBE_BYTES as f64)),
+        spread: [one.spread, two.spread],
+    }
+}
+
+/// Prints the read bandwidth alone: what a recorded run of the rivals is related to.
+///
+/// # Errors
+/// None; the signature is that of every bench.
+pub(crate) fn run_bandwidth(_options: &Options, report: &mut Report) -> Result<()> {
+    let found = bandwidth();
+    for (index, rate) in found.bytes_per_s.into_iter().enumerate() {
+        let name = format!("read, {} thread(s)", index + 1);
+        report.add(name, rate / 1e9, "GB/s");
+    }
+    Ok(())
+}
+
+/// Where the bytes lie, and how many there are for each thread.
+const PLACES: [(&str, usize); 4] = [
+    ("L1", 24 << 10),
+    ("L2", 1 << 20),
+    ("L3", 48 << 20),
+    ("memory", GIB),
+];
+
+/// Bytes that are gone through together, at least.
+const PASS_BYTES: usize = GIB / 4;
 
 /// Prints the limits.
 ///
 /// # Errors
 /// None; the signature is that of every bench.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    let items = options.scaled(2 * GIB / 8);
-    let source = vec![1u64; items];
-    let mut target = vec![2u64; items];
-    let bytes = (items * 8) as f64;
-    let [one, two] = interleave(
-        options.repetitions,
-        [&mut || read(&source, 1), &mut || read(&source, 2)],
-    );
-    add(report, "read, 1 thread", one, bytes);
-    add(report, "read, 2 threads", two, bytes);
-    let mut other = std::mem::take(&mut target);
-    let [one] = interleave(options.repetitions, [&mut || copy(&source, &mut other, 1)]);
-    add(report, "copy, 1 thread, read + written", one, 2.0 * bytes);
-    let [two] = interleave(options.repetitions, [&mut || copy(&source, &mut other, 2)]);
-    add(report, "copy, 2 threads, read + written", two, 2.0 * bytes);
+    for (place, bytes) in PLACES {
+        let items = options.rows.map_or(bytes, |rows| bytes.min(rows * 8)) / 8;
+        for threads in [1, 2] {
+            measure(place, items, threads, options.repetitions, report);
+        }
+    }
     Ok(())
 }
 
-fn add(report: &mut Report, name: &str, timing: Timing, bytes: f64) {
-    report.add(name, timing.rate(bytes) / 1e9, "GB/s");
+/// Name, arrays that it touches, and what it does with them.
+type Operation = (&'static str, f64, fn(&mut Arrays));
+
+/// Arrays of one thread.
+struct Arrays {
+    a: Vec<u64>,
+    b: Vec<u64>,
+    c: Vec<u64>,
+}
+
+fn measure(place: &str, items: usize, threads: usize, repetitions: usize, report: &mut Report) {
+    let passes = (PASS_BYTES / (items * 8)).max(1);
+    // Of memory the threads share what one thread alone goes through.
+    let items = if passes == 1 { items / threads } else { items };
+    let arrays = || Arrays {
+        a: vec![1; items],
+        b: vec![2; items],
+        c: vec![3; items],
+    };
+    let mut parts: Vec<Arrays> = (0..threads).map(|_| arrays()).collect();
+    let all = (passes * items * 8 * threads) as f64;
+    let operations: [Operation; 4] = [
+        ("read", 1.0, |it| read(&it.a, 1)),
+        ("copy", 2.0, |it| it.c.copy_from_slice(&it.a)),
+        ("add", 3.0, |it| {
+            (kernels().u64.add_past)(&it.a, &it.b, &mut it.c)
+        }),
+        ("count", 1.0, |it| {
+            black_box((kernels().bitmap.count)(&it.b));
+        }),
+    ];
+    for (name, arrays, operation) in operations {
+        let [timing] = interleave(repetitions, [&mut || each(&mut parts, passes, operation)]);
+        let done = Done {
+            amount: arrays * all / 1e9,
+            unit: "GB/s",
+            bytes: arrays * all,
+            threads,
+        };
+        let series = format!("{name}, {threads} thread(s)");
+        report.timed("limit", (&series, place.into()), &timing, done);
+    }
+}
+
+/// Runs `operation` `passes` times on each part, a thread for each.
+fn each(parts: &mut [Arrays], passes: usize, operation: fn(&mut Arrays)) {
+    let repeat = |part: &mut Arrays| {
+        for _ in 0..passes {
+            operation(part);
+            black_box(&part.c);
+        }
+    };
+    match parts {
+        [part] => repeat(part),
+        parts => std::thread::scope(|scope| {
+            for part in parts {
+                scope.spawn(|| repeat(part));
+            }
+        }),
+    }
 }
 
 /// Sums `source` on `threads` threads.
@@ -50,14 +154,4 @@ pub(crate) fn read(source: &[u64], threads: usize) {
             scope.spawn(|| black_box((kernels().u64.sum_flat)(part)));
         }
     });
-}
-
-fn copy(source: &[u64], target: &mut [u64], threads: usize) {
-    let part = source.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for (source, target) in source.chunks(part).zip(target.chunks_mut(part)) {
-            scope.spawn(|| target.copy_from_slice(source));
-        }
-    });
-    black_box(target);
 }

@@ -1,15 +1,20 @@
-//! Benchmarks: `tersecades-bench [NAME…] [--rows N] [--data FOLDER] [-o FILE.jsonl]`.
+//! Benchmarks: `tersecades-bench [NAME…] [--rows N] [--data FOLDER] [--record HISTORY.jsonl]`.
 //!
 //! Without a name every bench of [`BENCHES`] runs; `micro` runs those that need no data file.
-//! Each prints ratios taken in one run, because times alone say more about the machine.
+//! Each prints ratios taken in one run, because times alone say more about the machine; what is
+//! recorded, `render` turns into tables and pictures.
 
 mod add;
 mod bitpack;
+mod break_even;
 mod bytes;
+mod cardinality;
 mod choice;
 mod chunk;
+mod column;
 mod cost;
 mod data;
+mod design;
 mod encode;
 mod execution;
 mod integer;
@@ -17,12 +22,18 @@ mod layout;
 mod level;
 mod limits;
 mod lossy;
+mod lsm;
 mod measure;
+mod parquet;
 mod pex;
 mod query;
+mod range;
+mod record;
+mod render;
 mod report;
 mod scan;
 mod search;
+mod selectivity;
 mod sum;
 mod waist;
 
@@ -49,6 +60,8 @@ pub(crate) struct Options {
     /// An Arrow IPC file of Pingmesh rows, or the folder of the reference input.
     data: Option<PathBuf>,
     output: Option<PathBuf>,
+    /// The history that lines are appended to.
+    record: Option<PathBuf>,
     /// Where tables go as Markdown.
     markdown: Option<PathBuf>,
     /// Where `choice` writes its rows as Parquet.
@@ -86,6 +99,7 @@ type Bench = (&'static str, bool, fn(&Options, &mut Report) -> Result<()>);
 /// Every bench, in the order they run.
 const BENCHES: &[Bench] = &[
     ("limits", true, limits::run),
+    ("bandwidth", false, limits::run_bandwidth),
     ("search", true, search::run),
     ("sum", true, sum::run),
     ("add", true, add::run),
@@ -93,20 +107,36 @@ const BENCHES: &[Bench] = &[
     ("kernels", true, level::run),
     ("bitpack", true, bitpack::run),
     ("costs", true, cost::run),
+    ("pays", true, break_even::run),
+    ("selectivity", true, selectivity::run),
+    ("cardinality", true, cardinality::run),
+    ("designs", true, design::run),
     ("execution", false, execution::run),
     ("waist", false, waist::run),
     ("choice", false, choice::run),
     ("bytes", false, bytes::run),
     ("pex", false, pex::run),
+    ("lsm", false, lsm::run),
     ("layout", false, layout::run),
     ("lossy", false, lossy::run),
     ("scans", false, scan::run),
     ("queries", false, query::run),
+    ("parquet", false, parquet::run),
 ];
+
+/// Every bench that needs no data file.
+const MICRO: &str = "micro";
+/// The history as tables and pictures, instead of a bench.
+const RENDER: &str = "render";
+/// The history, and the folder of what is rendered, unless the command line says otherwise.
+const HISTORY: &str = "bench/history.jsonl";
+const DOCS: &str = "docs";
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
                      [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] \
-                     [--tier hot|cold] [-o FILE.jsonl] [--markdown FILE.md] [--export FOLDER]";
+                     [--tier hot|cold] [-o FILE.jsonl] [--record HISTORY.jsonl] \
+                     [--markdown FILE.md] [--export FOLDER]\n       \
+                     tersecades-bench render [--record HISTORY.jsonl] [--export FOLDER]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
     let mut options = Options {
@@ -114,6 +144,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         rows: None,
         data: None,
         output: None,
+        record: None,
         markdown: None,
         export: None,
         queries: Vec::new(),
@@ -141,8 +172,11 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--data" => options.data = Some(value()?.into()),
             "--markdown" => options.markdown = Some(value()?.into()),
             "--export" => options.export = Some(value()?.into()),
+            "--record" => options.record = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
-            name if name == "micro" || BENCHES.iter().any(|bench| bench.0 == name) => {
+            name if [MICRO, RENDER].contains(&name)
+                || BENCHES.iter().any(|bench| bench.0 == name) =>
+            {
                 options.names.push(argument);
             }
             other => return Err(format!("unknown argument {other}")),
@@ -152,7 +186,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
 }
 
 fn wanted(options: &Options, bench: &Bench) -> bool {
-    let named = |name: &String| name == bench.0 || (name == "micro" && bench.1);
+    let named = |name: &String| name == bench.0 || (name == MICRO && bench.1);
     options.names.is_empty() || options.names.iter().any(named)
 }
 
@@ -167,23 +201,46 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut report = Report::default();
-    for bench in BENCHES.iter().filter(|bench| wanted(&options, bench)) {
-        report.begin(bench.0);
-        if let Err(error) = (bench.2)(&options, &mut report) {
-            eprintln!("{}: {error}", bench.0);
-            return ExitCode::FAILURE;
+    let outcome = match options.names.iter().any(|name| name == RENDER) {
+        true => {
+            let path = |asked: &Option<PathBuf>, usual: &str| {
+                asked.clone().unwrap_or_else(|| usual.into())
+            };
+            let docs = path(&options.export, DOCS);
+            render::run(&path(&options.record, HISTORY), &docs)
         }
+        false => measure(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the benches that are asked for and writes what they found.
+fn measure(options: &Options) -> std::result::Result<(), String> {
+    let mut report = Report::default();
+    let before = limits::bandwidth();
+    report.relate(before);
+    for bench in BENCHES.iter().filter(|bench| wanted(options, bench)) {
+        report.begin(bench.0);
+        (bench.2)(options, &mut report).map_err(|error| format!("{}: {error}", bench.0))?;
     }
     let json = (options.output.as_ref(), Report::write_json as Writer);
     let markdown = (options.markdown.as_ref(), Report::write_markdown as Writer);
     for (path, write) in [json, markdown] {
         let Some(path) = path else { continue };
         let written = File::create(path).and_then(|file| write(&report, &mut BufWriter::new(file)));
-        if let Err(error) = written {
-            eprintln!("{}: {error}", path.display());
-            return ExitCode::FAILURE;
-        }
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    ExitCode::SUCCESS
+    match &options.record {
+        Some(path) => {
+            let run = record::Run::of(before, limits::bandwidth());
+            record::append(path, &run, report.lines())
+        }
+        None => Ok(()),
+    }
 }

@@ -10,6 +10,8 @@ use std::time::Instant;
 pub(crate) struct Timing {
     /// The median.
     pub(crate) median_s: f64,
+    /// The middle half of the repetitions, from its shortest to its longest, over the median.
+    pub(crate) spread: f64,
 }
 
 impl Timing {
@@ -44,7 +46,24 @@ pub(crate) fn interleave<const N: usize>(
 /// What the listed repetitions come to.
 pub(crate) fn summarise(mut seconds: Vec<f64>) -> Timing {
     seconds.sort_unstable_by(f64::total_cmp);
+    let at = |part: usize| {
+        let place = (seconds.len() * part / 4).min(seconds.len().saturating_sub(1));
+        seconds.get(place).copied().unwrap_or(f64::NAN)
+    };
     Timing {
-        median_s: seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN),
+        median_s: at(2),
+        spread: (at(3) - at(1)) / at(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_the_middle_half_over_the_median() {
+        let timing = summarise(vec![9.0, 2.0, 4.0, 3.0, 5.0]);
+        assert!((timing.median_s - 4.0).abs() < 1e-12);
+        assert!((timing.spread - 0.5).abs() < 1e-12);
     }
 }

@@ -3,6 +3,11 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use serde_json::{Value, json};
+
+use crate::limits::Bandwidth;
+use crate::measure::Timing;
+
 /// How fast a query went.
 #[derive(Debug, Clone)]
 pub(crate) struct QueryRate<'a> {
@@ -16,6 +21,38 @@ pub(crate) struct QueryRate<'a> {
     pub(crate) rows_per_s: f64,
     /// What stands for its answer.
     pub(crate) checksum: &'a str,
+}
+
+/// A number of a figure: one series at one place of the horizontal axis.
+#[derive(Debug, Clone)]
+pub(crate) struct Point<'a> {
+    /// The figure, as in the list of `render/figure.rs`.
+    pub(crate) figure: &'static str,
+    /// The line or the colour of the bar.
+    pub(crate) series: &'a str,
+    /// The place on the horizontal axis: a number or a name.
+    pub(crate) x: Value,
+    /// The number.
+    pub(crate) value: f64,
+    /// Its unit.
+    pub(crate) unit: &'static str,
+    /// Spread of the repetitions, over the median.
+    pub(crate) spread: Option<f64>,
+    /// Share of the read bandwidth of the run.
+    pub(crate) share: Option<f64>,
+}
+
+/// What was done in a measured time: so much of a unit, reading so many bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    /// In the unit below, before division by time.
+    pub(crate) amount: f64,
+    /// The unit of the amount each second.
+    pub(crate) unit: &'static str,
+    /// Bytes that have to be read for it; 0 where that is not known.
+    pub(crate) bytes: f64,
+    /// Threads that did it.
+    pub(crate) threads: usize,
 }
 
 /// What a number has to reach.
@@ -43,6 +80,7 @@ pub(crate) struct Report {
     lines: Vec<String>,
     markdown: Vec<String>,
     columns: usize,
+    bandwidth: Option<Bandwidth>,
 }
 
 impl Report {
@@ -50,6 +88,82 @@ impl Report {
     pub(crate) fn begin(&mut self, bench: &'static str) {
         self.bench = bench;
         println!("\n{bench}");
+    }
+
+    /// Shares are of this bandwidth from here on.
+    pub(crate) fn relate(&mut self, bandwidth: Bandwidth) {
+        self.bandwidth = Some(bandwidth);
+    }
+
+    /// Every line so far, a JSON object each.
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    /// A number of a figure.
+    pub(crate) fn point(&mut self, point: &Point<'_>) {
+        let Point {
+            figure,
+            series,
+            x,
+            value,
+            unit,
+            spread,
+            share,
+        } = point;
+        let place = x.as_str().map_or_else(|| x.to_string(), str::to_owned);
+        let notes = [("± ", spread, ""), ("", share, " of read bandwidth")];
+        let notes = notes.map(|(before, number, after)| {
+            let text = |it: &f64| format!("  {before}{:.0} %{after}", it * 100.0);
+            number.as_ref().map_or(String::new(), text)
+        });
+        let name = format!("{series}, {place}");
+        println!("  {name:<58} {value:>11.3} {unit:<10}{}", notes.concat());
+        let line = json!({
+            "bench": self.bench, "figure": figure, "series": series, "x": x, "value": value,
+            "unit": unit, "spread": spread, "share": share,
+        });
+        self.lines.push(line.to_string());
+    }
+
+    /// A number of a figure that stands for itself.
+    pub(crate) fn plain(
+        &mut self,
+        figure: &'static str,
+        (series, x): (&str, Value),
+        value: f64,
+        unit: &'static str,
+    ) {
+        self.point(&Point {
+            figure,
+            series,
+            x,
+            value,
+            unit,
+            spread: None,
+            share: None,
+        });
+    }
+
+    /// A rate of a figure.
+    pub(crate) fn timed(
+        &mut self,
+        figure: &'static str,
+        (series, x): (&str, Value),
+        timing: &Timing,
+        done: Done,
+    ) {
+        let bandwidth = self.bandwidth.map(|it| it.of_threads(done.threads));
+        let share = bandwidth.filter(|_| done.bytes > 0.0);
+        self.point(&Point {
+            figure,
+            series,
+            x,
+            value: timing.rate(done.amount),
+            unit: done.unit,
+            spread: Some(timing.spread),
+            share: share.map(|bandwidth| timing.rate(done.bytes) / bandwidth),
+        });
     }
 
     /// A measured number.

@@ -19,8 +19,8 @@ use crate::Options;
 use crate::chunk::{GAP, dense_values, encode, encoded, encoded_as, gapped_values};
 use crate::data::{slices, timestamps};
 use crate::limits::read;
-use crate::measure::interleave;
-use crate::report::{Bar, Report};
+use crate::measure::{Timing, interleave};
+use crate::report::{Bar, Done, Report};
 
 /// Prints search from memory and from cache.
 ///
@@ -55,22 +55,20 @@ fn from_memory(options: &Options, report: &mut Report) -> Result<()> {
             &mut || third.all(&sorted, &present),
         ],
     );
-    let billions = |timing: &crate::measure::Timing| timing.rate(rows as f64) / 1e9;
-    report.add("read bandwidth", billions(&limit), "GB/s");
-    report.add("byte loop", billions(&plain), "G rows/s");
-    report.add("direct, nothing skippable", billions(&full), "G rows/s");
-    report.add(
-        "direct, value absent from blocks",
-        billions(&skipping),
-        "G rows/s",
-    );
-    report.add(
-        "direct, sorted, value in one chunk",
-        billions(&known),
-        "G rows/s",
-    );
+    report.add("read bandwidth", limit.rate(rows as f64) / 1e9, "GB/s");
+    let size = |chunks: &[Chunk]| chunks.iter().map(Chunk::byte_size).sum::<usize>();
+    for (series, timing, bytes) in [
+        ("Char", &plain, rows),
+        ("direct, nothing to skip", &full, size(&dense)),
+        ("direct, blocks to skip", &skipping, 0),
+        ("direct, sorted", &known, 0),
+    ] {
+        searched(report, (series, 1), timing, (rows, bytes));
+    }
+    decoded(options, &dense, report);
+    two_threads(options, [&dense, &gapped, &sorted], &bytes, report)?;
     drop((dense, gapped, sorted));
-    let ratio = |ours: &crate::measure::Timing| plain.median_s / ours.median_s;
+    let ratio = |ours: &Timing| plain.median_s / ours.median_s;
     report.judge(
         "nothing skippable / byte loop",
         ratio(&full),
@@ -85,6 +83,116 @@ fn from_memory(options: &Options, report: &mut Report) -> Result<()> {
     );
     report.judge("sorted / byte loop", ratio(&known), "x", Bar::AtLeast(13.0));
     one_base(options, &bytes, report)
+}
+
+/// A rate of the figure, of so many rows from so many bytes.
+fn searched(
+    report: &mut Report,
+    (series, threads): (&str, usize),
+    timing: &Timing,
+    (rows, bytes): (usize, usize),
+) {
+    let done = Done {
+        amount: rows as f64 / 1e9,
+        unit: "G rows/s",
+        bytes: bytes as f64,
+        threads,
+    };
+    report.timed("search", (series, threads.into()), timing, done);
+}
+
+/// Of the chunks, one in this many is decoded first: that takes much longer.
+const DECODED_SHARE: usize = 16;
+
+/// Plain words, and words that are decoded first.
+fn decoded(options: &Options, dense: &[Chunk], report: &mut Report) {
+    let part: Vec<&Chunk> = dense.iter().step_by(DECODED_SHARE).collect();
+    let rows = part.len() * BATCH_ROWS;
+    let batch: Vec<u64> = (0..BATCH_ROWS as u64).map(|row| row * 37 % 251).collect();
+    let words = vec![batch; part.len()];
+    for threads in [1, 2] {
+        let mut values = vec![Values::default(); threads];
+        let [wide, slow] = interleave(
+            options.repetitions,
+            [
+                &mut || {
+                    each(threads, &words, &mut vec![(); threads], |(), batch| {
+                        scan_plain(batch, 100);
+                    });
+                },
+                &mut || {
+                    each(threads, &part, &mut values, |values, chunk| {
+                        decode_and_scan(chunk, values, 100);
+                    });
+                },
+            ],
+        );
+        let bytes: usize = part.iter().map(|chunk| chunk.byte_size()).sum();
+        searched(report, ("Long", threads), &wide, (rows, 8 * rows));
+        let name = "CharCompr (decode, compare)";
+        searched(report, (name, threads), &slow, (rows, bytes));
+    }
+}
+
+/// `work` on each item, the items split among threads, a state for each.
+fn each<T: Sync, S: Send>(
+    threads: usize,
+    items: &[T],
+    states: &mut [S],
+    work: impl Fn(&mut S, &T) + Sync,
+) {
+    let part = items.len().div_ceil(threads).max(1);
+    let work = &work;
+    std::thread::scope(|scope| {
+        for (items, state) in items.chunks(part).zip(states) {
+            scope.spawn(move || items.iter().for_each(|item| work(state, item)));
+        }
+    });
+}
+
+/// The bare loop and the direct searches on two threads.
+fn two_threads(
+    options: &Options,
+    columns: [&Vec<Chunk>; 3],
+    bytes: &[Vec<u8>],
+    report: &mut Report,
+) -> Result<()> {
+    let keys = [100, 10 * GAP + GAP / 2, crate::data::START_MS + 5_000];
+    let keys = keys.map(equal);
+    let [everywhere, absent, present] = keys;
+    let predicates = [everywhere?, absent?, present?];
+    let mut searches = [Search::default(), Search::default()];
+    let mut search = |index: usize| {
+        each(2, columns[index], &mut searches, |search, chunk| {
+            search.all(std::slice::from_ref(chunk), &predicates[index]);
+        });
+    };
+    let cell = std::cell::RefCell::new(&mut search);
+    let run = |index: usize| (cell.borrow_mut())(index);
+    let [plain, full, skipping, known] = interleave(
+        options.repetitions,
+        [
+            &mut || {
+                each(2, bytes, &mut [(), ()], |(), batch| {
+                    scan_bytes(std::slice::from_ref(batch))
+                })
+            },
+            &mut || run(0),
+            &mut || run(1),
+            &mut || run(2),
+        ],
+    );
+    let rows = bytes.len() * BATCH_ROWS;
+    let size: usize = columns[0].iter().map(Chunk::byte_size).sum();
+    for (series, timing, bytes) in [
+        ("Char", &plain, rows),
+        ("direct, nothing to skip", &full, size),
+        ("direct, blocks to skip", &skipping, 0),
+        ("direct, sorted", &known, 0),
+    ] {
+        searched(report, (series, 2), timing, (rows, bytes));
+    }
+    Ok(())
 }
 
 /// The same with one base a block instead of eight.
@@ -103,7 +211,7 @@ fn one_base(options: &Options, bytes: &[Vec<u8>], report: &mut Report) -> Result
             &mut || second.all(&gapped, &absent),
         ],
     );
-    let ratio = |ours: &crate::measure::Timing| plain.median_s / ours.median_s;
+    let ratio = |ours: &Timing| plain.median_s / ours.median_s;
     report.judge(
         "one base a block: nothing skippable / byte loop",
         ratio(&full),

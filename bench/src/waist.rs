@@ -8,9 +8,7 @@
 //! its values are those fetched.
 
 use std::hint::black_box;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
@@ -30,25 +28,13 @@ use tersecades_columnar::values::Values;
 use tersecades_columnar::{Error, Result};
 
 use crate::Options;
-use crate::data::{Random, timestamps};
+use crate::column::Kind;
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
 use crate::report::Report;
 
 const GROUPS: u32 = 64;
 const FETCHED_SHARE: usize = 100;
-
-/// What a scheme is shown with.
-#[derive(Clone, Copy)]
-enum Kind {
-    Small,
-    Times,
-    Runs,
-    Steps,
-    Decimals,
-    Noise,
-    Text,
-}
 
 const SCHEMES: &[(&str, Kind)] = &[
     ("plain", Kind::Small),
@@ -73,54 +59,6 @@ const SCHEMES: &[(&str, Kind)] = &[
     ("zstd", Kind::Small),
     ("row", Kind::Small),
 ];
-
-impl Kind {
-    /// The column, and a value in the middle of it.
-    fn column(self, rows: usize) -> (ArrayRef, Value) {
-        let mut random = Random::new(31);
-        let mut integers = |value: &mut dyn FnMut(usize, &mut Random) -> i64| {
-            let values = (0..rows).map(|row| value(row, &mut random));
-            Arc::new(Int64Array::from_iter_values(values)) as ArrayRef
-        };
-        match self {
-            Kind::Small => (
-                integers(&mut |_, random| random.below(100) as i64),
-                50.into(),
-            ),
-            Kind::Times => {
-                let times = timestamps(rows, 5, 3);
-                let middle = times[rows / 2];
-                (Arc::new(Int64Array::from(times)), middle.into())
-            }
-            Kind::Runs => (integers(&mut |row, _| (row / 700 % 9) as i64), 4.into()),
-            Kind::Steps => {
-                let middle = 1_000 * (rows as i64 / 2);
-                (integers(&mut |row, _| 1_000 * row as i64), middle.into())
-            }
-            Kind::Decimals => {
-                let values = (0..rows).map(|_| random.below(9_000) as f64 / 100.0);
-                (
-                    Arc::new(Float64Array::from_iter_values(values)),
-                    45.0.into(),
-                )
-            }
-            Kind::Noise => {
-                let values = (0..rows).map(|_| random.below(1 << 40) as f64 / 3.0);
-                (
-                    Arc::new(Float64Array::from_iter_values(values)),
-                    1e11.into(),
-                )
-            }
-            Kind::Text => {
-                let text = (0..rows).map(|_| format!("cluster-{:03}", random.below(200)));
-                (
-                    Arc::new(StringArray::from_iter_values(text)),
-                    "cluster-100".into(),
-                )
-            }
-        }
-    }
-}
 
 /// Prints the table.
 ///
@@ -188,6 +126,12 @@ impl Case<'_> {
         );
         let [ours, theirs]: [Timing; 2] = timings;
         let rate = ours.rate(values as f64);
+        report.plain(
+            "waist",
+            (primitive, self.scheme.into()),
+            rate / 1e6,
+            "M values/s",
+        );
         let bytes = self.chunk.byte_size() as f64;
         let share = ours.rate(bytes) / self.bandwidth;
         report.row(

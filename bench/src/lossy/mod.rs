@@ -7,6 +7,7 @@
 //! ```
 //! Real data comes from `--data FOLDER` or `TERSECADES_DATA`.
 
+mod codec_speed;
 mod kind;
 mod speed;
 
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use tersecades_columnar::Result;
 use tersecades_columnar::goal::Tier;
 use tersecades_columnar::scheme::Scheme;
+use tersecades_engine::expression::col;
 use tersecades_engine::quality::{Sizes, sizes};
 use tersecades_engine::sink::{self, SinkOptions};
 
@@ -47,6 +49,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     for kind in kinds(data.as_deref(), options.scaled(1_000_000) as u64)? {
         if wanted(kind.name) {
             measure(&kind, report)?;
+            codec_speed::run(&kind, options.repetitions.min(5), report)?;
             if let Some(folder) = &options.export {
                 export(folder, &kind)?;
             }
@@ -69,11 +72,37 @@ fn measure(kind: &Kind, report: &mut Report) -> Result<()> {
     for (column, scheme) in &kind.schemes {
         let of = |sizes: &Sizes| sizes.ratio(|name| name == column);
         let cells = [kind.name, column, scheme].map(str::to_owned);
+        let place = format!("{} {column}, {scheme}", kind.name);
+        for (series, sizes) in [
+            ("exact, hot", &hot),
+            ("exact, cold", &cold),
+            ("lossy", &lossy),
+        ] {
+            report.plain(
+                "lossy_ratio",
+                (series, place.clone().into()),
+                of(sizes),
+                "x",
+            );
+        }
         line(report, cells, [of(&hot), of(&cold), of(&lossy)], "");
     }
     let metrics = |name: &str| kind.columns.iter().any(|column| column == name);
     let of = |sizes: &Sizes| sizes.ratio(metrics);
     let cells = [kind.name, "together", ""].map(str::to_owned);
+    let place = format!("{}, all (paper {})", kind.name, kind.paper);
+    for (series, sizes) in [
+        ("exact, hot", &hot),
+        ("exact, cold", &cold),
+        ("lossy", &lossy),
+    ] {
+        report.plain(
+            "lossy_ratio",
+            (series, place.clone().into()),
+            of(sizes),
+            "x",
+        );
+    }
     line(report, cells, [of(&hot), of(&cold), of(&lossy)], kind.paper);
     Ok(())
 }
@@ -85,11 +114,12 @@ fn line(report: &mut Report, names: [String; 3], ratios: [f64; 3], paper: &str) 
     report.row(&cells, ratios[2], "x");
 }
 
-/// Writes the rows as Parquet, and a line of `columns.csv` for each lossy column.
+/// Writes the lossy columns as Parquet, and a line of `columns.csv` for each.
 fn export(folder: &Path, kind: &Kind) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let path = folder.join(format!("{}.parquet", kind.name));
-    let mut run = kind.stream.clone().run()?;
+    let columns = kind.schemes.iter().map(|(name, _)| (name, col(name)));
+    let mut run = kind.stream.clone().project(columns).run()?;
     let mut sink = sink::create(&path, &run.schema(), &SinkOptions::default())?;
     for batch in run.by_ref() {
         sink.write(&batch?)?;

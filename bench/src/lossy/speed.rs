@@ -13,6 +13,7 @@ use tersecades_engine::window::hop;
 
 use crate::Options;
 use crate::measure::summarise;
+use crate::range::{retained, retained_as};
 use crate::report::{Bar, Report};
 
 /// Rows unless the command line says otherwise: more than a cache holds, however they are kept.
@@ -51,9 +52,9 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let probes = probes.project(read).as_source()?;
     let probes = probes.event_time(col("timestamp"), Duration::from_secs(10));
     let keep = Keep::Bytes(usize::MAX);
-    let exact = retained(probes.clone().keep(keep))?;
+    let exact = retained(probes.clone())?;
     let wanted = [("c2c", c2c(probes.clone()))];
-    let lossy = retained(probes.keep_for(keep, wanted)?)?;
+    let lossy = retained_as(probes.keep_for(keep, wanted)?)?;
     let raw = raw_bytes(&exact);
     for (name, kept, paper) in [("lossless", &exact, "3.1"), ("lossy", &lossy, "5.3")] {
         let ratio = raw / kept.byte_size() as f64;
@@ -104,13 +105,6 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
         bar,
     );
     Ok(())
-}
-
-fn retained(stream: Stream) -> Result<Retained> {
-    let mut run = stream.aggregate([count()]).run()?;
-    while run.step()? {}
-    let retained = run.retained().cloned();
-    retained.ok_or_else(|| Error::internal("the stream was to be kept"))
 }
 
 /// Bytes of the columns in Arrow, text as codes.

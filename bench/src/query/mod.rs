@@ -4,10 +4,10 @@
 //! goes from the retained batches to the last result batch, as a rival's time goes from its table
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
-mod answer;
+pub(crate) mod answer;
 mod disorder;
 mod overlap;
-mod plan;
+pub(crate) mod plan;
 mod range;
 
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::report::{Bar, QueryRate, Report};
 use plan::{QUERIES, Query};
 
 /// How late rows of the reference input may come.
-const LATENESS: Duration = Duration::from_secs(3);
+pub(crate) const LATENESS: Duration = Duration::from_secs(3);
 /// Most encoded bytes kept; the reference input takes 15 bytes a row.
 const KEEP_BYTES: usize = 1 << 34;
 /// What a hopping window may cost, in costs of a tumbling one of its size.
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     }
     if options.queries.is_empty() {
         overlap::run(&input.stream, options.repetitions, report)?;
-        disorder::run(&path, &input.stream, options.repetitions, report)?;
+        disorder::run(&path, options.repetitions, report)?;
         range::run(&path, &input.stream, report)?;
     }
     Ok(())
@@ -165,6 +165,19 @@ fn load(path: &Path, report: &mut Report) -> Result<Input> {
         stream.byte_size() as f64 / stream.rows() as f64,
         "B/row",
     );
+    let (switches, clusters) = tables(folder)?;
+    Ok(Input {
+        stream,
+        switches,
+        clusters,
+    })
+}
+
+/// The table of switches, and the sorted names of the clusters.
+///
+/// # Errors
+/// What reading says.
+pub(crate) fn tables(folder: &Path) -> Result<(Arc<LookupTable>, Vec<String>)> {
     let switches = Arc::new(LookupTable {
         name: "tor".to_owned(),
         rows: read_table(&folder.join("tor.parquet"))?,
@@ -172,11 +185,7 @@ fn load(path: &Path, report: &mut Report) -> Result<Input> {
     let clusters = std::fs::read_to_string(folder.join("clusters.txt"))?;
     let mut clusters: Vec<String> = clusters.lines().map(str::to_owned).collect();
     clusters.sort_unstable();
-    Ok(Input {
-        stream,
-        switches,
-        clusters,
-    })
+    Ok((switches, clusters))
 }
 
 fn read_table(path: &Path) -> Result<RecordBatch> {

@@ -160,6 +160,27 @@ pub(crate) fn for_each_one(words: &[u64], rows: Range<usize>, mut visit: impl Fn
     });
 }
 
+/// Positions of the ones of `words` inside `range`, ascending.
+pub fn ones(words: &[u64], range: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
+    let first = range.start / WORD_ROWS;
+    let mut index = first;
+    let mut rest = words
+        .get(first)
+        .map_or(0, |word| word & (u64::MAX << (range.start % WORD_ROWS)));
+    std::iter::from_fn(move || {
+        while rest == 0 {
+            index += 1;
+            if index * WORD_ROWS >= range.end {
+                return None;
+            }
+            rest = *words.get(index)?;
+        }
+        let row = index * WORD_ROWS + rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        (row < range.end).then_some(row)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,5 +234,28 @@ mod tests {
         assert_eq!(bitmap.words(), [u64::MAX, 1]);
         bitmap.set(64, false);
         assert_eq!(bitmap.count(), 64);
+    }
+
+    #[test]
+    fn ones_are_those_of_the_range() {
+        let words = [0b1011, 0, u64::MAX, 1 << 63];
+        let at = |row: usize| words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1 == 1;
+        for range in [
+            0..256,
+            0..0,
+            1..3,
+            1..130,
+            64..128,
+            100..191,
+            190..256,
+            255..256,
+        ] {
+            let expected: Vec<usize> = range.clone().filter(|row| at(*row)).collect();
+            assert_eq!(
+                ones(&words, range.clone()).collect::<Vec<_>>(),
+                expected,
+                "{range:?}"
+            );
+        }
     }
 }

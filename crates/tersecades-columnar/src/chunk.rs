@@ -12,7 +12,7 @@ use bytemuck::Pod;
 use crate::aligned::AlignedBytes;
 use crate::bitmap::Bitmap;
 use crate::choose::Candidates;
-use crate::codec::{Codec, Codes, EncodeWork, Work};
+use crate::codec::{Codec, Codes, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
 use crate::dictionary::Dictionary;
 use crate::error::Result;
 use crate::fold::{Asked, Fold};
@@ -339,7 +339,7 @@ impl Chunk {
         out: &mut Selection,
         work: &mut Work,
     ) {
-        let coverage = match self.stats.known {
+        let coverage = match self.stats.known && !work.decode_first {
             true if self.nulls < self.rows => predicate.coverage(self.stats.min, self.stats.max),
             true => Coverage::None,
             false => Coverage::Some,
@@ -355,6 +355,9 @@ impl Chunk {
                 out.copy_from(within);
             }
             Coverage::Some if within.shape() == Shape::None => out.set_none(self.rows),
+            Coverage::Some if work.decode_first => {
+                compare_decoded(self.codec, self, predicate, within, out, work);
+            }
             Coverage::Some if self.zones_rule_out(predicate) => {
                 work.tally.skipped += self.rows as u64;
                 out.set_none(self.rows);
@@ -391,15 +394,19 @@ impl Chunk {
         if within.shape() == Shape::None {
             return;
         }
-        let whole = within.shape() == Shape::All;
-        if !asked.sum && !asked.squares && (!asked.ends || (whole && self.stats.known)) {
-            let count = within.count();
-            work.tally.skipped += count as u64;
-            out.count += count as u64;
-            if asked.ends && count > 0 {
-                out.add_end(i128::from(self.stats.min));
-                out.add_end(i128::from(self.stats.max));
-            }
+        if work.decode_first {
+            return fold_decoded(self.codec, self, asked, within, out, work);
+        }
+        let mut asked = asked;
+        if asked.ends && within.shape() == Shape::All && self.stats.known && self.rows > 0 {
+            out.add_end(i128::from(self.stats.min));
+            out.add_end(i128::from(self.stats.max));
+            asked.ends = false;
+        }
+        if asked == Asked::default() {
+            let count = within.count() as u64;
+            work.tally.skipped += count;
+            out.count += count;
             return;
         }
         self.codec.fold(self, asked, within, out, work);
@@ -411,6 +418,9 @@ impl Chunk {
         match within.shape() {
             Shape::None => {}
             Shape::All => self.codec.decode(self, 0..self.rows, out),
+            Shape::Rows if work.decode_first => {
+                gather_decoded(self.codec, self, within.list(), out, work);
+            }
             Shape::Rows => self.codec.gather(self, within.list(), out, work),
             Shape::Bits => {
                 let mut list = std::mem::take(&mut work.list);

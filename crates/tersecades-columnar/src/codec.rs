@@ -59,6 +59,9 @@ impl Tally {
 pub struct Work {
     /// What happened.
     pub tally: Tally,
+    /// Whether `compare`, `fold` and `gather` decode whole units and pass over statistics: to see
+    /// what working on encoded values is worth.
+    pub decode_first: bool,
     /// Decoded values of a block.
     pub(crate) values: Values,
     /// Decoded values of a second column, or a single value.
@@ -185,6 +188,15 @@ pub struct Codes<'a> {
     pub codes: &'a Chunk,
     /// The table.
     pub dictionary: &'a std::sync::Arc<Dictionary>,
+}
+
+impl Codes<'_> {
+    /// Replaces `out` by the codes of all rows of `block`.
+    pub fn read(&self, block: usize, out: &mut Values) {
+        out.reset(self.codes.physical());
+        let rows = crate::block::block_rows(block, self.codes.rows());
+        self.codes.codec().decode(self.codes, rows, out);
+    }
 }
 
 /// One way to encode a column's values, and to work on them encoded.

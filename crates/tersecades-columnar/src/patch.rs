@@ -48,6 +48,16 @@ impl<'a> Patches<'a> {
         self.starts[block] as usize..self.starts[block + 1] as usize
     }
 
+    /// The row, inside its block, of each patch.
+    pub(crate) fn rows(&self) -> &'a [u16] {
+        self.rows
+    }
+
+    /// The true key of each patch.
+    pub(crate) fn keys(&self) -> Lanes<'a> {
+        self.keys
+    }
+
     /// The row, inside its block, of patch `index`.
     #[inline]
     pub(crate) fn row(&self, index: usize) -> usize {

@@ -227,10 +227,14 @@ impl Selection {
                 let first = block * BLOCK_ROWS / WORD_ROWS;
                 let last = (first + BLOCK_ROWS / WORD_ROWS).min(self.words.len());
                 let words = &self.words[first..last];
-                if words.iter().all(|word| *word == 0) {
-                    return BlockSelection::None;
+                let (any, all) = words
+                    .iter()
+                    .fold((0, u64::MAX), |(any, all), word| (any | word, all & word));
+                match (any, all) {
+                    (0, _) => BlockSelection::None,
+                    (_, u64::MAX) => BlockSelection::All,
+                    _ => BlockSelection::Bits(words),
                 }
-                BlockSelection::Bits(words)
             }
             Shape::Rows => unreachable!("callers convert row lists before walking blocks"),
         }
@@ -352,6 +356,14 @@ impl Selection {
         match (self.shape, other.shape) {
             (Shape::None, _) | (_, Shape::None) => {}
             (_, Shape::All) => self.set_none(self.rows),
+            (Shape::Rows, Shape::Rows) => {
+                // Both lists ascend.
+                let mut dropped = other.list.iter().peekable();
+                self.list.retain(|row| {
+                    while dropped.next_if(|dropped| *dropped < row).is_some() {}
+                    dropped.peek() != Some(&row)
+                });
+            }
             (Shape::Rows, _) => self.list.retain(|row| !other.contains(*row as usize)),
             (_, Shape::Bits) => {
                 self.to_bits();

@@ -79,6 +79,19 @@ impl ZoneMarks {
         self.covered >> (block >> self.blocks_shift) & 1 == 1
     }
 
+    /// The end of the blocks from `block` on whose values may be in the range and need not be,
+    /// of `blocks` blocks in all.
+    #[inline]
+    pub(crate) fn open_until(&self, block: usize, blocks: usize) -> usize {
+        let zone = block >> self.blocks_shift;
+        let open = (self.touched & !self.covered) >> zone;
+        let end = zone + open.trailing_ones() as usize;
+        match end > (blocks - 1) >> self.blocks_shift {
+            true => blocks,
+            false => (end << self.blocks_shift).max(block),
+        }
+    }
+
     /// The first block whose values may be in the range.
     pub(crate) fn first_touched(&self) -> usize {
         match self.touched {

@@ -3,6 +3,7 @@
 mod join;
 mod keep;
 mod rows;
+mod store;
 mod time;
 
 use std::path::Path;
@@ -20,7 +21,8 @@ use crate::error_bound::{bound_lines, encoded_by};
 use crate::expression::{Expression, col};
 use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
-use crate::runtime::engine::{columns_read, describe, output_schema};
+use crate::runtime::ablation::Ablation;
+use crate::runtime::engine::{columns_read, describe, output_schema, passing};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Interrupt, Retained, Running};
@@ -224,6 +226,12 @@ impl Stream {
         self
     }
 
+    /// Does without some parts of the engine, to see what they are worth.
+    pub fn without(mut self, parts: Ablation) -> Self {
+        self.options.ablation = parts;
+        self
+    }
+
     /// Chooses codecs by `costs` instead of the table that ships.
     pub fn costs(mut self, costs: impl Into<Arc<CostTable>>) -> Self {
         self.options.encoding.costs = Some(costs.into());
@@ -337,7 +345,14 @@ impl Stream {
         };
         // Rows without columns have no number in most formats.
         let columns = columns.filter(|columns| !columns.is_empty());
-        let origin = self.table.open_with(columns.as_deref(), &self.options)?;
+        let kept = self.options.keep.is_some() || self.options.keep_late_whole;
+        let passing = match kept {
+            true => Vec::new(),
+            false => passing(&self.query, &self.table.schema()),
+        };
+        let origin = self
+            .table
+            .open_passing(columns.as_deref(), &self.options, &passing)?;
         // What is encoded already, and late rows with all their columns, stay as they are.
         let reducible = matches!(origin, Origin::Source(_)) && !self.options.keep_late_whole;
         self.options.observed = observed.filter(|_| reducible).map(Arc::new);

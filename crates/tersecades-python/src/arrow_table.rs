@@ -135,6 +135,10 @@ impl Table for IterableTable {
         Arc::clone(&self.schema)
     }
 
+    fn begins_again(&self) -> bool {
+        !self.once
+    }
+
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
         let begun = match self.begun.lock() {
             Ok(mut begun) => begun.take(),

@@ -40,6 +40,8 @@ mod qos;
 mod reading;
 #[cfg(feature = "sql")]
 mod sql;
+#[cfg(feature = "sql")]
+mod store;
 
 mod progress_bar;
 mod running;
@@ -73,6 +75,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sql::register(module)?;
     #[cfg(feature = "sql")]
     qos::register(module)?;
+    #[cfg(feature = "sql")]
+    store::register(module)?;
     generate::register(module)?;
     packed::register(module)?;
     group::register(module)?;

@@ -11,6 +11,7 @@ use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::ingest::Origin;
@@ -60,6 +61,10 @@ impl Table for SharedTable {
         self.0.describe()
     }
 
+    fn begins_again(&self) -> bool {
+        self.0.begins_again()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.0.open(columns)
     }
@@ -70,6 +75,15 @@ impl Table for SharedTable {
 
     fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
         self.0.open_with(columns, options)
+    }
+
+    fn open_passing(
+        &self,
+        columns: Option<&[String]>,
+        options: &RunOptions,
+        passing: &[(String, Arc<Predicate>)],
+    ) -> Result<Origin> {
+        self.0.open_passing(columns, options, passing)
     }
 }
 

@@ -4,6 +4,7 @@
 //! AS query            a stream runs the query anew for each reader, a table keeps its rows
 //! FROM 'file'         the rows of the file, cut to the columns that are named
 //! KEEP 1 HOUR         reads the rows once; readers get the newest hour, which stays encoded
+//! KEEP … INTO 'dir'   writes the rows to a store; readers get what is there, then what comes
 //! ```
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tersecades_engine::stream::Stream;
 
 use crate::answer::{Answer, Results};
 use crate::catalog::{Relation, TableTime};
+use crate::keep::KeepInto;
 use crate::parse::clause::Watermark;
 use crate::parse::{Asked, Created, Rows};
 use crate::session::Session;
@@ -62,6 +64,7 @@ impl Session {
                     .hint("write LATE INTO behind the SELECT that reads it"),
             );
         }
+        let into = clauses.keep_into.clone();
         let stream = match rows {
             Rows::Query(query) => self.lower(Asked { query, clauses })?,
             Rows::File { path, columns } => self.file(&path, &columns)?,
@@ -74,6 +77,14 @@ impl Session {
             return Err(Error::invalid("KEEP needs an event time")
                 .hint("add WATERMARK FOR ts AS ts - INTERVAL '2' SECOND"));
         };
+        if let Some(folder) = into {
+            let age = (!keep.is_empty()).then(|| self.length_of(&keep, "KEEP 7 DAYS"));
+            let into = KeepInto {
+                folder,
+                age: age.transpose()?,
+            };
+            return self.keep_in_store(&name, stream, &into, time);
+        }
         let keep = Keep::Duration(self.length_of(&keep, "KEEP 1 HOUR")?);
         self.keep_newest(&name, stream, keep, time)
     }

@@ -15,6 +15,7 @@ mod create;
 mod error;
 mod explain;
 mod function;
+mod keep;
 mod late;
 mod lower;
 mod parse;

@@ -22,6 +22,7 @@ use tersecades_engine::window::{Emit, Updates};
 use crate::answer::Answer;
 use crate::catalog::{Catalog, Relation, TableTime};
 use crate::error::{at_place, of_datafusion};
+use crate::keep::KeptStream;
 use crate::lower::Lowering;
 use crate::lower::window::length;
 use crate::parse::clause::{Clauses, EmitClause};
@@ -78,6 +79,8 @@ impl RunSettings {
 pub struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) settings: RunSettings,
+    /// Streams that are being written to stores.
+    pub(crate) kept: Vec<KeptStream>,
 }
 
 impl Default for Session {
@@ -89,6 +92,7 @@ impl Default for Session {
                 memory_limit_bytes: None,
                 interrupt: Interrupt::default(),
             },
+            kept: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use tersecades_columnar::error::{Error, Result};
 
 use crate::bytes::{Put as _, Take};
+use crate::feed::FeedMark;
 use crate::option::StoreOptions;
 use crate::run::RunId;
 use crate::schema::StoreSchema;
@@ -27,6 +28,8 @@ pub(crate) struct Catalog {
     pub(crate) closed: Option<u64>,
     /// Rows with an earlier time are gone.
     pub(crate) floor: Option<i64>,
+    /// Streams that have fed the store.
+    pub(crate) feeds: Vec<FeedMark>,
 }
 
 impl Catalog {
@@ -40,6 +43,7 @@ impl Catalog {
             flushed: 0,
             closed: None,
             floor: None,
+            feeds: Vec::new(),
         }
     }
 
@@ -57,6 +61,10 @@ impl Catalog {
         put_optional(&mut out, self.floor.map(i64::cast_unsigned));
         out.put_u32(self.runs.len() as u32);
         self.runs.iter().for_each(|run| run.write(&mut out));
+        out.put_u32(self.feeds.len() as u32);
+        self.feeds
+            .iter()
+            .try_for_each(|mark| mark.write(&mut out))?;
         Ok(out)
     }
 
@@ -73,10 +81,18 @@ impl Catalog {
         let floor = take_optional(&mut take)?.map(u64::cast_signed);
         let count = take.count(1)?;
         let runs = (0..count).map(|_| RunId::read(&mut take));
+        let runs = runs.collect::<Result<_>>()?;
+        // Version 0 ends here.
+        let count = match take.rest().is_empty() {
+            true => 0,
+            false => take.count(1)?,
+        };
+        let feeds = (0..count).map(|_| FeedMark::read(&mut take));
         let catalog = Catalog {
             schema,
             options,
-            runs: runs.collect::<Result<_>>()?,
+            runs,
+            feeds: feeds.collect::<Result<_>>()?,
             log_start,
             flushed,
             closed,

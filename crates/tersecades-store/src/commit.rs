@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
+use crate::follow::Followers;
 use crate::log::{self, Segment};
 use crate::memory::Memory;
 use crate::option::{Durability, StoreOptions};
@@ -39,6 +40,10 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     /// Rows of which a run is being written.
     pub(crate) frozen: Option<Arc<Memory>>,
+    /// Who hears of rows as they arrive.
+    pub(crate) followers: Followers,
+    /// The stream that feeds the store; nobody else writes while there is one.
+    pub(crate) feed: Option<String>,
     /// Everything else.
     pub(crate) version: Arc<Version>,
 }
@@ -53,6 +58,8 @@ impl State {
             failed: None,
             memory,
             frozen: None,
+            followers: Followers::default(),
+            feed: None,
             version,
         }
     }
@@ -104,6 +111,15 @@ impl Commit {
         state
     }
 
+    /// The state while nobody writes to the log or waits to.
+    pub(crate) fn lock_quiet(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock_idle();
+        while state.leading || !state.queue.is_empty() {
+            state = self.wait(state);
+        }
+        state
+    }
+
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let waited = self.changed.wait(state);
         waited.unwrap_or_else(|held| held.into_inner())
@@ -112,12 +128,19 @@ impl Commit {
     /// Appends `batch`, whose unit is `bytes`; the number of rows that are acknowledged then.
     ///
     /// # Errors
-    /// What writing says; nothing of the batch is acknowledged then.
-    pub(crate) fn append(&self, batch: Batch, bytes: Vec<u8>) -> Result<u64> {
+    /// What writing says; `InvalidArgument` for rows of others while a stream feeds the store.
+    /// Nothing of the batch is acknowledged then.
+    pub(crate) fn append(&self, batch: Batch, bytes: Vec<u8>, of_feed: bool) -> Result<u64> {
         let outcome = Arc::new(OnceLock::new());
         let mut state = self.lock();
         if let Some(error) = &state.failed {
             return Err(error.clone());
+        }
+        if let Some(feed) = state.feed.as_ref().filter(|_| !of_feed) {
+            return Err(
+                Error::invalid(format!("the stream `{feed}` feeds this store"))
+                    .hint("its rows are counted: write when it has ended, or into another store"),
+            );
         }
         state.queue.push(Entry {
             batch: Arc::new(batch),
@@ -169,7 +192,10 @@ impl Commit {
     fn admit(&self, state: &mut State, group: Vec<Entry>) {
         let policy = state.version.catalog.options.codec(0);
         for entry in group {
-            let pushed = state.memory.push(entry.batch, policy);
+            let pushed = state.memory.push(Arc::clone(&entry.batch), policy);
+            if pushed.is_ok() {
+                state.followers.send(&entry.batch);
+            }
             let outcome = pushed.map(|()| state.end());
             // Nobody else sets the outcome of an entry.
             let _ = entry.outcome.set(outcome);

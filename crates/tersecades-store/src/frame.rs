@@ -18,8 +18,8 @@ const HEADER_BYTES: usize = 24;
 /// Bytes in front of the first frame.
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
 
-/// The version that is written and read.
-const VERSION: u16 = 0;
+/// The version that is written; all up to it are read.
+pub(crate) const VERSION: u16 = 1;
 
 const CHECKED_FROM: usize = 8;
 
@@ -79,11 +79,22 @@ pub(crate) fn read_file_header(magic: [u8; 4], file: u64, bytes: &[u8]) -> Resul
     if mark != magic || number != file || !sealed {
         return Err(wrong());
     }
-    match version == [VERSION.to_le_bytes(), [0, 0]].concat() {
-        true => Ok(free),
-        false => Err(Error::unsupported("another version of store files")
-            .hint(format!("this release reads version {VERSION}"))),
+    let [low, high, 0, 0] = *version else {
+        return Err(wrong());
+    };
+    match u16::from_le_bytes([low, high]) {
+        0..=VERSION => Ok(free),
+        newer => Err(
+            Error::unsupported(format!("store files of the later version {newer}"))
+                .hint(format!("this release reads versions up to {VERSION}")),
+        ),
     }
+}
+
+/// The version of a file whose header was read.
+pub(crate) fn version_of(header: &[u8]) -> u16 {
+    let field = header.get(4..6).and_then(|field| field.first_chunk::<2>());
+    field.map_or(VERSION, |field| u16::from_le_bytes(*field))
 }
 
 fn checksum(file: u64, checked: &[u8]) -> u32 {

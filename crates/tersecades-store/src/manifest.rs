@@ -67,6 +67,19 @@ pub(crate) fn read(directory: &Directory) -> Result<(u64, Catalog)> {
     }
 }
 
+/// The version of the manifest in use.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn version(directory: &Directory) -> Result<u16> {
+    let number = read_current(directory)?;
+    let name = file_name(number);
+    let bytes = directory.read(&name)?;
+    frame::read_file_header(MAGIC, number, &bytes)
+        .map(|_| frame::version_of(&bytes))
+        .map_err(|error| directory.name_file(error, &name))
+}
+
 /// The last catalogue of the manifest that `bytes` are.
 ///
 /// # Errors

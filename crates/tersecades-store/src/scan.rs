@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Tier;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::Value;
 
 use crate::codec_policy::CodecPolicy;
@@ -23,7 +24,7 @@ use crate::memory::decode_all;
 use crate::merge::{Merge, MergeOptions, Piece, Source};
 use crate::retention::Floor;
 use crate::run::{self, Run};
-use crate::schema::DELETED;
+use crate::schema::{DELETED, StoreSchema};
 use crate::sort_key::{SortKey, sort};
 use crate::version::Snapshot;
 
@@ -50,6 +51,11 @@ pub struct Scan {
     pub columns: Option<Vec<String>>,
     /// Rows are wanted that lie in each of these.
     pub ranges: Vec<ColumnRange>,
+    /// Groups of runs are left out that have no value of a column which passes; rows of the others
+    /// need not pass.
+    pub passing: Vec<(String, Arc<Predicate>)>,
+    /// Only rows of the runs of this level.
+    pub level: Option<u32>,
 }
 
 impl Scan {
@@ -60,6 +66,21 @@ impl Scan {
         self
     }
 
+    /// Only columns of `schema` that `names` has, at least one; all of them for `None`.
+    #[must_use]
+    pub fn some_columns(self, schema: &StoreSchema, names: Option<&[String]>) -> Self {
+        let Some(wanted) = names else {
+            return self;
+        };
+        let known = || schema.fields().fields().iter().map(|field| field.name());
+        let mut columns: Vec<&String> = known().filter(|name| wanted.contains(name)).collect();
+        if columns.is_empty() {
+            // Rows are counted by any column.
+            columns.extend(known().take(1));
+        }
+        self.columns(columns)
+    }
+
     /// Only rows whose `column` lies between `low` and `high`, both included.
     #[must_use]
     pub fn between(mut self, column: &str, low: impl Into<Value>, high: impl Into<Value>) -> Self {
@@ -68,6 +89,21 @@ impl Scan {
             low: low.into(),
             high: high.into(),
         });
+        self
+    }
+
+    /// Without groups of runs that have no value of `column` which passes `predicate`; the others
+    /// come with all of their rows.
+    #[must_use]
+    pub fn passing(mut self, column: &str, predicate: Arc<Predicate>) -> Self {
+        self.passing.push((column.to_owned(), predicate));
+        self
+    }
+
+    /// Only rows of the runs of this level; not those in memory.
+    #[must_use]
+    pub fn of_level(mut self, level: u32) -> Self {
+        self.level = Some(level);
         self
     }
 
@@ -109,6 +145,10 @@ pub struct Scanned {
     fields: SchemaRef,
     columns: usize,
     lateness: i64,
+    /// The column in whose order parts come.
+    time: Option<String>,
+    /// Earliest time of the part that was read last.
+    oldest: i64,
 }
 
 impl Snapshot {
@@ -136,11 +176,18 @@ impl Snapshot {
         for name in names
             .iter()
             .chain(scan.ranges.iter().map(|range| &range.column))
+            .chain(scan.passing.iter().map(|(column, _)| column))
         {
             schema.position(name)?;
         }
+        if scan.level.is_some() && schema.is_primary() {
+            return Err(Error::unsupported(
+                "the rows of one level where others may take their place",
+            )
+            .hint("read all levels of a store with a primary key"));
+        }
         let floor = self.version.floor();
-        let filter = Filter::new(schema, &scan.ranges, &floor)?;
+        let filter = Filter::new(schema, scan, &floor)?;
         let mut read = names.clone();
         let compared = filter
             .columns()
@@ -149,12 +196,14 @@ impl Snapshot {
         read.dedup();
         let keys = KeyRange::new(schema, &scan.ranges)?;
         let mut lateness = 0;
+        let time = schema.time_column();
+        let time = time.map(|time| schema.fields().field(time).name().clone());
         let plan = match schema.is_primary() {
+            // A group that is left out could hold the row that counts.
             true => self.plan_merge(&mut read, &keys, floor)?,
             false => {
-                let mut parts = self.parts(&keys, &filter);
-                if let Some(time) = schema.time_column() {
-                    let time = schema.fields().field(time).name();
+                let mut parts = self.parts(&keys, &filter, scan.level);
+                if let Some(time) = &time {
                     lateness = found::order_by_time(&mut parts, time);
                 }
                 Plan::Parts(parts.into_iter())
@@ -166,18 +215,24 @@ impl Snapshot {
             fields: run::project(&schema.stored(), &read)?,
             columns: names.len(),
             lateness,
+            time: time.filter(|_| !schema.is_primary()),
+            oldest: i64::MIN,
         })
     }
 
     /// What may hold rows that match.
-    fn parts(&self, keys: &KeyRange, filter: &Filter) -> Vec<Part> {
+    fn parts(&self, keys: &KeyRange, filter: &Filter, level: Option<u32>) -> Vec<Part> {
         let mut parts = Vec::new();
-        for run in self.version.runs.iter().filter(|run| keys.may_be_in(run)) {
+        let of_level = |run: &&Arc<Run>| level.is_none_or(|level| run.id().level == level);
+        let runs = self.version.runs.iter().filter(of_level);
+        for run in runs.filter(|run| keys.may_be_in(run)) {
             let groups = keys.groups(run);
             let wanted = groups.filter(|index| filter.may_match(run, run.group(*index)));
             parts.extend(wanted.map(|index| Part::Group(Arc::clone(run), index)));
         }
-        parts.extend(self.memory.iter().cloned().map(Part::Memory));
+        if level.is_none() {
+            parts.extend(self.memory.iter().cloned().map(Part::Memory));
+        }
         parts
     }
 
@@ -230,6 +285,11 @@ impl Scanned {
         self.lateness
     }
 
+    /// The least time of what was found last and of what is still to be found.
+    pub fn oldest_to_come(&self) -> i64 {
+        self.oldest
+    }
+
     /// Rows that may still be found, where that is known: those of parts that were not skipped.
     pub fn rows_hint(&self) -> Option<u64> {
         match &self.plan {
@@ -256,7 +316,12 @@ impl Scanned {
             let found = match &mut self.plan {
                 Plan::Parts(parts) => match parts.next() {
                     None => return Ok(None),
-                    Some(part) => self.read_part(&part)?,
+                    Some(part) => {
+                        if let Some(time) = &self.time {
+                            self.oldest = found::earliest(&part, time);
+                        }
+                        self.read_part(&part)?
+                    }
                 },
                 Plan::Merge(merge, encoder) => match merge.next()? {
                     None => return Ok(None),

@@ -1,9 +1,10 @@
 //! The columns of a store and what they are for: key, time, primary key.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::batch::BatchEncoder;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
@@ -127,6 +128,30 @@ impl StoreSchema {
     /// Position of the column that says when a row happened.
     pub fn time_column(&self) -> Option<usize> {
         self.time
+    }
+
+    /// A length of time in units of the time column; an integer counts milliseconds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a time column, and for lengths that are no number of units.
+    pub fn time_ticks(&self, length: Duration) -> Result<i64> {
+        let time = self.time.map(|time| self.fields.field(time).data_type());
+        let tick = match time {
+            None => return Err(Error::invalid("the store has no time column")),
+            Some(DataType::Timestamp(TimeUnit::Second, _)) => Duration::from_secs(1),
+            Some(DataType::Timestamp(TimeUnit::Microsecond, _)) => Duration::from_micros(1),
+            Some(DataType::Timestamp(TimeUnit::Nanosecond, _)) => Duration::from_nanos(1),
+            Some(_) => Duration::from_millis(1),
+        };
+        let (length_ns, tick_ns) = (length.as_nanos(), tick.as_nanos());
+        let ticks = i64::try_from(length_ns / tick_ns).ok();
+        ticks
+            .filter(|_| length_ns.is_multiple_of(tick_ns))
+            .ok_or_else(|| {
+                Error::invalid(format!(
+                    "{length:?} is no number of units of the time column"
+                ))
+            })
     }
 
     /// Whether there is one row for each key.

@@ -1,6 +1,7 @@
 //! A store: opened by one writer and any number of readers.
 
 use std::path::Path;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tersecades_columnar::error::{Error, Result};
@@ -26,6 +27,15 @@ pub(crate) struct Upkeep {
     pub(crate) next_run: u64,
     /// Number of the next log segment.
     pub(crate) next_segment: u64,
+}
+
+impl Upkeep {
+    /// The number of a run that is to be written.
+    pub(crate) fn take_run_number(&mut self) -> u64 {
+        let number = self.next_run;
+        self.next_run += 1;
+        number
+    }
 }
 
 /// History on disk.
@@ -55,6 +65,10 @@ pub struct Store {
     pub(crate) commit: Commit,
     pub(crate) upkeep: Mutex<Upkeep>,
     pub(crate) counters: Counters,
+    /// Held while runs are merged or go; locked before `upkeep`.
+    pub(crate) merging: Mutex<()>,
+    /// Who merges on a thread of its own, if somebody does.
+    pub(crate) merger: Mutex<Option<SyncSender<()>>>,
     /// Held while the store is open for writing.
     _lock: Option<Box<dyn Lock>>,
 }
@@ -128,12 +142,49 @@ impl Store {
         Self::open_locked(directory, lock)
     }
 
+    /// Opens the store in the folder at `path` for writing, or makes it.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` where there is one with other columns, `InvalidArgument` where it lets rows
+    /// go at another age; as [`Store::open`] and [`Store::create`].
+    pub fn open_or_create(path: &Path, schema: StoreSchema, options: StoreOptions) -> Result<Self> {
+        let directory = Directory::new(Arc::new(RealFileSystem), path);
+        directory.make()?;
+        if !manifest::exists(&directory)? {
+            return Self::create(path, schema, options);
+        }
+        let store = Self::open(path)?;
+        let named = |error: Error| error.file(path.display().to_string());
+        let there = store.snapshot();
+        if *there.schema() != schema {
+            return Err(
+                named(Error::schema("the store that is there has other columns"))
+                    .hint("`store stats` shows them; take another folder, or export"),
+            );
+        }
+        let ages = [there.options(), &options].map(|it| (it.keep_time, it.keep_bytes));
+        match ages[0] == ages[1] {
+            true => Ok(store),
+            false => Err(named(Error::invalid(
+                "the store that is there keeps rows for another time",
+            ))
+            .hint("that is set when a store is made; take another folder, or export")),
+        }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.directory.root()
+    }
+
     fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
         let mut recovered = recover(&directory)?;
         let end = recovered.memory.sequences().end;
         let segment = Segment::create(&directory, recovered.next_segment, end)?;
         recovered.next_segment += 1;
         recovered.version.catalog.closed = None;
+        let marks = recovered.version.catalog.feeds.iter_mut();
+        marks.for_each(|mark| mark.settle(end));
         let catalog = &recovered.version.catalog;
         let manifest = Manifest::begin(&directory, recovered.manifest, catalog)?;
         remove_orphans(&directory, catalog, &manifest.name())?;
@@ -188,6 +239,8 @@ impl Store {
                 next_segment: recovered.next_segment,
             }),
             counters: Counters::default(),
+            merging: Mutex::default(),
+            merger: Mutex::default(),
             _lock: lock,
         }
     }
@@ -198,13 +251,7 @@ impl Store {
 
     /// The store as it is, for reading.
     pub fn snapshot(&self) -> Snapshot {
-        let state = self.commit.lock();
-        let frozen = state.frozen.iter().flat_map(|frozen| frozen.batches());
-        Snapshot {
-            version: Arc::clone(&state.version),
-            memory: frozen.chain(state.memory.batches()).cloned().collect(),
-            end: state.end(),
-        }
+        Snapshot::of(&self.commit.lock())
     }
 
     /// The columns and what they are for.

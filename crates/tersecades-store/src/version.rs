@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tersecades_columnar::batch::Batch;
 
 use crate::catalog::Catalog;
+use crate::commit::State;
 use crate::retention::Floor;
 use crate::run::Run;
 
@@ -39,6 +40,16 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The state as it is.
+    pub(crate) fn of(state: &State) -> Self {
+        let frozen = state.frozen.iter().flat_map(|frozen| frozen.batches());
+        Snapshot {
+            version: Arc::clone(&state.version),
+            memory: frozen.chain(state.memory.batches()).cloned().collect(),
+            end: state.end(),
+        }
+    }
+
     /// Rows that were ever acknowledged, those that are gone included.
     pub fn sequence(&self) -> u64 {
         self.end

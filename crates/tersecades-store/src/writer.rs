@@ -23,6 +23,8 @@ pub struct Writer<'s> {
     schema: StoreSchema,
     policy: CodecPolicy,
     encoder: Encoder,
+    /// Whether the rows are those of the stream that feeds the store.
+    of_feed: bool,
 }
 
 impl<'s> Writer<'s> {
@@ -37,7 +39,16 @@ impl<'s> Writer<'s> {
             store,
             schema,
             policy,
+            of_feed: false,
         })
+    }
+
+    /// The same, for the rows of the stream that feeds the store.
+    pub(crate) fn of_feed(self) -> Self {
+        Writer {
+            of_feed: true,
+            ..self
+        }
     }
 
     /// Appends `rows` and waits until they last; gives the number of rows acknowledged so far.
@@ -83,7 +94,10 @@ impl<'s> Writer<'s> {
             if self.store.failure().is_some() {
                 self.store.resume()?;
             }
-            end = self.store.commit.append(batch, bytes)?;
+            if !self.of_feed {
+                self.store.settle_feeds()?;
+            }
+            end = self.store.commit.append(batch, bytes, self.of_feed)?;
         }
         self.store.maintain()?;
         Ok(end)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use tersecades_store::{Scan, Store, StoreOptions, StoreSchema};
+use tersecades_store::{Scan, Store, StoreOptions, StoreSchema, upgrade};
 
 const ROWS: i64 = 3_000;
 /// Rows that are in the log alone.
@@ -32,7 +32,7 @@ fn rows(range: std::ops::Range<i64>) -> RecordBatch {
 #[test]
 #[ignore = "run by hand when the format changes"]
 fn write_golden_store() {
-    let target = folder().join("v0");
+    let target = folder().join("v1");
     std::fs::remove_dir_all(&target).ok();
     let schema = StoreSchema::new(&rows(0..1).schema()).unwrap();
     let schema = schema.key(&["host"]).unwrap().time("ts").unwrap();
@@ -42,9 +42,45 @@ fn write_golden_store() {
         writer.append(&rows(first..first + 1_450)).unwrap();
         store.flush().unwrap();
     }
-    writer.append(&rows(ROWS - LOG_ROWS..ROWS)).unwrap();
+    let mut feed = store.feed("numbers").unwrap();
+    feed.append(&rows(ROWS - LOG_ROWS..ROWS)).unwrap();
+    feed.finish().unwrap();
     store.close().unwrap();
     std::fs::remove_file(target.join("LOCK")).unwrap();
+}
+
+#[test]
+fn a_store_of_version_0_becomes_one_of_this_version_and_keeps_its_rows() {
+    let copied = tempfile::tempdir().unwrap();
+    copy(&folder().join("v0"), copied.path());
+    let read = || {
+        let store = Store::open_read_only(copied.path()).unwrap();
+        let found = store.snapshot().scan(&Scan::default()).unwrap();
+        let rows: usize = found.map(|found| found.unwrap().rows()).sum();
+        rows as i64
+    };
+    assert_eq!(read(), ROWS);
+    assert_eq!(upgrade(copied.path()).unwrap(), (0, 1));
+    assert_eq!(read(), ROWS);
+    assert_eq!(upgrade(copied.path()).unwrap(), (1, 1));
+    let store = Store::open(copied.path()).unwrap();
+    assert_eq!(store.feed("numbers").unwrap().rows(), 0);
+    drop(store);
+    copy(&folder().join("v1"), &copied.path().join("later"));
+    let store = Store::open(&copied.path().join("later")).unwrap();
+    assert_eq!(store.feed("numbers").unwrap().rows() as i64, LOG_ROWS);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => std::fs::copy(entry.path(), target).map(drop).unwrap(),
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Crates depend on each other one way: columnar <- store <- engine <- sql <- tersecades <- the
-//! front ends. The testkit is a dev-dependency alone.
+//! front ends; the plots depend on nothing. The testkit is a dev-dependency alone.
 
 use super::Finding;
 use super::source::{Repository, Source};
@@ -31,7 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tersecades-sql",
         ],
     ),
-    ("tersecades-cli", &["tersecades"]),
+    ("tersecades-plot", &[]),
+    ("tersecades-cli", &["tersecades", "tersecades-plot"]),
     ("tersecades-python", &["tersecades"]),
     (
         "tersecades-testkit",

@@ -89,6 +89,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Outcome {
             Answer::Done(what) => log::say(Level::Info, what),
         }
     }
+    session.finish()?;
     let times = [opened, planned - opened, start.elapsed() - planned];
     let [opened, planned, ran] = times.map(|time| time.as_secs_f64() * 1e3);
     let times = format!("opened in {opened:.1} ms, planned in {planned:.1} ms, ran in {ran:.1} ms");

@@ -27,13 +27,20 @@ pub(crate) struct ExportArguments {
     /// Rows before this time
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     until: Option<i64>,
+
+    /// Rows of the runs of this level
+    #[arg(long)]
+    level: Option<u32>,
 }
 
 /// Scans and writes.
 pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     let store = Store::open_read_only(&arguments.dir)?;
     let schema = store.schema();
-    let mut scan = Scan::default();
+    let mut scan = Scan {
+        level: arguments.level,
+        ..Scan::default()
+    };
     if arguments.from.is_some() || arguments.until.is_some() {
         let time = schema
             .time_column()

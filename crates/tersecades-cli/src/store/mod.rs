@@ -32,6 +32,7 @@ enum StoreCommand {
     Verify(upkeep::VerifyArguments),
     Compact(upkeep::CompactArguments),
     Repair(upkeep::RepairArguments),
+    Upgrade(upkeep::UpgradeArguments),
     AddColumn(upkeep::AddColumnArguments),
     Export(export::ExportArguments),
 }
@@ -48,6 +49,7 @@ pub(crate) fn run(arguments: &StoreArguments) -> Outcome {
         StoreCommand::Verify(arguments) => upkeep::verify(arguments),
         StoreCommand::Compact(arguments) => upkeep::compact(arguments),
         StoreCommand::Repair(arguments) => upkeep::repair(arguments),
+        StoreCommand::Upgrade(arguments) => upkeep::upgrade(arguments),
         StoreCommand::AddColumn(arguments) => upkeep::add_column(arguments),
         StoreCommand::Export(arguments) => export::run(arguments),
     }

@@ -1,4 +1,4 @@
-//! `store verify`, `compact`, `repair` and `add-column`.
+//! `store verify`, `compact`, `repair`, `upgrade` and `add-column`.
 
 use std::path::PathBuf;
 
@@ -107,4 +107,21 @@ pub(crate) fn add_column(arguments: &AddColumnArguments) -> Outcome {
         store.add_column(field.name(), field.data_type())?;
     }
     Ok(store.close()?)
+}
+
+/// Write a store of an earlier release anew, in the format of this one
+#[derive(Debug, Args)]
+pub(crate) struct UpgradeArguments {
+    /// Folder of the store
+    dir: PathBuf,
+}
+
+/// Opens the store for writing, which writes its manifest anew, and empties its log into a run.
+pub(crate) fn upgrade(arguments: &UpgradeArguments) -> Outcome {
+    let (before, after) = store::upgrade(&arguments.dir)?;
+    match before == after {
+        true => println!("version {after}, as this release writes it"),
+        false => println!("version {before} became version {after}"),
+    }
+    Ok(())
 }

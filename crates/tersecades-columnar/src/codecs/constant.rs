@@ -20,6 +20,7 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::{KeyLane, with_lanes};
+use crate::narrow::single_range;
 use crate::patch::{self as patches, Patches};
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::{Change, add_decoded};
@@ -89,6 +90,45 @@ fn passes(physical: Physical, predicate: &Predicate, key: u64) -> bool {
         Physical::Float { bytes } => predicate.matches_key(float_key(float_of_bits(key, bytes))),
         _ => predicate.matches_key(key),
     }
+}
+
+/// Selects the rows of `within` whose keys pass.
+fn compare_by(
+    chunk: &Chunk,
+    pass: impl Fn(u64) -> bool,
+    (within, out): (&Selection, &mut Selection),
+    work: &mut Work,
+) {
+    let patches = Patches::of(chunk, PATCHES);
+    let usual = pass(value_of(chunk));
+    work.tally.direct += patches.len() as u64;
+    work.tally.skipped += (chunk.rows - patches.len()) as u64;
+    if within.shape() == Shape::Rows {
+        let passes = |row: &u32| {
+            let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
+            patches.find(block, row).map_or(usual, &pass)
+        };
+        let list = out.set_rows(chunk.rows);
+        list.extend(within.list().iter().copied().filter(passes));
+        return;
+    }
+    if usual {
+        out.set_all(chunk.rows);
+        let words = out.bits_mut();
+        for_each_patch(&patches, chunk.rows, |row, key| {
+            if !pass(key) {
+                words[row / WORD_ROWS] &= !(1 << (row % WORD_ROWS));
+            }
+        });
+    } else {
+        let list = out.set_rows(chunk.rows);
+        for_each_patch(&patches, chunk.rows, |row, key| {
+            if pass(key) {
+                list.push(row as u32);
+            }
+        });
+    }
+    out.intersect(within);
 }
 
 impl Codec for Constant {
@@ -177,44 +217,17 @@ impl Codec for Constant {
         out: &mut Selection,
         work: &mut Work,
     ) {
-        let patches = Patches::of(chunk, PATCHES);
         let physical = chunk.physical;
-        let usual = passes(physical, predicate, value_of(chunk));
-        work.tally.direct += patches.len() as u64;
-        work.tally.skipped += (chunk.rows - patches.len()) as u64;
-        if within.shape() == Shape::Rows {
-            let pass = |row: &u32| {
-                let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
-                patches
-                    .find(block, row)
-                    .map_or(usual, |key| passes(physical, predicate, key))
-            };
-            let list = out.set_rows(chunk.rows);
-            list.extend(within.list().iter().copied().filter(pass));
-            return;
+        match single_range(predicate, physical.key_max()) {
+            Some((range, inverted)) if matches!(physical, Physical::Integer { .. }) => {
+                let pass = |key| range.contains(key) != inverted;
+                compare_by(chunk, pass, (within, out), work);
+            }
+            _ => {
+                let pass = |key| passes(physical, predicate, key);
+                compare_by(chunk, pass, (within, out), work);
+            }
         }
-        if !usual {
-            let list = out.set_rows(chunk.rows);
-            for_each_patch(&patches, chunk.rows, |row, key| {
-                if passes(physical, predicate, key) {
-                    list.push(row as u32);
-                }
-            });
-        } else {
-            out.set_all(chunk.rows);
-            out.to_bits();
-            let mut failing = Selection::default();
-            std::mem::swap(&mut failing, &mut work.selection);
-            let list = failing.set_rows(chunk.rows);
-            for_each_patch(&patches, chunk.rows, |row, key| {
-                if !passes(physical, predicate, key) {
-                    list.push(row as u32);
-                }
-            });
-            out.subtract(&failing);
-            std::mem::swap(&mut failing, &mut work.selection);
-        }
-        out.intersect(within);
     }
 
     fn fold(

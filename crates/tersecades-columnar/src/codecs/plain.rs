@@ -20,11 +20,11 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::kernels::{kernels, prefetch_rows};
+use crate::kernels::{GROUPS, kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
 use crate::predicate::Predicate;
 use crate::primitive::rank::{rank_decoded, rank_of};
-use crate::selection::{Selection, Shape};
+use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
 
@@ -200,19 +200,24 @@ impl Codec for Plain {
         work: &mut Work,
     ) {
         let positive = chunk.stats.known && chunk.stats.min >= chunk.physical.flip();
-        let sum_alone = asked
-            == Asked {
-                sum: true,
-                ..Asked::default()
-            };
         let integer = matches!(chunk.physical, Physical::Integer { .. });
-        if !(integer && positive && sum_alone && within.shape() == Shape::All) {
+        let by_rows = within.shape() == Shape::Rows;
+        if !(integer && positive) || asked.squares || by_rows {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
-        out.count += chunk.rows as u64;
-        work.tally.direct += chunk.rows as u64;
-        let sum = with_lanes!(lanes(chunk), lanes => lane_sum(lanes), else 0);
-        out.add_sum(i128::try_from(sum).unwrap_or(i128::MAX));
+        let sum_alone = Asked {
+            sum: true,
+            ..Asked::default()
+        };
+        if asked == sum_alone && within.shape() == Shape::All {
+            out.count += chunk.rows as u64;
+            work.tally.direct += chunk.rows as u64;
+            let sum = with_lanes!(lanes(chunk), lanes => lane_sum(lanes), else 0);
+            return out.add_sum(i128::try_from(sum).unwrap_or(i128::MAX));
+        }
+        with_lanes!(lanes(chunk), lanes => {
+            fold_blocks(lanes, chunk.physical.flip(), asked, within, out, work);
+        }, else {});
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
@@ -275,6 +280,45 @@ impl Codec for Plain {
 /// so there always is a code.
 fn intern(dictionary: &Dictionary, text: &[u8]) -> u64 {
     dictionary.intern(text).map_or(0, u64::from)
+}
+
+/// Sum and ends of lanes that are not negative; statistics from a wire may say so wrongly, which
+/// makes the sum wrong and nothing else.
+fn fold_blocks<T: KeyLane>(
+    lanes: &[T],
+    flip: u64,
+    asked: Asked,
+    within: &Selection,
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    let table = T::of(kernels());
+    for (block, lanes) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        let mask = match within.block(block) {
+            BlockSelection::None => continue,
+            BlockSelection::All => None,
+            BlockSelection::Bits(words) => Some(words),
+        };
+        work.tally.direct += lanes.len() as u64;
+        out.count += mask.map_or(lanes.len() as u64, kernels().bitmap.count);
+        if asked.sum {
+            let mut sums = [0u128; GROUPS];
+            (table.sum)(lanes, mask, &mut sums);
+            out.add_sum(i128::try_from(sums.iter().sum::<u128>()).unwrap_or(i128::MAX));
+        }
+        if asked.ends {
+            let (mut min, mut max) = ([T::MAX; GROUPS], [T::cut(0); GROUPS]);
+            (table.min_max)(lanes, T::cut(flip), mask, &mut min, &mut max);
+            for (min, max) in min
+                .iter()
+                .zip(&max)
+                .filter(|(min, max)| min.key() <= max.key())
+            {
+                out.add_end(i128::from(min.key()));
+                out.add_end(i128::from(max.key()));
+            }
+        }
+    }
 }
 
 fn lane_sum<T: KeyLane>(lanes: &[T]) -> u128 {

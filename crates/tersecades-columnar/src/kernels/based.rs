@@ -10,7 +10,7 @@ use super::level::{LINE_BYTES, Steps};
 use super::{Lane, WORD_LANES, assert_based, prefetch_past};
 
 /// How far ahead of the lanes at hand memory is asked for.
-const AHEAD_BYTES: usize = 2048;
+const AHEAD_BYTES: usize = 4096;
 
 /// # Safety
 /// The processor has every feature of `L`.

@@ -8,6 +8,7 @@
 //! table entry -> run (target features) -> loop (generic, inlined) -> step (intrinsics, inlined)
 //! ```
 
+use super::order::{self, Order};
 use super::pack::{Lines, packs};
 use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, try_narrow};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
@@ -105,6 +106,7 @@ pub(super) const unsafe fn table<L>(name: &'static str) -> Kernels
 where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
+    L: Order<u8> + Order<u16> + Order<u32> + Order<u64>,
 {
     Kernels {
         name,
@@ -152,7 +154,7 @@ macro_rules! at_level {
     };
 }
 
-const fn lanes<L: Steps<W> + Lines<W>, W: Lane>() -> LaneKernels<W> {
+const fn lanes<L: Steps<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask: |values, low, span, out| {
             at_level!(L, block::range_mask::<L, W>(values, low, span, out))
@@ -181,6 +183,7 @@ const fn lanes<L: Steps<W> + Lines<W>, W: Lane>() -> LaneKernels<W> {
         add: |a, b, out| at_level!(L, block::add(a, b, out)),
         prefix_sum: |values, start| at_level!(L, L::prefix_sum(values, start)),
         add_past: |a, b, out| at_level!(L, block::add_past::<L, W>(a, b, out)),
+        nth: |values, index| at_level!(L, order::nth::<L, W>(values, index)),
     }
 }
 

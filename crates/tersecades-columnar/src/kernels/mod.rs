@@ -23,6 +23,7 @@ mod bitmap;
 mod block;
 mod lane;
 mod level;
+mod order;
 mod pack;
 mod portable;
 mod scalar;
@@ -93,6 +94,10 @@ pub struct LaneKernels<W: Lane> {
     pub add: Add<W>,
     /// [`Self::add`], written past the caches where the processor can: for sums nobody reads soon.
     pub add_past: Add<W>,
+    /// `(values, index)`: what stands at `index` of the sorted values, and behind it.
+    ///
+    /// Any number of lanes; there is one at `index`. Behind the last stands itself.
+    pub nth: fn(&[W], usize) -> [W; 2],
 }
 
 /// The shape of [`LaneKernels::add`].
@@ -285,7 +290,7 @@ pub(crate) fn prefetch_past<T>(values: &[T], bytes: usize) {
 pub(crate) fn prefetch_start(slice: &[u8], bytes: usize) {
     (0..bytes.min(slice.len()))
         .step_by(level::LINE_BYTES)
-        .for_each(|at| prefetch(slice, at));
+        .for_each(|at| prefetch_past(slice, at));
 }
 
 /// Asserts what every block kernel with a bitmap relies on.

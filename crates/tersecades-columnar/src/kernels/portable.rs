@@ -1,6 +1,7 @@
 //! The level that runs anywhere: flags in bytes, packed eight at a time by a multiplication.
 
 use super::level::{LINE_BYTES, Level, Steps, Word, table};
+use super::order::Order;
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
 
 /// The table of this level.
@@ -51,6 +52,8 @@ impl Level for Portable {
         (pack(any), pack(all))
     }
 }
+
+impl<W: Lane> Order<W> for Portable {}
 
 impl<W: Lane> Steps<W> for Portable {
     #[inline(always)]

@@ -54,6 +54,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         prefix_sum,
         add,
         add_past: add,
+        nth,
     }
 }
 
@@ -274,4 +275,11 @@ fn overlap(
         any[entry / GROUPS] |= u8::from(maximum >= low && base <= high) << bit;
         all[entry / GROUPS] |= u8::from(base >= low && maximum <= high) << bit;
     }
+}
+
+fn nth<W: Lane>(values: &[W], index: usize) -> [W; 2] {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let behind = sorted.get(index + 1).unwrap_or(&sorted[index]);
+    [sorted[index], *behind]
 }

@@ -105,33 +105,80 @@ impl<const PER: usize> Bounded<'_, PER> {
             range,
             useful: true,
         };
-        let mut seen = false;
-        for first in (0..blocks).step_by(STRIP) {
+        let (mut seen, mut first) = (false, 0);
+        while first < blocks {
+            if let Some(end) = self.open_run(first, zones, within, &test) {
+                let words = &mut words[first * WORDS..];
+                let run_rows = rows.min(end * BLOCK_ROWS) - first * BLOCK_ROWS;
+                let words = &mut words[..run_rows.div_ceil(WORD_ROWS)];
+                self.read(first..end, range, words);
+                tally.direct += run_rows as u64;
+                (seen, first) = (true, end);
+                continue;
+            }
             let strip = first..(first + STRIP).min(blocks);
             self.prefetch_ends(first + AHEAD_STRIPS * STRIP, test.useful);
             let verdicts = self.judge(strip.clone(), zones, within, &mut test);
-            let mut start = strip.start;
-            while start < strip.end {
-                let end = self.run_end(start, &strip, &verdicts);
-                let last = (end * WORDS).min(words.len());
-                let words = &mut words[start * WORDS..last];
-                let run_rows = (rows.min(end * BLOCK_ROWS) - start * BLOCK_ROWS) as u64;
-                match verdicts[start - strip.start] {
-                    Verdict::Skip => words.fill(0),
-                    Verdict::Take => words.fill(u64::MAX),
-                    Verdict::Read => self.read(start..end, range, words),
-                }
-                match verdicts[start - strip.start] {
-                    Verdict::Read => tally.direct += run_rows,
-                    _ => tally.skipped += run_rows,
-                }
-                seen |= verdicts[start - strip.start] != Verdict::Skip;
-                start = end;
-            }
+            seen |= verdicts[..strip.len()]
+                .iter()
+                .any(|verdict| *verdict != Verdict::Skip);
+            self.settle(&strip, &verdicts, range, words, tally);
+            first = strip.end;
         }
         match seen {
             true => clear_tail(words, rows),
             false => out.set_none(rows),
+        }
+    }
+
+    /// The end of a run of blocks of one width that must all be read, where ends tell nothing.
+    fn open_run(
+        &self,
+        first: usize,
+        zones: ZoneMarks,
+        within: &Selection,
+        test: &EndTest,
+    ) -> Option<usize> {
+        if test.useful || within.shape() != Shape::All {
+            return None;
+        }
+        let widths = &self.deltas.widths[first..zones.open_until(first, self.deltas.widths.len())];
+        let differs = widths.iter().position(|width| *width != widths[0]);
+        let run = differs.unwrap_or(widths.len());
+        (run > 0).then_some(first + run)
+    }
+
+    /// Fills the words of a strip as its verdicts say.
+    fn settle(
+        &self,
+        strip: &Range<usize>,
+        verdicts: &[Verdict; STRIP],
+        range: KeyRange,
+        words: &mut [u64],
+        tally: &mut Tally,
+    ) {
+        let mut start = strip.start;
+        while start < strip.end {
+            let end = self.run_end(start, strip, verdicts);
+            let last = (end * WORDS).min(words.len());
+            let words = &mut words[start * WORDS..last];
+            let rows = self.deltas.rows.min(end * BLOCK_ROWS) - start * BLOCK_ROWS;
+            let looked_at = match verdicts[start - strip.start] {
+                Verdict::Skip => {
+                    words.fill(0);
+                    &mut tally.skipped
+                }
+                Verdict::Take => {
+                    words.fill(u64::MAX);
+                    &mut tally.skipped
+                }
+                Verdict::Read => {
+                    self.read(start..end, range, words);
+                    &mut tally.direct
+                }
+            };
+            *looked_at += rows as u64;
+            start = end;
         }
     }
 

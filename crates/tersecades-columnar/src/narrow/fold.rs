@@ -1,7 +1,7 @@
 //! Folding blocks of bases and narrow deltas.
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::{GROUP_ROWS, GROUPS};
+use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS};
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
@@ -9,10 +9,11 @@ use crate::types::Physical;
 
 const GROUP_WORDS: usize = GROUP_ROWS / WORD_ROWS;
 
-/// The fold of one block's groups: selected counts, bases as values.
+/// The fold of one block's groups: bases, and how many values of each group are selected.
 pub(crate) struct GroupFold<'a> {
-    bases: [i128; GROUPS],
-    base_keys: [u64; GROUPS],
+    /// The key of the value zero.
+    zero: u64,
+    bases: [u64; GROUPS],
     counts: [u64; GROUPS],
     mask: Option<&'a [u64]>,
 }
@@ -21,21 +22,26 @@ impl<'a> GroupFold<'a> {
     /// The fold of a block of `rows` rows, of those of `mask` when there is one.
     pub(crate) fn new(
         physical: Physical,
-        base_keys: [u64; GROUPS],
+        bases: [u64; GROUPS],
         rows: usize,
         mask: Option<&'a [u64]>,
     ) -> Self {
-        let counts = std::array::from_fn(|group| match mask {
-            None => rows.saturating_sub(group * GROUP_ROWS).min(GROUP_ROWS) as u64,
+        let counts = match mask {
+            None if rows == BLOCK_ROWS => [GROUP_ROWS as u64; GROUPS],
+            None => std::array::from_fn(|group| {
+                rows.saturating_sub(group * GROUP_ROWS).min(GROUP_ROWS) as u64
+            }),
             Some(words) => {
-                let words = words.iter().skip(group * GROUP_WORDS).take(GROUP_WORDS);
-                words.map(|word| u64::from(word.count_ones())).sum()
+                let mut counts = [0; GROUPS];
+                for (count, words) in counts.iter_mut().zip(words.chunks(GROUP_WORDS)) {
+                    *count = words.iter().map(|word| u64::from(word.count_ones())).sum();
+                }
+                counts
             }
-        });
-        let bases = base_keys.map(|key| physical.value_of(key));
+        };
         GroupFold {
+            zero: physical.flip(),
             bases,
-            base_keys,
             counts,
             mask,
         }
@@ -50,10 +56,7 @@ impl<'a> GroupFold<'a> {
             (table.sum)(deltas, self.mask, &mut sums);
         }
         if asked.sum {
-            for (group, deltas_sum) in sums.iter().enumerate() {
-                let base_part = self.bases[group] * i128::from(self.counts[group]);
-                out.add_sum(base_part + *deltas_sum as i128);
-            }
+            out.add_sum(self.sum_of_bases() + sums.iter().sum::<u128>() as i128);
         }
         if asked.squares {
             let mut squares = [0u128; GROUPS];
@@ -64,13 +67,23 @@ impl<'a> GroupFold<'a> {
             let (mut min, mut max) = ([D::MAX; GROUPS], [D::cut(0); GROUPS]);
             (table.min_max)(deltas, D::cut(0), self.mask, &mut min, &mut max);
             for group in (0..GROUPS).filter(|group| self.counts[*group] > 0) {
-                out.add_end(i128::from(self.base_keys[group] + min[group].key()));
-                out.add_end(i128::from(self.base_keys[group] + max[group].key()));
+                out.add_end(i128::from(self.bases[group] + min[group].key()));
+                out.add_end(i128::from(self.bases[group] + max[group].key()));
             }
         }
     }
 
-    /// `Σ(b + d)² = n·b² + 2b·Σd + Σd²`, or value by value where a part could leave 128 bits.
+    /// The sum that the selected values would have if all deltas were zero.
+    fn sum_of_bases(&self) -> i128 {
+        let (mut keys, mut count) = (0, 0);
+        for (base, selected) in self.bases.iter().zip(&self.counts) {
+            keys += u128::from(*base) * u128::from(*selected);
+            count += selected;
+        }
+        keys as i128 - (u128::from(self.zero) * u128::from(count)) as i128
+    }
+
+    /// `Σ(b + d)² = n·b² + 2b·Σd + Σd²`, or value by value where a part could leave its word.
     fn fold_squares<D: KeyLane>(
         &self,
         deltas: &[D],
@@ -78,44 +91,50 @@ impl<'a> GroupFold<'a> {
         squares: &[u128; GROUPS],
         out: &mut Fold,
     ) {
+        let mut total = 0;
         for group in 0..GROUPS {
-            let base = self.bases[group];
-            if size_of::<D>() <= 4 && base.unsigned_abs() < 1 << 56 {
-                let count = i128::from(self.counts[group]);
-                let total =
-                    count * base * base + 2 * base * sums[group] as i128 + squares[group] as i128;
-                out.squares.add(total as u128);
+            let base = self.bases[group].abs_diff(self.zero);
+            if size_of::<D>() > 4 || base >= 1 << 56 {
+                self.fold_squares_singly(deltas, group, out);
                 continue;
             }
-            let lanes = deltas
-                .iter()
-                .enumerate()
-                .skip(group * GROUP_ROWS)
-                .take(GROUP_ROWS);
-            for (row, delta) in lanes {
-                let selected = self
-                    .mask
-                    .is_none_or(|words| words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1 == 1);
-                if selected {
-                    out.squares.add_square(base + i128::from(delta.key()));
-                }
+            let whole = u128::from(base * self.counts[group]) * u128::from(base) + squares[group];
+            let mixed = u128::from(2 * base) * u128::from(sums[group] as u64);
+            total += match self.bases[group] < self.zero {
+                true => whole - mixed,
+                false => whole + mixed,
+            };
+        }
+        out.squares.add(total);
+    }
+
+    fn fold_squares_singly<D: KeyLane>(&self, deltas: &[D], group: usize, out: &mut Fold) {
+        let lanes = deltas.iter().enumerate();
+        for (row, delta) in lanes.skip(group * GROUP_ROWS).take(GROUP_ROWS) {
+            let selected = self
+                .mask
+                .is_none_or(|words| words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1 == 1);
+            if selected {
+                let value = i128::from(self.bases[group]) - i128::from(self.zero);
+                out.squares.add_square(value + i128::from(delta.key()));
             }
         }
     }
 
     /// Adds the selected values of a block without deltas.
     pub(crate) fn fold_bases(&self, asked: Asked, out: &mut Fold) {
+        out.count += self.counts.iter().sum::<u64>();
+        if asked.sum {
+            out.add_sum(self.sum_of_bases());
+        }
         for group in (0..GROUPS).filter(|group| self.counts[*group] > 0) {
-            let (base, count) = (self.bases[group], self.counts[group]);
-            out.count += count;
-            if asked.sum {
-                out.add_sum(base * i128::from(count));
-            }
+            let base = self.bases[group];
             if asked.squares {
-                out.squares.add_square_times(base, count);
+                let value = i128::from(base) - i128::from(self.zero);
+                out.squares.add_square_times(value, self.counts[group]);
             }
             if asked.ends {
-                out.add_end(i128::from(self.base_keys[group]));
+                out.add_end(i128::from(base));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::bitmap::WORD_ROWS;
+use crate::bitmap::{WORD_ROWS, ones};
 use crate::block::BLOCK_ROWS;
 use crate::chunk::Chunk;
 use crate::codec::{Codec, Work};
@@ -110,6 +110,9 @@ pub fn fold_decoded(
     out: &mut Fold,
     work: &mut Work,
 ) {
+    if within.shape() == Shape::None {
+        return;
+    }
     let mut values = std::mem::take(&mut work.values);
     values.reset(chunk.physical());
     if within.shape() == Shape::Rows {
@@ -121,8 +124,12 @@ pub fn fold_decoded(
             values.reset(chunk.physical());
             codec.decode(chunk, range, &mut values);
             work.tally.decoded += values.len() as u64;
-            let chosen = (0..values.len()).filter(|index| within.contains(start + index));
-            fold_values(&values, chosen, asked, out);
+            if within.shape() == Shape::All {
+                fold_values(&values, 0..values.len(), asked, out);
+            } else {
+                let chosen = ones(within.words(), start..start + values.len());
+                fold_values(&values, chosen.map(|row| row - start), asked, out);
+            }
         }
     }
     work.values = values;

@@ -50,9 +50,11 @@ impl Example {
 
     fn check(&self) {
         let mut stream = Vec::new();
-        encode(&self.values, self.format, self.tolerance, &mut stream);
-        assert_eq!(stream, self.stream, "stream of {}", self.name);
         let mut decoded = vec![f64::NAN; self.values.len()];
+        let mut told = decoded.clone();
+        let (format, tolerance) = (self.format, self.tolerance);
+        encode(&self.values, format, tolerance, &mut stream, &mut told);
+        assert_eq!(stream, self.stream, "stream of {}", self.name);
         decode(&stream, self.format, self.tolerance, &mut decoded);
         let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert_eq!(
@@ -61,6 +63,7 @@ impl Example {
             "values of {}",
             self.name
         );
+        assert_eq!(bits(&told), bits(&decoded), "told of {}", self.name);
     }
 }
 
@@ -112,10 +115,14 @@ fn random_arrays_match_the_library_itself() {
 fn values_come_back_within_the_tolerance() {
     for array in random::arrays() {
         let mut stream = Vec::new();
-        encode(&array.values, array.format, array.tolerance, &mut stream);
-        assert_eq!(stream.len() % 8, 0);
         let mut back = vec![f64::NAN; array.values.len()];
-        decode(&stream, array.format, array.tolerance, &mut back);
+        let mut told = back.clone();
+        let (format, tolerance) = (array.format, array.tolerance);
+        encode(&array.values, format, tolerance, &mut stream, &mut told);
+        assert_eq!(stream.len() % 8, 0);
+        decode(&stream, format, tolerance, &mut back);
+        let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&told), bits(&back), "{array:?}");
         // What the integers cannot hold beside the block's largest value.
         let lost = if array.format == Format::SINGLE {
             2f64.powi(-22)
@@ -160,9 +167,12 @@ fn any_bytes_are_values_and_never_a_panic() {
 fn values_that_are_not_finite_are_written_as_zero() {
     let (mut odd, mut even) = (Vec::new(), Vec::new());
     let values = [f64::NAN, 1.0, f64::INFINITY, f64::NEG_INFINITY, 2.0];
-    encode(&values, Format::DOUBLE, 1e-3, &mut odd);
-    encode(&[0.0, 1.0, 0.0, 0.0, 2.0], Format::DOUBLE, 1e-3, &mut even);
+    let mut back = [[f64::NAN; 5]; 2];
+    encode(&values, Format::DOUBLE, 1e-3, &mut odd, &mut back[0]);
+    let zeros = [0.0, 1.0, 0.0, 0.0, 2.0];
+    encode(&zeros, Format::DOUBLE, 1e-3, &mut even, &mut back[1]);
     assert_eq!(odd, even);
+    assert_eq!(back[0], back[1]);
 }
 
 #[test]
@@ -170,8 +180,10 @@ fn magnitudes_that_the_library_overflows_on_are_kept() {
     for scale in [2f64.powi(-970), 2f64.powi(-1_010)] {
         let values = [1.0, 2.0, -3.0, 0.5].map(|value| value * scale);
         let (mut stream, mut back) = (Vec::new(), [0.0; 4]);
-        encode(&values, Format::DOUBLE, 0.0, &mut stream);
+        let mut told = [0.0; 4];
+        encode(&values, Format::DOUBLE, 0.0, &mut stream, &mut told);
         decode(&stream, Format::DOUBLE, 0.0, &mut back);
+        assert_eq!(told, back);
         for (value, back) in values.iter().zip(back) {
             assert!(
                 (value - back).abs() <= scale * 2f64.powi(-50),

@@ -3,6 +3,7 @@
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::Value;
 
 use super::collected::rank_log::{RANKS, Ranks};
 use super::collected::{Collection, Collects, Finish, collected};
@@ -62,7 +63,10 @@ impl Aggregate for Quantile {
         let ranks: &Ranks = collected(from)?;
         let mut column = ResultColumn::new(&DataType::Float64, None)?;
         let quantiles = ranks.quantiles(finish.reading.parameter, finish.order);
-        quantiles.into_iter().for_each(|value| column.push(value));
+        let values = quantiles
+            .into_iter()
+            .map(|value| value.map_or(Value::Null, Value::Float));
+        values.for_each(|value| column.push(value));
         column.finish(&DataType::Float64)
     }
 }

@@ -45,6 +45,8 @@ pub struct Watermark {
     /// Rows after this time do not move it.
     future_from: i64,
     future_rows: u64,
+    /// It does not pass this time, whatever the rows say.
+    held_at: i64,
     times: Values,
     found: Selection,
 }
@@ -60,6 +62,7 @@ pub struct Course {
     ceiling: i64,
     lateness: i64,
     future_from: i64,
+    held_at: i64,
 }
 
 impl Course {
@@ -73,7 +76,7 @@ impl Course {
         let own = newest.map_or(i64::MIN, |newest| {
             newest.min(self.ceiling).saturating_sub(self.lateness)
         });
-        own.max(self.reached)
+        own.min(self.held_at).max(self.reached)
     }
 
     /// The newest time after a row at `at`.
@@ -100,6 +103,7 @@ impl Watermark {
             reached: i64::MIN,
             future_from: i64::MAX,
             future_rows: 0,
+            held_at: i64::MAX,
             times: Values::default(),
             found: Selection::default(),
         }
@@ -143,7 +147,13 @@ impl Watermark {
     /// Goes where the partitions let it; whether it moved.
     pub fn settle(&mut self) -> bool {
         let least = self.partitions.least();
-        self.advance_to(least.map_or(i64::MIN, |least| least.saturating_sub(self.lateness)))
+        let least = least.map_or(i64::MIN, |least| least.saturating_sub(self.lateness));
+        self.advance_to(least.min(self.held_at))
+    }
+
+    /// Does not pass `time` from here on, whatever the rows say; whether that is news.
+    pub fn hold_at(&mut self, time: i64) -> bool {
+        std::mem::replace(&mut self.held_at, time) != time
     }
 
     /// Goes to `time` whatever the rows say; whether it moved.
@@ -184,6 +194,7 @@ impl Watermark {
             ceiling: self.partitions.ceiling(self.partition),
             lateness: self.lateness,
             future_from: self.future_from,
+            held_at: self.held_at,
         }
     }
 

@@ -167,6 +167,14 @@ impl Expression {
         }
     }
 
+    /// The name of the column, where it is nothing else.
+    pub(crate) fn as_column(&self) -> Option<&str> {
+        match self {
+            Expression::Column(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Names of all columns that occur, in order of first occurrence.
     pub fn columns(&self) -> Vec<&str> {
         let mut names = Vec::new();

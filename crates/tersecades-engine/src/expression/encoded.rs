@@ -135,6 +135,16 @@ fn lower_parts(parts: Vec<Node>, negated: bool, conjoined: bool) -> Option<Encod
 }
 
 impl Encoded {
+    /// The column that must pass a predicate, where that is all.
+    pub(super) fn into_passing(self) -> Option<(Slot, Predicate)> {
+        match self {
+            Encoded::Passes {
+                slot, predicate, ..
+            } => Some((slot, predicate)),
+            _ => None,
+        }
+    }
+
     /// Becomes `self AND other` (or `self OR other`) if both compare one column; whether it did.
     pub(super) fn absorb(&mut self, other: &Encoded, conjoined: bool) -> bool {
         let Encoded::Passes {

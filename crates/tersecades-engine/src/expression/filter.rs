@@ -9,13 +9,14 @@ use arrow_array::{Array, BooleanArray};
 use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::{Selection, Shape};
 
 use super::ast::Expression;
 use super::bind::{bind_truth, operands};
 use super::compute::Computation;
 use super::encoded::{Encoded, Pool, is_encodable, lower};
-use crate::frame::{Frame, Scope};
+use crate::frame::{Frame, Scope, Slot};
 
 /// Rows after which what a term did counts half.
 const MEMORY_ROWS: f64 = (1 << 20) as f64;
@@ -98,6 +99,14 @@ impl BoundFilter {
         }
         self.encoded.push(EncodedTerm::new(text, condition));
         Ok(())
+    }
+
+    /// Predicates that columns of the rows that are kept pass, and whether no term computes, which
+    /// may fail.
+    pub(crate) fn into_passing(self) -> (Vec<(Slot, Predicate)>, bool) {
+        let terms = self.encoded.into_iter();
+        let passing = terms.filter_map(|term| term.condition.into_passing());
+        (passing.collect(), self.computed.is_empty())
     }
 
     /// Narrows the frame's selection to the rows where the condition is true.

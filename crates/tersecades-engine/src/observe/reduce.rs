@@ -21,6 +21,9 @@ use tersecades_columnar::values::float_of_bits;
 
 use super::need::Classes;
 
+/// Most cuts that every value is compared with; among more the class is searched.
+const COMPARED_MAX: usize = 8;
+
 /// Replaces the values of a column by the representatives of their classes.
 #[derive(Debug)]
 pub struct Reducer {
@@ -109,6 +112,10 @@ impl Reducer {
         bits_of: impl Fn(T) -> u64,
         lane_of: impl Fn(u64) -> T,
     ) -> Buffer {
+        if let Some((points, found)) = self.compared() {
+            let bits = |lane: &T| lane_of(found[self.below(points, bits_of(*lane))]);
+            return Buffer::from_vec(lanes.iter().map(bits).collect::<Vec<T>>());
+        }
         let mut class = Class {
             low: 1,
             high: 0,
@@ -124,6 +131,38 @@ impl Reducer {
         Buffer::from_vec(reduced.collect::<Vec<T>>())
     }
 
+    /// The cuts, where they are few and no times, and the lane of each class between them.
+    fn compared(&self) -> Option<(&[u64], [u64; COMPARED_MAX + 1])> {
+        let CutPoints::Keys(points) = &self.classes.points else {
+            return None;
+        };
+        if points.len() > COMPARED_MAX || !self.classes.times.is_empty() {
+            return None;
+        }
+        let mut found = [0; COMPARED_MAX + 1];
+        let before = points.first().map_or(0, |first| first.saturating_sub(1));
+        let keys = std::iter::once(before).chain(points.iter().copied());
+        for (found, key) in found.iter_mut().zip(keys) {
+            *found = self.bits(self.class(key));
+        }
+        Some((points, found))
+    }
+
+    /// The number of cuts that the value with these bits is not below.
+    ///
+    /// # Cost
+    /// A comparison for each cut and no branch: values on both sides of one come in any order.
+    #[inline]
+    fn below(&self, points: &[u64], bits: u64) -> usize {
+        let key = self.key(bits);
+        match points {
+            [one] => usize::from(*one <= key),
+            [one, two] => usize::from(*one <= key) + usize::from(*two <= key),
+            points => points.iter().map(|point| usize::from(*point <= key)).sum(),
+        }
+    }
+
+    #[inline]
     fn key(&self, bits: u64) -> u64 {
         match self.physical {
             Physical::Float { bytes } => float_key(float_of_bits(bits, bytes)),

@@ -68,6 +68,10 @@ impl Table for OrderedTable {
         Arc::clone(&self.schema)
     }
 
+    fn begins_again(&self) -> bool {
+        self.stream.begins_again()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

@@ -333,6 +333,7 @@ impl Operator for LookupJoin {
         frame.selection.to_rows();
         let key = frame.column(self.key);
         let physical = key.physical();
+        key.prefetch(&frame.selection);
         key.gather(&frame.selection, &mut self.keys, work);
         self.look_up(physical);
         std::mem::swap(&mut self.before, &mut frame.selection);

@@ -79,6 +79,10 @@ impl Table for ProcessTable {
         Arc::clone(&self.schema)
     }
 
+    fn begins_again(&self) -> bool {
+        self.stream.begins_again()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

@@ -76,6 +76,10 @@ impl Table for UnionTable {
         Arc::clone(&self.schema)
     }
 
+    fn begins_again(&self) -> bool {
+        self.streams.iter().all(Stream::begins_again)
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

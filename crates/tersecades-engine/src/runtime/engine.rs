@@ -1,5 +1,6 @@
 //! A running query: pulls batches, feeds stages, hands out results as windows close.
 
+mod dispatch;
 mod memory;
 mod open;
 mod outline;
@@ -31,10 +32,12 @@ use super::option::RunOptions;
 use super::part::Part;
 use super::retained::{Keep, Retained};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
-use super::worker::Worker;
+use super::worker::Workers;
+
+use dispatch::Held;
 
 pub use open::OpenWindow;
-pub use outline::{columns_read, describe, output_schema};
+pub use outline::{columns_read, describe, output_schema, passing};
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {
@@ -48,10 +51,15 @@ pub struct Running {
     tick_ns: i64,
     /// What the query asks, for snapshots.
     query: String,
-    /// The group-by state that emits, or the whole first stage when no workers run.
+    /// The first stage as this thread runs it; its group-by state emits.
     stage: Stage,
-    workers: Vec<Worker>,
-    next_worker: usize,
+    workers: Workers,
+    /// Windows that are to come out, with what the workers knew of them.
+    closing: Option<Held>,
+    /// Frames dispatched so far.
+    frames: u64,
+    /// Rows of a stage without group-by, each batch with the number of its frame.
+    unordered: Vec<(u64, RecordBatch)>,
     tails: Vec<Part>,
     options: RunOptions,
     retained: Option<Retained>,
@@ -81,7 +89,9 @@ impl Running {
             Some(Keep::Bytes(_)) => !first.event_time.is_absent(ingest.schema()),
             None => false,
         };
-        let plan = first.over(Arc::clone(ingest.schema()), timed)?;
+        let plan = first
+            .over(Arc::clone(ingest.schema()), timed)?
+            .without(options.ablation);
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed
@@ -101,13 +111,12 @@ impl Running {
         let mergeable = plan
             .aggregate()
             .is_none_or(|plan| plan.window.is_mergeable());
-        let workers: Result<Vec<Worker>> = match options.threads {
-            0 | 1 => Ok(Vec::new()),
-            _ if !mergeable => Ok(Vec::new()),
-            threads => (0..threads)
-                .map(|index| Worker::start(plan.start(&options)?, index))
-                .collect(),
+        let helpers = match mergeable {
+            true => options.threads.saturating_sub(1),
+            false => 0,
         };
+        let stages: Result<Vec<Stage>> = (0..helpers).map(|_| plan.start(&options)).collect();
+        let workers = Workers::start(stages?, options.ablation)?;
         let bounds = bounds_of(query, ingest.schema(), &results_of(&plan, &tails));
         Ok(Running {
             bounds,
@@ -119,15 +128,17 @@ impl Running {
             time,
             tick_ns: tick,
             query: query.to_string(),
-            workers: workers?,
-            next_worker: 0,
+            workers,
+            closing: None,
+            frames: 0,
+            unordered: Vec::new(),
             tails,
+            work: options.ablation.work(),
             options,
             retained,
             ready: VecDeque::new(),
             results: Vec::new(),
             metrics: Metrics::default(),
-            work: Work::default(),
             cuts: Vec::new(),
             spare: None,
             last_batch: None,
@@ -349,8 +360,8 @@ impl Running {
     }
 
     fn take_frame(&mut self, batch: &Arc<Batch>) -> Box<Frame> {
-        let recycled = self.workers.iter().find_map(Worker::recycled);
-        match self.spare.take().or(recycled) {
+        let recycled = || self.workers.recycled();
+        match self.spare.take().or_else(recycled) {
             Some(mut frame) => {
                 frame.reset(Arc::clone(batch));
                 frame
@@ -365,55 +376,6 @@ impl Running {
             evaluate_time(time, &mut frame, &mut self.work)?;
         }
         Ok(frame)
-    }
-
-    fn dispatch(&mut self, mut frame: Box<Frame>, arrival: Arrival) -> Result<()> {
-        if self.workers.is_empty() {
-            let rows = self.stage.push(&mut frame, &arrival, &mut self.work)?;
-            self.spare = Some(frame);
-            self.results.extend(rows);
-            return self.pass_on();
-        }
-        self.workers[self.next_worker].push(frame, arrival)?;
-        self.next_worker = (self.next_worker + 1) % self.workers.len();
-        if self.plan.aggregate().is_none() && self.next_worker == 0 {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Collects what the workers hold.
-    fn flush(&mut self) -> Result<()> {
-        for worker in &self.workers {
-            worker.flush()?;
-        }
-        for worker in &self.workers {
-            let flushed = worker.flushed()?;
-            self.metrics.tally.merge(flushed.tally);
-            self.stage.absorb_meters(&flushed.meters);
-            self.results.extend(flushed.rows);
-            if let (Some(aggregate), Some(partial)) = (&mut self.stage.aggregate, flushed.partial) {
-                aggregate.absorb(partial);
-            }
-        }
-        self.next_worker = 0;
-        self.pass_on()
-    }
-
-    /// Emits the windows that `watermark` has passed.
-    fn close(&mut self, watermark: i64) -> Result<()> {
-        let closes = match &self.stage.aggregate {
-            Some(aggregate) => aggregate.closes(watermark),
-            None => watermark == i64::MAX,
-        };
-        if !closes {
-            return Ok(());
-        }
-        self.flush()?;
-        if let Some(aggregate) = &mut self.stage.aggregate {
-            aggregate.advance(watermark, &mut self.results)?;
-        }
-        self.pass_on()
     }
 
     /// Hands results to the next stage, or out.

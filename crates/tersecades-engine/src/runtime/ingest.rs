@@ -44,6 +44,17 @@ pub trait EncodedSource: Send {
 
     /// How many rows there are in all, where that is known.
     fn rows_hint(&self) -> Option<u64>;
+
+    /// The least event time of the last batch and those to come, where the source knows it and rows
+    /// do not come in order; `time` is the column that the event time is, if it is one.
+    fn oldest_to_come(&self, _time: Option<&str>) -> Option<i64> {
+        None
+    }
+
+    /// Whether rows may come that are not there yet.
+    fn goes_on(&self) -> bool {
+        false
+    }
 }
 
 impl EncodedSource for std::vec::IntoIter<Arc<Batch>> {
@@ -86,6 +97,8 @@ pub struct Ingest {
     positions: Vec<usize>,
     schema: SchemaRef,
     pool: Vec<Arc<Batch>>,
+    /// Whether batches that nobody holds are reused.
+    reuse: bool,
     /// What is kept of values that are kept as less than they are.
     observed: Option<Arc<Observed>>,
     /// The newest event time of the last batch, where its kept times do not tell.
@@ -144,10 +157,13 @@ impl Ingest {
                     .for_each(|c| c.pin(registry::fallback()));
             }
             let encoding = encoding_of(options);
-            encoding.apply(&mut columns, &arriving, |column| match &observed {
-                Some(observed) if observed.is_class(column) => CLASS_USES,
-                _ => query.uses(column),
-            })?;
+            encoding.apply(&mut columns, &arriving, |column| query.uses(column))?;
+            let is_class = |name: &str| observed.as_ref().is_some_and(|it| it.is_class(name));
+            for (column, field) in columns.columns_mut().iter_mut().zip(schema.fields()) {
+                if is_class(field.name()) {
+                    column.aim(encoding.packed_goal(CLASS_USES));
+                }
+            }
             schema = encoded_by(&carried(columns.schema(), &schema), &encoding.schemes);
             encoder = Some(columns);
         }
@@ -157,6 +173,7 @@ impl Ingest {
             positions,
             schema,
             pool: Vec::new(),
+            reuse: !options.ablation.reuse,
             observed,
             newest: None,
             rows_read: 0,
@@ -168,6 +185,11 @@ impl Ingest {
     /// Columns of the batches that come out.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Whether the next batch is at hand, so that asking for it never waits for the world.
+    pub fn never_waits(&self) -> bool {
+        matches!(self.origin, Origin::Encoded(..))
     }
 
     /// The newest event time of the last batch, where its kept times do not tell.
@@ -188,6 +210,15 @@ impl Ingest {
         match &self.origin {
             Origin::Source(source) => source.rows_hint(),
             Origin::Encoded(batches, _) => batches.rows_hint(),
+        }
+    }
+
+    /// The least event time to come, where rows come out of order and the source knows it; `time`
+    /// is the column that the event time is.
+    pub fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        match &self.origin {
+            Origin::Source(_) => None,
+            Origin::Encoded(batches, _) => batches.oldest_to_come(time),
         }
     }
 
@@ -249,6 +280,7 @@ impl Ingest {
         match &mut self.origin {
             Origin::Source(source) if source.runs_queries() => source.snapshot(out)?,
             Origin::Source(_) => {}
+            Origin::Encoded(batches, _) if batches.goes_on() => return Err(not_followed()),
             Origin::Encoded(..) if !is_input => {}
             Origin::Encoded(..) => return Err(not_twice()),
         }
@@ -326,7 +358,7 @@ impl Ingest {
             encoder.encode_projected(rows, &self.positions, target)?;
         }
         self.encode_ns += started.elapsed().as_nanos() as u64;
-        if self.pool.len() < POOL_BATCHES {
+        if self.reuse && self.pool.len() < POOL_BATCHES {
             self.pool.push(Arc::clone(&batch));
         }
         Ok(batch)
@@ -376,4 +408,9 @@ fn fewer_rows() -> Error {
 fn not_twice() -> Error {
     Error::unsupported("no snapshots of queries over several streams of which one is retained")
         .hint("read that stream from files, memory or its source")
+}
+
+fn not_followed() -> Error {
+    Error::unsupported("no snapshots of queries that follow a store")
+        .hint("run the query anew: the rows it has seen are in the store")
 }

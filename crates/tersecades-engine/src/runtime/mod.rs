@@ -7,8 +7,10 @@
 //!           emitted windows ─▶ next Part (window over window, operator on rows) ─▶ out
 //! ```
 
+pub mod ablation;
 pub mod encoding;
 pub mod engine;
+pub mod feed;
 pub mod ingest;
 pub mod interrupt;
 pub mod meter;
@@ -23,6 +25,7 @@ pub mod worker;
 
 pub use encoding::EncodeOptions;
 pub use engine::{OpenWindow, Running};
+pub use feed::{Feed, Feeding};
 pub use interrupt::Interrupt;
 pub use metrics::{ColumnMetrics, LateWindow, Metrics};
 pub use option::{OnLimit, RunOptions, TimeKind, TimeOptions};

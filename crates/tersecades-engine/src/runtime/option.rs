@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::event_time::SharedClock;
 use crate::observe::Observed;
 
+use super::ablation::Ablation;
 use super::encoding::EncodeOptions;
 use super::interrupt::Interrupt;
 use super::retained::Keep;
@@ -16,7 +17,7 @@ pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// How a query is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Worker threads; 1 runs everything on the caller's thread.
+    /// Threads that run the first stage, the caller's among them.
     pub threads: usize,
     /// Whether and how much of the stream is kept, encoded, for further queries.
     pub keep: Option<Keep>,
@@ -38,6 +39,8 @@ pub struct RunOptions {
     pub time: TimeOptions,
     /// How columns are encoded.
     pub encoding: EncodeOptions,
+    /// Parts of the engine that it does without.
+    pub ablation: Ablation,
     /// What may stop the run between two batches.
     pub interrupt: Interrupt,
 }
@@ -55,6 +58,7 @@ impl Default for RunOptions {
             measured: false,
             time: TimeOptions::default(),
             encoding: EncodeOptions::default(),
+            ablation: Ablation::default(),
             interrupt: Interrupt::default(),
         }
     }

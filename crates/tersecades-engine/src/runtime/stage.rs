@@ -25,6 +25,7 @@ use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
 use crate::window::Windowing;
 
+use super::ablation::Ablation;
 use super::meter::{self, Meter, Reading};
 use super::option::RunOptions;
 use super::part::Part;
@@ -278,6 +279,14 @@ impl StagePlan {
     fn updates(&self) -> bool {
         let aggregate = self.aggregate.as_ref();
         aggregate.is_some_and(|plan| plan.emission.is_some())
+    }
+
+    /// The same plan without some parts of the engine.
+    pub fn without(mut self, parts: Ablation) -> Self {
+        if let Some(aggregate) = &mut self.aggregate {
+            Arc::make_mut(aggregate).keys.standard_map = parts.own_table;
+        }
+        self
     }
 
     /// The windows, if the stage ends with a group-by.

@@ -55,6 +55,10 @@ impl Table for ArrivalTable {
         stamped(&self.table.schema())
     }
 
+    fn begins_again(&self) -> bool {
+        false
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::predicate::Predicate;
 use tersecades_store::{Scan, Scanned, Snapshot};
 
 use crate::runtime::ingest::{EncodedSource, Origin};
+use crate::runtime::option::RunOptions;
 
 use super::table::Table;
 
@@ -62,18 +64,24 @@ impl Table for HistoryTable {
         Arc::clone(self.snapshot.schema().fields())
     }
 
+    fn begins_again(&self) -> bool {
+        false
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
-        let fields = self.schema();
-        let mut scan = Scan::default();
-        if let Some(columns) = columns {
-            let names = || fields.fields().iter().map(|field| field.name().clone());
-            let mut wanted: Vec<String> = names().filter(|name| columns.contains(name)).collect();
-            if wanted.is_empty() {
-                // Rows are counted by any column.
-                wanted.extend(names().take(1));
-            }
-            scan = scan.columns(wanted);
-        }
+        self.open_passing(columns, &RunOptions::default(), &[])
+    }
+
+    fn open_passing(
+        &self,
+        columns: Option<&[String]>,
+        _options: &RunOptions,
+        passing: &[(String, Arc<Predicate>)],
+    ) -> Result<Origin> {
+        let scan = Scan {
+            passing: passing.to_vec(),
+            ..Scan::default().some_columns(self.snapshot.schema(), columns)
+        };
         let rows = self.snapshot.scan(&scan)?;
         let schema = rows.schema()?;
         Ok(Origin::Encoded(Box::new(rows), schema))
@@ -150,5 +158,36 @@ mod tests {
             rows += counts.values().iter().sum::<i64>();
         }
         assert_eq!(rows, 10_000 - 3_333);
+    }
+
+    #[test]
+    fn groups_without_wanted_times_are_not_read() {
+        let (_folder, table) = history();
+        let counted = |condition| {
+            let table = HistoryTable::new(table.snapshot.clone());
+            let mut run = Stream::from_table(table)
+                .filter(condition)
+                .aggregate([count().alias("n")])
+                .run()
+                .unwrap();
+            let rows = run.next().unwrap().unwrap();
+            let found = rows.column(0).as_primitive::<Int64Type>().value(0);
+            (found, run.metrics().rows)
+        };
+        let late = || col("ts").gt_eq(lit(9_500)).and(col("ts").lt(lit(9_600)));
+        let (found, read) = counted(late());
+        assert_eq!(found, 100);
+        assert_eq!(read, 1_000, "those in memory");
+        // Zone maps of what computes are not there.
+        let (found, read) = counted((col("ts") + lit(1)).gt(lit(9_900)));
+        assert_eq!((found, read), (100, 10_000));
+        let (found, read) = counted(col("ts").lt(lit(0)).or(col("k").eq(lit(1))));
+        assert_eq!((found, read), (3_333, 10_000));
+        let (found, read) = counted(col("k").eq(lit(1)).and(late()));
+        assert_eq!(found, 33);
+        assert_eq!(read, 1_000, "those in memory");
+        let (found, read) = counted(col("k").eq(lit(1)));
+        assert_eq!(found, 3_333);
+        assert!(read <= 1_000 + 3 * 3 * 512, "{read} rows read");
     }
 }

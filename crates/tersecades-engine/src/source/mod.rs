@@ -24,6 +24,7 @@ pub(crate) mod guard;
 pub mod history;
 pub(crate) mod ipc_bounds;
 pub mod json;
+pub mod live;
 pub mod location;
 pub mod memory;
 pub mod packed;

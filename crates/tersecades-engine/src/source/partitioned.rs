@@ -64,6 +64,10 @@ impl Table for PartitionedTable {
         partitions.try_for_each(|(_, table)| table.admit(query, exact))
     }
 
+    fn begins_again(&self) -> bool {
+        false
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

@@ -54,6 +54,10 @@ impl Table for QueryTable {
         self.stream.describe()
     }
 
+    fn begins_again(&self) -> bool {
+        self.stream.begins_again()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

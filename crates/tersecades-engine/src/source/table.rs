@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::predicate::Predicate;
 
 use crate::plan::Query;
 use crate::runtime::Retained;
@@ -43,6 +44,11 @@ pub trait Table: Send + Sync {
         None
     }
 
+    /// Whether each opening gives the same rows in the same order, from the first on.
+    fn begins_again(&self) -> bool {
+        true
+    }
+
     /// Its rows, from the first; only `columns` are wanted (all when `None`), and a table that
     /// cannot leave the others out may hand them out as well.
     ///
@@ -57,6 +63,20 @@ pub trait Table: Send + Sync {
     /// As [`Table::open`].
     fn open_with(&self, columns: Option<&[String]>, _options: &RunOptions) -> Result<Origin> {
         self.open(columns)
+    }
+
+    /// As [`Table::open_with`], for a query that drops rows unless they pass: what need not be read
+    /// for that may be left out.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    fn open_passing(
+        &self,
+        columns: Option<&[String]>,
+        options: &RunOptions,
+        _passing: &[(String, Arc<Predicate>)],
+    ) -> Result<Origin> {
+        self.open_with(columns, options)
     }
 }
 
@@ -168,6 +188,10 @@ impl Table for Retained {
         }
     }
 
+    fn begins_again(&self) -> bool {
+        false
+    }
+
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
         let batches = Box::new(self.batches().into_iter());
         Ok(Origin::Encoded(batches, Arc::clone(Retained::schema(self))))
@@ -197,6 +221,10 @@ impl OneRun {
 impl Table for OneRun {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    fn begins_again(&self) -> bool {
+        false
     }
 
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {

@@ -5,6 +5,7 @@
 //!          ALLOWED LATENESS INTERVAL '5' SECOND
 //!          LATE INTO 'late.csv'
 //! CREATE STREAM … WATERMARK FOR ts AS ts - INTERVAL '2' SECOND   KEEP 1 HOUR
+//!          KEEP 7 DAYS INTO 'folder' | KEEP ALL INTO 'folder'
 //! ```
 //! They are cut off as tokens, so that the grammar of queries does not take them for aliases.
 
@@ -20,8 +21,10 @@ use super::take_word;
 pub(crate) struct Clauses {
     /// Event time and lateness.
     pub(crate) watermark: Option<Watermark>,
-    /// How much of the stream stays in memory, as the text of an interval.
+    /// How much of the stream stays, as the text of an interval; empty for all of it.
     pub(crate) keep: Option<String>,
+    /// The folder of the store in which the stream is kept.
+    pub(crate) keep_into: Option<String>,
     /// When results come.
     pub(crate) emit: Option<EmitClause>,
     /// How late rows still change results, as the text of an interval.
@@ -78,7 +81,7 @@ impl Clauses {
 /// Pairs of words that start a clause; `None` stands for a number or an interval.
 const STARTS: [(&str, &[&str]); 5] = [
     ("watermark", &["for"]),
-    ("keep", &["interval"]),
+    ("keep", &["interval", "all"]),
     ("emit", &["final", "update", "updates", "every"]),
     ("allowed", &["lateness"]),
     ("late", &["into"]),
@@ -131,7 +134,12 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Clauses> {
         if take_word(parser, "watermark") {
             clauses.watermark = Some(watermark(parser)?);
         } else if take_word(parser, "keep") {
-            clauses.keep = Some(length(parser)?);
+            let all = take_word(parser, "all");
+            clauses.keep = Some(if all { String::new() } else { length(parser)? });
+            if all || parser.peek_keyword(Keyword::INTO) {
+                parser.expect_keyword(Keyword::INTO)?;
+                clauses.keep_into = Some(parser.parse_literal_string()?);
+            }
         } else if take_word(parser, "emit") {
             clauses.emit = Some(emit(parser)?);
         } else if take_word(parser, "allowed") {

@@ -49,6 +49,11 @@ impl Directory {
         }
     }
 
+    /// The folder itself.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The path of `name`, as errors show it.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)

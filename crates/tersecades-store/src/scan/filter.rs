@@ -1,5 +1,7 @@
 //! Which rows a scan wants, decided on encoded columns.
 
+use std::sync::Arc;
+
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
@@ -10,11 +12,11 @@ use crate::retention::Floor;
 use crate::run::{Group, Run};
 use crate::schema::StoreSchema;
 
-use super::ColumnRange;
+use super::Scan;
 
 struct Term {
     column: String,
-    predicate: Predicate,
+    predicate: Arc<Predicate>,
     /// Whether rows that pass are left out.
     excludes: bool,
 }
@@ -22,18 +24,21 @@ struct Term {
 /// Terms that all must hold.
 pub(super) struct Filter {
     terms: Vec<Term>,
+    /// Terms that decide about groups, not about rows.
+    of_groups: Vec<Term>,
     work: Work,
 }
 
 impl Filter {
-    /// Rows in all `ranges` that are not below `floor`.
-    pub(super) fn new(schema: &StoreSchema, ranges: &[ColumnRange], floor: &Floor) -> Result<Self> {
+    /// Rows that `scan` wants and that are not below `floor`.
+    pub(super) fn new(schema: &StoreSchema, scan: &Scan, floor: &Floor) -> Result<Self> {
         let mut terms = Vec::new();
-        for range in ranges {
+        for range in &scan.ranges {
             let field = schema.fields().field(schema.position(&range.column)?);
             let predicate = Predicate::between(field.data_type(), &range.low, &range.high);
+            let predicate = predicate.map_err(|error| error.column(field.name().as_str()))?;
             terms.push(Term {
-                predicate: predicate.map_err(|error| error.column(field.name().as_str()))?,
+                predicate: Arc::new(predicate),
                 column: range.column.clone(),
                 excludes: false,
             });
@@ -42,13 +47,19 @@ impl Filter {
             let field = schema.fields().field(schema.position(column)?);
             let (low, high) = (i64::MIN.into(), limit.saturating_sub(1).into());
             terms.push(Term {
-                predicate: Predicate::between(field.data_type(), &low, &high)?,
+                predicate: Arc::new(Predicate::between(field.data_type(), &low, &high)?),
                 column: column.to_owned(),
                 excludes: true,
             });
         }
+        let of_groups = scan.passing.iter().map(|(column, predicate)| Term {
+            column: column.clone(),
+            predicate: Arc::clone(predicate),
+            excludes: false,
+        });
         Ok(Filter {
             terms,
+            of_groups: of_groups.collect(),
             work: Work::default(),
         })
     }
@@ -71,7 +82,7 @@ impl Filter {
 
     /// Whether a group may hold wanted rows, by its statistics.
     pub(super) fn may_match(&self, run: &Run, group: &Group) -> bool {
-        self.terms.iter().all(|term| {
+        self.terms.iter().chain(&self.of_groups).all(|term| {
             let Ok(column) = run.fields().index_of(&term.column) else {
                 return term.excludes;
             };

@@ -92,10 +92,14 @@ fn stats(part: &Part, time: &str) -> Option<Stats> {
     stats.known.then_some(stats)
 }
 
+/// The earliest time of a part; the least there is where it is not known.
+pub(super) fn earliest(part: &Part, time: &str) -> i64 {
+    stats(part, time).map_or(i64::MIN, |stats| time_of(stats.min))
+}
+
 /// Sorts parts by their earliest times; how much older than the newest row before it a row may be.
 pub(super) fn order_by_time(parts: &mut [Part], time: &str) -> i64 {
-    let first = |part: &Part| stats(part, time).map_or(i64::MIN, |stats| time_of(stats.min));
-    parts.sort_by_key(first);
+    parts.sort_by_key(|part| earliest(part, time));
     let mut newest = i64::MIN;
     let mut lateness = 0;
     for stats in parts.iter().filter_map(|part| stats(part, time)) {

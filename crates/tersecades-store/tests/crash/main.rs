@@ -10,7 +10,9 @@
     reason = "tests"
 )]
 
+mod beside;
 mod damage;
+mod feed;
 mod model;
 mod power;
 mod simulated;

@@ -209,7 +209,9 @@ fn choose(scope: &Scope, random: &mut Random) -> (String, Option<Expression>, Da
         (function.to_owned(), argument, DataType::Int64, true)
     };
     match random.below(8) {
-        0 => counted("count", Some(col(random.pick(&scope.columns).name.clone()))),
+        0 if !scope.columns.is_empty() => {
+            counted("count", Some(col(random.pick(&scope.columns).name.clone())))
+        }
         1 if !scope.exact().columns.is_empty() => {
             counted("count_if", Some(condition(&scope.exact(), 1, random)))
         }

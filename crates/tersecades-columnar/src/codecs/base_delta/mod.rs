@@ -22,6 +22,7 @@ mod arithmetic;
 mod check;
 mod encode;
 mod estimate;
+mod fold;
 mod rows;
 mod scan;
 mod slice;
@@ -48,6 +49,7 @@ use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
 
+use fold::fold_blocks;
 use rows::{RowTest, for_each_key};
 
 const BASES: usize = 0;
@@ -236,7 +238,7 @@ impl Codec for BaseDelta {
     ) {
         match within.shape() {
             Shape::Rows => fold_decoded(self, chunk, asked, within, out, work),
-            _ => scan::fold_blocks(chunk, asked, within, out, work),
+            _ => fold_blocks(chunk, asked, within, out, work),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Compare and fold on encoded blocks.
+//! Compare on encoded blocks.
 //!
 //! Compare reads the deltas of the blocks that zones and ends leave over. A saturated delta answers
 //! as the near end of its group's reach, so patches are looked at only where their true values
@@ -8,11 +8,9 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::Work;
-use crate::fold::{Asked, Fold};
-use crate::kernels::kernels;
-use crate::narrow::{Bounded, GroupFold, compare_ranges, widest, with_deltas};
+use crate::narrow::{Bounded, compare_ranges, widest};
 use crate::predicate::{KeyRange, Predicate};
-use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
+use crate::selection::Selection;
 use crate::zone::ZoneMarks;
 
 use super::View;
@@ -107,87 +105,6 @@ fn correct_patches(view: &View<'_>, block: usize, range: KeyRange, words: &mut [
     }
 }
 
-/// [`crate::codec::Codec::fold`] over whole blocks.
-pub(super) fn fold_blocks(
-    chunk: &Chunk,
-    asked: Asked,
-    within: &Selection,
-    out: &mut Fold,
-    work: &mut Work,
-) {
-    let view = View::of(chunk);
-    let sum_alone = Asked {
-        sum: true,
-        ..Asked::default()
-    };
-    if asked == sum_alone && within.shape() == Shape::All {
-        work.tally.direct += chunk.rows as u64;
-        out.count += chunk.rows as u64;
-        return out.add_sum(sum_all(chunk, &view));
-    }
-    let mut mask = [0; WORDS];
-    for block in 0..block_count(chunk.rows) {
-        let rows = view.deltas.block_len(block);
-        let words = &mut mask[..rows.div_ceil(WORD_ROWS)];
-        let patches = view.patches.of_block(block);
-        let whole = match within.block(block) {
-            BlockSelection::None => continue,
-            BlockSelection::All => {
-                words.fill(u64::MAX);
-                clear_tail(words, rows);
-                true
-            }
-            BlockSelection::Bits(selected) => {
-                words.copy_from_slice(selected);
-                false
-            }
-        };
-        work.tally.direct += rows as u64;
-        let unpatched = patches.is_empty();
-        for index in patches {
-            let row = view.patches.row(index);
-            let bit = 1u64 << (row % WORD_ROWS);
-            if words[row / WORD_ROWS] & bit != 0 {
-                words[row / WORD_ROWS] &= !bit;
-                out.add_repeats(chunk.physical, view.patches.key(index), 1, asked);
-            }
-        }
-        let selected = if whole && unpatched {
-            None
-        } else {
-            Some(&*words)
-        };
-        let part = GroupFold::new(chunk.physical, view.block_bases(block), rows, selected);
-        with_deltas!(view.deltas, block, deltas => part.fold(deltas, asked, out), zero {
-            part.fold_bases(asked, out);
-        });
-    }
-}
-
-/// The sum of all values: bases times their rows, deltas in runs of one width, patches in place of
-/// their holes.
-fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
-    let full = chunk.rows / BLOCK_ROWS;
-    let mut keys = (kernels().u64.sum_flat)(&view.bases[..full * GROUPS]) * GROUP_ROWS as u128;
-    keys += view.deltas.sum(full);
-    if full < view.deltas.widths.len() {
-        for row in full * BLOCK_ROWS..chunk.rows {
-            keys += u128::from(view.unpatched_key(row));
-        }
-    }
-    let mut correction = 0;
-    if !view.patches.is_empty() {
-        for block in 0..view.deltas.widths.len() {
-            for index in view.patches.of_block(block) {
-                let hole = view.unpatched_key(block * BLOCK_ROWS + view.patches.row(index));
-                correction += i128::from(view.patches.key(index)) - i128::from(hole);
-            }
-        }
-    }
-    let flips = i128::from(chunk.physical.flip()) * chunk.rows as i128;
-    keys as i128 + correction - flips
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -198,6 +115,7 @@ mod tests {
     use super::*;
     use crate::codec::{compare_decoded, fold_decoded};
     use crate::encoder::ColumnEncoder;
+    use crate::fold::{Asked, Fold};
     use crate::predicate::Comparison;
     use crate::registry::by_id;
 

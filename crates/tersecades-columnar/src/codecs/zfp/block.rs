@@ -11,8 +11,14 @@ const NEGABINARY: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 /// dimension, and two.
 const GUARD_PLANES: i32 = 4;
 
-/// Writes four values; one that is not finite, which the format lacks, is written as zero.
-pub(super) fn encode(values: [f64; SIZE], format: Format, minexp: i32, writer: &mut BitWriter) {
+/// Writes four values and answers what [`decode`] will make of them; one that is not finite, which
+/// the format lacks, is written as zero.
+pub(super) fn encode(
+    values: [f64; SIZE],
+    format: Format,
+    minexp: i32,
+    writer: &mut BitWriter,
+) -> [f64; SIZE] {
     let values = values.map(|value| if value.is_finite() { value } else { 0.0 });
     let largest = values
         .iter()
@@ -21,7 +27,8 @@ pub(super) fn encode(values: [f64; SIZE], format: Format, minexp: i32, writer: &
     let biased = exponent + format.bias();
     let kept = planes(exponent, format, minexp);
     if kept == 0 || biased == 0 {
-        return writer.put(0, 1);
+        writer.put(0, 1);
+        return [0.0; SIZE];
     }
     writer.put(1 | (biased as u64) << 1, 1 + format.exponent_bits);
     let scale = format.bits as i32 - 2 - exponent;
@@ -34,6 +41,8 @@ pub(super) fn encode(values: [f64; SIZE], format: Format, minexp: i32, writer: &
         writer.put(u64::from(code.bits), u32::from(code.length));
         significant = usize::from(code.significant);
     }
+    let read = u64::MAX << (format.bits - kept);
+    restored(coefficients.map(|it| it & read), exponent, format)
 }
 
 /// Reads four values; any bits are values.
@@ -52,6 +61,11 @@ pub(super) fn decode(reader: &mut BitReader, format: Format, minexp: i32) -> [f6
             *coefficient |= u64::from(read.bits >> index & 1) << plane;
         }
     }
+    restored(coefficients, exponent, format)
+}
+
+/// The values of the planes that were written.
+fn restored(coefficients: [u64; SIZE], exponent: i32, format: Format) -> [f64; SIZE] {
     let integers = coefficients.map(|coefficient| from_negabinary(coefficient, format));
     let scale = exponent - (format.bits as i32 - 2);
     inverse(integers, format)

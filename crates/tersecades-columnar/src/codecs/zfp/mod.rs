@@ -94,9 +94,8 @@ fn encode_block(
         }
         *slot = *last;
     }
-    let (format, start) = (format_of(input.physical), work.bytes.len());
-    encode(values, format, tolerance, &mut work.bytes);
-    decode(&work.bytes[start..], format, tolerance, back);
+    let format = format_of(input.physical);
+    encode(values, format, tolerance, &mut work.bytes, back);
     streams::end_block(work);
     patches::begin_block(work);
     let (mut low, mut high) = (u64::MAX, 0);

@@ -73,13 +73,15 @@ fn least_exponent(tolerance: f64) -> i32 {
 
 /// Appends the stream of `values` to `out`, in whole 64-bit words.
 ///
-/// Values of `Format::SINGLE` must be such that `f32` holds them. A value that is not finite is
-/// written as zero: keep such values apart.
-pub fn encode(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>) {
+/// What [`decode`] will make of it comes into `back`, of the same length. Values of
+/// `Format::SINGLE` must be such that `f32` holds them. A value that is not finite is written as
+/// zero: keep such values apart.
+pub fn encode(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>, back: &mut [f64]) {
     let minexp = least_exponent(tolerance);
     let mut writer = BitWriter::new(out);
-    for values in values.chunks(SIZE) {
-        block::encode(padded(values), format, minexp, &mut writer);
+    for (values, back) in values.chunks(SIZE).zip(back.chunks_mut(SIZE)) {
+        let restored = block::encode(padded(values), format, minexp, &mut writer);
+        back.copy_from_slice(&restored[..back.len()]);
     }
     writer.finish();
 }

@@ -4,6 +4,7 @@
 //! their top bit and compare signed.
 
 use crate::kernels::level::{Level, Steps, Word, table};
+use crate::kernels::order::Order;
 use crate::kernels::try_narrow;
 use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};
 
@@ -16,6 +17,8 @@ pub(super) static KERNELS: Kernels = unsafe { table::<Avx2>("avx2") };
 
 /// AVX2, BMI, LZCNT and POPCNT.
 pub(super) struct Avx2;
+
+impl<W: Lane> Order<W> for Avx2 {}
 
 impl Level for Avx2 {
     #[inline]

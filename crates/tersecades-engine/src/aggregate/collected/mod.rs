@@ -61,6 +61,9 @@ pub trait Collection: Debug + Send {
     /// to none where that is [`NO_GROUP`].
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]);
 
+    /// Does what a merge of this collection into another would do first.
+    fn settle(&self) {}
+
     /// Bytes of memory held.
     fn byte_size(&self) -> usize;
 

@@ -4,91 +4,270 @@
 //! log     group 2 0 2 1 0        grouped   ranks 3 8 │ 5 │ 7 9
 //!         rank  9 3 7 5 8                  ends    2   3   5
 //! ```
+//! Where most ranks lie in a range of 16 bits, which one integer column's mostly do, a group has
+//! their distances from the range's start in lanes of 16 bits, and the ranks outside apart. Such a
+//! rank leaves the least or the greatest lane behind, which no other has: lanes are in the order
+//! of the ranks, so that a quantile is found among lanes four or eight times as dense.
+//!
 //! A window over several panes names the runs of each of its groups; nothing is copied until a
 //! quantile is read.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
+
+use tersecades_columnar::kernels::{Lane, kernels};
 
 use crate::operator::window_aggregate::pane::NO_GROUP;
 
-/// Groups of at most so many values are sorted when they are put together.
-const SORTED_MAX: usize = 64;
+/// The lane of ranks below the range.
+const BELOW: u16 = 0;
 
-/// A form in which ranks are kept.
-pub(super) trait Rank:
-    Copy + Ord + Default + std::fmt::Debug + Send + Sync + 'static
-{
-    /// The rank.
-    fn rank(self) -> u64;
-}
+/// The lane of ranks above the range.
+const ABOVE: u16 = u16::MAX;
 
-impl Rank for u32 {
-    fn rank(self) -> u64 {
-        self.into()
-    }
-}
+/// Ranks that the range is chosen by.
+const SAMPLED: usize = 1_024;
 
-impl Rank for u64 {
-    fn rank(self) -> u64 {
-        self
-    }
-}
+/// Ranges with room for it start at multiples of this rank.
+const STEP: u64 = 1 << 13;
 
-/// The ranks of each group together.
-#[derive(Debug)]
-pub(super) struct Grouped<T> {
-    ranks: Vec<T>,
+/// One rank in so many may lie outside the range.
+const OUTSIDE_EVERY: usize = 8;
+
+/// Values of groups, one group after the other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Runs<T> {
+    values: Vec<T>,
     ends: Vec<usize>,
 }
 
-impl<T: Rank> Grouped<T> {
-    /// Puts `ranks` together, each of which is of the group in `ids`.
+impl<T: Lane> Runs<T> {
+    /// Puts `values` together, each of which is of the group in `ids`.
     ///
     /// # Cost
-    /// A counting pass, a scattering pass, and a sort of each small group.
-    pub(super) fn new(ids: &[u32], ranks: &[T]) -> Self {
-        let groups = ids.iter().max().map_or(0, |id| *id as usize + 1);
-        let mut next = vec![0usize; groups + 1];
-        for id in ids {
-            next[*id as usize + 1] += 1;
-        }
-        for group in 0..groups {
-            next[group + 1] += next[group];
-        }
-        let mut together = vec![T::default(); ranks.len()];
-        for (id, rank) in ids.iter().zip(ranks) {
-            let at = &mut next[*id as usize];
-            together[*at] = *rank;
-            *at += 1;
-        }
-        next.truncate(groups);
-        let mut start = 0;
-        for end in &next {
-            if end - start <= SORTED_MAX {
-                together[start..*end].sort_unstable();
-            }
-            start = *end;
-        }
-        Grouped {
-            ranks: together,
-            ends: next,
+    /// A counting pass and a scattering pass.
+    fn new(ids: &[u32], values: impl Iterator<Item = T>) -> Self {
+        match u32::try_from(ids.len()) {
+            Ok(_) => Runs::together::<u32>(ids, values),
+            Err(_) => Runs::together::<u64>(ids, values),
         }
     }
 
-    /// The ranks of group `id`, in order where they are few.
-    pub(super) fn of(&self, id: u32) -> &[T] {
+    /// [`Runs::new`] with places that `P` holds: narrow ones stay in the caches.
+    fn together<P: Lane>(ids: &[u32], values: impl Iterator<Item = T>) -> Self {
+        let one = P::from(1);
+        let place = |next: P| -> usize { Into::<u64>::into(next) as usize };
+        let groups = ids.iter().max().map_or(0, |id| *id as usize + 1);
+        // The place of each group's next value; behind the last one, its end.
+        let mut next = vec![P::default(); groups + 1];
+        for id in ids {
+            let count = &mut next[*id as usize + 1];
+            *count = count.wrapping_add(one);
+        }
+        for group in 0..groups {
+            next[group + 1] = next[group + 1].wrapping_add(next[group]);
+        }
+        let mut together = vec![T::default(); ids.len()];
+        for (id, value) in ids.iter().zip(values) {
+            let at = &mut next[*id as usize];
+            together[place(*at)] = value;
+            *at = at.wrapping_add(one);
+        }
+        next.truncate(groups);
+        Runs {
+            values: together,
+            ends: next.into_iter().map(place).collect(),
+        }
+    }
+
+    fn of_group(&self, id: u32) -> &[T] {
         let id = id as usize;
         let Some(end) = self.ends.get(id) else {
             return &[];
         };
         let start = id.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.ranks[start..*end]
+        &self.values[start..*end]
     }
 
     fn byte_size(&self) -> usize {
-        size_of_val(&self.ranks[..]) + size_of_val(&self.ends[..])
+        size_of_val(&self.values[..]) + size_of_val(&self.ends[..])
     }
 }
+
+/// The two values from `index` on of a group in order; the last stands behind itself.
+fn nth<T: Lane>(group: &[T], index: usize) -> [T; 2] {
+    (T::of(kernels()).nth)(group, index)
+}
+
+/// The two ranks from `index` on of a group in order, by its lanes and what lies outside in order.
+fn nth_narrow<T: Lane>(base: T, (lanes, outside): (&[u16], &[T]), index: usize) -> [T; 2] {
+    let next = (index + 1).min(lanes.len() - 1);
+    let found = nth(lanes, index);
+    let rank = |lane: u16, index: usize| match lane {
+        // Ranks below come first, and those above last.
+        BELOW => outside[index],
+        ABOVE => outside[index + outside.len() - lanes.len()],
+        lane => base.wrapping_add(T::truncate(lane.into())),
+    };
+    [rank(found[0], index), rank(found[1], next)]
+}
+
+/// The ranks of each group together.
+#[derive(Debug)]
+pub(super) enum Grouped<T> {
+    /// Distances from a rank, and what lies outside of their range in order.
+    Narrow {
+        /// The rank that a lane of zero would have.
+        base: T,
+        lanes: Runs<u16>,
+        outside: Runs<T>,
+    },
+    /// As they are.
+    Wide(Runs<T>),
+}
+
+/// Where the lanes that hold most of `ranks` start; `None` where no range of them does.
+fn base_of<T: Lane>(ranks: &[T]) -> Option<T> {
+    let step = ranks.len().div_ceil(SAMPLED).max(1);
+    let mut sample: Vec<u64> = ranks
+        .iter()
+        .step_by(step)
+        .map(|rank| (*rank).into())
+        .collect();
+    sample.sort_unstable();
+    let lanes = u64::from(ABOVE - BELOW) - 2;
+    let (mut best, mut first) = ((0, 0), 0);
+    for (index, rank) in sample.iter().enumerate() {
+        while rank - sample[first] > lanes {
+            first += 1;
+        }
+        best = best.max((index + 1 - first, first));
+    }
+    let outside = sample.len() - best.0;
+    let start = *sample.get(best.1)?;
+    // Room on both sides for what the sample missed.
+    let end = sample[best.1 + best.0 - 1];
+    let room = (lanes - (end - start)) / 2;
+    let base = start.saturating_sub(room);
+    // Panes that start alike are read together.
+    let base = if room < STEP {
+        base
+    } else {
+        base / STEP * STEP
+    };
+    let narrow = T::BITS > u16::BITS && outside * OUTSIDE_EVERY <= sample.len();
+    narrow.then(|| T::truncate(base).wrapping_sub(T::from(1)))
+}
+
+/// The lane of `rank` where lanes start at `base`.
+#[inline]
+fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
+    let first = base.wrapping_add(T::from(1));
+    let distance: u64 = rank.wrapping_sub(base).into();
+    match rank < first {
+        true => BELOW,
+        false => distance.min(ABOVE.into()) as u16,
+    }
+}
+
+impl<T: Lane> Grouped<T> {
+    /// Puts `ranks` together, each of which is of the group in `ids`.
+    pub(super) fn new(ids: &[u32], ranks: &[T]) -> Self {
+        let Some(base) = base_of(ranks) else {
+            return Grouped::Wide(Runs::new(ids, ranks.iter().copied()));
+        };
+        let (mut outside_ids, mut outside) = (Vec::new(), Vec::new());
+        let lanes = ids.iter().zip(ranks).map(|(id, rank)| {
+            let lane = lane_of(*rank, base);
+            if lane == BELOW || lane == ABOVE {
+                outside_ids.push(*id);
+                outside.push(*rank);
+            }
+            lane
+        });
+        let lanes = Runs::new(ids, lanes);
+        let mut outside = Runs::new(&outside_ids, outside.into_iter());
+        let mut start = 0;
+        for end in &outside.ends {
+            outside.values[start..*end].sort_unstable();
+            start = *end;
+        }
+        Grouped::Narrow {
+            base,
+            lanes,
+            outside,
+        }
+    }
+
+    /// Where lanes start, if there are lanes.
+    fn base(&self) -> Option<T> {
+        match self {
+            Grouped::Narrow { base, .. } => Some(*base),
+            Grouped::Wide(_) => None,
+        }
+    }
+
+    /// Number of ranks of group `id`.
+    fn count(&self, id: u32) -> usize {
+        match self {
+            Grouped::Narrow { lanes, .. } => lanes.of_group(id).len(),
+            Grouped::Wide(ranks) => ranks.of_group(id).len(),
+        }
+    }
+
+    /// The two ranks from `index` on of group `id` in order; the last stands behind itself.
+    fn nth(&self, id: u32, index: usize) -> [T; 2] {
+        match self {
+            Grouped::Wide(ranks) => nth(ranks.of_group(id), index),
+            Grouped::Narrow {
+                base,
+                lanes,
+                outside,
+            } => {
+                let group = (lanes.of_group(id), outside.of_group(id));
+                nth_narrow(*base, group, index)
+            }
+        }
+    }
+
+    /// [`between`] of group `id` alone.
+    pub(super) fn between(&self, id: u32, fraction: f64) -> Option<([T; 2], f64)> {
+        let count = self.count(id);
+        let (index, share) = place(count.max(1), fraction);
+        (count > 0).then(|| (self.nth(id, index), share))
+    }
+
+    /// Calls `visit` with each rank of group `id`, in any order.
+    fn each(&self, id: u32, mut visit: impl FnMut(T)) {
+        match self {
+            Grouped::Wide(ranks) => ranks.of_group(id).iter().copied().for_each(visit),
+            Grouped::Narrow {
+                base,
+                lanes,
+                outside,
+            } => {
+                let inside = lanes.of_group(id).iter();
+                inside
+                    .filter(|lane| ![BELOW, ABOVE].contains(lane))
+                    .for_each(|lane| visit(base.wrapping_add(T::truncate((*lane).into()))));
+                outside.of_group(id).iter().copied().for_each(visit);
+            }
+        }
+    }
+
+    /// Bytes of memory.
+    pub(super) fn byte_size(&self) -> usize {
+        match self {
+            Grouped::Narrow { lanes, outside, .. } => lanes.byte_size() + outside.byte_size(),
+            Grouped::Wide(ranks) => ranks.byte_size(),
+        }
+    }
+}
+
+/// Groups of one pane, by the number that one of them has there.
+pub(super) type Run<'a, T> = (&'a Grouped<T>, u32);
 
 /// The groups of a pane under the numbers they have in a window.
 #[derive(Debug, Clone)]
@@ -98,7 +277,7 @@ pub(super) struct Share<T> {
     sources: Vec<u32>,
 }
 
-impl<T: Rank> Share<T> {
+impl<T: Lane> Share<T> {
     /// The groups of what `group` makes, group `id` being `targets[id]`; `None` where some are left
     /// out or put together, which a share cannot say.
     pub(super) fn new<'a>(
@@ -124,16 +303,23 @@ impl<T: Rank> Share<T> {
     }
 
     /// The ranks of the window's group `id`.
-    pub(super) fn of(&self, id: u32) -> &[T] {
-        match self.sources.get(id as usize) {
-            Some(source) if *source != NO_GROUP => self.grouped.of(*source),
-            _ => &[],
-        }
+    pub(super) fn of(&self, id: u32) -> Run<'_, T> {
+        let source = self.sources.get(id as usize).copied();
+        (&self.grouped, source.unwrap_or(NO_GROUP))
     }
 
-    /// The window's groups and their ranks.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (u32, &[T])> {
-        (0..self.sources.len() as u32).map(|id| (id, self.of(id)))
+    /// Number of ranks.
+    pub(super) fn len(&self) -> usize {
+        let ids = 0..self.sources.len() as u32;
+        ids.map(|id| count(self.of(id))).sum()
+    }
+
+    /// Calls `visit` with each of the window's groups and each of its ranks.
+    pub(super) fn each(&self, mut visit: impl FnMut(u32, T)) {
+        for id in 0..self.sources.len() as u32 {
+            let (grouped, source) = self.of(id);
+            grouped.each(source, |rank| visit(id, rank));
+        }
     }
 
     /// Bytes of memory, those of shared ranks divided among the sharers.
@@ -162,36 +348,60 @@ fn inverse(pairs: impl Iterator<Item = (u32, u32)>) -> Option<Vec<u32>> {
     Some(sources)
 }
 
+fn count<T: Lane>((grouped, id): Run<'_, T>) -> usize {
+    grouped.count(id)
+}
+
+/// The rank below `fraction` of the way through `count` ranks, and how far behind it that is.
+fn place(count: usize, fraction: f64) -> (usize, f64) {
+    let position = fraction * (count - 1) as f64;
+    let index = (position as usize).min(count - 1);
+    (index, position - index as f64)
+}
+
+/// Ranks of several runs, their memory reused.
+#[derive(Debug, Default)]
+pub(super) struct Scratch<T> {
+    ranks: Vec<T>,
+    lanes: Vec<u16>,
+}
+
 /// The ranks at `fraction` of the way through all `runs`, between which a quantile lies, and how
 /// far between; `None` without ranks.
-pub(super) fn between<'a, T: Rank>(
-    runs: impl Iterator<Item = &'a [T]>,
+pub(super) fn between<'a, T: Lane>(
+    runs: impl Iterator<Item = Run<'a, T>> + Clone,
     fraction: f64,
-    scratch: &mut Vec<T>,
-) -> Option<(T, T, f64)> {
-    let mut runs = runs.filter(|run| !run.is_empty());
-    let first = runs.next()?;
-    scratch.clear();
-    let mut one = true;
-    for run in runs {
-        if one {
-            scratch.extend_from_slice(first);
+    scratch: &mut Scratch<T>,
+) -> Option<([T; 2], f64)> {
+    let runs = runs.filter(|run| count(*run) > 0);
+    let mut more = runs.clone();
+    let (first, id) = more.next()?;
+    if more.next().is_none() {
+        return first.between(id, fraction);
+    }
+    let Scratch { ranks, lanes } = scratch;
+    ranks.clear();
+    let base = first.base();
+    if let Some(base) = base.filter(|_| runs.clone().all(|(grouped, _)| grouped.base() == base)) {
+        lanes.clear();
+        for (grouped, id) in runs {
+            if let Grouped::Narrow {
+                lanes: inside,
+                outside,
+                ..
+            } = grouped
+            {
+                lanes.extend_from_slice(inside.of_group(id));
+                ranks.extend_from_slice(outside.of_group(id));
+            }
         }
-        one = false;
-        scratch.extend_from_slice(run);
+        ranks.sort_unstable();
+        let (index, share) = place(lanes.len(), fraction);
+        return Some((nth_narrow(base, (lanes, ranks), index), share));
     }
-    let count = if one { first.len() } else { scratch.len() };
-    let position = fraction * (count - 1) as f64;
-    let index = (position.floor() as usize).min(count - 1);
-    let share = position - index as f64;
-    if one && count <= SORTED_MAX {
-        let above = first.get(index + 1).unwrap_or(&first[index]);
-        return Some((first[index], *above, share));
+    for (grouped, id) in runs {
+        grouped.each(id, |rank| ranks.push(rank));
     }
-    if one {
-        scratch.extend_from_slice(first);
-    }
-    let (_, below, above) = scratch.select_nth_unstable(index);
-    let below = *below;
-    Some((below, above.iter().min().copied().unwrap_or(below), share))
+    let (index, share) = place(ranks.len(), fraction);
+    Some((nth(ranks, index), share))
 }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::types::{Physical, Value, float_key, float_of};
+use tersecades_columnar::kernels::Lane;
+use tersecades_columnar::types::{Physical, float_key, float_of};
 
-use super::rank_group::{Grouped, Rank, Share, between};
+use super::rank_group::{Grouped, Scratch, Share, between};
 use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -59,7 +60,7 @@ struct Log<T> {
     shares: Vec<Share<T>>,
 }
 
-impl<T: Rank> Log<T> {
+impl<T: Lane> Log<T> {
     fn clear(&mut self) {
         self.ids.clear();
         self.ranks.clear();
@@ -81,14 +82,11 @@ impl<T: Rank> Log<T> {
     fn each(&self, mut visit: impl FnMut(u32, T)) {
         let own = self.ids.iter().zip(&self.ranks);
         own.for_each(|(id, rank)| visit(*id, *rank));
-        for (id, ranks) in self.shares.iter().flat_map(Share::groups) {
-            ranks.iter().for_each(|rank| visit(id, *rank));
-        }
+        self.shares.iter().for_each(|share| share.each(&mut visit));
     }
 
     fn len(&self) -> usize {
-        let shared = self.shares.iter().flat_map(Share::groups);
-        self.ids.len() + shared.map(|(_, ranks)| ranks.len()).sum::<usize>()
+        self.ids.len() + self.shares.iter().map(Share::len).sum::<usize>()
     }
 
     /// Adds the groups of `other`: by reference where each goes to a group of its own.
@@ -115,29 +113,48 @@ impl<T: Rank> Log<T> {
         });
     }
 
-    fn quantiles(&self, fraction: f64, order: &[u32], number: impl Fn(u64) -> f64) -> Vec<Value> {
-        let (own, mut scratch) = (self.grouped(), Vec::new());
+    /// Groups the own values if a merge would share them.
+    fn settle(&self) {
+        if self.ids.len() >= SHARED_MIN {
+            self.grouped();
+        }
+    }
+
+    fn quantiles(
+        &self,
+        fraction: f64,
+        order: &[u32],
+        number: impl Fn(u64) -> f64,
+    ) -> Vec<Option<f64>> {
+        let (own, mut scratch) = (self.grouped(), Scratch::default());
+        let value = |found: Option<([T; 2], f64)>| {
+            let (ranks, share) = found?;
+            let [low, high] = ranks.map(|rank| number(rank.into()));
+            Some(interpolate(low, high, share))
+        };
+        if self.shares.is_empty() {
+            // In the order in which the ranks of groups lie.
+            let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
+            let mut wanted = vec![false; groups];
+            order.iter().for_each(|id| wanted[*id as usize] = true);
+            let found = wanted.iter().enumerate().map(|(id, wanted)| {
+                let found = wanted.then(|| own.between(id as u32, fraction));
+                value(found.flatten())
+            });
+            let found: Vec<Option<f64>> = found.collect();
+            return order.iter().map(|id| found[*id as usize]).collect();
+        }
         let quantile = |id: &u32| {
             let runs = self.shares.iter().map(|share| share.of(*id));
-            let runs = std::iter::once(own.of(*id)).chain(runs);
-            match between(runs, fraction, &mut scratch) {
-                Some((low, high, share)) => {
-                    let (low, high) = (number(low.rank()), number(high.rank()));
-                    Value::Float(interpolate(low, high, share))
-                }
-                None => Value::Null,
-            }
+            let runs = std::iter::once((&**own, *id)).chain(runs);
+            value(between(runs, fraction, &mut scratch))
         };
         order.iter().map(quantile).collect()
     }
 
     fn byte_size(&self) -> usize {
         let log = self.ids.capacity() * size_of::<u32>() + self.ranks.capacity() * size_of::<T>();
-        // Grouped values take as much as the log of them.
-        let grouped = self
-            .grouped
-            .get()
-            .map_or(0, |_| size_of_val(&self.ranks[..]));
+        let grouped = self.grouped.get().map_or(0, |own| own.byte_size());
         let shares: usize = self.shares.iter().map(Share::byte_size).sum();
         log + grouped + shares
     }
@@ -146,7 +163,7 @@ impl<T: Rank> Log<T> {
         out.u64(self.len() as u64);
         self.each(|id, rank| {
             out.u64(u64::from(id));
-            out.u64(rank.rank());
+            out.u64(rank.into());
         });
     }
 }
@@ -166,10 +183,13 @@ impl Ranks {
         }
     }
 
-    /// The quantile `fraction` of each of the groups `order`.
-    pub fn quantiles(&self, fraction: f64, order: &[u32]) -> Vec<Value> {
+    /// The quantile `fraction` of each of the groups `order`; `None` where one has no value.
+    pub fn quantiles(&self, fraction: f64, order: &[u32]) -> Vec<Option<f64>> {
         let number = |rank: u64| match self.physical {
-            Physical::Integer { .. } => self.physical.value_of(rank) as f64,
+            Physical::Integer { .. } => {
+                let value = self.physical.value_of(rank);
+                i64::try_from(value).map_or(value as f64, |value| value as f64)
+            }
             _ => float_of(rank),
         };
         match &self.logs {
@@ -254,6 +274,13 @@ impl Collection for Ranks {
             (Logs::Short(own), Logs::Short(other)) => own.merge(other, targets),
             (Logs::Long(own), Logs::Long(other)) => own.merge(other, targets),
             _ => {}
+        }
+    }
+
+    fn settle(&self) {
+        match &self.logs {
+            Logs::Short(log) => log.settle(),
+            Logs::Long(log) => log.settle(),
         }
     }
 

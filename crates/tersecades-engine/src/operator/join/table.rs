@@ -184,6 +184,10 @@ impl Table for JoinTable {
         Arc::clone(&self.schema)
     }
 
+    fn begins_again(&self) -> bool {
+        self.inputs.0.begins_again() && self.inputs.1.begins_again()
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_with(columns, &RunOptions::default())
     }

@@ -27,6 +27,9 @@ use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 /// Above this many panes in a batch, rows are assigned one by one.
 const COMPARED_PANES_MAX: usize = 16;
 
+/// As [`COMPARED_PANES_MAX`], where few rows are selected.
+const COMPARED_PANES_OF_FEW_MAX: usize = 4;
+
 /// Panes of open windows.
 #[derive(Debug)]
 pub struct AlignedState {
@@ -37,6 +40,7 @@ pub struct AlignedState {
     /// Windows that end at or before this have been emitted.
     closed_to: i64,
     part: Selection,
+    rest: Selection,
     times: Values,
     placed: Vec<(i64, u32)>,
 }
@@ -50,6 +54,7 @@ impl AlignedState {
             panes: BTreeMap::new(),
             closed_to: i64::MIN,
             part: Selection::default(),
+            rest: Selection::default(),
             times: Values::default(),
             placed: Vec::new(),
         }
@@ -98,21 +103,30 @@ impl AlignedState {
     ) -> Result<()> {
         let time = frame.column(arrival.time_slot);
         let (mut next, last) = arrival.time_range;
-        loop {
+        let (mut part, mut rest) = (
+            std::mem::take(&mut self.part),
+            std::mem::take(&mut self.rest),
+        );
+        rest.copy_from(&frame.selection);
+        let mut added = Ok(());
+        while added.is_ok() {
             let pane = self.boundaries.pane(next);
-            let inside = key_range(time.physical(), pane.first(), pane.last());
-            let mut part = std::mem::take(&mut self.part);
-            time.compare(&inside, &frame.selection, &mut part, work);
-            part.settle();
-            let rows = (frame, &part, arrival.rows_before);
-            let added = self.add_to_pane(shared, pane.first(), rows, work);
-            self.part = part;
-            added?;
             if pane.last() >= last {
-                return Ok(());
+                rest.settle();
+                let rows = (frame, &rest, arrival.rows_before);
+                added = self.add_to_pane(shared, pane.first(), rows, work);
+                break;
             }
+            let inside = key_range(time.physical(), pane.first(), pane.last());
+            time.compare(&inside, &rest, &mut part, work);
+            part.settle();
+            rest.subtract(&part);
+            let rows = (frame, &part, arrival.rows_before);
+            added = self.add_to_pane(shared, pane.first(), rows, work);
             next = pane.last() + 1;
         }
+        (self.part, self.rest) = (part, rest);
+        added
     }
 
     fn add_row_by_row(
@@ -248,15 +262,19 @@ impl WindowState for AlignedState {
             let rows = (&*frame, &frame.selection, arrival.rows_before);
             return self.add_to_pane(shared, pane.first(), rows, work);
         }
+        let compared_max = match frame.selection.shape() {
+            Shape::Rows => COMPARED_PANES_OF_FEW_MAX,
+            _ => COMPARED_PANES_MAX,
+        };
         let few = || {
             let mut pane = pane;
             let ends = std::iter::from_fn(|| {
                 pane = self.boundaries.pane(pane.last().checked_add(1)?);
                 Some(pane.last())
             });
-            ends.take(COMPARED_PANES_MAX - 1).any(|end| end >= last)
+            ends.take(compared_max - 1).any(|end| end >= last)
         };
-        match frame.selection.shape() != Shape::Rows && few() {
+        match few() {
             true => self.add_by_comparison(shared, frame, arrival, work),
             false => self.add_row_by_row(shared, frame, arrival, work),
         }

@@ -135,6 +135,8 @@ pub struct KeyLayout {
     pub columns: Vec<KeyColumn>,
     /// Words of one key.
     pub words: usize,
+    /// Whether groups are found through the hash map of the standard library.
+    pub standard_map: bool,
     /// The word with a bit per null column, if a column that is not text may be null.
     null_word: Option<usize>,
 }
@@ -182,6 +184,7 @@ impl KeyLayout {
         let mut layout = KeyLayout {
             columns: Vec::new(),
             words: 0,
+            standard_map: false,
             null_word: None,
         };
         let mut half = None;

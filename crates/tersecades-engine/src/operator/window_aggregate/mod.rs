@@ -6,6 +6,7 @@
 //! ```
 
 pub mod aligned;
+pub mod coded;
 pub mod count;
 pub mod emit;
 pub mod keys;
@@ -114,8 +115,11 @@ impl WindowAggregate {
 
     /// Takes all panes, for another state to [`WindowAggregate::absorb`].
     pub fn take_panes(&mut self) -> Partial {
+        let panes = self.state.take();
+        let collections = panes.values().flat_map(|pane| &pane.collections);
+        collections.for_each(|collection| collection.settle());
         Partial {
-            panes: self.state.take(),
+            panes,
             unplaced: std::mem::take(&mut self.shared.unplaced),
             late_windows: std::mem::take(&mut self.shared.late_windows),
             late: self.take_late(),

@@ -13,6 +13,7 @@ use crate::aggregate::fold_column::FoldColumn;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
+use super::coded::CodeReader;
 use super::keys::{KeyPacker, Translation};
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
@@ -53,6 +54,7 @@ struct Part<'a> {
 pub struct PaneWork {
     /// Packs keys.
     pub packer: KeyPacker,
+    coded: CodeReader,
     ids: Vec<u32>,
     passed: Selection,
     passed_ids: Vec<u32>,
@@ -192,9 +194,15 @@ impl Pane {
             self.rows[0] += within.count() as u64;
             return Ok(());
         }
-        scratch.packer.pack(&plan.keys, frame, within, work)?;
-        self.groups.prepare(&plan.keys);
-        self.groups.assign(&scratch.packer.keys, &mut scratch.ids);
+        let PaneWork {
+            packer, coded, ids, ..
+        } = scratch;
+        let found = (&mut self.groups, &mut *ids);
+        if !coded.assign(&plan.keys, (frame, within), found, work) {
+            packer.pack(&plan.keys, frame, within, work)?;
+            self.groups.prepare(&plan.keys);
+            self.groups.assign(&packer.keys, ids);
+        }
         self.grow(self.groups.group_count());
         for id in &scratch.ids {
             self.rows[*id as usize] += 1;
@@ -302,11 +310,9 @@ impl Pane {
     pub fn merge(&mut self, plan: &AggregatePlan, other: &Pane) {
         let mut targets: Vec<u32> = Vec::with_capacity(other.len());
         self.groups.prepare(&plan.keys);
-        for id in 0..other.len() {
-            targets.push(match plan.keys.columns.is_empty() {
-                true => 0,
-                false => self.groups.assign_one(other.groups.key(id)),
-            });
+        match plan.keys.columns.is_empty() {
+            true => targets.resize(other.len(), 0),
+            false => self.groups.assign(other.groups.keys(), &mut targets),
         }
         let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
         self.merge_into(other, &targets, groups.max(self.len()));

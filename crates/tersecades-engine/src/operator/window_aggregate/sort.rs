@@ -19,6 +19,7 @@ const POSITIONS_PER_GROUP_MAX: usize = 64;
 pub struct Sorter {
     order: Vec<u32>,
     numbers: Vec<(u64, u32)>,
+    moved: Vec<(u64, u32)>,
     positions: Vec<u32>,
     marks: Vec<u64>,
     columns: Vec<Vec<i128>>,
@@ -123,7 +124,7 @@ impl Sorter {
             }
             self.numbers.push((number, id as u32));
         }
-        self.numbers.sort_unstable();
+        sort_numbers(&mut self.numbers, &mut self.moved);
         self.order.extend(self.numbers.iter().map(|(_, id)| *id));
         true
     }
@@ -145,5 +146,72 @@ impl Sorter {
                 .map(|column| column[*a as usize].cmp(&column[*b as usize]));
             parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
         });
+    }
+}
+
+/// Fewer numbers than this are compared with each other.
+const RADIX_MIN: usize = 256;
+
+/// Bits of a number that one pass sorts by.
+const DIGIT_BITS: u32 = 8;
+
+/// Sorts by number: byte by byte from the lowest, leaving out bytes that are the same in all.
+fn sort_numbers(numbers: &mut Vec<(u64, u32)>, moved: &mut Vec<(u64, u32)>) {
+    if numbers.len() < RADIX_MIN {
+        return numbers.sort_unstable();
+    }
+    let first = numbers[0].0;
+    let differing = numbers
+        .iter()
+        .fold(0, |bits, (number, _)| bits | (number ^ first));
+    let digits = (0..u64::BITS)
+        .step_by(DIGIT_BITS as usize)
+        .filter(|shift| differing >> shift & 0xff != 0);
+    moved.resize(numbers.len(), (0, 0));
+    for shift in digits {
+        let digit = |number: u64| (number >> shift & 0xff) as usize;
+        let mut starts = [0u32; 1 << DIGIT_BITS];
+        for (number, _) in &*numbers {
+            starts[digit(*number)] += 1;
+        }
+        let mut start = 0;
+        for count in &mut starts {
+            start += std::mem::replace(count, start);
+        }
+        for entry in &*numbers {
+            let slot = &mut starts[digit(entry.0)];
+            moved[*slot as usize] = *entry;
+            *slot += 1;
+        }
+        std::mem::swap(numbers, moved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_out_as_comparison_sorts_them() {
+        let mut seed = 5u64;
+        for (count, mask) in [
+            (0, 0),
+            (1, 9),
+            (255, 0xff),
+            (1_000, 0x00ff_00ff_0000_1fff),
+            (3_000, u64::MAX),
+        ] {
+            let mut numbers: Vec<(u64, u32)> = (0..count)
+                .map(|id| {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    ((seed >> 7 ^ seed << 40) & mask, id)
+                })
+                .collect();
+            let mut expected = numbers.clone();
+            expected.sort_by_key(|(key, _)| *key);
+            sort_numbers(&mut numbers, &mut Vec::new());
+            let keys = |pairs: &[(u64, u32)]| pairs.iter().map(|(key, _)| *key).collect::<Vec<_>>();
+            assert_eq!(keys(&numbers), keys(&expected));
+        }
     }
 }

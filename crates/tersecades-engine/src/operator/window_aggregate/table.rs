@@ -2,6 +2,9 @@
 //!
 //! Keys lie in one arena in order of arrival; slots hold group ids. Where the key is one or two
 //! text columns with few texts, a direct array by codes answers most look-ups without hashing.
+//! A run may do without all that and find groups through the map of the standard library.
+
+use std::collections::HashMap;
 
 use super::keys::{KeyLayout, NULL_CODE};
 
@@ -20,12 +23,17 @@ pub struct GroupTable {
     direct: Vec<u32>,
     /// Texts of the two columns of the direct array; zero when there is none.
     extent: (u64, u64),
+    /// The standard library's map, where it is to do the work.
+    standard: Option<HashMap<Box<[u64]>, u32>>,
 }
 
 impl GroupTable {
     /// An empty table for keys of `layout`.
     pub fn new(layout: &KeyLayout) -> Self {
-        GroupTable::of_words(layout.words)
+        GroupTable {
+            standard: layout.standard_map.then(HashMap::new),
+            ..GroupTable::of_words(layout.words)
+        }
     }
 
     /// An empty table for keys of `words` words.
@@ -68,11 +76,18 @@ impl GroupTable {
         self.slots.fill(EMPTY);
         self.keys.clear();
         self.len = 0;
+        if let Some(standard) = &mut self.standard {
+            standard.clear();
+        }
     }
 
     /// Sizes the direct array for the dictionaries of `layout` as they are; only while empty.
     pub fn prepare(&mut self, layout: &KeyLayout) {
-        if self.len > 0 || self.words != 1 || !layout.columns.iter().all(|c| c.is_text()) {
+        if self.len > 0
+            || self.words != 1
+            || self.standard.is_some()
+            || !layout.columns.iter().all(|c| c.is_text())
+        {
             return;
         }
         let texts = |index: usize| {
@@ -104,21 +119,99 @@ impl GroupTable {
 
     /// Appends to `ids` the group of each of the packed `keys`, new ones included.
     pub fn assign(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
-        if self.words == 1 {
-            return ids.extend(keys.iter().map(|key| self.assign_word(*key)));
+        if self.standard.is_some() {
+            let keys = keys.chunks_exact(self.words.max(1));
+            return ids.extend(keys.map(|key| self.assign_standard(key)));
         }
-        for key in keys.chunks_exact(self.words.max(1)) {
-            let id = self.assign_hashed(key);
+        match self.words {
+            1 if self.direct.is_empty() => self.assign_each::<1>(keys, ids),
+            1 => self.assign_direct(keys, ids),
+            2 => self.assign_each::<2>(keys, ids),
+            3 => self.assign_each::<3>(keys, ids),
+            words => {
+                for key in keys.chunks_exact(words.max(1)) {
+                    let id = self.assign_hashed(key);
+                    ids.push(id);
+                }
+            }
+        }
+    }
+
+    fn assign_each<const WORDS: usize>(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        let (keys, _) = keys.as_chunks::<WORDS>();
+        ids.extend(keys.iter().map(|key| self.assign_array(key)));
+    }
+
+    /// [`GroupTable::assign`] by the direct array.
+    ///
+    /// Whether a key is new is as good as random where groups are many, so nothing branches on it:
+    /// every key is written to where the next group goes, and stays there if it is new.
+    fn assign_direct(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        self.keys.resize(self.len + keys.len(), 0);
+        for (index, key) in keys.iter().enumerate() {
+            let Some(cell) = self.direct_cell(*key) else {
+                self.keys.truncate(self.len);
+                for key in &keys[index..] {
+                    ids.push(self.assign_word(*key));
+                }
+                return;
+            };
+            let next = self.len;
+            let known = self.direct[cell];
+            let new = known == EMPTY;
+            let id = if new { next as u32 } else { known };
+            self.keys[next] = *key;
+            self.direct[cell] = id;
+            self.len += usize::from(new);
             ids.push(id);
+        }
+        self.keys.truncate(self.len);
+    }
+
+    /// Appends to `ids` the group of each pair of codes, new ones included; the key is one word.
+    pub fn assign_codes(&mut self, first: &[u64], second: &[u64], ids: &mut Vec<u32>) {
+        let below = |codes: &[u64], extent| codes.iter().all(|code| *code < extent);
+        let pairs = first.iter().zip(second);
+        let start = ids.len();
+        if below(first, self.extent.0) && below(second, self.extent.1) {
+            let (width, cells) = (self.extent.1, &self.direct[..]);
+            let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
+            ids.extend(pairs.clone().map(cell));
+        } else {
+            ids.resize(start + pairs.len(), EMPTY);
+        }
+        let ids = &mut ids[start..];
+        if !ids.contains(&EMPTY) {
+            return;
+        }
+        for (id, (first, second)) in ids.iter_mut().zip(pairs) {
+            if *id == EMPTY {
+                *id = self.assign_word(first | second << 32);
+            }
         }
     }
 
     /// The group of one packed key, new if need be.
     pub fn assign_one(&mut self, key: &[u64]) -> u32 {
+        if self.standard.is_some() {
+            return self.assign_standard(key);
+        }
         match key {
             [word] => self.assign_word(*word),
             words => self.assign_hashed(words),
         }
+    }
+
+    fn assign_standard(&mut self, key: &[u64]) -> u32 {
+        let next = self.len as u32;
+        let Some(standard) = &mut self.standard else {
+            return next;
+        };
+        let id = *standard.entry(key.into()).or_insert(next);
+        if id == next {
+            self.push(key);
+        }
+        id
     }
 
     #[inline]
@@ -144,11 +237,22 @@ impl GroupTable {
     }
 
     fn assign_hashed(&mut self, key: &[u64]) -> u32 {
+        self.find_or_push(hash(key), key, |known| known == key)
+    }
+
+    #[inline]
+    fn assign_array<const WORDS: usize>(&mut self, key: &[u64; WORDS]) -> u32 {
+        // Of a length that is known to the compiler, words are compared without a call.
+        self.find_or_push(hash(key), key, |known| known.first_chunk() == Some(key))
+    }
+
+    #[inline(always)]
+    fn find_or_push(&mut self, hash: u64, key: &[u64], same: impl Fn(&[u64]) -> bool) -> u32 {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.rehash();
         }
         let mask = self.slots.len() - 1;
-        let mut at = hash(key) as usize & mask;
+        let mut at = hash as usize & mask;
         loop {
             match self.slots[at] {
                 EMPTY => {
@@ -156,7 +260,7 @@ impl GroupTable {
                     self.slots[at] = id;
                     return id;
                 }
-                id if self.key(id as usize) == key => return id,
+                id if same(self.key(id as usize)) => return id,
                 _ => at = (at + 1) & mask,
             }
         }
@@ -202,9 +306,10 @@ mod tests {
 
     #[test]
     fn ids_equal_a_linear_search() {
-        for words in 1..4 {
+        for (words, standard) in [(1, false), (2, false), (3, false), (1, true), (2, true)] {
             let mut table = GroupTable {
                 words,
+                standard: standard.then(HashMap::new),
                 ..GroupTable::default()
             };
             let mut known: Vec<Vec<u64>> = Vec::new();

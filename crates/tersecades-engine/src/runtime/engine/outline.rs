@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
+use tersecades_columnar::predicate::Predicate;
 
 use crate::error_bound::bounds_of;
-use crate::plan::Query;
+use crate::expression::BoundFilter;
+use crate::frame::Scope;
+use crate::plan::{Query, Step};
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
 
@@ -47,4 +50,33 @@ pub fn describe(query: &Query, arriving: &SchemaRef) -> Result<Vec<String>> {
     let mut lines = first.instantiate(false)?.describe();
     lines.extend(parts.iter().flat_map(Part::describe));
     Ok(lines)
+}
+
+/// Predicates that columns of `arriving` must pass for a row to get anywhere: those of the filters
+/// that `query` begins with, up to the first that computes, which may fail.
+pub fn passing(query: &Query, arriving: &SchemaRef) -> Vec<(String, Arc<Predicate>)> {
+    let mut passing = Vec::new();
+    let Ok(schema) = logical_schema(arriving) else {
+        return passing;
+    };
+    let scope = Scope::of_schema(&schema);
+    for step in &query.steps {
+        let Step::Filter(condition) = step else {
+            break;
+        };
+        // What is wrong with a filter is said where the query is bound.
+        let Ok(filter) = BoundFilter::bind(condition, &scope) else {
+            break;
+        };
+        let (found, goes_on) = filter.into_passing();
+        let named = found.into_iter().map(|(slot, predicate)| {
+            let name = schema.field(slot).name().clone();
+            (name, Arc::new(predicate))
+        });
+        passing.extend(named);
+        if !goes_on {
+            break;
+        }
+    }
+    passing
 }

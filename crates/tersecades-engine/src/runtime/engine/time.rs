@@ -15,6 +15,7 @@ impl Running {
         if self.time.is_none() {
             return Ok(());
         }
+        self.hold()?;
         let options = &self.options.time;
         let silent = rows == 0 && options.kind == TimeKind::Processing;
         let partitions = self.watermark.partitions().count();
@@ -38,6 +39,21 @@ impl Running {
             moved |= self.watermark.advance_to(self.ticks(now));
         }
         match moved {
+            true => self.close(self.watermark.current()),
+            false => Ok(()),
+        }
+    }
+
+    /// Holds the watermark back where the source knows of older rows to come.
+    fn hold(&mut self) -> Result<()> {
+        let computed = self
+            .time
+            .as_ref()
+            .is_none_or(|time| time.computed.is_some());
+        let column = self.plan.event_time.expression.as_column();
+        let time = column.filter(|_| !computed);
+        let oldest = self.ingest.oldest_to_come(time);
+        match self.watermark.hold_at(oldest.unwrap_or(i64::MAX)) && self.watermark.settle() {
             true => self.close(self.watermark.current()),
             false => Ok(()),
         }

@@ -1,0 +1,89 @@
+//! Rows that last: how many bytes a second, and how long an acknowledgement takes beside a sync.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::time::Instant;
+
+use tersecades_columnar::error::{Error, Result};
+use tersecades_store::{CodecPolicy, Durability, StoreOptions};
+
+use crate::Options;
+use crate::report::{Bar, Report};
+
+use super::folder::Folder;
+use super::load;
+use super::rows::{Distribution, Rows};
+
+const WRITERS: usize = 8;
+const BATCH_ROWS: usize = 16_384;
+/// Syncs that are timed.
+const SYNCS: usize = 200;
+
+/// Eight threads append pairs, each waiting until its rows last.
+///
+/// # Errors
+/// What the store says.
+pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let count = options.scaled(10_000_000);
+    let folder = Folder::new()?;
+    let sync_ms = sync_p99(&folder)?;
+    let rows = Rows::Pairs(Distribution::Uniform, count);
+    let durable = StoreOptions {
+        durability: Durability::Durable,
+        codecs: vec![CodecPolicy::Auto],
+        ..StoreOptions::default()
+    };
+    let store = load(&folder, &Rows::Pairs(Distribution::Uniform, 1), durable)?;
+    let share = count / WRITERS;
+    let started = Instant::now();
+    let append = |writer: usize| -> Result<Vec<f64>> {
+        let (first, last) = (writer * share, (writer + 1) * share);
+        let mut writer = store.writer()?;
+        let mut waits = Vec::new();
+        for start in (first..last).step_by(BATCH_ROWS) {
+            let batch = rows.batch(start..last.min(start + BATCH_ROWS))?;
+            let started = Instant::now();
+            writer.append(&batch)?;
+            waits.push(started.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok(waits)
+    };
+    let waits = std::thread::scope(|scope| {
+        let append = &append;
+        let writers = (0..WRITERS).map(|writer| scope.spawn(move || append(writer)));
+        let writers: Vec<_> = writers.collect();
+        let ended = |_| Err(Error::internal("a writer panicked"));
+        let waits = writers.into_iter();
+        let waits = waits.map(|writer| writer.join().unwrap_or_else(ended));
+        waits.collect::<Result<Vec<_>>>()
+    })?;
+    let seconds = started.elapsed().as_secs_f64();
+    let mut waits = waits.concat();
+    waits.sort_by(f64::total_cmp);
+    let rate = (share * WRITERS) as f64 * super::PAIR_BYTES / 1e6 / seconds;
+    report.judge(
+        "durable ingest, 8 writers",
+        rate,
+        "MB/s raw",
+        Bar::AtLeast(150.0),
+    );
+    let ack_ms = waits[waits.len() * 99 / 100];
+    report.add("sync of 4 KiB, p99", sync_ms, "ms");
+    let bar = Bar::AtMost(2.0 * sync_ms + 4.0);
+    report.judge("acknowledgement, p99", ack_ms, "ms", bar);
+    Ok(())
+}
+
+/// The 99th percentile of a write of 4 KiB and its sync, in milliseconds.
+fn sync_p99(folder: &Folder) -> Result<f64> {
+    let mut file = File::create(folder.path().join("sync"))?;
+    let mut times = Vec::with_capacity(SYNCS);
+    for _ in 0..SYNCS {
+        let started = Instant::now();
+        file.write_all(&[0; 4_096])?;
+        file.sync_data()?;
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[SYNCS * 99 / 100])
+}

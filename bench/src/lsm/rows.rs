@@ -1,0 +1,121 @@
+//! Rows that stores are filled with; each follows from its number.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use tersecades_columnar::error::Result;
+
+/// How the values of pairs lie; keys are 0, 1, 2 and so on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Distribution {
+    /// The value is the key.
+    Sequential,
+    /// Any below a million.
+    Uniform,
+    /// Small ones far more often than large ones.
+    Skewed,
+    /// The same a hundred times, then another.
+    Repeated,
+}
+
+impl Distribution {
+    pub(crate) const ALL: [Distribution; 4] = [
+        Distribution::Sequential,
+        Distribution::Uniform,
+        Distribution::Skewed,
+        Distribution::Repeated,
+    ];
+
+    /// What tables call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Distribution::Sequential => "sequential",
+            Distribution::Uniform => "uniform",
+            Distribution::Skewed => "skewed",
+            Distribution::Repeated => "repeated",
+        }
+    }
+
+    fn value(self, number: usize) -> i64 {
+        let value = match self {
+            Distribution::Sequential => number as u64,
+            Distribution::Uniform => mixed(number) % 1_000_000,
+            Distribution::Skewed => 1_000_000 >> (mixed(number) % 20),
+            Distribution::Repeated => mixed(number / 100) % 1_000_000,
+        };
+        value.cast_signed()
+    }
+}
+
+/// Readings of a thousand series every ten seconds, not quite, with two digits after the point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Series {
+    rows: usize,
+}
+
+/// Series at the same time.
+const SERIES: usize = 1_000;
+
+impl Series {
+    /// So many rows, in the order of time.
+    pub(crate) fn of_rows(rows: usize) -> Self {
+        Series { rows }
+    }
+}
+
+/// Rows of a store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rows {
+    /// Pairs of a key and a value, and how many.
+    Pairs(Distribution, usize),
+    /// Key, time and value.
+    Series(Series),
+}
+
+impl Rows {
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Rows::Pairs(_, count) => *count,
+            Rows::Series(series) => series.rows,
+        }
+    }
+
+    /// The rows with these numbers.
+    ///
+    /// # Errors
+    /// Never: lengths are the same.
+    pub(crate) fn batch(&self, rows: Range<usize>) -> Result<RecordBatch> {
+        let integers = |value: &dyn Fn(usize) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(rows.clone().map(value)))
+        };
+        let columns = match self {
+            Rows::Pairs(distribution, _) => vec![
+                ("k", integers(&|n| n as i64)),
+                ("v", integers(&|n| distribution.value(n))),
+            ],
+            Rows::Series(_) => {
+                let time = |n: usize| (n / SERIES * 10_000) as i64 + (mixed(n) % 20) as i64;
+                let cents = |n: usize| 2_000 + mixed(n / 7) % 900;
+                let values = rows.clone().map(|n| cents(n) as f64 / 100.0);
+                vec![
+                    ("k", integers(&|n| (n % SERIES) as i64)),
+                    ("ts", integers(&time)),
+                    (
+                        "v",
+                        Arc::new(Float64Array::from_iter_values(values)) as ArrayRef,
+                    ),
+                ]
+            }
+        };
+        Ok(RecordBatch::try_from_iter(columns)?)
+    }
+}
+
+/// A number that looks like any.
+fn mixed(number: usize) -> u64 {
+    let mut mixed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ (mixed >> 31)
+}

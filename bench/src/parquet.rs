@@ -1,0 +1,68 @@
+//! The queries of the paper from a Parquet file to their results: nothing is kept between runs.
+
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::{Error, Result};
+use tersecades_engine::expression::col;
+use tersecades_engine::source::SourceOptions;
+use tersecades_engine::stream::Stream;
+
+use crate::Options;
+use crate::measure::summarise;
+use crate::query::answer::checksum;
+use crate::query::plan::{QUERIES, Query, REFERENCE_ROWS};
+use crate::query::{LATENESS, tables};
+use crate::report::{QueryRate, Report};
+
+/// Runs the queries over the Parquet file in the folder of `--data`.
+///
+/// # Errors
+/// What reading and the engine say; `Internal` when an answer is wrong.
+pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let Some(folder) = options.data.as_ref().filter(|data| data.is_dir()) else {
+        report.note("skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py");
+        return Ok(());
+    };
+    let file = folder.join("pingmesh_10m.parquet");
+    let (switches, clusters) = tables(folder)?;
+    let asked = |query: &&Query| {
+        options.queries.is_empty() || options.queries.iter().any(|name| name == query.name)
+    };
+    let mut cases: Vec<(&Query, Vec<f64>)> = QUERIES
+        .iter()
+        .filter(asked)
+        .map(|query| (query, Vec::new()))
+        .collect();
+    for repetition in 0..=options.repetitions {
+        for (query, seconds) in &mut cases {
+            let start = Instant::now();
+            let stream = Stream::open(&file, &SourceOptions::default())?;
+            let stream = stream.event_time(col("timestamp"), LATENESS);
+            let running = (query.plan)(stream, &switches)
+                .threads(options.threads)
+                .run()?;
+            let result = running.collect::<Result<Vec<RecordBatch>>>()?;
+            let taken = start.elapsed().as_secs_f64();
+            let found = checksum(query.reduction, &result, &clusters)?;
+            if found != query.checksum {
+                let (name, expected) = (query.name, query.checksum);
+                let message = format!("the answer of {name} is {found}, not {expected}");
+                return Err(Error::internal(message));
+            }
+            if repetition > 0 {
+                seconds.push(taken);
+            }
+        }
+    }
+    for (query, seconds) in cases {
+        report.query(&QueryRate {
+            query: query.name,
+            threads: options.threads,
+            rows: REFERENCE_ROWS,
+            rows_per_s: summarise(seconds).rate(REFERENCE_ROWS as f64),
+            checksum: query.checksum,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The history of measurements: JSON lines, each with the facts of its run.
+//!
+//! ```text
+//! run facts (time, commit, machine, read bandwidth before and after) + lines of a report
+//!     ─▶ one JSON object each, appended
+//! ```
+//! A run on a machine that others use at the same time is not worth keeping: [`Run::noise`] says
+//! so, and nothing is appended.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+use tersecades_columnar::kernels::kernels;
+
+use crate::limits::Bandwidth;
+
+/// Largest spread of the read bandwidth of one thread and of two, which meet whatever else runs.
+const SPREAD_MAX: [f64; 2] = [0.15, 0.3];
+/// Largest change of the bandwidth of one thread over the run.
+const DRIFT_MAX: f64 = 0.15;
+
+/// Where and when a run took place.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    /// Seconds since 1970.
+    pub(crate) at: u64,
+    /// The commit, with a `+` when files differ from it.
+    pub(crate) commit: String,
+    /// Processor, cores, kernels and memory.
+    pub(crate) machine: String,
+    /// Bytes a second read by one thread and by two, in 1e9.
+    pub(crate) read_gb_s: [f64; 2],
+    /// Spread of that, over the median.
+    pub(crate) read_spread: [f64; 2],
+    /// Bandwidth at the end of the run, over that at its start.
+    pub(crate) read_drift: f64,
+}
+
+impl Run {
+    /// The facts of this run, which read memory so at its start and so at its end.
+    pub(crate) fn of(before: Bandwidth, after: Bandwidth) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Run {
+            at: since.map_or(0, |since| since.as_secs()),
+            commit: commit(),
+            machine: machine(),
+            read_gb_s: before.bytes_per_s.map(|rate| rate / 1e9),
+            read_spread: [0, 1].map(|at| before.spread[at].max(after.spread[at])),
+            read_drift: after.bytes_per_s[0] / before.bytes_per_s[0],
+        }
+    }
+
+    /// Why the run is not worth keeping, if it is not.
+    pub(crate) fn noise(&self) -> Option<String> {
+        let drift = (self.read_drift - 1.0).abs();
+        let [one, two] = self.read_spread;
+        let found = [
+            (
+                "spread of the read bandwidth of one thread",
+                one,
+                SPREAD_MAX[0],
+            ),
+            (
+                "spread of the read bandwidth of two threads",
+                two,
+                SPREAD_MAX[1],
+            ),
+            (
+                "change of the read bandwidth over the run",
+                drift,
+                DRIFT_MAX,
+            ),
+        ];
+        let (what, share, most) = found
+            .into_iter()
+            .find(|(_, share, most)| share.is_nan() || share > most)?;
+        let (share, most) = (share * 100.0, most * 100.0);
+        Some(format!(
+            "the machine is too noisy: the {what} is {share:.0} % (at most {most:.0} %); run again \
+             when nothing else runs"
+        ))
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "at": self.at, "commit": self.commit, "machine": self.machine,
+            "read_gb_s": self.read_gb_s, "read_spread": self.read_spread,
+            "read_drift": self.read_drift,
+        })
+    }
+
+    /// The facts in a line of the history; `None` when they are not all there.
+    pub(crate) fn from_json(facts: &Value) -> Option<Self> {
+        let pair = |name: &str| Some([facts[name][0].as_f64()?, facts[name][1].as_f64()?]);
+        let text = |name: &str| facts[name].as_str().map(str::to_owned);
+        Some(Run {
+            at: facts["at"].as_u64()?,
+            commit: text("commit")?,
+            machine: text("machine")?,
+            read_gb_s: pair("read_gb_s")?,
+            read_spread: pair("read_spread")?,
+            read_drift: facts["read_drift"].as_f64()?,
+        })
+    }
+}
+
+/// Appends those of `lines`, each a JSON object, that belong to a figure to the history at `path`.
+///
+/// # Errors
+/// [`Run::noise`], and what writing says.
+pub(crate) fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), String> {
+    if let Some(noise) = run.noise() {
+        return Err(format!("nothing is recorded: {noise}"));
+    }
+    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    write(&mut BufWriter::new(file.map_err(said)?), run, lines).map_err(said)
+}
+
+fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Result<()> {
+    for line in lines {
+        let mut line: Map<String, Value> = serde_json::from_str(line)?;
+        if !line.contains_key("figure") && line["bench"] != "bandwidth" {
+            continue;
+        }
+        line.insert("run".to_owned(), run.to_json());
+        writeln!(out, "{}", Value::Object(line))?;
+    }
+    out.flush()
+}
+
+fn commit() -> String {
+    let said = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let Some(commit) = said(&["rev-parse", "--short", "HEAD"]) else {
+        return "unknown".to_owned();
+    };
+    let changed = said(&["status", "--porcelain", "--untracked-files=no"]);
+    match changed.is_none_or(|files| files.is_empty()) {
+        true => commit,
+        false => format!("{commit}+"),
+    }
+}
+
+fn machine() -> String {
+    let field = |path: &str, name: &str| {
+        let text = std::fs::read_to_string(path).ok()?;
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let processor = field("/proc/cpuinfo", "model name");
+    let processor = processor.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = field("/proc/meminfo", "MemTotal").and_then(|text| {
+        let kib: f64 = text.split_whitespace().next()?.parse().ok()?;
+        Some(format!(", {:.0} GiB", kib / f64::from(1 << 20)))
+    });
+    let memory = memory.unwrap_or_default();
+    format!("{processor}, {cores} cores, {}{memory}", kernels().name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(read_spread: f64, read_drift: f64) -> Run {
+        Run {
+            at: 1,
+            commit: "abc".to_owned(),
+            machine: "a machine".to_owned(),
+            read_gb_s: [10.0, 20.0],
+            read_spread: [read_spread, 0.2],
+            read_drift,
+        }
+    }
+
+    #[test]
+    fn a_noisy_run_is_not_kept() {
+        let folder = std::env::temp_dir().join(format!("tersecades-record-{}", std::process::id()));
+        let path = folder.join("history.jsonl");
+        std::fs::create_dir_all(&folder).unwrap();
+        let lines = [r#"{"bench":"add","figure":"add","value":1.5}"#.to_owned()];
+        for noisy in [run(0.4, 1.0), run(f64::NAN, 1.0), run(0.01, 0.7)] {
+            assert!(
+                append(&path, &noisy, &lines)
+                    .unwrap_err()
+                    .contains("too noisy")
+            );
+        }
+        assert!(!path.exists());
+        append(&path, &run(0.02, 1.05), &lines).unwrap();
+        append(&path, &run(0.02, 0.95), &lines).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|it| serde_json::from_str(it).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1]["value"], 1.5);
+        assert_eq!(Run::from_json(&lines[1]["run"]).unwrap().commit, "abc");
+    }
+}

@@ -1,0 +1,206 @@
+//! Fold on encoded blocks.
+//!
+//! A hole is a delta like any other to the kernels; what it adds is taken away again where its
+//! patch adds the true value. Only ends cannot be taken away: where they are asked for, holes are
+//! left out.
+
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
+use crate::chunk::Chunk;
+use crate::codec::Work;
+use crate::fold::{Asked, Fold, SquareSum};
+use crate::kernels::kernels;
+use crate::lane::{KeyLane, with_lanes};
+use crate::narrow::{GroupFold, with_deltas};
+use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
+
+use super::View;
+use super::scan::WORDS;
+
+/// [`crate::codec::Codec::fold`] over whole blocks.
+pub(super) fn fold_blocks(
+    chunk: &Chunk,
+    asked: Asked,
+    within: &Selection,
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    let view = View::of(chunk);
+    let sum_alone = Asked {
+        sum: true,
+        ..Asked::default()
+    };
+    if asked == sum_alone && within.shape() == Shape::All {
+        work.tally.direct += chunk.rows as u64;
+        out.count += chunk.rows as u64;
+        return out.add_sum(sum_all(chunk, &view));
+    }
+    let (mut unpatched, mut patched) = ([0; WORDS], Patched::new());
+    for block in 0..block_count(chunk.rows) {
+        let rows = view.deltas.block_len(block);
+        let mut mask = match within.block(block) {
+            BlockSelection::None => continue,
+            BlockSelection::All => None,
+            BlockSelection::Bits(words) => Some(words),
+        };
+        work.tally.direct += rows as u64;
+        let is_patched = !view.patches.of_block(block).is_empty();
+        let wanted = mask;
+        if is_patched && asked.ends {
+            mask = Some(leave_out(&view, block, (rows, mask), &mut unpatched));
+        }
+        let part = GroupFold::new(chunk.physical, view.block_bases(block), rows, mask);
+        with_deltas!(view.deltas, block, deltas => {
+            part.fold(deltas, asked, out);
+            if is_patched {
+                patched.read(&view, block, deltas, wanted);
+            }
+        }, zero {
+            part.fold_bases(asked, out);
+            if is_patched {
+                patched.read(&view, block, &[0u8; BLOCK_ROWS], wanted);
+            }
+        });
+        if is_patched {
+            patched.fold(chunk.physical.flip(), asked, out);
+        }
+    }
+}
+
+/// The rows of `mask` that have no patch.
+fn leave_out<'a>(
+    view: &View<'_>,
+    block: usize,
+    (rows, mask): (usize, Option<&[u64]>),
+    words: &'a mut [u64; WORDS],
+) -> &'a [u64] {
+    let words = &mut words[..rows.div_ceil(WORD_ROWS)];
+    match mask {
+        Some(mask) => words.copy_from_slice(mask),
+        None => {
+            words.fill(u64::MAX);
+            clear_tail(words, rows);
+        }
+    }
+    for index in view.patches.of_block(block) {
+        let row = view.patches.row(index);
+        words[row / WORD_ROWS] &= !(1 << (row % WORD_ROWS));
+    }
+    words
+}
+
+/// The selected patches of one block: their keys and those that their holes stand for.
+struct Patched {
+    keys: [u64; BLOCK_ROWS],
+    holes: [u64; BLOCK_ROWS],
+    len: usize,
+}
+
+impl Patched {
+    fn new() -> Self {
+        Patched {
+            keys: [0; BLOCK_ROWS],
+            holes: [0; BLOCK_ROWS],
+            len: 0,
+        }
+    }
+
+    /// Takes in the patches of `block`, those of `mask` if there is one.
+    fn read<D: KeyLane>(
+        &mut self,
+        view: &View<'_>,
+        block: usize,
+        deltas: &[D],
+        mask: Option<&[u64]>,
+    ) {
+        let patches = view.patches.of_block(block);
+        let rows = &view.patches.rows()[patches.clone()];
+        with_lanes!(view.patches.keys(), keys => {
+            let pairs = self.keys.iter_mut().zip(&keys[patches]);
+            pairs.for_each(|(slot, key)| *slot = key.key());
+        }, else return);
+        let bases = view.block_bases(block);
+        for (slot, row) in self.holes.iter_mut().zip(rows) {
+            let row = usize::from(*row);
+            *slot = bases[row / GROUP_ROWS % GROUPS].wrapping_add(deltas[row].key());
+        }
+        self.len = rows.len();
+        if let Some(mask) = mask {
+            self.keep(rows, mask);
+        }
+    }
+
+    /// Drops patches outside `mask`, without a branch on what is as good as random.
+    fn keep(&mut self, rows: &[u16], mask: &[u64]) {
+        let mut kept = 0;
+        for (index, row) in rows.iter().enumerate() {
+            self.keys[kept] = self.keys[index];
+            self.holes[kept] = self.holes[index];
+            let row = usize::from(*row);
+            kept += (mask[row / WORD_ROWS] >> (row % WORD_ROWS) & 1) as usize;
+        }
+        self.len = kept;
+    }
+
+    /// Adds the patches, and takes away the holes unless ends are asked for.
+    fn fold(&self, zero: u64, asked: Asked, out: &mut Fold) {
+        let (keys, holes) = (&self.keys[..self.len], &self.holes[..self.len]);
+        let sum = |keys: &[u64]| (kernels().u64.sum_flat)(keys) as i128;
+        if asked.sum {
+            out.add_sum(match asked.ends {
+                true => sum(keys) - (u128::from(zero) * self.len as u128) as i128,
+                false => sum(keys) - sum(holes),
+            });
+        }
+        if asked.squares {
+            out.squares.merge(squares(keys, zero));
+        }
+        if asked.squares && !asked.ends {
+            out.squares.unmerge(squares(holes, zero));
+        }
+        if asked.ends && !keys.is_empty() {
+            let ends = keys.iter().fold((u64::MAX, 0), |(min, max), key| {
+                (*key.min(&min), *key.max(&max))
+            });
+            out.count += self.len as u64;
+            out.add_end(i128::from(ends.0));
+            out.add_end(i128::from(ends.1));
+        }
+    }
+}
+
+/// The sum of the squares of the values behind `keys`, where `zero` is the key of zero.
+fn squares(keys: &[u64], zero: u64) -> SquareSum {
+    let sizes = || keys.iter().map(|key| key.abs_diff(zero));
+    let mut sum = SquareSum::default();
+    // Squares of a block below 2^64 each stay in 128 bits together.
+    match sizes().fold(0, |bits, size| bits | size) >> 32 {
+        0 => sum.add(sizes().map(|size| u128::from(size * size)).sum()),
+        _ => sizes().for_each(|size| sum.add(u128::from(size) * u128::from(size))),
+    }
+    sum
+}
+
+/// The sum of all values: bases times their rows, deltas in runs of one width, patches in place of
+/// their holes.
+fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
+    let full = chunk.rows / BLOCK_ROWS;
+    let mut keys = (kernels().u64.sum_flat)(&view.bases[..full * GROUPS]) * GROUP_ROWS as u128;
+    keys += view.deltas.sum(full);
+    if full < view.deltas.widths.len() {
+        for row in full * BLOCK_ROWS..chunk.rows {
+            keys += u128::from(view.unpatched_key(row));
+        }
+    }
+    let mut correction = 0;
+    if !view.patches.is_empty() {
+        for block in 0..view.deltas.widths.len() {
+            for index in view.patches.of_block(block) {
+                let hole = view.unpatched_key(block * BLOCK_ROWS + view.patches.row(index));
+                correction += i128::from(view.patches.key(index)) - i128::from(hole);
+            }
+        }
+    }
+    let flips = i128::from(chunk.physical.flip()) * chunk.rows as i128;
+    keys as i128 + correction - flips
+}

@@ -1,0 +1,127 @@
+//! A store that is written to, as a table: what is there when a query starts, then what arrives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::{Batch, BatchEncoder};
+use tersecades_columnar::error::{Error, Result};
+use tersecades_store::{Arrival, Arrivals, Scan, Scanned, Store};
+
+use crate::runtime::ingest::{EncodedSource, Origin};
+
+use super::table::Table;
+
+/// How long a query waits for rows before it looks whether it may go on.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// History and what arrives as one table: each query sees every row once, and ends when the stream
+/// that feeds the store does.
+pub struct LiveTable {
+    store: Arc<Store>,
+}
+
+impl LiveTable {
+    /// The rows of `store`, those to come included.
+    ///
+    /// # Errors
+    /// `Unsupported` for a store with a primary key, where rows take the place of others.
+    pub fn new(store: &Arc<Store>) -> Result<Self> {
+        if store.schema().is_primary() {
+            return Err(Error::unsupported(
+                "following a store with a primary key, where rows take the place of others",
+            )
+            .hint("query it as it is: Stream::from_table(HistoryTable::new(store.snapshot()))"));
+        }
+        Ok(LiveTable {
+            store: Arc::clone(store),
+        })
+    }
+}
+
+impl Table for LiveTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.store.schema().fields())
+    }
+
+    fn begins_again(&self) -> bool {
+        false
+    }
+
+    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        let scan = Scan::default().some_columns(&self.store.schema(), columns);
+        let (snapshot, arrivals) = self.store.follow();
+        let time = snapshot.schema().time_column();
+        let history = snapshot.scan(&scan)?;
+        let schema = history.schema()?;
+        let fields = snapshot.schema().fields();
+        let nothing =
+            BatchEncoder::new(&schema)?.encode_new(&RecordBatch::new_empty(Arc::clone(&schema)))?;
+        let live = LiveSource {
+            time: time.map(|time| fields.field(time).name().clone()),
+            history: Some(history),
+            arrivals,
+            nothing: Arc::new(nothing),
+        };
+        Ok(Origin::Encoded(Box::new(live), schema))
+    }
+}
+
+struct LiveSource {
+    /// Column by whose order history is read.
+    time: Option<String>,
+    /// `None` when it was read.
+    history: Option<Scanned>,
+    arrivals: Arrivals,
+    /// A batch without rows.
+    nothing: Arc<Batch>,
+}
+
+impl LiveSource {
+    /// The columns of `batch` that are read.
+    fn cut(&self, batch: Arc<Batch>) -> Result<Arc<Batch>> {
+        let schema = self.nothing.schema();
+        if batch.schema() == schema {
+            return Ok(batch);
+        }
+        let columns = schema.fields().iter().map(|field| {
+            let index = batch.schema().index_of(field.name())?;
+            Ok(batch.column(index).clone())
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Arc::new(Batch::new(Arc::clone(schema), columns)?))
+    }
+}
+
+impl EncodedSource for LiveSource {
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        if let Some(history) = &mut self.history {
+            if let Some(found) = history.next() {
+                return found?.into_batch().map(Some);
+            }
+            self.history = None;
+        }
+        match self.arrivals.next(WAIT)? {
+            Arrival::Rows(batch) => self.cut(batch).map(Some),
+            Arrival::Nothing => Ok(Some(Arc::clone(&self.nothing))),
+            Arrival::End => Ok(None),
+        }
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        None
+    }
+
+    fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        let history = self.history.as_ref()?;
+        Some(match self.time.as_deref() == time {
+            true => history.oldest_to_come(),
+            false => i64::MIN,
+        })
+    }
+
+    fn goes_on(&self) -> bool {
+        true
+    }
+}

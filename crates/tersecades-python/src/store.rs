@@ -1,0 +1,238 @@
+//! Stores: rows on disk that last, are queried where they are, and are followed as they arrive.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tersecades::engine::runtime;
+use tersecades::engine::source::history::HistoryTable;
+use tersecades::engine::stream;
+use tersecades::sql::{Session, TableTime};
+use tersecades::store::{self, StoreOptions, StoreSchema, parse_fields};
+
+use crate::arrow_table::is_arrow;
+use crate::duration::Length;
+use crate::error::{OrRaise, invalid};
+use crate::reading::of_arrow;
+use crate::running::Drive;
+use crate::stream::Stream;
+
+/// Rows on disk, compressed, and queried in place. One process writes, any number read.
+///
+/// >>> import pyarrow as pa, tempfile, tersecades as tc
+/// >>> folder = tempfile.mkdtemp() + "/probes"
+/// >>> with tc.Store.create(folder, "host TEXT, rtt BIGINT", key=["host"]) as store:
+/// ...     store.ingest(pa.table({"host": ["a", "b", "a"], "rtt": [10, 20, 30]}))
+/// 3
+/// >>> store = tc.Store.open(folder, read_only=True)
+/// >>> store.query("SELECT max(rtt) AS worst FROM history").to_pylist()
+/// [{'worst': 30}]
+#[pyclass(frozen, module = "tersecades")]
+struct Store {
+    /// `None` when it was closed.
+    open: Mutex<Option<Arc<store::Store>>>,
+}
+
+/// A stream that is being written to a store.
+#[pyclass(frozen, module = "tersecades")]
+struct Feeding(Mutex<Option<runtime::Feeding>>);
+
+impl Store {
+    fn new(store: store::Store) -> Self {
+        Store {
+            open: Mutex::new(Some(Arc::new(store))),
+        }
+    }
+
+    fn store(&self) -> PyResult<Arc<store::Store>> {
+        let open = self.open.lock().unwrap_or_else(|held| held.into_inner());
+        let closed = || invalid("the store was closed", "open it again: tc.Store.open(path)");
+        open.clone().ok_or_else(closed)
+    }
+}
+
+#[pymethods]
+impl Store {
+    /// Makes an empty store of `columns`, as `"host TEXT, ts TIMESTAMP, rtt DOUBLE"`, and opens it.
+    ///
+    /// `key` are columns to sort by, `primary_key` those of which each value has one row, `time`
+    /// says when a row happened; the other options are those of `tersecades store create`.
+    #[staticmethod]
+    #[pyo3(signature = (path, columns, *, key=vec![], primary_key=vec![], time=None, **options))]
+    fn create(
+        py: Python<'_>,
+        path: PathBuf,
+        columns: &str,
+        key: Vec<String>,
+        primary_key: Vec<String>,
+        time: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let mut schema = StoreSchema::new(&parse_fields(columns).or_raise()?).or_raise()?;
+        let key: Vec<&str> = key.iter().map(String::as_str).collect();
+        let primary_key: Vec<&str> = primary_key.iter().map(String::as_str).collect();
+        if !key.is_empty() {
+            schema = schema.key(&key).or_raise()?;
+        }
+        if !primary_key.is_empty() {
+            schema = schema.primary_key(&primary_key).or_raise()?;
+        }
+        if let Some(time) = time {
+            schema = schema.time(time).or_raise()?;
+        }
+        let mut known = StoreOptions::default();
+        for (name, value) in options.into_iter().flatten() {
+            let (name, value) = (name.to_string(), value.to_string());
+            known.set(&name, &value).or_raise()?;
+        }
+        let made = py.detach(|| store::Store::create(&path, schema, known));
+        Ok(Store::new(made.or_raise()?))
+    }
+
+    /// Opens a store for writing, or for reading while another process writes.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, read_only=false))]
+    fn open(py: Python<'_>, path: PathBuf, read_only: bool) -> PyResult<Self> {
+        let opened = py.detach(|| match read_only {
+            true => store::Store::open_read_only(&path),
+            false => store::Store::open(&path),
+        });
+        Ok(Store::new(opened.or_raise()?))
+    }
+
+    /// Adds the rows of a stream or a table, which are on disk when this returns; gives their
+    /// number.
+    fn ingest(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let store = self.store()?;
+        let mut writer = store.writer().or_raise()?;
+        let mut drive = Drive::start(py, &stream_of(rows)?.into())?;
+        let mut count = 0;
+        while let Some(batch) = drive.next(py)? {
+            py.detach(|| writer.append(&batch)).or_raise()?;
+            count += batch.num_rows() as u64;
+        }
+        Ok(count)
+    }
+
+    /// The results of a query in SQL over the rows that are there, the table `history`.
+    fn query(&self, py: Python<'_>, query: &str) -> PyResult<Stream> {
+        let store = self.store()?;
+        let planned = py.detach(|| {
+            let table = HistoryTable::new(store.snapshot());
+            let time = match store.schema().is_primary() {
+                true => None,
+                false => table.event_time()?,
+            };
+            let time = time.map(|(column, lateness)| TableTime { column, lateness });
+            let mut session = Session::default();
+            session.register("history", Arc::new(table), time)?;
+            session.stream(query)
+        });
+        Ok(planned.or_raise()?.into())
+    }
+
+    /// The rows that are there when a query starts, then those that arrive, as one stream, which
+    /// ends when the stream that feeds the store does. Rows that arrive may be `lateness` behind.
+    #[pyo3(signature = (*, lateness=None))]
+    fn follow(&self, lateness: Option<Length>) -> PyResult<Stream> {
+        let store = self.store()?;
+        let stream = stream::Stream::from_store(&store).or_raise()?;
+        let time = stream.output_time().expression;
+        let lateness = lateness.map_or_else(Default::default, |length| length.0);
+        Ok(stream.event_time(time, lateness).into())
+    }
+
+    /// Writes the rows of `rows` as they flow, on a thread of its own; a stream that begins again
+    /// with its first row, known by its `name`, leaves out what is there.
+    fn keep(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, name: &str) -> PyResult<Feeding> {
+        let (store, rows) = (self.store()?, stream_of(rows)?);
+        let feeding = py.detach(|| rows.feed(name, &store)?.start());
+        Ok(Feeding(Mutex::new(Some(feeding.or_raise()?))))
+    }
+
+    /// Adds columns, as `"w BIGINT"`, which are null in the rows that are there.
+    fn add_column(&self, py: Python<'_>, column: &str) -> PyResult<()> {
+        let store = self.store()?;
+        let fields = parse_fields(column).or_raise()?;
+        py.detach(|| {
+            let mut fields = fields.fields().iter();
+            fields.try_for_each(|field| store.add_column(field.name(), field.data_type()))
+        })
+        .or_raise()
+    }
+
+    /// Merges all runs into one.
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.store()?;
+        py.detach(|| store.compact()).or_raise()
+    }
+
+    /// Rows ever acknowledged.
+    #[getter]
+    fn rows(&self) -> PyResult<u64> {
+        Ok(self.store()?.snapshot().sequence())
+    }
+
+    /// Closes the store, unless queries over it still run.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut open = self.open.lock().unwrap_or_else(|held| held.into_inner());
+        match open.take().map(Arc::try_unwrap) {
+            Some(Ok(store)) => py.detach(|| store.close()).or_raise(),
+            // It closes with the last query.
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+#[pymethods]
+impl Feeding {
+    /// Waits for the end of the stream; gives the number of its rows that are in the store.
+    fn finish(&self, py: Python<'_>) -> PyResult<u64> {
+        self.take()
+            .map_or(Ok(0), |feeding| py.detach(|| feeding.finish()).or_raise())
+    }
+
+    /// Stops behind the batch that is written; gives the number of rows that are in the store.
+    fn stop(&self, py: Python<'_>) -> PyResult<u64> {
+        self.take()
+            .map_or(Ok(0), |feeding| py.detach(|| feeding.stop()).or_raise())
+    }
+}
+
+impl Feeding {
+    fn take(&self) -> Option<runtime::Feeding> {
+        self.0
+            .lock()
+            .unwrap_or_else(|held| held.into_inner())
+            .take()
+    }
+}
+
+/// A stream, or the rows of a table.
+fn stream_of(rows: &Bound<'_, PyAny>) -> PyResult<stream::Stream> {
+    match rows.cast::<Stream>() {
+        Ok(stream) => Ok(stream.get().stream.clone()),
+        Err(_) if is_arrow(rows)? => of_arrow(rows),
+        Err(_) => {
+            let class = rows.get_type();
+            let hint = "give a stream, or a table of pyarrow, Polars or pandas";
+            Err(invalid(format!("{class} has no rows"), hint))
+        }
+    }
+}
+
+/// Adds the classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Store>()?;
+    module.add_class::<Feeding>()
+}

@@ -1,0 +1,69 @@
+"""Stores: rows that last, queried as they are and followed as they arrive."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import tersecades as tc
+
+ROWS = 20_000
+COLUMNS = "host TEXT, ts TIMESTAMP(3), n BIGINT"
+
+
+def table(rows: range) -> pa.Table:
+    return pa.table(
+        {
+            "host": [f"host {n % 3}" for n in rows],
+            "ts": pa.array(list(rows), pa.timestamp("ms")),
+            "n": list(rows),
+        }
+    )
+
+
+def test_rows_that_are_ingested_are_queried_by_later_processes(tmp_path: Path) -> None:
+    with tc.Store.create(tmp_path / "s", COLUMNS, time="ts", buffer_rows=3_000) as store:
+        assert store.ingest(table(range(5_000))) == 5_000
+        assert store.ingest(tc.from_arrow(table(range(5_000, ROWS)))) == ROWS - 5_000
+        assert store.rows == ROWS
+    with pytest.raises(tc.InvalidArgument, match="closed"):
+        _ = store.rows
+    store = tc.Store.open(tmp_path / "s", read_only=True)
+    out = store.query(
+        "SELECT host, count(*) AS rows, sum(n) AS total FROM history GROUP BY host ORDER BY host"
+    )
+    assert out.to_pylist() == [
+        {
+            "host": f"host {host}",
+            "rows": len(range(host, ROWS, 3)),
+            "total": sum(range(host, ROWS, 3)),
+        }
+        for host in range(3)
+    ]
+    with pytest.raises(tc.InvalidArgument):
+        store.ingest(table(range(1)))
+
+
+def test_a_primary_key_keeps_the_last_row(tmp_path: Path) -> None:
+    columns = "host TEXT NOT NULL, n BIGINT"
+    with tc.Store.create(tmp_path / "s", columns, primary_key=["host"]) as store:
+        store.ingest(pa.table({"host": ["a", "b"], "n": [1, 2]}))
+        store.ingest(pa.table({"host": ["a"], "n": [3]}))
+        store.add_column("w BIGINT")
+        out = store.query("SELECT host, n, w FROM history ORDER BY host").to_pylist()
+        assert out == [{"host": "a", "n": 3, "w": None}, {"host": "b", "n": 2, "w": None}]
+
+
+def test_a_stream_is_kept_once_and_followed_while_it_flows(tmp_path: Path) -> None:
+    batches = [table(range(first, first + 500)) for first in range(0, ROWS, 500)]
+    rows = tc.from_arrow(pa.concat_tables(batches))
+    expected = {"rows": ROWS, "total": ROWS * (ROWS - 1) // 2}
+    for _ in range(2):
+        path = tmp_path / "s"
+        options = {"time": "ts", "durability": "os", "buffer_rows": 3_000}
+        exists = path.exists()
+        store = tc.Store.open(path) if exists else tc.Store.create(path, COLUMNS, **options)
+        feeding = store.keep(rows, "numbers")
+        out = store.follow().agg(rows=tc.count(), total=tc.sum("n")).to_pylist()
+        assert out == [expected]
+        assert feeding.finish() == ROWS
+        store.close()

@@ -1,0 +1,221 @@
+//! A stream that feeds a store: how many of its rows are there is as durable as they are.
+//!
+//! A mark in the manifest says how many rows of the stream were in the store when so many rows were
+//! there in all. While the stream feeds the store nobody else writes, so that after a crash the
+//! rows that were recovered say where the stream goes on.
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::bytes::{Put as _, Take};
+use crate::catalog::Catalog;
+use crate::follow::LAG_BYTES;
+use crate::store::Store;
+use crate::version::Version;
+use crate::writer::Writer;
+
+const OPEN: u8 = 1;
+
+/// How far a stream has fed the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FeedMark {
+    /// The stream.
+    name: String,
+    /// Its rows that were there when the store had `sequence` rows.
+    rows: u64,
+    /// Rows that the store had.
+    sequence: u64,
+    /// Whether all rows behind are of this stream.
+    is_open: bool,
+}
+
+impl FeedMark {
+    /// Appends the mark.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for names of 4 GiB and more.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        out.put_blob(self.name.as_bytes())?;
+        out.put_u64(self.rows);
+        out.put_u64(self.sequence);
+        out.put_u8(u8::from(self.is_open) * OPEN);
+        Ok(())
+    }
+
+    /// Takes a mark off the front of `bytes`.
+    ///
+    /// # Errors
+    /// `Corrupt` for what [`FeedMark::write`] cannot have written.
+    pub(crate) fn read(bytes: &mut Take<'_>) -> Result<Self> {
+        Ok(FeedMark {
+            name: bytes.text()?.to_owned(),
+            rows: bytes.u64()?,
+            sequence: bytes.u64()?,
+            is_open: match bytes.u8()? {
+                0 => false,
+                OPEN => true,
+                _ => return Err(Error::corrupt("the mark of a stream makes no sense")),
+            },
+        })
+    }
+
+    /// Takes note that the store has `end` rows, and that others may write from here on.
+    ///
+    /// Rows that an unsafe store has lost were the last ones, and so the stream's.
+    pub(crate) fn settle(&mut self, end: u64) {
+        if self.is_open || end < self.sequence {
+            let lost = self.sequence.saturating_sub(end);
+            let gained = end.saturating_sub(self.sequence);
+            self.rows = self.rows.saturating_sub(lost) + gained;
+            self.sequence = end;
+        }
+        self.is_open = false;
+    }
+}
+
+/// Appends the rows of one stream to a store; nobody else writes meanwhile.
+pub struct FeedWriter<'s> {
+    store: &'s Store,
+    writer: Writer<'s>,
+    /// Rows of the stream that are in the store.
+    rows: u64,
+    has_ended: bool,
+}
+
+impl Store {
+    /// Someone who appends the rows of the stream `name`, of which [`FeedWriter::rows`] are there.
+    ///
+    /// # Errors
+    /// `InvalidArgument` while another stream feeds the store, or for a store that was opened for
+    /// reading; what writing says.
+    pub fn feed(&self, name: &str) -> Result<FeedWriter<'_>> {
+        let writer = self.writer()?.of_feed();
+        let mut state = self.commit.lock_quiet();
+        if let Some(other) = &state.feed {
+            return Err(
+                Error::invalid(format!("the stream `{other}` feeds this store"))
+                    .hint("wait for its end, or keep this stream in another folder"),
+            );
+        }
+        state.feed = Some(name.to_owned());
+        state.followers.begin();
+        let end = state.end();
+        drop(state);
+        let begun = self.mark(|catalog| {
+            let known = catalog.feeds.iter().position(|mark| mark.name == name);
+            let index = known.unwrap_or_else(|| {
+                catalog.feeds.push(FeedMark {
+                    name: name.to_owned(),
+                    rows: 0,
+                    sequence: end,
+                    is_open: true,
+                });
+                catalog.feeds.len() - 1
+            });
+            let mark = &mut catalog.feeds[index];
+            (mark.sequence, mark.is_open) = (end, true);
+            mark.rows
+        });
+        let rows = begun.inspect_err(|error| self.end_feed(Some(error)))?;
+        Ok(FeedWriter {
+            store: self,
+            writer,
+            rows,
+            has_ended: false,
+        })
+    }
+
+    /// Writes the catalogue with changed marks.
+    fn mark<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> Result<T> {
+        let mut upkeep = self.upkeep();
+        let version = std::sync::Arc::clone(&self.commit.lock().version);
+        let mut catalog = version.catalog.clone();
+        let changed = change(&mut catalog);
+        self.commit_catalog(&mut upkeep, &catalog)?;
+        let runs = version.runs.clone();
+        self.install(&mut self.commit.lock(), Version { catalog, runs });
+        Ok(changed)
+    }
+
+    /// Settles marks that a failure has left open, before others write.
+    ///
+    /// # Errors
+    /// What writing the manifest says.
+    pub(crate) fn settle_feeds(&self) -> Result<()> {
+        let is_open = |catalog: &Catalog| catalog.feeds.iter().any(|mark| mark.is_open);
+        if !is_open(&self.commit.lock().version.catalog) {
+            return Ok(());
+        }
+        self.mark(|catalog| {
+            let state = self.commit.lock();
+            if state.feed.is_none() {
+                let marks = catalog.feeds.iter_mut();
+                marks.for_each(|mark| mark.settle(state.end()));
+            }
+        })
+    }
+
+    fn end_feed(&self, failure: Option<&Error>) {
+        let mut state = self.commit.lock();
+        state.feed = None;
+        state.followers.end(failure);
+    }
+}
+
+impl FeedWriter<'_> {
+    /// Rows of the stream that are in the store; a stream that begins again leaves them out.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Appends the next rows of the stream and waits until they last.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn append(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.writer.append(rows)?;
+        self.rows += rows.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Whether those who follow have kept up, so that more may be appended.
+    pub fn has_room(&self) -> bool {
+        self.store.commit.lock().followers.lag() <= LAG_BYTES
+    }
+
+    /// Ends the stream for those who follow; gives the rows of it that are in the store.
+    ///
+    /// # Errors
+    /// What writing the manifest says.
+    pub fn finish(mut self) -> Result<u64> {
+        self.end(None)?;
+        Ok(self.rows)
+    }
+
+    /// Lets those who follow know that the stream has failed.
+    pub fn fail(mut self, error: &Error) {
+        // That it failed is what counts.
+        let _ = self.end(Some(error));
+    }
+
+    fn end(&mut self, failure: Option<&Error>) -> Result<()> {
+        self.has_ended = true;
+        let failed = self.store.failure();
+        self.store.end_feed(failure.or(failed.as_ref()));
+        match failed {
+            // Rows that were not acknowledged may be there when the store is opened again: the
+            // open mark counts them.
+            Some(error) => Err(error),
+            None => self.store.settle_feeds(),
+        }
+    }
+}
+
+impl Drop for FeedWriter<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // Where the manifest cannot be written nothing else is: the open mark stays right.
+            let _ = self.end(None);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Merging runs: what a level has too many of becomes one run of the next.
+//!
+//! ```text
+//! version ──pick──▶ runs that merge ──read, write; nobody waits──▶ one run ──swap──▶ manifest
+//! ```
+//! One merge runs at a time. Rows are taken in and runs are written from memory meanwhile: these
+//! stand behind the ones that merge.
+
+use std::ops::Range;
+use std::sync::{Arc, MutexGuard};
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::goal::Tier;
+
+use crate::compaction::{self, Task};
+use crate::encode::Encoder;
+use crate::maintenance::read_only;
+use crate::merge::{Merge, MergeOptions, Piece, Source};
+use crate::run::{self, Run, RunId, RunWriter};
+use crate::sort_key::SortKey;
+use crate::store::Store;
+use crate::version::Version;
+
+/// What a merge did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moved {
+    spliced_bytes: u64,
+    decoded_bytes: u64,
+}
+
+/// Where a run comes to stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Number of its file.
+    pub(crate) number: u64,
+    /// Its level.
+    pub(crate) level: u32,
+    /// Numbers of its rows.
+    pub(crate) sequences: Range<u64>,
+    /// Whether no run is older.
+    pub(crate) is_oldest: bool,
+}
+
+impl Store {
+    /// Writes what `sources` merge to as a run; `None` where nothing is left of it.
+    pub(crate) fn write_run(
+        &self,
+        version: &Version,
+        sources: Vec<Source>,
+        place: Place,
+    ) -> Result<Option<(Run, Moved)>> {
+        let Place {
+            number,
+            level,
+            sequences,
+            is_oldest,
+        } = place;
+        let (schema, options) = (&version.catalog.schema, &version.catalog.options);
+        let fields = schema.stored();
+        let policy = options.codec(level as usize);
+        let same = |source: &Source| match source {
+            Source::Run(run, _) => options.codec(run.id().level as usize) == policy,
+            Source::Rows(_) => false,
+        };
+        let merge_options = MergeOptions {
+            chunk_rows: options.chunk_rows,
+            series_rows: options.series_rows,
+            splice_rows: match sources.iter().all(same) {
+                true => options.series_rows.min(options.chunk_rows) / 2,
+                false => usize::MAX,
+            },
+            is_oldest,
+        };
+        let floor = version.floor();
+        let mut merge = Merge::new(schema, Arc::clone(&fields), sources, floor, merge_options)?;
+        let bloom_bits = match schema.key_columns().is_empty() {
+            true => 0,
+            false => options.bloom_bits,
+        };
+        let mut encoder = Encoder::new(&fields, policy, Tier::Cold)?;
+        let mut writer =
+            RunWriter::create(&self.directory, number, &fields, sequences, bloom_bits)?;
+        let mut moved = Moved::default();
+        let added = loop {
+            match merge.next() {
+                Ok(Some(piece)) => {
+                    let added = add_piece(&mut writer, &mut encoder, &merge, piece, &mut moved);
+                    if added.is_err() {
+                        break added;
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if added.is_err() || writer.is_empty() {
+            writer.abandon();
+            return added.map(|()| None);
+        }
+        moved.decoded_bytes = merge.decoded_bytes();
+        let id = writer.finish(level)?;
+        self.directory.sync_names(crate::fs::RUN_FOLDER)?;
+        Ok(Some((Run::open(&self.directory, id)?, moved)))
+    }
+
+    /// Held by whoever merges runs or lets them go.
+    fn merging(&self) -> MutexGuard<'_, ()> {
+        self.merging.lock().unwrap_or_else(|held| held.into_inner())
+    }
+
+    /// Merges runs while a level is full, and lets go what is too old or too much.
+    ///
+    /// # Errors
+    /// What reading and writing say; the runs stay as they are then.
+    pub fn compact_where_full(&self) -> Result<()> {
+        let _merging = self.merging();
+        loop {
+            self.expire()?;
+            let version = Arc::clone(&self.commit.lock().version);
+            match compaction::pick(&version) {
+                Some(task) => self.merge_runs(&version, task)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Makes one run of all.
+    ///
+    /// # Errors
+    /// As [`Store::compact_where_full`].
+    pub fn compact(&self) -> Result<()> {
+        self.flush()?;
+        let _merging = self.merging();
+        let version = Arc::clone(&self.commit.lock().version);
+        match compaction::everything(&version) {
+            Some(task) => self.merge_runs(&version, task),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there are far more runs than merges leave, so that whoever writes has to wait.
+    pub(crate) fn is_behind(&self) -> bool {
+        let version = Arc::clone(&self.commit.lock().version);
+        let newest = version.runs.iter().rev();
+        let newest = newest.take_while(|run| run.id().level == 0).count();
+        newest >= BEHIND * version.catalog.options.level_ratio
+    }
+
+    fn merge_runs(&self, version: &Version, task: Task) -> Result<()> {
+        let number = {
+            let mut upkeep = self.upkeep();
+            if upkeep.manifest.is_none() {
+                return Err(read_only());
+            }
+            upkeep.take_run_number()
+        };
+        let inputs: Vec<Arc<Run>> = version.runs[task.runs.clone()].to_vec();
+        let (Some(first), Some(last)) = (inputs.first(), inputs.last()) else {
+            return Ok(());
+        };
+        let bytes: u64 = inputs.iter().map(|run| run.id().length).sum();
+        let merged = if task.moves {
+            let moved = inputs.iter().map(|run| {
+                let level = task.level;
+                let id = RunId {
+                    level,
+                    ..run.id().clone()
+                };
+                Run::open(&self.directory, id).map(Arc::new)
+            });
+            let moved = moved.collect::<Result<Vec<_>>>()?;
+            self.counters.moved(bytes);
+            moved
+        } else {
+            let sources = inputs.iter().cloned().map(whole).collect();
+            let place = Place {
+                number,
+                level: task.level,
+                sequences: first.id().sequences.start..last.id().sequences.end,
+                is_oldest: task.runs.start == 0,
+            };
+            let written = self.write_run(version, sources, place)?;
+            if let Some((run, moved)) = &written {
+                let (spliced, decoded) = (moved.spliced_bytes, moved.decoded_bytes);
+                self.counters.compacted(run.id().length, spliced, decoded);
+            }
+            written.into_iter().map(|(run, _)| Arc::new(run)).collect()
+        };
+        self.replace_runs(&inputs, merged)
+    }
+
+    /// Removes runs that are too old or too much.
+    fn expire(&self) -> Result<()> {
+        let version = Arc::clone(&self.commit.lock().version);
+        let kept = compaction::kept(&version);
+        let is_kept = |run: &&Arc<Run>| kept.iter().any(|kept| Arc::ptr_eq(kept, run));
+        let gone = version.runs.iter().filter(|run| !is_kept(run));
+        let gone: Vec<Arc<Run>> = gone.cloned().collect();
+        match gone.is_empty() {
+            true => Ok(()),
+            false => self.replace_runs(&gone, Vec::new()),
+        }
+    }
+
+    /// Puts `by` where the first of `runs` stands and removes the files of `runs`.
+    fn replace_runs(&self, runs: &[Arc<Run>], by: Vec<Arc<Run>>) -> Result<()> {
+        let mut upkeep = self.upkeep();
+        // Others may have come behind them since the version was looked at.
+        let version = Arc::clone(&self.commit.lock().version);
+        let replaced = |run: &Arc<Run>| runs.iter().any(|old| old.id().number == run.id().number);
+        let start = version.runs.iter().position(replaced);
+        let start = start.ok_or_else(|| Error::internal("the runs that merged are gone"))?;
+        let left = version.runs.iter().filter(|run| !replaced(run));
+        let mut left: Vec<Arc<Run>> = left.cloned().collect();
+        left.splice(start..start, by);
+        let mut catalog = version.catalog.clone();
+        catalog.runs = left.iter().map(|run| run.id().clone()).collect();
+        self.commit_catalog(&mut upkeep, &catalog)?;
+        let kept: Vec<u64> = left.iter().map(|run| run.id().number).collect();
+        let next = Version {
+            catalog,
+            runs: left,
+        };
+        self.install(&mut self.commit.lock(), next);
+        for run in runs {
+            if !kept.contains(&run.id().number) {
+                self.directory.remove(&run::file_name(run.id().number))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs of the first level, in levels, that whoever writes waits for.
+const BEHIND: usize = 3;
+
+/// All groups of a run.
+fn whole(run: Arc<Run>) -> Source {
+    let groups = 0..run.groups().len();
+    Source::Run(run, groups)
+}
+
+fn add_piece(
+    writer: &mut RunWriter,
+    encoder: &mut Encoder,
+    merge: &Merge,
+    piece: Piece,
+    moved: &mut Moved,
+) -> Result<()> {
+    let key = merge.key();
+    match piece {
+        Piece::Spliced(run, index) => {
+            let group = run.group(index);
+            moved.spliced_bytes += group.bytes();
+            if writer.wants_keys() {
+                let (first, last) = &group.fences;
+                match key.series(first) == key.series(last) {
+                    true => writer.note_keys(std::iter::once(run::hash(key.series(first)))),
+                    false => note_keys(writer, key, &key.rows_of(&run, index)?)?,
+                }
+            }
+            writer.splice(&run, index)
+        }
+        Piece::Rows(rows) => {
+            if writer.wants_keys() {
+                note_keys(writer, key, &rows)?;
+            }
+            let last = rows.num_rows() - 1;
+            let fences = (
+                key.bytes(&rows.slice(0, 1))?,
+                key.bytes(&rows.slice(last, 1))?,
+            );
+            writer.add(&encoder.encode(&rows)?, fences)
+        }
+    }
+}
+
+fn note_keys(writer: &mut RunWriter, key: &SortKey, rows: &RecordBatch) -> Result<()> {
+    if let Some(keys) = key.of(rows)? {
+        let hash = |row: arrow_row::Row<'_>| run::hash(key.series(row.data()));
+        writer.note_keys(keys.iter().map(hash));
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! A stream that feeds a store and begins again after each fault: every row of it is there once.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use tersecades_columnar::Result;
+use tersecades_store::fs::FileSystem;
+use tersecades_store::{Durability, Layout, Store};
+
+use crate::simulated::{LOSSES, SimulatedFileSystem};
+use crate::workload::{numbers, options, root, rows, schema};
+
+/// Rows of the stream.
+const ROWS: u64 = 150;
+/// Numbers from here on are those of rows that others write.
+const OTHERS: u64 = 1_000_000;
+
+/// Feeds the store from where the stream stands to row `end`, in batches of `batch` rows.
+fn feed(store: &Store, end: u64, batch: u64) -> Result<u64> {
+    let mut writer = store.feed("numbers")?;
+    while writer.rows() < end {
+        let count = batch.min(end - writer.rows());
+        writer.append(&rows(writer.rows(), count))?;
+    }
+    writer.finish()
+}
+
+/// Feeds a store in three parts, between which others write and the process ends.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a process that is killed drops nothing"
+)]
+fn live(files: &SimulatedFileSystem) -> Result<()> {
+    let files: Arc<dyn FileSystem> = Arc::new(files.clone());
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create_in(Arc::clone(&files), root(), schema(), options)?;
+    feed(&store, 55, 9)?;
+    store.writer()?.append(&rows(OTHERS, 12))?;
+    let mut writer = store.feed("numbers")?;
+    writer.append(&rows(55, 20))?;
+    // As if the process had been killed: nothing is noted.
+    std::mem::forget(writer);
+    drop(store);
+    let store = Store::open_in(files, root())?;
+    store.writer()?.append(&rows(OTHERS + 12, 7))?;
+    feed(&store, 120, 31)?;
+    store.close()
+}
+
+/// Opens what is left, feeds the rest, and looks at every row.
+fn check(files: &SimulatedFileSystem, what: &str) {
+    let files: Arc<dyn FileSystem> = Arc::new(files.clone());
+    let Ok(store) = Store::open_in(files, root()) else {
+        // The power went before there was a store.
+        return;
+    };
+    let rows = feed(&store, ROWS, 40).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(rows, ROWS, "{what}");
+    let found = numbers(&store).unwrap();
+    let of_stream = found.iter().filter(|number| **number < OTHERS);
+    assert!(of_stream.copied().eq(0..ROWS), "{what}: {found:?}");
+}
+
+#[test]
+fn a_stream_that_begins_again_after_any_fault_is_there_once() {
+    let files = SimulatedFileSystem::default();
+    live(&files).unwrap();
+    check(&files.copied(), "no fault");
+    let all = files.calls();
+    assert!(all > 150, "{all}");
+    for call in 1..=all {
+        let files = SimulatedFileSystem::default();
+        files.crash_at(call);
+        // Errors end a life early; that is what is tested.
+        let _ = live(&files);
+        let loss = LOSSES[(call % 4) as usize];
+        check(
+            &files.after_crash(loss, call),
+            &format!("call {call}, {loss:?}"),
+        );
+        let kind = [ErrorKind::Other, ErrorKind::StorageFull][(call % 2) as usize];
+        let files = SimulatedFileSystem::default();
+        files.fail_at(call, kind);
+        let _ = live(&files);
+        check(&files.copied(), &format!("call {call} fails with {kind:?}"));
+    }
+}
+
+#[test]
+fn nobody_else_writes_while_a_stream_feeds() {
+    let files: Arc<dyn FileSystem> = Arc::new(SimulatedFileSystem::default());
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create_in(files, root(), schema(), options).unwrap();
+    let mut other = store.writer().unwrap();
+    let mut writer = store.feed("numbers").unwrap();
+    writer.append(&rows(0, 5)).unwrap();
+    assert!(other.append(&rows(OTHERS, 1)).is_err());
+    assert!(store.feed("letters").is_err());
+    assert_eq!(writer.finish().unwrap(), 5);
+    other.append(&rows(OTHERS, 1)).unwrap();
+    let second = store.feed("letters").unwrap();
+    assert_eq!(second.rows(), 0);
+    drop(second);
+    assert_eq!(store.feed("numbers").unwrap().rows(), 5);
+}
