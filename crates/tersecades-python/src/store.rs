@@ -61,7 +61,6 @@ impl Store {
     #[staticmethod]
     #[pyo3(signature = (path, columns, *, key=vec![], primary_key=vec![], time=None, **options))]
     fn create(
-        py: Python<'_>,
         path: PathBuf,
         columns: &str,
         key: Vec<String>,
@@ -86,7 +85,7 @@ impl Store {
             let (name, value) = (name.to_string(), value.to_string());
             known.set(&name, &value).or_raise()?;
         }
-        let made = py.detach(|| store::Store::create(&path, schema, known));
+        let made = store::Store::create(&path, schema, known);
         Ok(Store::new(made.or_raise()?))
     }
 
