@@ -65,7 +65,6 @@ impl Store {
         reason = "keyword arguments are what Python shows"
     )]
     fn create(
-        py: Python<'_>,
         path: PathBuf,
         columns: &str,
         key: Vec<String>,
@@ -90,7 +89,7 @@ impl Store {
             let (name, value) = (name.to_string(), value.to_string());
             known.set(&name, &value).or_raise()?;
         }
-        let made = py.detach(|| store::Store::create(&path, schema, known));
+        let made = store::Store::create(&path, schema, known);
         Ok(Store::new(made.or_raise()?))
     }
 
