@@ -60,10 +60,6 @@ impl Store {
     /// says when a row happened; the other options are those of `tersecades store create`.
     #[staticmethod]
     #[pyo3(signature = (path, columns, *, key=vec![], primary_key=vec![], time=None, **options))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "keyword arguments are what Python shows"
-    )]
     fn create(
         path: PathBuf,
         columns: &str,
