@@ -642,6 +642,7 @@ __all__ = [
     "Schema",
     "SchemaMismatch",
     "SortKey",
+    "Store",
     "Stream",
     "Table",
     "TestClock",
