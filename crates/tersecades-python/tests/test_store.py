@@ -59,9 +59,10 @@ def test_a_stream_is_kept_once_and_followed_while_it_flows(tmp_path: Path) -> No
     expected = {"rows": ROWS, "total": ROWS * (ROWS - 1) // 2}
     for _ in range(2):
         path = tmp_path / "s"
-        options = {"time": "ts", "durability": "os", "buffer_rows": 3_000}
-        exists = path.exists()
-        store = tc.Store.open(path) if exists else tc.Store.create(path, COLUMNS, **options)
+        if path.exists():
+            store = tc.Store.open(path)
+        else:
+            store = tc.Store.create(path, COLUMNS, time="ts", durability="os", buffer_rows=3_000)
         feeding = store.keep(rows, "numbers")
         out = store.follow().agg(rows=tc.count(), total=tc.sum("n")).to_pylist()
         assert out == [expected]

@@ -650,6 +650,7 @@ __all__ = [
     "Schema",
     "SchemaMismatch",
     "SortKey",
+    "Store",
     "Stream",
     "Table",
     "TestClock",
