@@ -44,6 +44,7 @@ run: ## build and run the demo: a generated stream through the paper's two queri
 
 build: ## build the command line with everything in it
 	cargo build --release $(LOCKED) -p tersecades-cli --features editor
+	@strip target/release/tersecades || $(call skip,no strip: the program keeps its symbols)
 
 test: check-format check-lints check-docs check-tidy check-dependencies venv test-workspace \
   test-python test-portable check-tables fuzz-short ## everything that CI runs

@@ -18,6 +18,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Whether nothing but the sum is wanted.
+    pub fn is_sum_alone(self) -> bool {
+        self.sum && !self.squares && !self.ends
+    }
+
     /// The parts that either side wants.
     pub fn or(self, other: Asked) -> Asked {
         Asked {

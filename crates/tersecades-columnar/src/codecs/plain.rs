@@ -205,11 +205,7 @@ impl Codec for Plain {
         if !(integer && positive) || asked.squares || by_rows {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
-        let sum_alone = Asked {
-            sum: true,
-            ..Asked::default()
-        };
-        if asked == sum_alone && within.shape() == Shape::All {
+        if asked.is_sum_alone() && within.shape() == Shape::All {
             out.count += chunk.rows as u64;
             work.tally.direct += chunk.rows as u64;
             let sum = with_lanes!(lanes(chunk), lanes => lane_sum(lanes), else 0);

@@ -26,11 +26,7 @@ pub(super) fn fold_blocks(
     work: &mut Work,
 ) {
     let view = View::of(chunk);
-    let sum_alone = Asked {
-        sum: true,
-        ..Asked::default()
-    };
-    if asked == sum_alone && within.shape() == Shape::All {
+    if asked.is_sum_alone() && within.shape() == Shape::All {
         work.tally.direct += chunk.rows as u64;
         out.count += chunk.rows as u64;
         return out.add_sum(sum_all(chunk, &view));

@@ -1,0 +1,124 @@
+//! What the conformance suite does not ask of patches.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array};
+
+use super::*;
+use crate::encoder::ColumnEncoder;
+use crate::predicate::Comparison;
+
+fn encode(scheme: &str, values: impl Iterator<Item = Option<i32>>) -> Chunk {
+    let array: ArrayRef = Arc::new(values.collect::<Int32Array>());
+    let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+    encoder.pin(scheme.parse::<crate::scheme::Scheme>().unwrap());
+    let chunk = encoder.encode_new(&array).unwrap();
+    Patched.validate(&chunk).unwrap();
+    let back = chunk.to_arrow(&Selection::all(chunk.rows()), &mut Work::default());
+    assert_eq!(&back.unwrap(), &array);
+    chunk
+}
+
+/// One row in ten anywhere at both ends, inside each codec that takes integers.
+#[test]
+fn every_inner_codec_agrees_with_decoding() {
+    let value = |row: i32| match row % 20 {
+        3 => i32::MIN + row % 3,
+        14 => i32::MAX - row * 1_000,
+        _ => row * 37 % 128,
+    };
+    let asked = Asked {
+        sum: true,
+        squares: true,
+        ends: true,
+    };
+    let (mut work, rows) = (Work::default(), 3_000);
+    let mut bits = Selection::default();
+    bits.set_rows(rows)
+        .extend((0..rows as u32).filter(|row| row % 20 == 3 || (900..1_100).contains(row)));
+    bits.to_bits();
+    for inner in [
+        "plain",
+        "base_delta",
+        "frame_of_reference",
+        "run_length",
+        "constant",
+    ] {
+        let chunk = encode(
+            &format!("patched({inner})"),
+            (0..rows as i32).map(|i| Some(value(i))),
+        );
+        assert_eq!(chunk.codec_label(), format!("patched({inner})"));
+        assert_eq!(View::of(&chunk).unwrap().patches.len(), 300);
+        for within in [&Selection::all(rows), &bits] {
+            let (mut direct, mut decoded) = (Fold::default(), Fold::default());
+            Patched.fold(&chunk, asked, within, &mut direct, &mut work);
+            fold_decoded(&Patched, &chunk, asked, within, &mut decoded, &mut work);
+            assert_eq!(direct, decoded, "{inner}");
+            compare_all(&chunk, within, &mut work);
+        }
+    }
+}
+
+fn compare_all(chunk: &Chunk, within: &Selection, work: &mut Work) {
+    let constants = [
+        i32::MIN,
+        i32::MIN + 1,
+        -70,
+        0,
+        5,
+        127,
+        190,
+        i32::MAX - 14_000,
+    ];
+    for how in [
+        Comparison::Equal,
+        Comparison::Less,
+        Comparison::GreaterOrEqual,
+    ] {
+        for constant in constants {
+            let predicate = Predicate::compare(chunk.data_type(), how, &constant.into());
+            let predicate = predicate.unwrap();
+            let (mut found, mut expected) = Default::default();
+            Patched.compare(chunk, &predicate, within, &mut found, work);
+            compare_decoded(&Patched, chunk, &predicate, within, &mut expected, work);
+            found.to_bits();
+            expected.to_bits();
+            let label = chunk.codec_label();
+            assert_eq!(
+                found.words(),
+                expected.words(),
+                "{label} {how:?} {constant}"
+            );
+        }
+    }
+}
+
+#[test]
+fn selections_of_outliers_alone_fold_right() {
+    let value = |row: i32| if row % 11 == 0 { 1_000_000 } else { row % 50 };
+    let chunk = encode(
+        "patched(frame_of_reference)",
+        (0..500).map(|row| Some(value(row))),
+    );
+    let mut outliers = Selection::default();
+    outliers.set_rows(500).extend((0..500).step_by(11));
+    outliers.to_bits();
+    let ends = Asked {
+        ends: true,
+        ..Asked::default()
+    };
+    let mut fold = Fold::default();
+    Patched.fold(&chunk, ends, &outliers, &mut fold, &mut Work::default());
+    let key = i128::from(chunk.physical.key_of(1_000_000).unwrap());
+    assert_eq!((fold.count, fold.min, fold.max), (46, key, key));
+}
+
+#[test]
+fn nulls_are_no_outliers() {
+    let value = |row: i32| (row % 9 > 0).then_some(if row % 31 == 7 { 1 << 30 } else { row % 60 });
+    let chunk = encode("patched(frame_of_reference)", (0..2_500).map(value));
+    let expected = (0..2_500).filter_map(value).filter(|value| *value > 60);
+    assert_eq!(View::of(&chunk).unwrap().patches.len(), expected.count());
+    encode("patched", (0..70).map(|_| None));
+}
