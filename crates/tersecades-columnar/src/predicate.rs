@@ -208,11 +208,20 @@ impl Predicate {
 
     /// Rows whose key lies in `low..=high`.
     pub fn key_range(low: u64, high: u64) -> Self {
-        Predicate::Keys(if low <= high {
-            vec![KeyRange { low, high }]
-        } else {
-            vec![]
-        })
+        let mut predicate = Predicate::Keys(Vec::new());
+        predicate.set_key_range(low, high);
+        predicate
+    }
+
+    /// Becomes [`Predicate::key_range`], keeping the memory.
+    pub fn set_key_range(&mut self, low: u64, high: u64) {
+        if !matches!(self, Predicate::Keys(_)) {
+            *self = Predicate::Keys(Vec::new());
+        }
+        if let Predicate::Keys(ranges) = self {
+            ranges.clear();
+            ranges.extend((low <= high).then_some(KeyRange { low, high }));
+        }
     }
 
     /// Whether a key passes; text and wide predicates never match a key.

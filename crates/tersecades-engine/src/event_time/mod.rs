@@ -53,14 +53,21 @@ pub fn time_range(column: &Chunk) -> Result<Option<(i64, i64)>> {
 
 /// The predicate for times in `first..=last`, over the keys of a time column.
 pub fn key_range(physical: Physical, first: i64, last: i64) -> Predicate {
+    let mut predicate = Predicate::Keys(Vec::new());
+    set_key_range(&mut predicate, physical, (first, last));
+    predicate
+}
+
+/// Makes `predicate` that of [`key_range`], keeping its memory.
+pub fn set_key_range(predicate: &mut Predicate, physical: Physical, (first, last): (i64, i64)) {
     let least = physical.value_of(0);
     let most = physical.value_of(physical.key_max());
     if i128::from(last) < least || i128::from(first) > most || first > last {
-        return Predicate::Keys(Vec::new());
+        return predicate.set_key_range(1, 0);
     }
     let key = |time: i64| {
         let clamped = i128::from(time).clamp(least, most);
         physical.key_of(clamped).unwrap_or_default()
     };
-    Predicate::key_range(key(first), key(last))
+    predicate.set_key_range(key(first), key(last));
 }

@@ -11,10 +11,11 @@ use arrow_array::RecordBatch;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::{Selection, Shape};
 use tersecades_columnar::values::Values;
 
-use crate::event_time::{Arrival, key_range};
+use crate::event_time::{Arrival, set_key_range};
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Span};
@@ -41,6 +42,7 @@ pub struct AlignedState {
     closed_to: i64,
     part: Selection,
     rest: Selection,
+    inside: Predicate,
     times: Values,
     placed: Vec<(i64, u32)>,
 }
@@ -55,6 +57,7 @@ impl AlignedState {
             closed_to: i64::MIN,
             part: Selection::default(),
             rest: Selection::default(),
+            inside: Predicate::Keys(Vec::new()),
             times: Values::default(),
             placed: Vec::new(),
         }
@@ -117,8 +120,9 @@ impl AlignedState {
                 added = self.add_to_pane(shared, pane.first(), rows, work);
                 break;
             }
-            let inside = key_range(time.physical(), pane.first(), pane.last());
-            time.compare(&inside, &rest, &mut part, work);
+            let times = (pane.first(), pane.last());
+            set_key_range(&mut self.inside, time.physical(), times);
+            time.compare(&self.inside, &rest, &mut part, work);
             part.settle();
             rest.subtract(&part);
             let rows = (frame, &part, arrival.rows_before);
@@ -235,8 +239,9 @@ impl WindowState for AlignedState {
         }
         let time = frame.column(arrival.time_slot);
         let closed_to = i64::try_from(open.start - 1).unwrap_or(i64::MAX);
-        let before = key_range(time.physical(), i64::MIN, closed_to);
-        time.compare(&before, &frame.selection, &mut self.part, work);
+        let times = (i64::MIN, closed_to);
+        set_key_range(&mut self.inside, time.physical(), times);
+        time.compare(&self.inside, &frame.selection, &mut self.part, work);
         if self.boundaries.leaves_gaps() {
             self.drop_uncovered(frame, arrival, work);
         }
