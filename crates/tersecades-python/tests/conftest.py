@@ -1,6 +1,7 @@
 """Data that the tests share, and how often Hypothesis tries."""
 
 import os
+import signal
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("package")
+
+# Shells start what runs behind them deaf to Ctrl-C, which some tests send themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def make_probes(rows: int, seed: int) -> pa.Table:
