@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_engine::Result;
 use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::{Keep, Running};
@@ -19,6 +23,8 @@ struct Way {
     batch_rows: usize,
     threads: usize,
     kept: bool,
+    /// Whether the batches are encoded before the run, which may look ahead in them then.
+    encoded: bool,
     /// Batches before a snapshot that a fresh run goes on from.
     restart: Option<usize>,
 }
@@ -27,6 +33,7 @@ const WHOLE: Way = Way {
     batch_rows: 65_536,
     threads: 1,
     kept: true,
+    encoded: false,
     restart: None,
 };
 
@@ -52,6 +59,13 @@ fn ways(random: &mut Random) -> Vec<Way> {
         kept: random.one_in(3),
         ..WHOLE
     };
+    let ahead = Way {
+        batch_rows: *random.pick(&[1, 3, 20, 64]),
+        threads: 1 + random.below(4),
+        kept: false,
+        encoded: true,
+        ..WHOLE
+    };
     let medium = Way {
         batch_rows: 20,
         ..WHOLE
@@ -61,15 +75,29 @@ fn ways(random: &mut Random) -> Vec<Way> {
         threads: *random.pick(&[1, 1, 3]),
         ..medium
     };
-    let all = [WHOLE, small, threads, medium, restarted];
+    let all = [WHOLE, small, threads, ahead, medium, restarted];
     let first = random.below(all.len());
     let second = (first + 1 + random.below(all.len() - 1)) % all.len();
     vec![all[first], all[second]]
 }
 
+/// The rows as batches that lie encoded in memory.
+fn encoded(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Stream> {
+    let mut encoder = BatchEncoder::new(schema)?;
+    let batches: Result<Vec<Arc<Batch>>> = batches
+        .iter()
+        .map(|batch| encoder.encode_new(batch).map(Arc::new))
+        .collect();
+    Ok(Stream::from_encoded(Arc::clone(encoder.schema()), batches?))
+}
+
 impl Case {
     fn start(&self, batches: Vec<RecordBatch>, way: Way) -> Result<Running> {
-        let mut built = Stream::from_batches(self.stream.schema.clone(), batches)
+        let stream = match way.encoded {
+            true => encoded(&self.stream.schema, &batches)?,
+            false => Stream::from_batches(self.stream.schema.clone(), batches),
+        };
+        let mut built = stream
             .query(self.query.clone())
             .threads(way.threads)
             .keep_late();
