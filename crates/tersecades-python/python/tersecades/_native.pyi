@@ -231,6 +231,24 @@ class Packed:
     def __len__(self) -> int: ...
 
 @final
+class Session:
+    def __init__(self) -> None: ...
+    def sql(self, query: str, **tables: Stream | _ArrowData | str) -> Stream: ...
+    def register(
+        self,
+        name: str,
+        table: Stream | _ArrowData | str,
+        *,
+        event_time: str | None = None,
+        lateness: _Duration | None = None,
+    ) -> None: ...
+    @property
+    def tables(self) -> list[str]: ...
+    def finish(self) -> None: ...
+    def __enter__(self) -> Session: ...
+    def __exit__(self, *raised: object) -> None: ...
+
+@final
 class Store:
     @staticmethod
     def create(
@@ -649,6 +667,7 @@ __all__ = [
     "Running",
     "Schema",
     "SchemaMismatch",
+    "Session",
     "SortKey",
     "Store",
     "Stream",
