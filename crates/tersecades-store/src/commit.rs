@@ -235,3 +235,8 @@ pub(crate) fn passes(error: &Error) -> bool {
 pub(crate) fn is_full(memory: &Memory, options: &StoreOptions) -> bool {
     memory.bytes() >= options.buffer_bytes || memory.rows() >= options.buffer_rows
 }
+
+/// Whether memory holds enough for two runs.
+pub(crate) fn is_overfull(memory: &Memory, options: &StoreOptions) -> bool {
+    memory.bytes() / 2 >= options.buffer_bytes || memory.rows() / 2 >= options.buffer_rows
+}

@@ -33,8 +33,7 @@ impl Store {
         if !full {
             return Ok(());
         }
-        let done = self.flush_where(true).and_then(|()| self.merge_or_ask());
-        match done {
+        match self.tidy_or_ask() {
             Err(error) if passes(&error) => Ok(()),
             done => done,
         }
@@ -49,7 +48,7 @@ impl Store {
     }
 
     /// As [`Store::flush`]; `only_full` leaves memory alone that another thread has just emptied.
-    fn flush_where(&self, only_full: bool) -> Result<()> {
+    pub(crate) fn flush_where(&self, only_full: bool) -> Result<()> {
         let mut upkeep = self.upkeep();
         if upkeep.manifest.is_none() {
             return Err(read_only());

@@ -130,10 +130,20 @@ pub(crate) fn sort(key: &SortKey, fields: &SchemaRef, rows: &[RecordBatch]) -> R
     if (1..rows).all(|row| keys.row(row - 1) <= keys.row(row)) {
         return Ok(all);
     }
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
-    Ok(arrow_select::take::take_record_batch(
-        &all,
-        &UInt32Array::from(order),
-    )?)
+    let start = |row: u32| leading(keys.row(row as usize).data());
+    let mut order: Vec<(u128, u32)> = (0..rows as u32).map(|row| (start(row), row)).collect();
+    order.sort_by(|(a, row_a), (b, row_b)| {
+        let rest = || keys.row(*row_a as usize).cmp(&keys.row(*row_b as usize));
+        a.cmp(b).then_with(rest)
+    });
+    let order = UInt32Array::from_iter_values(order.into_iter().map(|(_, row)| row));
+    Ok(arrow_select::take::take_record_batch(&all, &order)?)
+}
+
+/// The first bytes of a sort key as a number that sorts as they do.
+fn leading(key: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    let count = key.len().min(bytes.len());
+    bytes[..count].copy_from_slice(&key[..count]);
+    u128::from_be_bytes(bytes)
 }
