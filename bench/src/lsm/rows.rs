@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use tersecades_columnar::error::Result;
+use tersecades_columnar::types::Value;
 
 /// How the values of pairs lie; keys are 0, 1, 2 and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +83,22 @@ impl Rows {
         }
     }
 
+    /// Bytes of a row as it is given.
+    pub(crate) fn row_bytes(&self) -> f64 {
+        match self {
+            Rows::Pairs(..) => 16.0,
+            Rows::Series(_) => 24.0,
+        }
+    }
+
+    /// The key of the row with this number, and its time where it has one.
+    pub(crate) fn key(&self, row: usize) -> Vec<Value> {
+        match self {
+            Rows::Pairs(..) => vec![(row as i64).into()],
+            Rows::Series(_) => vec![((row % SERIES) as i64).into(), time(row).into()],
+        }
+    }
+
     /// The rows with these numbers.
     ///
     /// # Errors
@@ -96,7 +113,6 @@ impl Rows {
                 ("v", integers(&|n| distribution.value(n))),
             ],
             Rows::Series(_) => {
-                let time = |n: usize| (n / SERIES * 10_000) as i64 + (mixed(n) % 20) as i64;
                 let cents = |n: usize| 2_000 + mixed(n / 7) % 900;
                 let values = rows.clone().map(|n| cents(n) as f64 / 100.0);
                 vec![
@@ -111,6 +127,11 @@ impl Rows {
         };
         Ok(RecordBatch::try_from_iter(columns)?)
     }
+}
+
+/// The time of a reading, to within 20 ms of every ten seconds.
+fn time(row: usize) -> i64 {
+    (row / SERIES * 10_000) as i64 + (mixed(row) % 20) as i64
 }
 
 /// A number that looks like any.
