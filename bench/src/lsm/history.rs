@@ -71,7 +71,12 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
 
 /// Bytes that stay in memory, as a share of those of the rows.
 fn resident(store: &Store, name: &str, rows: &Rows, report: &mut Report) -> Result<()> {
-    let stats = store.snapshot().stats(false)?;
+    let stats = store.snapshot().stats(true)?;
+    for column in &stats.columns {
+        let bytes = column.bytes as f64 / rows.count() as f64;
+        let (name, codecs) = (&column.name, &column.codecs);
+        report.note(&format!("{name}: {bytes:.3} B/row, {codecs:?}"));
+    }
     let resident: usize = stats.levels.iter().map(|level| level.resident_bytes).sum();
     let share = resident as f64 / (rows.count() as f64 * rows.row_bytes()) * 100.0;
     let name = format!("{name}: fences and footers of raw bytes");

@@ -49,19 +49,34 @@ impl Distribution {
     }
 }
 
-/// Readings of a thousand series every ten seconds, not quite, with two digits after the point.
+/// Readings of many series every ten seconds, not quite, with two digits after the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Series {
     rows: usize,
+    series: usize,
 }
 
-/// Series at the same time.
-const SERIES: usize = 1_000;
-
 impl Series {
-    /// So many rows, in the order of time.
+    /// So many rows of a thousand series, in the order of time.
     pub(crate) fn of_rows(rows: usize) -> Self {
-        Series { rows }
+        Series {
+            rows,
+            series: 1_000,
+        }
+    }
+
+    /// The same of so many series.
+    pub(crate) fn of_series(self, series: usize) -> Self {
+        Series { series, ..self }
+    }
+
+    fn key(self, row: usize) -> i64 {
+        (row % self.series) as i64
+    }
+
+    /// The time of a reading, to within 20 ms of every ten seconds.
+    fn time(self, row: usize) -> i64 {
+        (row / self.series * 10_000) as i64 + (mixed(row) % 20) as i64
     }
 }
 
@@ -95,7 +110,7 @@ impl Rows {
     pub(crate) fn key(&self, row: usize) -> Vec<Value> {
         match self {
             Rows::Pairs(..) => vec![(row as i64).into()],
-            Rows::Series(_) => vec![((row % SERIES) as i64).into(), time(row).into()],
+            Rows::Series(series) => vec![series.key(row).into(), series.time(row).into()],
         }
     }
 
@@ -112,12 +127,12 @@ impl Rows {
                 ("k", integers(&|n| n as i64)),
                 ("v", integers(&|n| distribution.value(n))),
             ],
-            Rows::Series(_) => {
+            Rows::Series(series) => {
                 let cents = |n: usize| 2_000 + mixed(n / 7) % 900;
                 let values = rows.clone().map(|n| cents(n) as f64 / 100.0);
                 vec![
-                    ("k", integers(&|n| (n % SERIES) as i64)),
-                    ("ts", integers(&time)),
+                    ("k", integers(&|n| series.key(n))),
+                    ("ts", integers(&|n| series.time(n))),
                     (
                         "v",
                         Arc::new(Float64Array::from_iter_values(values)) as ArrayRef,
@@ -127,11 +142,6 @@ impl Rows {
         };
         Ok(RecordBatch::try_from_iter(columns)?)
     }
-}
-
-/// The time of a reading, to within 20 ms of every ten seconds.
-fn time(row: usize) -> i64 {
-    (row / SERIES * 10_000) as i64 + (mixed(row) % 20) as i64
 }
 
 /// A number that looks like any.

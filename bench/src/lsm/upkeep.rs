@@ -13,15 +13,18 @@ use super::folder::Folder;
 use super::rows::{Distribution, Rows, Series};
 use super::{load, run_bytes, unsafe_with};
 
+/// Series whose merges are looked at: few enough that each has a chunk of its own in every run.
+const MERGED_SERIES: usize = 100;
+
 /// How much of time series that arrive in the order of time merges move without decoding.
 ///
 /// # Errors
 /// What the store says.
 pub(super) fn merges(options: &Options, report: &mut Report) -> Result<()> {
-    let rows = Rows::Series(Series::of_rows(options.scaled(10_000_000)));
+    let rows = Rows::Series(Series::of_rows(options.scaled(10_000_000)).of_series(MERGED_SERIES));
     let folder = Folder::new()?;
     let options = StoreOptions {
-        buffer_rows: rows.count() / 40,
+        buffer_rows: rows.count() / 20,
         level_ratio: 4,
         ..unsafe_with(CodecPolicy::Auto)
     };
