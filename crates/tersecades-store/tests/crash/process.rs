@@ -158,7 +158,8 @@ impl Mounted {
     fn cut(&self) {
         // FS_IOC_SHUTDOWN with the flag that says: do not write the journal.
         let call = "import fcntl, os, struct, sys; \
-                    fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
+                    file = os.open(sys.argv[1], os.O_RDONLY); \
+                    fcntl.ioctl(file, 0x8004587d, struct.pack('I', 2))";
         let python = std::env::var("TERSECADES_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         run(&python, &["-c", call, &self.point()]).unwrap();
     }
