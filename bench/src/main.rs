@@ -121,6 +121,7 @@ const BENCHES: &[Bench] = &[
     ("lossy", false, lossy::run),
     ("scans", false, scan::run),
     ("queries", false, query::run),
+    ("continuous", false, query::continuous::run),
     ("parquet", false, parquet::run),
 ];
 

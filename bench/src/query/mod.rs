@@ -5,6 +5,7 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 pub(crate) mod answer;
+pub(crate) mod continuous;
 mod disorder;
 mod overlap;
 pub(crate) mod plan;
