@@ -5,8 +5,8 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 pub(crate) mod answer;
-pub(crate) mod continuous;
 mod disorder;
+pub(crate) mod flow;
 mod overlap;
 pub(crate) mod plan;
 mod range;

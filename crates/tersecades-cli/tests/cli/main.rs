@@ -6,6 +6,7 @@
     reason = "tests may stop at the first surprise"
 )]
 
+mod bench;
 mod demo;
 
 use std::collections::BTreeMap;
@@ -427,7 +428,15 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn help_completions_and_manual_are_printed() {
-    for command in ["demo", "inspect", "generate", "lists", "completions", "man"] {
+    for command in [
+        "demo",
+        "inspect",
+        "generate",
+        "lists",
+        "bench",
+        "completions",
+        "man",
+    ] {
         assert!(
             stdout_of(&[command, "--help"]).contains("Usage: tersecades"),
             "{command}"

@@ -62,9 +62,8 @@ impl Stream {
             if !Arc::ptr_eq(&nested.table, &self.table)
                 || query.options.time.kind != TimeKind::Event
             {
-                let what = format!(
-                    "the query `{name}` beside others: an operator on rows comes before its window, or its times are those of arrival"
-                );
+                let why = "an operator on rows comes before its window, or times are of arrival";
+                let what = format!("the query `{name}` beside others: {why}");
                 return Err(
                     Error::unsupported(what).hint("run it by itself, or over the retained range")
                 );
