@@ -82,8 +82,8 @@ test-workspace:
 	if [ -n "$$python" ]; then export TERSECADES_PYTHON="$$python"; fi; \
 	cargo test --workspace $(LOCKED)
 
-# The tests of the workspace run a quarter as many.
-test-oracle: ## compare 20,000 random queries over random streams with the naive engine
+# The tests of the workspace run a quarter as many, 20,200.
+test-oracle: ## compare 80,000 random queries over random streams with the naive engine
 	$(call step,random queries over messy streams beside the naive engine)
 	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test oracle --test joins --test rows \
 	  --test partitions --test updates --test restarts --test in_order -- --nocapture \

@@ -187,6 +187,20 @@ impl AggregatePlan {
     }
 }
 
+impl AggregatePlan {
+    /// Whether groups can be taken away from others that they were merged into, without a trace:
+    /// counts, sums and squares of integers, which are exact and cannot overflow.
+    pub fn is_invertible(&self) -> bool {
+        let mut arguments = self.arguments.iter().filter(|argument| argument.folded);
+        let integer = |argument: &Argument| matches!(argument.physical, Physical::Integer { .. });
+        self.collections.is_empty()
+            && arguments.all(|argument| {
+                let Asked { sum, squares, ends } = argument.asked;
+                !ends && (integer(argument) || !sum && !squares)
+            })
+    }
+}
+
 /// Binds aggregates, of which those with one argument share it.
 struct Binder<'a> {
     plain_scope: Scope,
