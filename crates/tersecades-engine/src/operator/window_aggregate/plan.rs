@@ -91,6 +91,8 @@ pub struct AggregatePlan {
     pub schema: SchemaRef,
     /// One line for explain.
     pub label: String,
+    /// Threads that may work on a result.
+    pub threads: usize,
 }
 
 /// The last column of results that may be replaced: `insert` or `update`.
@@ -174,6 +176,7 @@ impl AggregatePlan {
             readings,
             schema,
             label,
+            threads: 1,
         })
     }
 }
