@@ -70,6 +70,36 @@ impl<'a> Patches<'a> {
         self.keys.bits(index)
     }
 
+    /// Calls `see` with each of `rows` of the chunk and its true key, if it is patched.
+    ///
+    /// # Cost
+    /// A step for each row and each patch between two of them, or a search where those are many;
+    /// rows that do not ascend are searched for.
+    pub(crate) fn for_each_row(&self, rows: &[u32], mut see: impl FnMut(u32, Option<u64>)) {
+        const STEPS_MAX: usize = 8;
+        let (mut block, mut at, mut end, mut last) = (usize::MAX, 0, 0, 0);
+        for row in rows {
+            let (of, wanted) = (
+                *row as usize / BLOCK_ROWS,
+                (*row as usize % BLOCK_ROWS) as u16,
+            );
+            if of != block || wanted < last {
+                let range = self.of_block(of);
+                (block, at, end) = (of, range.start, range.end);
+            }
+            last = wanted;
+            let near = end.min(at + STEPS_MAX);
+            while at < near && self.rows[at] < wanted {
+                at += 1;
+            }
+            if at == near && near < end {
+                at += self.rows[at..end].partition_point(|patched| *patched < wanted);
+            }
+            let patched = at < end && self.rows[at] == wanted;
+            see(*row, patched.then(|| self.key(at)));
+        }
+    }
+
     /// The true key of `row` of `block`, if it is patched.
     #[inline]
     pub(crate) fn find(&self, block: usize, row: usize) -> Option<u64> {

@@ -104,12 +104,12 @@ fn compare_by(
     work.tally.direct += patches.len() as u64;
     work.tally.skipped += (chunk.rows - patches.len()) as u64;
     if within.shape() == Shape::Rows {
-        let passes = |row: &u32| {
-            let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
-            patches.find(block, row).map_or(usual, &pass)
-        };
         let list = out.set_rows(chunk.rows);
-        list.extend(within.list().iter().copied().filter(passes));
+        patches.for_each_row(within.list(), |row, key| {
+            if key.map_or(usual, &pass) {
+                list.push(row);
+            }
+        });
         return;
     }
     if usual {
@@ -259,10 +259,8 @@ impl Codec for Constant {
         let patches = Patches::of(chunk, PATCHES);
         let usual = value_of(chunk);
         work.tally.direct += rows.len() as u64;
-        out.keys.extend(rows.iter().map(|row| {
-            let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
-            patches.find(block, row).unwrap_or(usual)
-        }));
+        out.keys.reserve(rows.len());
+        patches.for_each_row(rows, |_, key| out.keys.push(key.unwrap_or(usual)));
     }
 
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
