@@ -388,11 +388,15 @@ fn addition(chunk: &Chunk) -> Change {
 }
 
 fn for_each_patch(patches: &Patches<'_>, rows: usize, mut visit: impl FnMut(usize, u64)) {
-    for block in 0..block_count(rows) {
-        for index in patches.of_block(block) {
-            visit(block * BLOCK_ROWS + patches.row(index), patches.key(index));
+    with_lanes!(patches.keys(), keys => {
+        for block in 0..block_count(rows) {
+            let range = patches.of_block(block);
+            let patched = patches.rows()[range.clone()].iter();
+            for (row, key) in patched.zip(&keys[range]) {
+                visit(block * BLOCK_ROWS + usize::from(*row), key.key());
+            }
         }
-    }
+    }, else {});
 }
 
 const _: () = assert!(BLOCK_ROWS.is_multiple_of(WORD_ROWS) && BLOCK_ROWS <= 1 << 16);

@@ -71,11 +71,20 @@ lane!(u8, u16, u32, u64);
 
 /// The least and the largest key of `lanes`, of which there is one.
 fn ends_of<T: Lane>(lanes: &[T], flip: T) -> (T, T) {
+    /// Values that do not wait for each other.
+    const ABREAST: usize = 8;
     let first = lanes[0] ^ flip;
-    lanes.iter().fold((first, first), |(low, high), lane| {
-        let key = *lane ^ flip;
-        (low.min(key), high.max(key))
-    })
+    let (mut lows, mut highs) = ([first; ABREAST], [first; ABREAST]);
+    let (whole, rest) = lanes.as_chunks::<ABREAST>();
+    for lanes in whole {
+        for ((low, high), lane) in lows.iter_mut().zip(&mut highs).zip(lanes) {
+            let key = *lane ^ flip;
+            (*low, *high) = ((*low).min(key), (*high).max(key));
+        }
+    }
+    let keys = rest.iter().map(|lane| *lane ^ flip);
+    let low = lows.into_iter().chain(keys.clone()).fold(first, T::min);
+    (low, highs.into_iter().chain(keys).fold(first, T::max))
 }
 
 /// The lane in `found` of the class between `points` that each of `lanes` lies in.

@@ -90,9 +90,21 @@ fn encode_as(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>, 
     let mut writer = BitWriter::new(out);
     let (whole, rest) = values.as_chunks::<SIZE>();
     let (whole_back, rest_back) = back.as_chunks_mut::<SIZE>();
+    let mut zeros = 0;
     for (values, back) in whole.iter().zip(whole_back) {
+        if values.iter().fold(true, |all, value| all & (*value == 0.0)) {
+            *back = [0.0; SIZE];
+            zeros += 1;
+            if zeros == u64::BITS {
+                writer.put(0, zeros);
+                zeros = 0;
+            }
+            continue;
+        }
+        writer.put(0, std::mem::take(&mut zeros));
         *back = block::encode(*values, format, minexp, &mut writer);
     }
+    writer.put(0, zeros);
     if !rest.is_empty() {
         let restored = block::encode(padded(rest), format, minexp, &mut writer);
         rest_back.copy_from_slice(&restored[..rest_back.len()]);
