@@ -5,6 +5,7 @@
 //! ```
 //! Exit code 0 is good, 1 is an error in query or data, 2 is a command line that makes no sense.
 
+mod bench;
 mod cost;
 mod demo;
 mod generate;
@@ -74,6 +75,7 @@ enum Command {
     Demo(demo::DemoArguments),
     Inspect(inspect::InspectArguments),
     Costs(cost::CostsArguments),
+    Bench(bench::BenchArguments),
     Generate(generate::GenerateArguments),
     Pack(pack::PackArguments),
     Cat(pack::cat::CatArguments),
@@ -99,6 +101,10 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Costs(arguments) => cost::run(&arguments),
+        Command::Bench(arguments) => match bench::run(&arguments) {
+            Ok(code) => return code,
+            Err(stop) => Err(stop),
+        },
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pack(arguments) => pack::run(&arguments),
         Command::Cat(arguments) => pack::cat::run(&arguments),

@@ -6,6 +6,7 @@
     reason = "tests may stop at the first surprise"
 )]
 
+mod bench;
 mod demo;
 
 use std::collections::BTreeMap;

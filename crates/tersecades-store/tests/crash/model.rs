@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use tersecades_columnar::types::Value;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{CodecPolicy, Layout, Scan, Snapshot, Store, StoreOptions, StoreSchema};
 
@@ -160,7 +161,15 @@ impl Run {
             _ => 1_000,
         };
         let expected = within(&self.model, low, high);
-        assert_eq!(found(&self.store().snapshot(), low, high), expected);
+        let snapshot = self.store().snapshot();
+        assert_eq!(found(&snapshot, low, high), expected);
+        let mut reader = snapshot.point_reader(&["v"]).unwrap().keeping(2_000);
+        for key in [low, low + 1] {
+            let rows = reader.find(&[key.into()]).unwrap();
+            let values = self.model.get(&key).into_iter().flatten();
+            let expected: Vec<Vec<Value>> = values.map(|value| vec![(*value).into()]).collect();
+            assert_eq!(rows, expected, "key {key}");
+        }
     }
 
     fn read_kept(&self) {
