@@ -16,6 +16,9 @@ FUZZ_SECONDS ?= 60
 # Where `make bench-headline` writes its JSON lines.
 OUT ?= target/rivals/headline.jsonl
 
+# Where cargo builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
 VENV_PYTHON := .venv/bin/python
 # Where `make python` installs the package.
 PACKAGE_VENV := .venv-python
@@ -42,9 +45,14 @@ help: ## print this list
 run: ## build and run the demo: a generated stream through the paper's two queries
 	cargo run --release $(LOCKED) -p tersecades-cli --no-default-features -- demo $(ARGS)
 
-build: ## build the command line with everything in it
-	cargo build --release $(LOCKED) -p tersecades-cli --features editor
-	@strip target/release/tersecades || $(call skip,no strip: the program keeps its symbols)
+# The linker keeps one of equal functions, where it can.
+build: ## build the command line with everything in it, small
+	@mkdir -p $(TARGET)/release
+	@fold='-C link-arg=-Wl,--icf=all'; \
+	echo 'fn main() {}' | rustc --crate-name probe $$fold -o $(TARGET)/probe - 2>/dev/null || fold=; \
+	set -x; cargo rustc --profile dist $(LOCKED) -p tersecades-cli --bin tersecades --features editor -- $$fold
+	cp $(TARGET)/dist/tersecades $(TARGET)/release/tersecades
+	@strip $(TARGET)/release/tersecades || $(call skip,no strip: the program keeps its symbols)
 
 test: check-format check-lints check-docs check-tidy check-dependencies venv test-workspace \
   test-python test-portable check-tables fuzz-short ## everything that CI runs

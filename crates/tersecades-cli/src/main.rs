@@ -35,12 +35,21 @@ mod table;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 
 /// Stream analytics that runs on encoded data.
 #[derive(Debug, Parser)]
-#[command(name = "tersecades", version, max_term_width = 100)]
+#[command(
+    name = "tersecades",
+    version,
+    max_term_width = 100,
+    disable_help_flag = true
+)]
 struct CommandLine {
+    /// Print help; `tersecades help COMMAND` says more
+    #[arg(short, long, global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+
     /// How much is said on stderr
     #[arg(
         long,
@@ -78,7 +87,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let CommandLine { log_level, command } = CommandLine::parse();
+    let CommandLine {
+        log_level, command, ..
+    } = CommandLine::parse();
     log::set(log_level);
     let outcome = match command {
         #[cfg(feature = "sql")]
