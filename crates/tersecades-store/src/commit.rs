@@ -248,8 +248,8 @@ pub(crate) fn is_overfull(memory: &Memory, options: &StoreOptions) -> bool {
         || memory.rows() / OVERFULL >= options.buffer_rows
 }
 
-/// How long an append of `rows` rows waits so that runs are written as fast as rows arrive: nothing until memory
-/// holds enough for a run, and the more the fuller it is.
+/// How long an append of `rows` rows waits so that runs are written as fast as rows arrive: nothing
+/// until memory holds enough for a run, and the more the fuller it is.
 ///
 /// # Source
 /// The delayed writes of RocksDB, which keep single writes from waiting for a whole run.
