@@ -134,7 +134,10 @@ fn decode_as(bytes: &[u8], format: Format, tolerance: f64, out: &mut [f64]) {
             .take(zeros)
             .for_each(|block| block.fill(0.0));
         reader.pass(zeros as u32);
-        if let (true, Some(out)) = (zeros < held as usize, blocks.next()) {
+        if zeros == held as usize {
+            continue;
+        }
+        if let Some(out) = blocks.next() {
             let values = block::decode(&mut reader, format, minexp);
             out.copy_from_slice(&values[..out.len()]);
         }
