@@ -93,35 +93,167 @@ impl Options {
     }
 }
 
-/// A bench: its name, whether it is part of `micro`, and what it runs.
-type Bench = (&'static str, bool, fn(&Options, &mut Report) -> Result<()>);
+/// A bench.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    /// Whether it is part of `micro`.
+    micro: bool,
+    run: fn(&Options, &mut Report) -> Result<()>,
+}
 
 /// Every bench, in the order they run.
 const BENCHES: &[Bench] = &[
-    ("limits", true, limits::run),
-    ("bandwidth", false, limits::run_bandwidth),
-    ("search", true, search::run),
-    ("sum", true, sum::run),
-    ("add", true, add::run),
-    ("encode", true, encode::run),
-    ("kernels", true, level::run),
-    ("bitpack", true, bitpack::run),
-    ("costs", true, cost::run),
-    ("pays", true, break_even::run),
-    ("selectivity", true, selectivity::run),
-    ("cardinality", true, cardinality::run),
-    ("designs", true, design::run),
-    ("execution", false, execution::run),
-    ("waist", false, waist::run),
-    ("choice", false, choice::run),
-    ("bytes", false, bytes::run),
-    ("pex", false, pex::run),
-    ("lsm", false, lsm::run),
-    ("layout", false, layout::run),
-    ("lossy", false, lossy::run),
-    ("scans", false, scan::run),
-    ("queries", false, query::run),
-    ("parquet", false, parquet::run),
+    Bench {
+        name: "limits",
+        about: "read, copy, add and count bandwidth of caches and memory",
+        micro: true,
+        run: limits::run,
+    },
+    Bench {
+        name: "bandwidth",
+        about: "read bandwidth alone",
+        micro: false,
+        run: limits::run_bandwidth,
+    },
+    Bench {
+        name: "search",
+        about: "searching encoded values beside a byte loop (Fig. 7 of the TerseCades paper)",
+        micro: true,
+        run: search::run,
+    },
+    Bench {
+        name: "sum",
+        about: "summing encoded values beside plain ones",
+        micro: true,
+        run: sum::run,
+    },
+    Bench {
+        name: "add",
+        about: "adding two columns (Fig. 2 and 6)",
+        micro: true,
+        run: add::run,
+    },
+    Bench {
+        name: "encode",
+        about: "encoding beside copying",
+        micro: true,
+        run: encode::run,
+    },
+    Bench {
+        name: "kernels",
+        about: "every kernel at every level of SIMD",
+        micro: true,
+        run: level::run,
+    },
+    Bench {
+        name: "bitpack",
+        about: "packing and comparing at each width (Fig. 5 to 12 of the DaMoN paper)",
+        micro: true,
+        run: bitpack::run,
+    },
+    Bench {
+        name: "costs",
+        about: "the cost table that codecs are chosen by",
+        micro: true,
+        run: cost::run,
+    },
+    Bench {
+        name: "pays",
+        about: "after how many reads compression pays, by kind of data",
+        micro: true,
+        run: break_even::run,
+    },
+    Bench {
+        name: "selectivity",
+        about: "filters that pass from nothing to everything",
+        micro: true,
+        run: selectivity::run,
+    },
+    Bench {
+        name: "cardinality",
+        about: "grouping by ten to ten million keys",
+        micro: true,
+        run: cardinality::run,
+    },
+    Bench {
+        name: "designs",
+        about: "the designs of the TerseCades paper (Fig. 8 to 10, Tables 2 and 3)",
+        micro: true,
+        run: design::run,
+    },
+    Bench {
+        name: "execution",
+        about: "operators on the integers of the DaMoN paper and on real columns",
+        micro: false,
+        run: execution::run,
+    },
+    Bench {
+        name: "waist",
+        about: "every codec by every primitive",
+        micro: false,
+        run: waist::run,
+    },
+    Bench {
+        name: "choice",
+        about: "what the chooser gives away, set by set",
+        micro: false,
+        run: choice::run,
+    },
+    Bench {
+        name: "bytes",
+        about: "byte codecs beside each other",
+        micro: false,
+        run: bytes::run,
+    },
+    Bench {
+        name: "pex",
+        about: "reading in the middle of compressed blobs (figures of the PEX paper)",
+        micro: false,
+        run: pex::run,
+    },
+    Bench {
+        name: "lsm",
+        about: "the store: ratios, ingest, reads, merges (figures of the LSM paper)",
+        micro: false,
+        run: lsm::run,
+    },
+    Bench {
+        name: "layout",
+        about: "codec, bytes and time of every column of the reference stream",
+        micro: false,
+        run: layout::run,
+    },
+    Bench {
+        name: "lossy",
+        about: "bounded and proven loss: ratios, speed, answers",
+        micro: false,
+        run: lossy::run,
+    },
+    Bench {
+        name: "scans",
+        about: "scans of single columns, for comparison with a rival",
+        micro: false,
+        run: scan::run,
+    },
+    Bench {
+        name: "queries",
+        about: "the reference queries over encoded batches in memory",
+        micro: false,
+        run: query::run,
+    },
+    Bench {
+        name: "continuous",
+        about: "the reference queries over a stream as it flows",
+        micro: false,
+        run: query::flow::run,
+    },
+    Bench {
+        name: "parquet",
+        about: "the reference queries from Parquet files",
+        micro: false,
+        run: parquet::run,
+    },
 ];
 
 /// Every bench that needs no data file.
@@ -175,7 +307,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--record" => options.record = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
             name if [MICRO, RENDER].contains(&name)
-                || BENCHES.iter().any(|bench| bench.0 == name) =>
+                || BENCHES.iter().any(|bench| bench.name == name) =>
             {
                 options.names.push(argument);
             }
@@ -186,14 +318,30 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
 }
 
 fn wanted(options: &Options, bench: &Bench) -> bool {
-    let named = |name: &String| name == bench.0 || (name == MICRO && bench.1);
+    let named = |name: &String| name == bench.name || (name == MICRO && bench.micro);
     options.names.is_empty() || options.names.iter().any(named)
 }
 
 /// One way to write a report.
 type Writer = fn(&Report, &mut BufWriter<File>) -> std::io::Result<()>;
 
+/// What there is, a line each.
+fn list() -> String {
+    let line = |bench: &Bench| format!("  {:12} {}", bench.name, bench.about);
+    let mut lines: Vec<String> = BENCHES.iter().map(line).collect();
+    lines.push(format!("  {MICRO:12} all that need no data file"));
+    lines.push(format!("  {RENDER:12} the history as tables and pictures"));
+    format!("{USAGE}\n\n{}", lines.join("\n"))
+}
+
 fn main() -> ExitCode {
+    if std::env::args()
+        .skip(1)
+        .any(|argument| ["-h", "--help"].contains(&argument.as_str()))
+    {
+        println!("{}", list());
+        return ExitCode::SUCCESS;
+    }
     let options = match parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -226,8 +374,8 @@ fn measure(options: &Options) -> std::result::Result<(), String> {
     let before = limits::bandwidth();
     report.relate(before);
     for bench in BENCHES.iter().filter(|bench| wanted(options, bench)) {
-        report.begin(bench.0);
-        (bench.2)(options, &mut report).map_err(|error| format!("{}: {error}", bench.0))?;
+        report.begin(bench.name);
+        (bench.run)(options, &mut report).map_err(|error| format!("{}: {error}", bench.name))?;
     }
     let json = (options.output.as_ref(), Report::write_json as Writer);
     let markdown = (options.markdown.as_ref(), Report::write_markdown as Writer);

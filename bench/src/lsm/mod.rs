@@ -6,20 +6,20 @@
 //! cache of pages.
 
 mod folder;
+mod history;
 mod ingest;
 mod rows;
+mod upkeep;
 
 use std::time::Instant;
 
-use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_store::{CodecPolicy, Durability, Scan, Store, StoreOptions, StoreSchema};
 
 use crate::Options;
-use crate::report::{Bar, Report};
+use crate::report::Report;
 use folder::Folder;
-use rows::{Distribution, Rows, Series};
+use rows::{Distribution, Rows};
 
 /// Bytes of a pair.
 const PAIR_BYTES: f64 = 16.0;
@@ -33,12 +33,28 @@ const POINTS: usize = 2_000;
 /// # Errors
 /// What the store says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    ratios(report)?;
-    mixed(report)?;
-    buffers(report)?;
-    history(options, report)?;
-    ingest::run(options, report)
+    let asked = |name: &str| options.queries.iter().any(|query| query == name);
+    for (name, experiment) in EXPERIMENTS {
+        if options.queries.is_empty() || asked(name) {
+            experiment(options, report)?;
+        }
+    }
+    Ok(())
 }
+
+/// An experiment: its name for `--queries` and what it runs.
+type Experiment = (&'static str, fn(&Options, &mut Report) -> Result<()>);
+
+const EXPERIMENTS: &[Experiment] = &[
+    ("ratios", ratios),
+    ("mixed", mixed),
+    ("buffers", buffers),
+    ("history", history::run),
+    ("merges", upkeep::merges),
+    ("opening", upkeep::opening),
+    ("replay", upkeep::replay),
+    ("ingest", ingest::run),
+];
 
 /// A store with all of `rows`.
 fn load(folder: &Folder, rows: &Rows, options: StoreOptions) -> Result<Store> {
@@ -70,7 +86,7 @@ fn run_bytes(store: &Store) -> Result<f64> {
 }
 
 /// Compression ratios by distribution, size and codec.
-fn ratios(report: &mut Report) -> Result<()> {
+fn ratios(_: &Options, report: &mut Report) -> Result<()> {
     report.note("compression ratio, merged into one run");
     report.head(&["values", "rows", "codecs", "ratio"]);
     for distribution in Distribution::ALL {
@@ -98,7 +114,7 @@ fn ratios(report: &mut Report) -> Result<()> {
 }
 
 /// Run time by size where every other operation reads a pair.
-fn mixed(report: &mut Report) -> Result<()> {
+fn mixed(_: &Options, report: &mut Report) -> Result<()> {
     report.note("run time, half of the operations read a pair and half write one");
     report.head(&["rows", "codecs", "s"]);
     for count in [5_000, 10_000, 20_000] {
@@ -129,7 +145,7 @@ fn mixed(report: &mut Report) -> Result<()> {
 }
 
 /// Load and read time by size of the buffer, and what the model says of reads.
-fn buffers(report: &mut Report) -> Result<()> {
+fn buffers(_: &Options, report: &mut Report) -> Result<()> {
     const COUNT: usize = 1_000_000;
     report.note("load and read time by buffer, a million pairs with values below a million");
     report.head(&[
@@ -190,88 +206,4 @@ fn points(store: &Store, keys: usize) -> Result<(f64, f64)> {
     }
     times.sort_by(f64::total_cmp);
     Ok((times[POINTS / 2], times[POINTS * 99 / 100]))
-}
-
-/// How small large stores are, and how fast they are read.
-fn history(options: &Options, report: &mut Report) -> Result<()> {
-    let count = options.scaled(10_000_000);
-    let series = Series::of_rows(count);
-    let cases = [
-        (
-            "pairs in order",
-            Rows::Pairs(Distribution::Sequential, count),
-            0.06,
-        ),
-        (
-            "pairs, values below a million",
-            Rows::Pairs(Distribution::Uniform, count),
-            3.4,
-        ),
-        ("time series", Rows::Series(series), 2.2),
-    ];
-    for (name, rows, bar) in cases {
-        let folder = Folder::new()?;
-        let started = Instant::now();
-        let store = load(&folder, &rows, unsafe_with(CodecPolicy::Auto))?;
-        report.add(
-            format!("{name}: load"),
-            count as f64 / 1e6 / started.elapsed().as_secs_f64(),
-            "M rows/s",
-        );
-        let runs = store.snapshot().stats(false)?;
-        let runs: usize = runs.levels.iter().map(|level| level.runs).sum();
-        if matches!(rows, Rows::Pairs(..)) {
-            let (median, worst) = points(&store, count)?;
-            report.judge(
-                format!("{name}: read of a key in {runs} runs, p50"),
-                median,
-                "us",
-                Bar::AtMost(2.5),
-            );
-            report.add(format!("{name}: the same, p99"), worst, "us");
-        }
-        store.compact()?;
-        let bytes = run_bytes(&store)? / count as f64;
-        report.judge(format!("{name}: size"), bytes, "B/row", Bar::AtMost(bar));
-        scan(&store, name, count, report)?;
-    }
-    Ok(())
-}
-
-/// How fast all rows are decoded, and summed encoded.
-fn scan(store: &Store, name: &str, count: usize, report: &mut Report) -> Result<()> {
-    let started = Instant::now();
-    let mut rows = 0;
-    for found in store.snapshot().scan(&Scan::default())? {
-        rows += found?.to_arrow()?.num_rows();
-    }
-    if rows != count {
-        return Err(Error::internal(format!("{rows} rows of {count}")));
-    }
-    let rate = rows as f64 / 1e6 / started.elapsed().as_secs_f64();
-    report.judge(
-        format!("{name}: scan to Arrow"),
-        rate,
-        "M rows/s",
-        Bar::AtLeast(100.0),
-    );
-    let started = Instant::now();
-    let (mut sum, mut work) = (Fold::default(), Work::default());
-    let asked = Asked {
-        sum: true,
-        ..Asked::default()
-    };
-    for found in store.snapshot().scan(&Scan::default().columns(["v"]))? {
-        let found = found?;
-        let column = found.batch.column(0);
-        column.fold(asked, &found.selection, &mut sum, &mut work);
-    }
-    let rate = sum.count as f64 / 1e6 / started.elapsed().as_secs_f64();
-    report.judge(
-        format!("{name}: sum of a column, encoded"),
-        rate,
-        "M rows/s",
-        Bar::AtLeast(300.0),
-    );
-    Ok(())
 }

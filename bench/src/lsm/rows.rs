@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use tersecades_columnar::error::Result;
+use tersecades_columnar::types::Value;
 
 /// How the values of pairs lie; keys are 0, 1, 2 and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,19 +49,34 @@ impl Distribution {
     }
 }
 
-/// Readings of a thousand series every ten seconds, not quite, with two digits after the point.
+/// Readings of many series every ten seconds, not quite, with two digits after the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Series {
     rows: usize,
+    series: usize,
 }
 
-/// Series at the same time.
-const SERIES: usize = 1_000;
-
 impl Series {
-    /// So many rows, in the order of time.
+    /// So many rows of a thousand series, in the order of time.
     pub(crate) fn of_rows(rows: usize) -> Self {
-        Series { rows }
+        Series {
+            rows,
+            series: 1_000,
+        }
+    }
+
+    /// The same of so many series.
+    pub(crate) fn of_series(self, series: usize) -> Self {
+        Series { series, ..self }
+    }
+
+    fn key(self, row: usize) -> i64 {
+        (row % self.series) as i64
+    }
+
+    /// The time of a reading, to within 20 ms of every ten seconds.
+    fn time(self, row: usize) -> i64 {
+        (row / self.series * 10_000) as i64 + (mixed(row) % 20) as i64
     }
 }
 
@@ -82,6 +98,22 @@ impl Rows {
         }
     }
 
+    /// Bytes of a row as it is given.
+    pub(crate) fn row_bytes(&self) -> f64 {
+        match self {
+            Rows::Pairs(..) => 16.0,
+            Rows::Series(_) => 24.0,
+        }
+    }
+
+    /// The key of the row with this number, and its time where it has one.
+    pub(crate) fn key(&self, row: usize) -> Vec<Value> {
+        match self {
+            Rows::Pairs(..) => vec![(row as i64).into()],
+            Rows::Series(series) => vec![series.key(row).into(), series.time(row).into()],
+        }
+    }
+
     /// The rows with these numbers.
     ///
     /// # Errors
@@ -95,13 +127,12 @@ impl Rows {
                 ("k", integers(&|n| n as i64)),
                 ("v", integers(&|n| distribution.value(n))),
             ],
-            Rows::Series(_) => {
-                let time = |n: usize| (n / SERIES * 10_000) as i64 + (mixed(n) % 20) as i64;
+            Rows::Series(series) => {
                 let cents = |n: usize| 2_000 + mixed(n / 7) % 900;
                 let values = rows.clone().map(|n| cents(n) as f64 / 100.0);
                 vec![
-                    ("k", integers(&|n| (n % SERIES) as i64)),
-                    ("ts", integers(&time)),
+                    ("k", integers(&|n| series.key(n))),
+                    ("ts", integers(&|n| series.time(n))),
                     (
                         "v",
                         Arc::new(Float64Array::from_iter_values(values)) as ArrayRef,

@@ -6,6 +6,7 @@
 
 pub(crate) mod answer;
 mod disorder;
+pub(crate) mod flow;
 mod overlap;
 pub(crate) mod plan;
 mod range;

@@ -5,6 +5,7 @@
 //! ```
 //! Exit code 0 is good, 1 is an error in query or data, 2 is a command line that makes no sense.
 
+mod bench;
 mod cost;
 mod demo;
 mod generate;
@@ -34,12 +35,21 @@ mod table;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 
 /// Stream analytics that runs on encoded data.
 #[derive(Debug, Parser)]
-#[command(name = "tersecades", version, max_term_width = 100)]
+#[command(
+    name = "tersecades",
+    version,
+    max_term_width = 100,
+    disable_help_flag = true
+)]
 struct CommandLine {
+    /// Print help; `tersecades help COMMAND` says more
+    #[arg(short, long, global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+
     /// How much is said on stderr
     #[arg(
         long,
@@ -65,6 +75,7 @@ enum Command {
     Demo(demo::DemoArguments),
     Inspect(inspect::InspectArguments),
     Costs(cost::CostsArguments),
+    Bench(bench::BenchArguments),
     Generate(generate::GenerateArguments),
     Pack(pack::PackArguments),
     Cat(pack::cat::CatArguments),
@@ -76,7 +87,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let CommandLine { log_level, command } = CommandLine::parse();
+    let CommandLine {
+        log_level, command, ..
+    } = CommandLine::parse();
     log::set(log_level);
     let outcome = match command {
         #[cfg(feature = "sql")]
@@ -88,6 +101,10 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Costs(arguments) => cost::run(&arguments),
+        Command::Bench(arguments) => match bench::run(&arguments) {
+            Ok(code) => return code,
+            Err(stop) => Err(stop),
+        },
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Pack(arguments) => pack::run(&arguments),
         Command::Cat(arguments) => pack::cat::run(&arguments),

@@ -18,7 +18,7 @@ use crate::codec::{Codec, EncodeWork};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::goal::Goal;
-use crate::input::{Input, Lanes};
+use crate::input::{CodeLanes, Input, Lanes};
 use crate::registry::CODECS;
 use crate::scheme::Scheme;
 use crate::types::{Physical, logical_type};
@@ -26,11 +26,47 @@ use crate::types::{Physical, logical_type};
 /// Distinct texts above which a column stops being dictionary-encoded.
 pub const CARDINALITY_LIMIT: usize = 1 << 20;
 
+/// Keys that a byte holds.
+const BYTE_KEYS: usize = 1 << u8::BITS;
+
 /// The source dictionary met last and what its entries are called here.
 #[derive(Default)]
 struct Translation {
     values: Option<ArrayRef>,
     codes: Vec<u32>,
+    /// The codes by key, where keys and codes are bytes; the rest is the code of the first key.
+    bytes: Option<Box<[u8; BYTE_KEYS]>>,
+}
+
+impl Translation {
+    /// Takes over the codes of another source dictionary.
+    fn fill_bytes(&mut self) {
+        let narrow = |code: &u32| u8::try_from(*code).ok();
+        let codes: Option<Vec<u8>> = self.codes.iter().map(narrow).collect();
+        self.bytes = codes.filter(|codes| codes.len() <= BYTE_KEYS).map(|codes| {
+            let mut bytes = Box::new([codes.first().copied().unwrap_or(0); BYTE_KEYS]);
+            bytes[..codes.len()].copy_from_slice(&codes);
+            bytes
+        });
+    }
+}
+
+/// The codes of a batch, in the memory of the batch before.
+#[derive(Default)]
+struct CodeBuffer {
+    words: Vec<u32>,
+    bytes: Vec<u8>,
+    /// Whether `bytes` has them.
+    are_bytes: bool,
+}
+
+impl CodeBuffer {
+    fn lanes(&self) -> CodeLanes<'_> {
+        match self.are_bytes {
+            true => CodeLanes::U8(&self.bytes),
+            false => CodeLanes::U32(&self.words),
+        }
+    }
 }
 
 /// Encodes the arrays of one column.
@@ -40,7 +76,7 @@ pub struct ColumnEncoder {
     pinned: Scheme,
     dictionary: Option<Arc<Dictionary>>,
     translation: Translation,
-    codes: Vec<u32>,
+    codes: CodeBuffer,
     booleans: Vec<u8>,
     validity: Bitmap,
     work: EncodeWork,
@@ -60,7 +96,7 @@ impl ColumnEncoder {
             physical,
             pinned: Scheme::default(),
             translation: Translation::default(),
-            codes: Vec::new(),
+            codes: CodeBuffer::default(),
             booleans: Vec::new(),
             validity: Bitmap::default(),
             work: EncodeWork::default(),
@@ -116,7 +152,7 @@ impl ColumnEncoder {
             (4, _) => Lanes::U32(&[]),
             (8, _) => Lanes::U64(&[]),
             (_, Some(dictionary)) if !as_text => Lanes::Codes {
-                codes: &[],
+                codes: CodeLanes::U32(&[]),
                 dictionary,
             },
             _ => Lanes::Text {
@@ -236,10 +272,11 @@ impl ColumnEncoder {
             return self.encode_plain_text(array, out);
         };
         let mut codes = std::mem::take(&mut self.codes);
-        codes.clear();
+        codes.are_bytes = false;
+        codes.words.clear();
         let collected = match array.data_type() {
             DataType::Dictionary(..) => self.translate(array, &dictionary, &mut codes),
-            _ => intern_all(array, &dictionary, &mut codes),
+            _ => intern_all(array, &dictionary, &mut codes.words),
         };
         let encoded = match collected {
             Ok(()) if dictionary.len() > CARDINALITY_LIMIT => {
@@ -248,7 +285,7 @@ impl ColumnEncoder {
             }
             Ok(()) => {
                 let lanes = Lanes::Codes {
-                    codes: &codes,
+                    codes: codes.lanes(),
                     dictionary: &dictionary,
                 };
                 self.encode_lanes(lanes, None, out)
@@ -271,7 +308,7 @@ impl ColumnEncoder {
         &mut self,
         array: &ArrayRef,
         dictionary: &Dictionary,
-        codes: &mut Vec<u32>,
+        codes: &mut CodeBuffer,
     ) -> Result<()> {
         let source = array.as_any_dictionary();
         let same = |known: &ArrayRef| {
@@ -282,9 +319,10 @@ impl ColumnEncoder {
         if !self.translation.values.as_ref().is_some_and(same) {
             self.translation.codes.clear();
             intern_all(source.values(), dictionary, &mut self.translation.codes)?;
+            self.translation.fill_bytes();
         }
         self.translation.values = Some(Arc::clone(source.values()));
-        let table = &self.translation.codes;
+        let table = &self.translation;
         let DataType::Dictionary(key_type, _) = array.data_type() else {
             return Ok(());
         };
@@ -302,17 +340,21 @@ impl ColumnEncoder {
     }
 }
 
-/// Null keys hold anything, so a key outside the table counts as the first entry.
-fn map_keys<K>(array: &ArrayRef, table: &[u32], codes: &mut Vec<u32>)
+/// Null keys hold anything: a key outside the table counts as one inside.
+fn map_keys<K>(array: &ArrayRef, table: &Translation, codes: &mut CodeBuffer)
 where
     K: ArrowDictionaryKeyType + ArrowPrimitiveType,
 {
     let keys = array.as_dictionary::<K>().keys().values();
-    let first = table.first().copied().unwrap_or(0);
-    codes.extend(
-        keys.iter()
-            .map(|key| table.get(key.as_usize()).copied().unwrap_or(first)),
-    );
+    if let Some(bytes) = &table.bytes {
+        codes.are_bytes = true;
+        codes.bytes.clear();
+        let code = |key: &K::Native| bytes[key.as_usize() % BYTE_KEYS];
+        return codes.bytes.extend(keys.iter().map(code));
+    }
+    let first = table.codes.first().copied().unwrap_or(0);
+    let code = |key: &K::Native| table.codes.get(key.as_usize()).copied().unwrap_or(first);
+    codes.words.extend(keys.iter().map(code));
 }
 
 /// Whether two text arrays share their buffers.

@@ -32,10 +32,43 @@ pub enum Lanes<'a> {
     /// Text as codes of a dictionary.
     Codes {
         /// One code per row.
-        codes: &'a [u32],
+        codes: CodeLanes<'a>,
         /// What they stand for.
         dictionary: &'a Arc<Dictionary>,
     },
+}
+
+/// Borrowed codes of a dictionary, one a row.
+#[derive(Debug, Clone, Copy)]
+pub enum CodeLanes<'a> {
+    /// Codes of which none takes more than a byte.
+    U8(&'a [u8]),
+    /// Codes of any size.
+    U32(&'a [u32]),
+}
+
+impl CodeLanes<'_> {
+    fn len(&self) -> usize {
+        match self {
+            CodeLanes::U8(codes) => codes.len(),
+            CodeLanes::U32(codes) => codes.len(),
+        }
+    }
+
+    fn slice(&self, start: usize, end: usize) -> Self {
+        match *self {
+            CodeLanes::U8(codes) => CodeLanes::U8(&codes[start..end]),
+            CodeLanes::U32(codes) => CodeLanes::U32(&codes[start..end]),
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> u32 {
+        match self {
+            CodeLanes::U8(codes) => u32::from(codes[index]),
+            CodeLanes::U32(codes) => codes[index],
+        }
+    }
 }
 
 impl Lanes<'_> {
@@ -70,7 +103,7 @@ impl Lanes<'_> {
                 bytes,
             },
             Lanes::Codes { codes, dictionary } => Lanes::Codes {
-                codes: &codes[start..end],
+                codes: codes.slice(start, end),
                 dictionary,
             },
         }
@@ -84,7 +117,7 @@ impl Lanes<'_> {
             Lanes::U16(lanes) => u64::from(lanes[index]),
             Lanes::U32(lanes) => u64::from(lanes[index]),
             Lanes::U64(lanes) => lanes[index],
-            Lanes::Codes { codes, .. } => u64::from(codes[index]),
+            Lanes::Codes { codes, .. } => u64::from(codes.get(index)),
             Lanes::Wide(_) | Lanes::Text { .. } => 0,
         }
     }

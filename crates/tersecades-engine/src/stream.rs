@@ -3,6 +3,7 @@
 mod join;
 mod keep;
 mod rows;
+mod standing;
 mod store;
 mod time;
 

@@ -232,3 +232,32 @@ impl std::io::Write for Shared {
         Ok(())
     }
 }
+
+#[test]
+fn what_only_seems_exact_is_said_to_be_unknown() {
+    let rows = readings(6);
+    let lossy = || stream(&rows).encoding("load", "zfp(0.5)");
+    let stated = |stream: Stream, column: &str| {
+        let schema = stream.schema().unwrap();
+        let field = schema.field_with_name(column).unwrap();
+        field.metadata().get(ERROR_BOUND).cloned()
+    };
+    let unknown = Some("unknown".to_owned());
+    // Whether a quotient is null depends on where its divisor is zero.
+    let quotient = || lossy().project([("inverse", lit(1) / col("load"))]);
+    let counted = quotient().aggregate([call("count", col("inverse")).alias("n")]);
+    assert_eq!(stated(counted, "n"), unknown);
+    let is_null = quotient().project([("none", col("inverse").is_null())]);
+    assert_eq!(stated(is_null, "none"), unknown);
+    // What operators on rows add, and what is computed from it.
+    let earlier = || lossy().lag("load", 1, ["host"], "earlier");
+    assert_eq!(stated(earlier(), "earlier"), unknown);
+    assert_eq!(stated(earlier(), "load"), Some("0.5".to_owned()));
+    let step = earlier().project([("step", col("load") - col("earlier"))]);
+    assert_eq!(stated(step, "step"), unknown);
+    let most = earlier().aggregate([call("max", col("earlier")).alias("most")]);
+    assert_eq!(stated(most, "most"), unknown);
+    // Nothing of it where nothing is lossy.
+    let exact = stream(&rows).lag("load", 1, ["host"], "earlier");
+    assert_eq!(stated(exact, "earlier"), None);
+}

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tersecades::sql::{Experiment, Session, Setting, loosest, scheme_within};
 
-use crate::error::{OrRaise, invalid};
-use crate::sql::register_table;
+use crate::error::OrRaise;
+use crate::sql::register_given;
 
 /// The name of the data in the queries.
 const TABLE: &str = "data";
@@ -52,10 +52,7 @@ fn qos<'py>(
     max_error: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut session = Session::default();
-    if !register_table(&mut session, TABLE, data)? {
-        let hint = "give a stream, a table of pyarrow, Polars or pandas, or the path of a file";
-        return Err(invalid("the data is no table", hint));
-    }
+    register_given(&mut session, TABLE, data)?;
     let tolerances = tolerances.into_iter();
     let ladder = tolerances.map(|tolerance| scheme_within(codec, tolerance).or_raise());
     let experiment = Experiment {

@@ -1,6 +1,6 @@
 //! Running a stream: the engine works without Python's lock, and is interrupted between batches.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
@@ -39,6 +39,40 @@ fn control_c() -> Interrupt {
         *looked = Instant::now();
         signals
     })
+}
+
+/// Does `work` on another thread, while this one looks for Ctrl-C, which Python tells no other.
+///
+/// # Errors
+/// What the work says; `KeyboardInterrupt`, and whatever else handlers of signals raise.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(Interrupt) -> Result<T> + Send,
+) -> PyResult<T> {
+    let raised = Arc::new(OnceLock::new());
+    let asked = Arc::clone(&raised);
+    let interrupt = Interrupt::new(move || asked.get().cloned().map_or(Ok(()), Err));
+    let control_c = control_c();
+    let worked = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, is_done) = mpsc::channel::<()>();
+            let working = scope.spawn(move || {
+                let _done = done;
+                work(interrupt)
+            });
+            while is_done.recv_timeout(TURN) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if let Err(error) = control_c.check() {
+                    let _ = raised.set(error);
+                }
+            }
+            let worked = working.join();
+            worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    });
+    match raised.get() {
+        Some(error) => Err(error.clone()).or_raise(),
+        None => worked.or_raise(),
+    }
 }
 
 /// What a turn ended with.

@@ -1,21 +1,31 @@
 //! SQL over streams, and over tables of Python that the caller sees by name.
 
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use tersecades::engine::expression::Expression;
 use tersecades::engine::stream;
-use tersecades::sql::{Session, TableTime};
+use tersecades::sql::{FindTable, TableTime};
 
 use crate::arrow_table::is_arrow;
-use crate::error::{OrRaise, invalid};
+use crate::duration::Length;
+use crate::error::{OrRaise, carry, invalid};
 use crate::reading::of_arrow;
+use crate::running::interruptible;
 use crate::stream::Stream;
 
-/// Makes a stream of a query in SQL.
+/// The session of [`sql`].
+static SHARED: LazyLock<Mutex<tersecades::sql::Session>> = LazyLock::new(Mutex::default);
+
+/// Makes a stream of a query in SQL, or runs another statement.
 ///
-/// Names after FROM and JOIN are streams and tables given by name, or those that the caller has
-/// in a variable of that name: streams, and tables of pyarrow, Polars, pandas and their like. A
-/// path in quotes is a file.
+/// Names after FROM and JOIN are streams and tables given by name, those that statements created,
+/// or those that the caller has in a variable of that name: streams, and tables of pyarrow,
+/// Polars, pandas and their like. A path in quotes is a file. What CREATE and SET do lasts: all
+/// calls share a session, beside those of `Session`.
+///
+/// Of several statements the last gives the rows; of one without rows they say what was done.
 ///
 /// >>> import pyarrow as pa, tersecades as tc
 /// >>> probes = pa.table({"host": ["a", "b", "a"], "rtt": [10, 20, 30]})
@@ -23,78 +33,225 @@ use crate::stream::Stream;
 /// [{'host': 'a', 'total': 40}, {'host': 'b', 'total': 20}]
 /// >>> tc.sql("SELECT count(*) AS n FROM t", t=probes).to_pylist()
 /// [{'n': 3}]
+/// >>> tc.sql("CREATE OR REPLACE TABLE slow AS SELECT * FROM probes WHERE rtt > 15").to_pylist()
+/// [{'done': 'table slow: 2 rows'}]
+/// >>> tc.sql("SELECT count(*) AS n FROM slow").to_pylist()
+/// [{'n': 2}]
 #[pyfunction]
 #[pyo3(signature = (query, **tables))]
 fn sql(py: Python<'_>, query: &str, tables: Option<&Bound<'_, PyDict>>) -> PyResult<Stream> {
-    let mut session = Session::default();
-    let mut given = Vec::new();
-    for (name, table) in tables.into_iter().flatten() {
-        let name: String = name.extract()?;
-        if !register_table(&mut session, &name, &table)? {
-            let class = table.get_type();
-            let hint = "give a stream, a table of pyarrow, Polars or pandas, or the path of a file";
-            return Err(invalid(format!("`{name}` is {class}, no table"), hint));
+    run(py, &SHARED, query, tables)
+}
+
+/// Tables by name, options, and the statements that run over them, apart from those of `sql`.
+///
+/// >>> import pyarrow as pa, tersecades as tc
+/// >>> with tc.Session() as session:
+/// ...     session.register("probes", pa.table({"host": ["a", "b", "a"], "rtt": [10, 20, 30]}))
+/// ...     _ = session.sql("CREATE STREAM slow AS SELECT * FROM probes WHERE rtt > 15")
+/// ...     session.tables, session.sql("SELECT max(rtt) AS worst FROM slow").to_pylist()
+/// (['probes', 'slow'], [{'worst': 30}])
+#[pyclass(frozen, module = "tersecades")]
+struct Session {
+    session: Mutex<tersecades::sql::Session>,
+}
+
+#[pymethods]
+impl Session {
+    #[new]
+    fn new() -> Self {
+        Session {
+            session: Mutex::default(),
         }
-        given.push(name);
     }
-    let frame = py.import("sys")?.call_method1("_getframe", (0,))?;
-    let scopes = [frame.getattr("f_locals")?, frame.getattr("f_globals")?];
-    for name in words(query) {
-        if given.contains(&name) {
-            continue;
+
+    /// Makes a stream of a query, or runs another statement, as the function `sql` does.
+    #[pyo3(signature = (query, **tables))]
+    fn sql(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        tables: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Stream> {
+        run(py, &self.session, query, tables)
+    }
+
+    /// Gives a stream, a table of another library, or the file at a path the name `name`.
+    ///
+    /// `event_time` is the column of when a row happened, `lateness` how far behind the newest row
+    /// a row may come; a stream may have its own.
+    #[pyo3(signature = (name, table, *, event_time=None, lateness=None))]
+    fn register(
+        &self,
+        name: &str,
+        table: &Bound<'_, PyAny>,
+        event_time: Option<String>,
+        lateness: Option<Length>,
+    ) -> PyResult<()> {
+        let mut session = lock(&self.session);
+        let Some(column) = event_time else {
+            if lateness.is_some() {
+                let hint = "give event_time too, the column of when a row happened";
+                return Err(invalid("lateness without event_time", hint));
+            }
+            return register_given(&mut session, name, table);
+        };
+        let lateness = lateness.map(|length| length.0).unwrap_or_default();
+        let time = TableTime { column, lateness };
+        match table.cast::<PyString>() {
+            Ok(path) => session
+                .register_file(name, path.to_string(), Some(time))
+                .or_raise(),
+            Err(_) => match stream_of(table)? {
+                Some(stream) => session.register_stream(name, stream, Some(time)).or_raise(),
+                None => Err(no_table(name, table)),
+            },
         }
-        for scope in &scopes {
-            if scope.contains(&name)? {
-                let table = scope.get_item(&name)?;
-                if table.cast::<PyString>().is_err() {
-                    register_table(&mut session, &name, &table)?;
-                }
-                break;
+    }
+
+    /// Names of the tables.
+    #[getter]
+    fn tables(&self) -> Vec<String> {
+        let session = lock(&self.session);
+        session
+            .table_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Waits until the streams that are kept in stores (`KEEP ... INTO`) have ended and all their
+    /// rows are there.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let mut fork = lock(&self.session).fork();
+        interruptible(py, |interrupt| {
+            fork.interrupt_with(interrupt);
+            fork.finish()
+        })
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    /// Waits as `finish` does, unless the block raised.
+    #[pyo3(signature = (class, _raised, _traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        class: Option<&Bound<'_, PyAny>>,
+        _raised: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        match class {
+            Some(_) => Ok(()),
+            None => self.finish(py),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Session(tables={:?})", self.tables())
+    }
+}
+
+fn lock(session: &Mutex<tersecades::sql::Session>) -> MutexGuard<'_, tersecades::sql::Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs the statements of `query` in a copy of `session`, which then has what they created.
+fn run(
+    py: Python<'_>,
+    session: &Mutex<tersecades::sql::Session>,
+    query: &str,
+    tables: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Stream> {
+    let mut fork = lock(session).fork();
+    for (name, table) in tables.into_iter().flatten() {
+        register_given(&mut fork, &name.extract::<String>()?, &table)?;
+    }
+    fork.find_tables_with(variables(py)?);
+    let before = fork.tables();
+    let last = interruptible(py, |interrupt| {
+        fork.interrupt_with(interrupt);
+        let last = fork.last_of(query);
+        lock(session).adopt(fork, &before);
+        last
+    });
+    Ok(last?.into())
+}
+
+/// Finds tables among the variables of the caller.
+fn variables(py: Python<'_>) -> PyResult<FindTable> {
+    let frame = py.import("sys")?.call_method1("_getframe", (0,))?;
+    let scopes = [frame.getattr("f_locals")?, frame.getattr("f_globals")?].map(Bound::unbind);
+    Ok(Arc::new(move |name: &str| {
+        Python::attach(|py| {
+            let found = find_variable(scopes.each_ref().map(|scope| scope.bind(py)), name);
+            let stream = match found {
+                Ok(Some(variable)) if variable.cast::<PyString>().is_err() => stream_of(&variable),
+                other => other.map(|_| None),
+            };
+            let stream = stream.map_err(|raised| carry(py, raised))?;
+            stream
+                .map(|stream| Ok((stream.clone(), time_of(&stream)?)))
+                .transpose()
+        })
+    }))
+}
+
+/// The variable `name`, or the one that SQL makes `name` of where it stands without quotes.
+fn find_variable<'py>(
+    scopes: [&Bound<'py, PyAny>; 2],
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    for scope in scopes {
+        if scope.contains(name)? {
+            return scope.get_item(name).map(Some);
+        }
+    }
+    for scope in scopes {
+        for key in scope.try_iter()? {
+            let key = key?;
+            let same = |key: &str| key.to_lowercase() == name;
+            if key.extract::<String>().is_ok_and(|key| same(&key)) {
+                return scope.get_item(key).map(Some);
             }
         }
     }
-    let planned = py.detach(|| session.stream(query));
-    Ok(planned.or_raise()?.into())
+    Ok(None)
 }
 
-/// The words of `query` that may be names, each once.
-fn words(query: &str) -> Vec<String> {
-    let inside = |c: char| c.is_alphanumeric() || c == '_';
-    let mut words: Vec<String> = Vec::new();
-    for word in query.split(|c| !inside(c)).filter(|word| !word.is_empty()) {
-        if !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
+fn no_table(name: &str, table: &Bound<'_, PyAny>) -> PyErr {
+    let class = table.get_type();
+    let hint = "give a stream, a table of pyarrow, Polars or pandas, or the path of a file";
+    invalid(format!("`{name}` is {class}, no table"), hint)
+}
+
+/// The stream that `table` is; `None` for what is no table.
+fn stream_of(table: &Bound<'_, PyAny>) -> PyResult<Option<stream::Stream>> {
+    match table.cast::<Stream>() {
+        Ok(stream) => Ok(Some(stream.get().stream.clone())),
+        Err(_) if is_arrow(table)? => of_arrow(table).map(Some),
+        Err(_) => Ok(None),
     }
-    words
 }
 
-/// Gives `table` its name in the session, and the one that SQL makes of it without quotes; false
-/// for what is no table.
-pub(crate) fn register_table(
-    session: &mut Session,
+/// Gives `table` its name in the session.
+pub(crate) fn register_given(
+    session: &mut tersecades::sql::Session,
     name: &str,
     table: &Bound<'_, PyAny>,
-) -> PyResult<bool> {
+) -> PyResult<()> {
     if let Ok(path) = table.cast::<PyString>() {
-        let path = path.to_string();
-        session.register_file(name, path, None).or_raise()?;
-        return Ok(true);
+        return session
+            .register_file(name, path.to_string(), None)
+            .or_raise();
     }
-    let stream = match table.cast::<Stream>() {
-        Ok(stream) => stream.get().stream.clone(),
-        Err(_) if is_arrow(table)? => of_arrow(table)?,
-        Err(_) => return Ok(false),
+    let Some(stream) = stream_of(table)? else {
+        return Err(no_table(name, table));
     };
-    let mut names = vec![name.to_owned(), name.to_lowercase()];
-    names.dedup();
-    for name in names {
-        let time = time_of(&stream).or_raise()?;
-        session
-            .register_stream(&name, stream.clone(), time)
-            .or_raise()?;
-    }
-    Ok(true)
+    let time = time_of(&stream).or_raise()?;
+    session.register_stream(name, stream, time).or_raise()
 }
 
 /// Where `stream` has its event time, if that is a column of it.
@@ -112,5 +269,6 @@ fn time_of(stream: &stream::Stream) -> tersecades::Result<Option<TableTime>> {
 
 /// Adds the function to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Session>()?;
     module.add_function(wrap_pyfunction!(sql, module)?)
 }

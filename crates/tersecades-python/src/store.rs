@@ -15,7 +15,7 @@ use crate::arrow_table::is_arrow;
 use crate::duration::Length;
 use crate::error::{OrRaise, invalid};
 use crate::reading::of_arrow;
-use crate::running::Drive;
+use crate::running::{Drive, interruptible};
 use crate::stream::Stream;
 
 /// Rows on disk, compressed, and queried in place. One process writes, any number read.
@@ -117,7 +117,7 @@ impl Store {
     /// The results of a query in SQL over the rows that are there, the table `history`.
     fn query(&self, py: Python<'_>, query: &str) -> PyResult<Stream> {
         let store = self.store()?;
-        let planned = py.detach(|| {
+        let planned = interruptible(py, |interrupt| {
             let table = HistoryTable::new(store.snapshot());
             let time = match store.schema().is_primary() {
                 true => None,
@@ -125,10 +125,11 @@ impl Store {
             };
             let time = time.map(|(column, lateness)| TableTime { column, lateness });
             let mut session = Session::default();
+            session.interrupt_with(interrupt);
             session.register("history", Arc::new(table), time)?;
             session.stream(query)
         });
-        Ok(planned.or_raise()?.into())
+        Ok(planned?.into())
     }
 
     /// The rows that are there when a query starts, then those that arrive, as one stream, which
@@ -197,8 +198,9 @@ impl Store {
 impl Feeding {
     /// Waits for the end of the stream; gives the number of its rows that are in the store.
     fn finish(&self, py: Python<'_>) -> PyResult<u64> {
-        self.take()
-            .map_or(Ok(0), |feeding| py.detach(|| feeding.finish()).or_raise())
+        self.take().map_or(Ok(0), |feeding| {
+            interruptible(py, |interrupt| feeding.finish_unless(&interrupt))
+        })
     }
 
     /// Stops behind the batch that is written; gives the number of rows that are in the store.

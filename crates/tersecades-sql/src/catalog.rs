@@ -13,18 +13,17 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::logical_type;
+use tersecades_engine::expression::col;
 use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::ingest::Origin;
 use tersecades_engine::runtime::option::RunOptions;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 
-use crate::function::aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
-use crate::function::join::{AS_OF, AS_OF_MARK};
-use crate::function::over::OVER_FUNCTIONS;
-use crate::function::window::{Kind, WINDOW_EDGES};
+use crate::function::FUNCTIONS;
 
 /// Where the event time of a table is, and how late its rows may be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -103,6 +102,15 @@ impl Relation {
         Self::of_stream(Stream::from_table(SharedTable(table)), &schema, time)
     }
 
+    /// The results of `stream`; what it keeps encoded is read as it is.
+    pub(crate) fn of_results(stream: Stream, time: Option<TableTime>) -> Result<Self> {
+        if !stream.is_plain() {
+            return Self::of_table(Arc::new(QueryTable::new(stream)?), time);
+        }
+        let schema = stream.schema()?;
+        Self::of_stream(stream, &schema, time)
+    }
+
     /// The rows of `stream`, whose columns are `schema`.
     pub(crate) fn of_stream(
         stream: Stream,
@@ -150,58 +158,42 @@ impl TableSource for PlannedSource {
     }
 }
 
-/// Tables by name, functions by name, and how files are read.
+/// Finds the table of a name that a session does not know, and its event time; `None` where there
+/// is none.
+pub type FindTable = Arc<dyn Fn(&str) -> Result<Option<(Stream, Option<TableTime>)>> + Send + Sync>;
+
+/// The schema under which a table is its rows by event time: `IN_ORDER(TABLE t)`.
+pub(crate) const IN_ORDER: &str = "in_order()";
+
+/// Tables by name, and how files are read.
+#[derive(Default)]
 pub(crate) struct Catalog {
     tables: BTreeMap<String, Arc<Relation>>,
     opened: Mutex<BTreeMap<String, Arc<Relation>>>,
+    /// Who is asked for names that are no table.
+    pub(crate) asked: Option<FindTable>,
     /// How files that queries name are read.
     pub(crate) reading: SourceOptions,
-    scalars: BTreeMap<String, Arc<ScalarUDF>>,
-    aggregates: BTreeMap<String, Arc<AggregateUDF>>,
-    over: BTreeMap<String, Arc<WindowUDF>>,
-    planners: Vec<Arc<dyn ExprPlanner>>,
     config: ConfigOptions,
 }
 
-impl Default for Catalog {
-    fn default() -> Self {
-        let mut scalars = BTreeMap::new();
-        let functions = datafusion_functions::all_default_functions();
-        let ours = WINDOW_EDGES.iter().chain([&*AS_OF_MARK]).cloned();
-        for function in functions.into_iter().chain(ours) {
-            for alias in function.aliases() {
-                scalars.insert(alias.clone(), Arc::clone(&function));
-            }
-            scalars.insert(function.name().to_owned(), function);
-        }
-        if let Some(sign) = scalars.get("signum").cloned() {
-            scalars.insert("sign".to_owned(), sign);
-        }
-        let (aggregates, over) = (
-            SQL_AGGREGATES.iter().chain([&*GROUPING]),
-            OVER_FUNCTIONS.iter(),
-        );
+impl Catalog {
+    /// The same tables, for another session.
+    pub(crate) fn fork(&self) -> Catalog {
         Catalog {
-            tables: BTreeMap::new(),
+            tables: self.tables.clone(),
             opened: Mutex::default(),
-            reading: SourceOptions::default(),
-            scalars,
-            aggregates: aggregates
-                .map(|f| (f.name().to_owned(), Arc::clone(f)))
-                .collect(),
-            over: over.map(|f| (f.name().to_owned(), Arc::clone(f))).collect(),
-            planners: vec![
-                Arc::new(CountOfRows),
-                Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
-                Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
-                Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
-            ],
-            config: ConfigOptions::default(),
+            asked: self.asked.clone(),
+            reading: self.reading.clone(),
+            config: self.config.clone(),
         }
     }
-}
 
-impl Catalog {
+    /// All tables.
+    pub(crate) fn tables(&self) -> &BTreeMap<String, Arc<Relation>> {
+        &self.tables
+    }
+
     /// Gives a relation a name.
     pub(crate) fn insert(&mut self, name: &str, relation: Relation) {
         self.tables.insert(name.to_owned(), Arc::new(relation));
@@ -228,22 +220,6 @@ impl Catalog {
         self.tables.keys().map(String::as_str).collect()
     }
 
-    /// Whether a function has this name.
-    pub(crate) fn has_function(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        self.scalars.contains_key(&name)
-            || self.aggregates.contains_key(&name)
-            || self.over.contains_key(&name)
-    }
-
-    /// Names of all functions that queries call.
-    pub(crate) fn function_names(&self) -> impl Iterator<Item = &str> + '_ {
-        let scalars = self.scalars.keys().chain(self.aggregates.keys());
-        let names = scalars.chain(self.over.keys()).map(String::as_str);
-        let keys = Kind::ALL.iter().map(|kind| kind.key_name());
-        names.chain(keys).filter(|name: &&str| *name != AS_OF)
-    }
-
     /// DataFusion's options.
     pub(crate) fn config(&self) -> &ConfigOptions {
         &self.config
@@ -268,13 +244,36 @@ impl Catalog {
         if let Some(found) = opened.get(name) {
             return Ok(Arc::clone(found));
         }
-        if !name.contains(['.', '/', '*']) {
-            return Err(self.unknown(name));
-        }
-        let table = open_table(name, &self.reading)?;
-        let relation = Arc::new(Relation::of_table(table, None)?);
+        let found = self.asked.as_ref().map(|asked| asked(name)).transpose()?;
+        let relation = match found.flatten() {
+            Some((stream, time)) => Relation::of_results(stream, time)?,
+            None if name.contains(['.', '/', '*']) => {
+                Relation::of_table(open_table(name, &self.reading)?, None)?
+            }
+            None => return Err(self.unknown(name)),
+        };
+        let relation = Arc::new(relation);
         opened.insert(name.to_owned(), Arc::clone(&relation));
         Ok(relation)
+    }
+
+    /// The rows of the table named so by event time.
+    fn find_in_order(&self, name: &str) -> Result<Relation> {
+        let relation = self.find(name)?;
+        let Some(time) = &relation.time else {
+            let error = Error::invalid(format!("IN_ORDER needs the event time of `{name}`"));
+            return Err(error.hint(
+                "write CREATE STREAM ... WATERMARK FOR ts AS ts - INTERVAL '2' SECOND, \
+                 or give --table NAME=PATH,event_time=COLUMN,lateness=2s",
+            ));
+        };
+        let stream = relation.stream.clone();
+        let stream = stream.event_time(col(time.column.as_str()), time.lateness);
+        let time = TableTime {
+            column: time.column.clone(),
+            lateness: Duration::ZERO,
+        };
+        Relation::of_stream(stream.in_order()?, &relation.schema, Some(time))
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -295,21 +294,23 @@ impl ContextProvider for Catalog {
         &self,
         name: TableReference,
     ) -> datafusion_common::Result<Arc<dyn TableSource>> {
-        let name = match &name {
-            TableReference::Bare { table } => table.to_string(),
-            other => other.to_string(),
+        let found = match &name {
+            TableReference::Bare { table } => self.find(table),
+            TableReference::Partial { schema, table } if &**schema == IN_ORDER => {
+                self.find_in_order(table).map(Arc::new)
+            }
+            other => self.find(&other.to_string()),
         };
-        let found = self.find(&name);
         let found = found.map_err(|error| DataFusionError::External(Box::new(error)))?;
         Ok(Arc::new(PlannedSource(found)))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        &self.planners
+        &FUNCTIONS.planners
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.scalars.get(name).cloned()
+        FUNCTIONS.scalars.get(name).cloned()
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -317,11 +318,11 @@ impl ContextProvider for Catalog {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.aggregates.get(name).cloned()
+        FUNCTIONS.aggregates.get(name).cloned()
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
-        self.over.get(name).cloned()
+        FUNCTIONS.over.get(name).cloned()
     }
 
     fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
@@ -333,7 +334,7 @@ impl ContextProvider for Catalog {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        self.scalars.keys().cloned().collect()
+        FUNCTIONS.scalars.keys().cloned().collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {
@@ -341,10 +342,10 @@ impl ContextProvider for Catalog {
     }
 
     fn udaf_names(&self) -> Vec<String> {
-        self.aggregates.keys().cloned().collect()
+        FUNCTIONS.aggregates.keys().cloned().collect()
     }
 
     fn udwf_names(&self) -> Vec<String> {
-        self.over.keys().cloned().collect()
+        FUNCTIONS.over.keys().cloned().collect()
     }
 }

@@ -94,6 +94,14 @@ fn copy(results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {
 /// # Errors
 /// When the columns differ in length.
 pub(crate) fn text_rows<const N: usize>(columns: [(&str, Vec<String>); N]) -> Result<Answer> {
+    text_results(columns).map(Answer::Rows)
+}
+
+/// Columns of text; empty cells are null.
+///
+/// # Errors
+/// When the columns differ in length.
+pub(crate) fn text_results<const N: usize>(columns: [(&str, Vec<String>); N]) -> Result<Results> {
     let fields = columns
         .each_ref()
         .map(|(name, _)| Field::new(*name, DataType::Utf8, true));
@@ -105,7 +113,7 @@ pub(crate) fn text_rows<const N: usize>(columns: [(&str, Vec<String>); N]) -> Re
         Arc::new(values.collect::<StringArray>())
     });
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays.collect())?;
-    Ok(Answer::Rows(Results::ready(schema, vec![batch])))
+    Ok(Results::ready(schema, vec![batch]))
 }
 
 /// A number for reading.

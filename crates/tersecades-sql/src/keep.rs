@@ -1,7 +1,7 @@
 //! `KEEP 7 DAYS INTO 'folder'`: a stream that is written to a store as it flows.
 
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
@@ -51,12 +51,12 @@ impl Session {
         };
         let store = self.open_store(Path::new(&into.folder), schema, options)?;
         // A stream of that name writes no more.
-        self.kept.retain(|kept| kept.name != name);
+        self.kept().retain(|kept| kept.name != name);
         let rows = store.snapshot().sequence();
         let stream = self.settings.apply(stream);
         let feed = stream.feed(name, &store)?;
         let relation = Relation::of_table(Arc::new(LiveTable::new(&store)?), Some(time))?;
-        self.kept.push(KeptStream {
+        self.kept().push(KeptStream {
             name: name.to_owned(),
             store: Arc::downgrade(&store),
             feeding: feed.start()?,
@@ -71,12 +71,17 @@ impl Session {
     /// Waits until the streams that are kept in stores have ended and all their rows are there.
     ///
     /// # Errors
-    /// What reading and writing them says.
+    /// What reading and writing them says; what the session's interrupt says, then they stop.
     pub fn finish(&mut self) -> Result<()> {
-        for kept in self.kept.drain(..) {
-            kept.feeding.finish()?;
+        let kept = std::mem::take(&mut *self.kept());
+        for kept in kept {
+            kept.feeding.finish_unless(&self.settings.interrupt)?;
         }
         Ok(())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<KeptStream>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open_store(
@@ -89,7 +94,8 @@ impl Session {
             let canonical = |path: &Path| path.canonicalize().ok();
             canonical(store.path()).is_some_and(|path| canonical(folder) == Some(path))
         };
-        let open = self.kept.iter().filter_map(|kept| kept.store.upgrade());
+        let kept = self.kept();
+        let open = kept.iter().filter_map(|kept| kept.store.upgrade());
         match open.into_iter().find(same) {
             Some(store) if store.schema() == schema => Ok(store),
             Some(_) => Err(Error::invalid("a stream with other columns is kept there")

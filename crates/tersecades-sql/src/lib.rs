@@ -14,6 +14,7 @@ mod command;
 mod create;
 mod error;
 mod explain;
+mod fork;
 mod function;
 mod keep;
 mod late;
@@ -26,6 +27,7 @@ mod session;
 mod summary;
 
 pub use answer::{Answer, Results};
-pub use catalog::TableTime;
+pub use catalog::{FindTable, TableTime};
+pub use fork::Tables;
 pub use qos::{Experiment, Setting, loosest, scheme_within};
 pub use session::{OPTIONS, Session};

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arrow_schema::SchemaRef;
@@ -14,7 +14,6 @@ use tersecades_columnar::scheme::Scheme;
 use tersecades_engine::runtime::Interrupt;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
-use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::{Emit, Updates};
@@ -22,6 +21,7 @@ use tersecades_engine::window::{Emit, Updates};
 use crate::answer::Answer;
 use crate::catalog::{Catalog, Relation, TableTime};
 use crate::error::{at_place, of_datafusion};
+use crate::function::FUNCTIONS;
 use crate::keep::KeptStream;
 use crate::lower::Lowering;
 use crate::lower::window::length;
@@ -80,7 +80,7 @@ pub struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) settings: RunSettings,
     /// Streams that are being written to stores.
-    pub(crate) kept: Vec<KeptStream>,
+    pub(crate) kept: Arc<Mutex<Vec<KeptStream>>>,
 }
 
 impl Default for Session {
@@ -92,7 +92,7 @@ impl Default for Session {
                 memory_limit_bytes: None,
                 interrupt: Interrupt::default(),
             },
-            kept: Vec::new(),
+            kept: Arc::default(),
         }
     }
 }
@@ -143,13 +143,8 @@ impl Session {
         stream: Stream,
         time: Option<TableTime>,
     ) -> Result<()> {
-        if !stream.is_plain() {
-            return self.register(name, Arc::new(QueryTable::new(stream)?), time);
-        }
-        // What the stream keeps encoded is read as it is.
-        let schema = stream.schema()?;
-        let relation = Relation::of_stream(stream, &schema, time)?;
-        self.catalog.insert(name, relation);
+        self.catalog
+            .insert(name, Relation::of_results(stream, time)?);
         Ok(())
     }
 
@@ -219,8 +214,8 @@ impl Session {
     }
 
     /// Names of the functions that queries may call.
-    pub fn function_names(&self) -> impl Iterator<Item = &str> + '_ {
-        self.catalog.function_names()
+    pub fn function_names(&self) -> impl Iterator<Item = &'static str> {
+        FUNCTIONS.names()
     }
 
     /// Sets one of [`OPTIONS`].
@@ -370,7 +365,7 @@ impl Session {
         parse::column_name::name_by_text(&mut query);
         let plan_then = || {
             parse::window::rewrite(&mut query)?;
-            parse::check::check(&query, &self.catalog)?;
+            parse::check::check(&query)?;
             let plan = plan::plan(query, &self.catalog).map_err(|error| of_datafusion(&error))?;
             then(plan)
         };

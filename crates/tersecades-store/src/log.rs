@@ -175,35 +175,94 @@ pub(crate) fn read_segment(
         return Err(rows_missing(replay.end, begins));
     }
     // Bytes that a crash left behind the last record are none of ours.
+    let damaged = |offset: usize, error: &Error| {
+        let message = format!(
+            "the record at byte {offset} is damaged: {}",
+            error.message()
+        );
+        Error::corrupt(message).hint("`store repair` keeps what is readable")
+    };
+    let mut entries = Vec::new();
     frame::read_all(number, bytes, FILE_HEADER_BYTES, |offset, frame| {
-        let entries = match frame.kind {
-            ROWS => read_entries(frame.payload, replay),
+        let read = match frame.kind {
+            ROWS => read_entries(offset, frame.payload, replay, &mut entries),
             _ => Err(Error::corrupt("a record of an unknown kind")),
         };
-        entries.map_err(|error| {
-            let message = format!(
-                "the record at byte {offset} is damaged: {}",
-                error.message()
-            );
-            Error::corrupt(message).hint("`store repair` keeps what is readable")
-        })
-    })
-    .map(|_end| ())
+        read.map_err(|error| damaged(offset, &error))
+    })?;
+    for (entry, batch) in entries.iter().zip(read_batches(&entries)?) {
+        let batch = batch.map_err(|error| damaged(entry.offset, &error))?;
+        if batch.rows() as u64 != entry.rows {
+            let error = Error::corrupt("its rows are not as many as it says");
+            return Err(damaged(entry.offset, &error));
+        }
+        replay.batches.push(batch);
+    }
+    Ok(())
 }
 
-fn read_entries(payload: &[u8], replay: &mut Replay) -> Result<()> {
+/// A batch of a record, not decoded.
+struct Entry<'a> {
+    /// Where the record begins.
+    offset: usize,
+    rows: u64,
+    unit: &'a [u8],
+}
+
+fn read_entries<'a>(
+    offset: usize,
+    payload: &'a [u8],
+    replay: &mut Replay,
+    entries: &mut Vec<Entry<'a>>,
+) -> Result<()> {
     let mut take = Take::new(payload);
     while !take.rest().is_empty() {
         let first = take.u64()?;
         let rows: Range<u64> = first..first.saturating_add(u64::from(take.u32()?));
-        let batch = wire::read_batch(take.blob()?)?;
-        if rows.start != replay.end || rows.end - rows.start != batch.rows() as u64 {
+        let unit = take.blob()?;
+        if rows.start != replay.end {
             return Err(Error::corrupt("its rows do not follow those before it"));
         }
         replay.end = rows.end;
-        replay.batches.push(batch);
+        entries.push(Entry {
+            offset,
+            rows: rows.end - rows.start,
+            unit,
+        });
     }
     Ok(())
+}
+
+/// Least entries that are worth a thread.
+const THREAD_ENTRIES: usize = 64;
+
+/// The batches of `entries`, in their order, read by as many threads as there are cores.
+///
+/// # Errors
+/// `Internal` where a thread panicked.
+fn read_batches(entries: &[Entry<'_>]) -> Result<Vec<Result<Batch>>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = entries.len().div_ceil(cores).max(THREAD_ENTRIES);
+    let read = |part: &[Entry<'_>]| -> Vec<Result<Batch>> {
+        let units = part.iter().map(|entry| wire::read_batch(entry.unit));
+        units.collect()
+    };
+    if entries.len() <= share {
+        return Ok(read(entries));
+    }
+    std::thread::scope(|scope| {
+        let threads = entries
+            .chunks(share)
+            .map(|part| scope.spawn(move || read(part)));
+        let threads: Vec<_> = threads.collect();
+        let mut batches = Vec::with_capacity(entries.len());
+        for thread in threads {
+            let part = thread.join();
+            batches
+                .extend(part.map_err(|_| Error::internal("a thread that reads the log panicked"))?);
+        }
+        Ok(batches)
+    })
 }
 
 /// Adds the batches of every whole record of a segment, wherever it lies; bytes that hold none.

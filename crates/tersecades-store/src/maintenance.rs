@@ -1,13 +1,14 @@
 //! What a store does beside taking rows in: runs written from memory, columns added.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
-use crate::commit::{is_full, passes};
+use crate::commit::{self, is_full, passes};
 use crate::compaction;
 use crate::counters::Activity;
 use crate::manifest::Manifest;
@@ -20,12 +21,13 @@ use crate::store::{Store, Upkeep, following};
 use crate::version::Version;
 
 impl Store {
-    /// Writes a run when memory is full, and merges runs where levels are.
+    /// Writes a run when memory is full, and merges runs where levels are, after an append of
+    /// `rows` rows.
     ///
     /// # Errors
     /// What writing says, except that a full disk leaves everything as it is: rows are safe in the
     /// log.
-    pub(crate) fn maintain(&self) -> Result<()> {
+    pub(crate) fn maintain(&self, rows: usize) -> Result<()> {
         let full = {
             let state = self.commit.lock();
             is_full(&state.memory, &state.version.catalog.options)
@@ -33,11 +35,19 @@ impl Store {
         if !full {
             return Ok(());
         }
-        let done = self.flush_where(true).and_then(|()| self.merge_or_ask());
-        match done {
+        let wait = self.pace(rows);
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
+        match self.tidy_or_ask() {
             Err(error) if passes(&error) => Ok(()),
             done => done,
         }
+    }
+
+    fn pace(&self, rows: usize) -> Duration {
+        let state = self.commit.lock();
+        commit::pace(&state.memory, &state.version.catalog.options, rows)
     }
 
     /// Writes the rows in memory as a run.
@@ -49,7 +59,7 @@ impl Store {
     }
 
     /// As [`Store::flush`]; `only_full` leaves memory alone that another thread has just emptied.
-    fn flush_where(&self, only_full: bool) -> Result<()> {
+    pub(crate) fn flush_where(&self, only_full: bool) -> Result<()> {
         let mut upkeep = self.upkeep();
         if upkeep.manifest.is_none() {
             return Err(read_only());

@@ -107,8 +107,9 @@ impl Memory {
 /// # Errors
 /// What decoding says.
 pub(crate) fn decode_all(batches: &[Arc<Batch>], fields: &SchemaRef) -> Result<Vec<RecordBatch>> {
-    batches
-        .iter()
-        .map(|batch| decode(&conform(Batch::clone(batch), fields)?))
-        .collect()
+    let decoded = batches.iter().map(|batch| match batch.schema() == fields {
+        true => decode(batch),
+        false => decode(&conform(Batch::clone(batch), fields)?),
+    });
+    decoded.collect()
 }

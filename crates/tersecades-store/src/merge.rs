@@ -39,7 +39,7 @@ pub(crate) enum Source {
 pub(crate) struct MergeOptions {
     /// Most rows of a piece.
     pub(crate) chunk_rows: usize,
-    /// Rows above which a piece ends where a key does.
+    /// Rows above which a piece ends where a key does that has many rows.
     pub(crate) series_rows: usize,
     /// Least rows of a group that is not decoded.
     pub(crate) splice_rows: usize,
@@ -75,9 +75,15 @@ pub(crate) struct Merge {
     inputs: Vec<Input>,
     batches: Vec<RecordBatch>,
     pending: Vec<(usize, usize)>,
+    /// Keys that begin among the pending rows.
+    pending_keys: usize,
     last: Option<Vec<u8>>,
     decoded_bytes: u64,
 }
+
+/// Rows of a key, on average, below which pieces do not end with it: they would hold few rows of
+/// each key all the same, and more of their bytes would be headers.
+const LONG_SERIES_ROWS: usize = 64;
 
 impl Merge {
     /// Merges `sources`, oldest first, with the columns of `fields`.
@@ -109,6 +115,7 @@ impl Merge {
             inputs: inputs.collect(),
             batches: Vec::new(),
             pending: Vec::new(),
+            pending_keys: 0,
             last: None,
             decoded_bytes: 0,
         };
@@ -252,6 +259,12 @@ impl Merge {
                 complete = true;
                 break;
             }
+            if !same {
+                let continues = !self.pending.is_empty()
+                    && self.key.series(self.last.as_deref().unwrap_or_default())
+                        == self.key.series(key);
+                self.pending_keys += usize::from(!continues);
+            }
             self.pending.push(row);
             if !same {
                 let last = self.last.get_or_insert_default();
@@ -272,7 +285,9 @@ impl Merge {
             return false;
         }
         let last = self.last.as_deref().unwrap_or_default();
-        rows >= self.options.chunk_rows || self.key.series(last) != self.key.series(key)
+        let ends = || self.key.series(last) != self.key.series(key);
+        rows >= self.options.chunk_rows
+            || (rows >= self.pending_keys.saturating_mul(LONG_SERIES_ROWS) && ends())
     }
 
     /// The pending rows, without those that are gone; `None` where there are none.
@@ -280,9 +295,15 @@ impl Merge {
         if self.pending.is_empty() {
             return Ok(None);
         }
-        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
-        let rows = arrow_select::interleave::interleave_record_batch(&batches, &self.pending)?;
+        let rows = match self.pending_slice() {
+            Some(rows) => rows,
+            None => {
+                let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+                arrow_select::interleave::interleave_record_batch(&batches, &self.pending)?
+            }
+        };
         self.pending.clear();
+        self.pending_keys = 0;
         self.forget_batches();
         let rows = self.floor.apply(rows)?;
         let rows = match self.options.is_oldest && self.is_primary {
@@ -290,6 +311,15 @@ impl Merge {
             false => rows,
         };
         Ok((rows.num_rows() > 0).then_some(rows))
+    }
+
+    /// The pending rows where they lie one after another.
+    fn pending_slice(&self) -> Option<RecordBatch> {
+        let ((batch, first), last) = (*self.pending.first()?, self.pending.last()?);
+        // Rows of one input come in order, so that as many rows as from first to last are all.
+        let whole = self.pending.iter().all(|(other, _)| *other == batch)
+            && last.1 - first + 1 == self.pending.len();
+        whole.then(|| self.batches[batch].slice(first, self.pending.len()))
     }
 
     /// Keeps the batches that inputs still read.

@@ -1,4 +1,4 @@
-//! Merges on a thread of their own, beside whoever writes and reads.
+//! Runs are written and merged on a thread of their own, beside whoever writes and reads.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, MutexGuard};
@@ -9,15 +9,15 @@ use tersecades_columnar::error::{Error, Result};
 use crate::commit::passes;
 use crate::store::Store;
 
-/// Runs are merged on a thread while this is there.
+/// Runs are written from memory and merged on a thread while this is there.
 pub struct Merger {
     store: Arc<Store>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl Store {
-    /// Merges runs on a thread of its own until what is given back is dropped; writers wait for it
-    /// only when it is far behind.
+    /// Writes runs from memory and merges them on a thread of its own until what is given back is
+    /// dropped; writers wait for it only when it is far behind.
     ///
     /// # Errors
     /// `InvalidArgument` where there is such a thread already; what the system says.
@@ -41,11 +41,11 @@ impl Store {
         self.merger.lock().unwrap_or_else(|held| held.into_inner())
     }
 
-    /// Merges where levels are full, or asks the thread that does.
+    /// Writes a run where memory is full and merges where levels are, or asks the thread that does.
     ///
     /// # Errors
     /// What reading and writing say.
-    pub(crate) fn merge_or_ask(&self) -> Result<()> {
+    pub(crate) fn tidy_or_ask(&self) -> Result<()> {
         let asked = self.lock_merger().as_ref().is_some_and(|merger| {
             // It looks again when it is done: one word is enough, and a thread that has failed
             // hears none.
@@ -56,15 +56,21 @@ impl Store {
         });
         match asked && !self.is_behind() {
             true => Ok(()),
-            false => self.compact_where_full(),
+            false => self.tidy(),
         }
+    }
+
+    /// Writes a run where memory is full and merges where levels are.
+    fn tidy(&self) -> Result<()> {
+        self.flush_where(true)?;
+        self.compact_where_full()
     }
 }
 
-/// Merges whenever it is asked to.
+/// Writes runs and merges them whenever it is asked to.
 fn merge(store: &Store, asked: &Receiver<()>) -> Result<()> {
     while asked.recv().is_ok() {
-        match store.compact_where_full() {
+        match store.tidy() {
             Err(error) if !passes(&error) => return Err(error),
             _ => {}
         }
@@ -83,7 +89,11 @@ impl Merger {
 
     fn end(&mut self) -> Result<()> {
         *self.store.lock_merger() = None;
-        let panicked = |_| Err(Error::internal("the thread that merges runs panicked"));
+        let panicked = |_| {
+            Err(Error::internal(
+                "the thread that writes and merges runs panicked",
+            ))
+        };
         let thread = self.thread.take();
         thread.map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked))
     }

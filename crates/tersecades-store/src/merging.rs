@@ -13,6 +13,7 @@ use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Tier;
 
+use crate::commit::is_overfull;
 use crate::compaction::{self, Task};
 use crate::encode::Encoder;
 use crate::maintenance::read_only;
@@ -139,9 +140,18 @@ impl Store {
         }
     }
 
-    /// Whether there are far more runs than merges leave, so that whoever writes has to wait.
+    /// Whether there are far more runs than merges leave, or far more rows in memory than a run
+    /// takes, so that whoever writes has to wait.
     pub(crate) fn is_behind(&self) -> bool {
-        let version = Arc::clone(&self.commit.lock().version);
+        let (version, overfull) = {
+            let state = self.commit.lock();
+            let version = Arc::clone(&state.version);
+            let overfull = is_overfull(&state.memory, &version.catalog.options);
+            (version, overfull)
+        };
+        if overfull {
+            return true;
+        }
         let newest = version.runs.iter().rev();
         let newest = newest.take_while(|run| run.id().level == 0).count();
         newest >= BEHIND * version.catalog.options.level_ratio

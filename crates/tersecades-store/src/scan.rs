@@ -29,7 +29,7 @@ use crate::sort_key::{SortKey, sort};
 use crate::version::Snapshot;
 
 use filter::Filter;
-use key_range::KeyRange;
+pub(crate) use key_range::KeyRange;
 
 pub use found::Found;
 
@@ -231,7 +231,8 @@ impl Snapshot {
             parts.extend(wanted.map(|index| Part::Group(Arc::clone(run), index)));
         }
         if level.is_none() {
-            parts.extend(self.memory.iter().cloned().map(Part::Memory));
+            let wanted = self.memory.iter().filter(|it| filter.may_match_batch(it));
+            parts.extend(wanted.cloned().map(Part::Memory));
         }
         parts
     }

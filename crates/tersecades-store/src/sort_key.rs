@@ -130,10 +130,34 @@ pub(crate) fn sort(key: &SortKey, fields: &SchemaRef, rows: &[RecordBatch]) -> R
     if (1..rows).all(|row| keys.row(row - 1) <= keys.row(row)) {
         return Ok(all);
     }
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
-    Ok(arrow_select::take::take_record_batch(
-        &all,
-        &UInt32Array::from(order),
-    )?)
+    // Whole keys are compared only where their first bytes are equal. The very first says of most
+    // that they are not null, and is left out then.
+    let key = |row: usize| keys.row(row).data();
+    let first = key(0).first();
+    let skip = usize::from((0..rows).all(|row| key(row).first() == first));
+    let longest = keys.lengths().max().unwrap_or(0);
+    let order = match longest - skip.min(longest) <= size_of::<u64>() {
+        true => order_by(&keys, |key| u64::from_be_bytes(leading(key, skip))),
+        false => order_by(&keys, |key| u128::from_be_bytes(leading(key, skip))),
+    };
+    Ok(arrow_select::take::take_record_batch(&all, &order)?)
+}
+
+/// Positions of `keys` in their order, which the numbers of `leading` keep; equal keys stay in
+/// theirs.
+fn order_by<N: Ord>(keys: &Rows, leading: impl Fn(&[u8]) -> N) -> UInt32Array {
+    let key = |row: u32| keys.row(row as usize);
+    let rows = 0..keys.num_rows() as u32;
+    let mut order: Vec<(N, u32)> = rows.map(|row| (leading(key(row).data()), row)).collect();
+    order.sort_by(|(a, row_a), (b, row_b)| a.cmp(b).then_with(|| key(*row_a).cmp(&key(*row_b))));
+    UInt32Array::from_iter_values(order.into_iter().map(|(_, row)| row))
+}
+
+/// The bytes of a key after the first `skip`, with zeros behind short ones.
+fn leading<const BYTES: usize>(key: &[u8], skip: usize) -> [u8; BYTES] {
+    let key = key.get(skip..).unwrap_or_default();
+    let mut bytes = [0; BYTES];
+    let count = key.len().min(BYTES);
+    bytes[..count].copy_from_slice(&key[..count]);
+    bytes
 }

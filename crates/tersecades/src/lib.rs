@@ -63,3 +63,8 @@ pub mod prelude {
         CalendarUnit, Emit, Window, calendar, cumulate, global, hop, session, tumble,
     };
 }
+
+/// The program of the README, which has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

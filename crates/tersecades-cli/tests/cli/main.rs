@@ -6,6 +6,7 @@
     reason = "tests may stop at the first surprise"
 )]
 
+mod bench;
 mod demo;
 
 use std::collections::BTreeMap;
@@ -425,14 +426,47 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
+/// Lines of a terminal on a usual screen.
+const SCREEN_LINES: usize = 50;
+
 #[test]
-fn help_completions_and_manual_are_printed() {
-    for command in ["demo", "inspect", "generate", "lists", "completions", "man"] {
+fn the_help_of_each_command_fits_a_screen() {
+    let all = stdout_of(&["--help"]);
+    let commands = all.split_once("Commands:").unwrap().1;
+    let commands = commands.split_once("Options:").unwrap().0.lines();
+    let names = |line: &str| {
+        line.strip_prefix("  ")?
+            .split(' ')
+            .next()
+            .map(str::to_owned)
+    };
+    let mut names: Vec<String> = commands
+        .filter_map(names)
+        .filter(|it| !it.is_empty())
+        .collect();
+    assert!(names.len() > 10, "{names:?}");
+    names.push(String::new());
+    for inner in ["create", "ingest", "query", "export", "stats", "compact"] {
+        names.push(format!("store {inner}"));
+    }
+    for name in names.iter().filter(|name| *name != "help") {
+        let arguments: Vec<&str> = name.split_whitespace().chain(["--help"]).collect();
+        let help = stdout_of(&arguments);
+        assert!(help.contains("Usage: tersecades"), "{name}: {help}");
+        let lines = help.lines().count();
+        assert!(lines <= SCREEN_LINES, "{name}: {lines} lines");
+    }
+    // What does not fit is said by another command.
+    assert!(stdout_of(&["help", "sql"]).lines().count() > SCREEN_LINES);
+}
+
+#[test]
+fn completions_and_manual_are_printed() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(
-            stdout_of(&[command, "--help"]).contains("Usage: tersecades"),
-            "{command}"
+            stdout_of(&["completions", shell]).contains("tersecades"),
+            "{shell}"
         );
     }
-    assert!(stdout_of(&["completions", "bash"]).contains("tersecades"));
     assert!(stdout_of(&["man"]).contains(".TH"));
 }

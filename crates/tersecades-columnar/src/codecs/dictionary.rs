@@ -20,9 +20,10 @@ use crate::block::{block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, Codes, EncodeWork, Work, fold_decoded};
+use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
-use crate::input::{Input, Lanes};
+use crate::input::{CodeLanes, Input, Lanes};
 use crate::predicate::Predicate;
 use crate::primitive::repeat::Repeats;
 use crate::selection::Selection;
@@ -34,11 +35,11 @@ use crate::values::Values;
 #[derive(Debug)]
 pub struct DictionaryCodes;
 
-/// The narrowest unsigned type for codes below `count`.
-fn code_type(count: usize) -> DataType {
-    match count {
-        0..=0x100 => DataType::UInt8,
-        0x101..=0x1_0000 => DataType::UInt16,
+/// The narrowest unsigned type that is known to hold the codes.
+fn code_type(codes: CodeLanes<'_>, dictionary: &Dictionary) -> DataType {
+    match (codes, dictionary.len()) {
+        (CodeLanes::U8(_), _) | (_, 0..=0x100) => DataType::UInt8,
+        (_, 0x101..=0x1_0000) => DataType::UInt16,
         _ => DataType::UInt32,
     }
 }
@@ -85,7 +86,7 @@ impl Codec for DictionaryCodes {
 
     fn estimate(&self, sample: &Sample<'_>) -> Estimate {
         let bytes = match sample.input.lanes {
-            Lanes::Codes { dictionary, .. } => match code_type(dictionary.len()) {
+            Lanes::Codes { codes, dictionary } => match code_type(codes, dictionary) {
                 DataType::UInt8 => 1.0,
                 DataType::UInt16 => 2.0,
                 _ => 4.0,
@@ -99,23 +100,24 @@ impl Codec for DictionaryCodes {
         let Lanes::Codes { codes, dictionary } = input.lanes else {
             return Err(Error::internal("dictionary takes codes"));
         };
-        let data_type = code_type(dictionary.len());
+        let data_type = code_type(codes, dictionary);
         let (mut bytes, mut shorts) = (
             std::mem::take(&mut work.bytes),
             std::mem::take(&mut work.shorts),
         );
-        let lanes = match data_type {
-            DataType::UInt8 => {
+        let lanes = match (codes, &data_type) {
+            (CodeLanes::U8(codes), _) => Lanes::U8(codes),
+            (CodeLanes::U32(codes), DataType::UInt8) => {
                 bytes.clear();
                 bytes.extend(codes.iter().map(|code| *code as u8));
                 Lanes::U8(&bytes)
             }
-            DataType::UInt16 => {
+            (CodeLanes::U32(codes), DataType::UInt16) => {
                 shorts.clear();
                 shorts.extend(codes.iter().map(|code| *code as u16));
                 Lanes::U16(&shorts)
             }
-            _ => Lanes::U32(codes),
+            (CodeLanes::U32(codes), _) => Lanes::U32(codes),
         };
         let code_input = Input {
             data_type: &data_type,

@@ -1,13 +1,13 @@
 //! Comparing lanes that count from a base each few of them share.
 //!
-//! The range is moved to each base once, so that narrow lanes are compared as they are; a base
-//! from which no lane reaches the range answers zeros without a look at its lanes.
+//! The range is moved to the bases of a block together, so that narrow lanes are compared as they
+//! are; lanes whose base none of theirs reaches the range from answer zeros.
 
 use std::ops::RangeInclusive;
 
 use super::block::range_rest;
 use super::level::{LINE_BYTES, Steps};
-use super::{Lane, WORD_LANES, assert_based, prefetch_past};
+use super::{BLOCK_LANES, GROUPS, Lane, PerGroup, WORD_LANES, assert_based, prefetch_past};
 
 /// How far ahead of the lanes at hand memory is asked for.
 const AHEAD_BYTES: usize = 4096;
@@ -23,48 +23,96 @@ pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane, const LANES: usize>(
 ) {
     assert_based(values.len(), LANES, bases.len(), out.len());
     let (low, high) = range.into_inner();
-    let (full, rest) = values.as_chunks::<LANES>();
-    let slots = out.chunks_mut(LANES / WORD_LANES);
-    for ((group, &base), slots) in full.iter().zip(bases).zip(slots) {
-        for line in (0..size_of_val(group)).step_by(LINE_BYTES) {
-            prefetch_past(group, AHEAD_BYTES + line);
+    let per_block = BLOCK_LANES / LANES;
+    let (blocks, rest) = values.as_chunks::<BLOCK_LANES>();
+    let (slots, last_slots) = out.split_at_mut(blocks.len() * (BLOCK_LANES / WORD_LANES));
+    let (slots, _) = slots.as_chunks_mut::<{ BLOCK_LANES / WORD_LANES }>();
+    for ((block, bases), slots) in blocks.iter().zip(bases.chunks_exact(per_block)).zip(slots) {
+        for line in (0..size_of_val(block)).step_by(LINE_BYTES) {
+            prefetch_past(block, AHEAD_BYTES + line);
         }
-        let Some((from, span)) = moved::<W>(low, high, base) else {
+        let moved = Moved::of::<W>(low, high, bases);
+        if moved.met == [0; GROUPS] {
             slots.fill(0);
             continue;
-        };
-        let (words, _) = group.as_chunks::<WORD_LANES>();
-        for (word, slot) in words.iter().zip(slots) {
-            // SAFETY: the caller promised the features of `L`.
-            unsafe { L::range(word, from, span, slot) };
         }
+        let (words, _) = block.as_chunks::<WORD_LANES>();
+        for (index, (word, slot)) in words.iter().zip(&mut *slots).enumerate() {
+            let base = index / (LANES / WORD_LANES);
+            // SAFETY: the caller promised the features of `L`.
+            unsafe { L::range(word, moved.from(base), moved.span(base), slot) };
+        }
+        moved.clear(bases.len(), slots);
     }
-    if !rest.is_empty() {
-        let slots = &mut out[full.len() * (LANES / WORD_LANES)..];
-        let slots = &mut slots[..rest.len().div_ceil(WORD_LANES)];
-        let Some((from, span)) = moved::<W>(low, high, bases[full.len()]) else {
-            return slots.fill(0);
-        };
-        let (words, last) = rest.as_chunks::<WORD_LANES>();
+    let bases = &bases[blocks.len() * per_block..];
+    for ((lanes, base), slots) in rest
+        .chunks(LANES)
+        .zip(bases)
+        .zip(last_slots.chunks_mut(LANES / WORD_LANES))
+    {
+        let moved = Moved::of::<W>(low, high, std::slice::from_ref(base));
+        let slots = &mut slots[..lanes.len().div_ceil(WORD_LANES)];
+        let (words, last) = lanes.as_chunks::<WORD_LANES>();
         for (word, slot) in words.iter().zip(&mut *slots) {
             // SAFETY: the caller promised the features of `L`.
-            unsafe { L::range(word, from, span, slot) };
+            unsafe { L::range(word, moved.from(0), moved.span(0), slot) };
         }
         if !last.is_empty() {
+            let slot = &mut slots[words.len()];
             // SAFETY: the caller promised the features of `L`.
-            unsafe { range_rest::<L, W>(last, from, span, &mut slots[words.len()]) };
+            unsafe { range_rest::<L, W>(last, moved.from(0), moved.span(0), slot) };
         }
+        moved.clear(1, slots);
     }
 }
 
-/// First lane and span of `low..=high` as seen from `base`, unless no lane reaches it.
-#[inline(always)]
-fn moved<W: Lane>(low: u64, high: u64, base: u64) -> Option<(W, W)> {
-    let widest = u64::MAX >> (u64::BITS - W::BITS);
-    let from = low.saturating_sub(base);
-    if high < base || from > widest {
-        return None;
+/// A range as the lanes of up to eight bases see it.
+struct Moved {
+    from: PerGroup<u64>,
+    span: PerGroup<u64>,
+    /// 0 where no lane reaches the range: the rest means nothing there.
+    met: PerGroup<u64>,
+}
+
+impl Moved {
+    #[inline(always)]
+    fn of<W: Lane>(low: u64, high: u64, bases: &[u64]) -> Self {
+        let widest = u64::MAX >> (u64::BITS - W::BITS);
+        let mut moved = Moved {
+            from: [0; GROUPS],
+            span: [0; GROUPS],
+            met: [0; GROUPS],
+        };
+        let slots = moved.from.iter_mut().zip(&mut moved.span);
+        for (((from, span), met), &base) in slots.zip(&mut moved.met).zip(bases) {
+            *from = low.max(base) - base;
+            *span = high.wrapping_sub(base).min(widest).wrapping_sub(*from);
+            *met = u64::from(base <= high) & u64::from(*from <= widest);
+        }
+        moved
     }
-    let to = (high - base).min(widest);
-    Some((W::truncate(from), W::truncate(to - from)))
+
+    #[inline(always)]
+    fn from<W: Lane>(&self, base: usize) -> W {
+        W::truncate(self.from[base])
+    }
+
+    #[inline(always)]
+    fn span<W: Lane>(&self, base: usize) -> W {
+        W::truncate(self.span[base])
+    }
+
+    /// Clears the words of the first `bases` bases that no lane reaches the range from.
+    #[inline(always)]
+    fn clear(&self, bases: usize, words: &mut [u64]) {
+        if self.met[..bases].iter().fold(1, |all, met| all & met) == 1 {
+            return;
+        }
+        let each = words.len().div_ceil(bases);
+        for (met, words) in self.met.iter().zip(words.chunks_mut(each)) {
+            if *met == 0 {
+                words.fill(0);
+            }
+        }
+    }
 }

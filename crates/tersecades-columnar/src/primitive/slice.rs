@@ -7,7 +7,7 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
-use crate::input::{Input, Lanes};
+use crate::input::{CodeLanes, Input, Lanes};
 use crate::selection::Selection;
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -71,7 +71,7 @@ fn encode_values(
             words.extend(bits.map(|bits| bits as u32));
             let dictionary = values.dictionary.as_ref();
             Lanes::Codes {
-                codes: &words,
+                codes: CodeLanes::U32(&words),
                 dictionary: dictionary.ok_or_else(|| Error::internal("text has a table"))?,
             }
         }

@@ -15,11 +15,14 @@ pub(super) type Names = HashMap<String, Influence>;
 pub(super) fn influence(expression: &Expression, names: &Names) -> Influence {
     match expression {
         Expression::Column(name) => names.get(name).cloned().unwrap_or_default(),
-        Expression::Literal(_) => Influence::default(),
+        Expression::Literal(value) => Influence {
+            is_whole: matches!(value, Value::Integer(_)),
+            ..Influence::default()
+        },
         Expression::Arithmetic(how, a, b) => arithmetic(*how, a, b, names),
         Expression::Cast(input, to) => cast(influence(input, names), to),
-        // Lossy encoding keeps nulls.
-        Expression::IsNull(input) if matches!(**input, Expression::Column(_)) => {
+        // Lossy encoding keeps nulls, and so does what has a bound.
+        Expression::IsNull(input) if !influence(input, names).may_move_nulls() => {
             Influence::default()
         }
         _ => any(expression, names).with(ErrorBound::Unknown),
@@ -44,11 +47,26 @@ fn arithmetic(how: Arithmetic, a: &Expression, b: &Expression, names: &Names) ->
         (Arithmetic::Multiply, Some(factor), _) => right.bound.scaled(factor),
         (Arithmetic::Multiply, _, Some(factor)) => left.bound.scaled(factor),
         (Arithmetic::Divide, _, Some(divisor)) if divisor != 0.0 => {
-            left.bound.scaled(divisor.recip())
+            let bound = left.bound.scaled(divisor.recip());
+            match left.is_whole {
+                true => truncated(bound),
+                false => bound,
+            }
         }
         _ => ErrorBound::Unknown,
     };
-    left.joined(&right, bound)
+    Influence {
+        is_whole: left.is_whole && right.is_whole,
+        ..left.joined(&right, bound)
+    }
+}
+
+/// Two numbers that far apart are, without their fractions, at most one further apart.
+fn truncated(bound: ErrorBound) -> ErrorBound {
+    match bound {
+        ErrorBound::Within(bound) => ErrorBound::Within(bound + 1.0),
+        _ => ErrorBound::Unknown,
+    }
 }
 
 fn constant(expression: &Expression) -> Option<f64> {
@@ -65,11 +83,13 @@ fn constant(expression: &Expression) -> Option<f64> {
 fn cast(input: Influence, to: &DataType) -> Influence {
     let bound = match (input.bound, to) {
         (bound, DataType::Float64) => bound,
-        // Two numbers that far apart round to integers at most one further apart.
-        (ErrorBound::Within(bound), to) if to.is_integer() => ErrorBound::Within(bound + 1.0),
+        (bound, to) if to.is_integer() => truncated(bound),
         _ => ErrorBound::Unknown,
     };
-    input.with(bound)
+    Influence {
+        is_whole: to.is_integer(),
+        ..input.with(bound)
+    }
 }
 
 #[cfg(test)]
@@ -81,8 +101,12 @@ mod tests {
     fn names() -> Names {
         let lossy = |name: &str, bound| {
             let columns = [name.to_owned()].into();
-            let bound = ErrorBound::Within(bound);
-            (name.to_owned(), Influence { bound, columns })
+            let influence = Influence {
+                bound: ErrorBound::Within(bound),
+                columns,
+                is_whole: false,
+            };
+            (name.to_owned(), influence)
         };
         [lossy("x", 0.5), lossy("y", 0.25)].into()
     }
@@ -101,7 +125,12 @@ mod tests {
             (col("x") % 2, Unknown),
             (col("x").gt(3), Unknown),
             (col("x").cast(DataType::Int64), Within(1.5)),
+            (col("x").cast(DataType::Int64) / 2, Within(1.75)),
+            ((col("x").cast(DataType::Int64) + 1) / 4, Within(1.375)),
+            (col("x").cast(DataType::Int64) / 2.0, Within(1.75)),
             (col("x").is_null(), Within(0.0)),
+            ((col("x") + 1).is_null(), Within(0.0)),
+            ((lit(1) / col("x")).is_null(), Unknown),
             (col("z") + 1, Within(0.0)),
         ] {
             assert_eq!(

@@ -89,6 +89,8 @@ pub struct Influence {
     pub bound: ErrorBound,
     /// The lossy columns it depends on.
     pub columns: BTreeSet<String>,
+    /// Whether it is a whole number, of which divisions drop the fraction.
+    pub is_whole: bool,
 }
 
 impl Default for Influence {
@@ -96,6 +98,7 @@ impl Default for Influence {
         Influence {
             bound: ErrorBound::EXACT,
             columns: BTreeSet::new(),
+            is_whole: false,
         }
     }
 }
@@ -104,6 +107,11 @@ impl Influence {
     /// Whether the value depends on no lossy column.
     pub fn is_none(&self) -> bool {
         self.columns.is_empty()
+    }
+
+    /// Whether it may be null where the exact value is not, or the other way round.
+    fn may_move_nulls(&self) -> bool {
+        !self.is_none() && self.bound == ErrorBound::Unknown
     }
 
     fn with(self, bound: ErrorBound) -> Self {
@@ -127,6 +135,7 @@ impl Influence {
         Influence {
             bound: ErrorBound::parse(bound),
             columns: columns.split(',').map(str::to_owned).collect(),
+            is_whole: field.data_type().is_integer(),
         }
     }
 

@@ -1,9 +1,13 @@
 //! How far the results of a query may be off when columns of its stream are.
 
+use std::collections::HashSet;
+
 use arrow_schema::Schema;
 
 use super::expression::{Names, any, influence};
 use super::{ErrorBound, Influence, ResultBounds, rows_of};
+use crate::expression::Expression;
+use crate::operator::window_aggregate::plan::CHANGE;
 use crate::plan::{AggregateCall, Query, Step};
 
 /// What the lossy columns of `input`, of which its metadata tells, do to the results of `query`,
@@ -18,8 +22,36 @@ pub fn bounds_of(query: &Query, input: &Schema, output: &Schema) -> ResultBounds
         .map(|field| (field.name().clone(), Influence::of_field(field)))
         .filter(|(_, influence)| !influence.is_none())
         .collect();
-    for step in &query.steps {
+    let mut known: HashSet<&str> = input.fields().iter().map(|it| it.name().as_str()).collect();
+    for (index, step) in query.steps.iter().enumerate() {
+        if let Step::Rows(operator) = step
+            && !names.is_empty()
+        {
+            let added = read_behind(&query.steps[index + 1..], output);
+            let added = added.filter(|name| !known.contains(name) || !operator.passes(name));
+            let unknown = of_all(&names).with(ErrorBound::Unknown);
+            let added: Vec<_> = added
+                .map(|name| (name.to_owned(), unknown.clone()))
+                .collect();
+            names.extend(added);
+        }
         names = follow(step, names, &mut bounds);
+        match step {
+            Step::Project(columns) => known = columns.iter().map(|it| it.0.as_str()).collect(),
+            Step::Aggregate {
+                keys, aggregates, ..
+            } => {
+                let outputs = aggregates.iter().map(|call| call.output.as_str());
+                let named = keys.iter().map(String::as_str).chain(outputs);
+                known = named
+                    .chain(["window_start", "window_end", CHANGE])
+                    .collect();
+            }
+            Step::LookupJoin { columns, .. } => {
+                known.extend(columns.iter().map(|(_, output)| output.as_str()));
+            }
+            Step::Filter(_) | Step::Rows(_) => {}
+        }
     }
     let fields = output.fields().iter();
     let influenced = fields.filter_map(|field| {
@@ -28,6 +60,33 @@ pub fn bounds_of(query: &Query, input: &Schema, output: &Schema) -> ResultBounds
     });
     bounds.columns = influenced.collect();
     bounds
+}
+
+/// Names that `steps` read, and those of the results.
+fn read_behind<'q>(steps: &'q [Step], output: &'q Schema) -> impl Iterator<Item = &'q str> {
+    let read = steps.iter().flat_map(|step| match step {
+        Step::Filter(condition) => condition.columns(),
+        Step::Project(columns) => columns.iter().flat_map(|it| it.1.columns()).collect(),
+        Step::LookupJoin { stream_key, .. } => vec![stream_key.as_str()],
+        Step::Aggregate {
+            keys, aggregates, ..
+        } => {
+            let read = aggregates.iter().flat_map(AggregateCall::expressions);
+            let read = read.flat_map(Expression::columns);
+            read.chain(keys.iter().map(String::as_str)).collect()
+        }
+        Step::Rows(_) => Vec::new(),
+    });
+    read.chain(output.fields().iter().map(|field| field.name().as_str()))
+}
+
+/// All lossy columns that any of the names depends on.
+fn of_all(names: &Names) -> Influence {
+    let mut all = Influence::default();
+    for influence in names.values() {
+        all.columns.extend(influence.columns.iter().cloned());
+    }
+    all
 }
 
 /// What lossy columns do to the columns behind `step`.
@@ -52,10 +111,14 @@ fn follow(step: &Step, mut names: Names, bounds: &mut ResultBounds) -> Names {
             ..
         } => {
             let key = names.get(stream_key).cloned().unwrap_or_default();
-            bounds.rows.extend(key.columns);
-            columns
-                .iter()
-                .for_each(|(_, output)| drop(names.remove(output)));
+            bounds.rows.extend(key.columns.iter().cloned());
+            let found = key.with(ErrorBound::Unknown);
+            for (_, output) in columns {
+                match found.is_none() {
+                    true => drop(names.remove(output)),
+                    false => drop(names.insert(output.clone(), found.clone())),
+                }
+            }
             names
         }
         Step::Aggregate {
@@ -78,10 +141,7 @@ fn follow(step: &Step, mut names: Names, bounds: &mut ResultBounds) -> Names {
         }
         Step::Rows(_) => {
             // What an operator adds, and which rows it lets through, may hang on all of them.
-            let all = names
-                .values()
-                .flat_map(|influence| influence.columns.iter().cloned());
-            bounds.rows.extend(all.collect::<Vec<_>>());
+            bounds.rows.extend(of_all(&names).columns);
             names
         }
     }
@@ -105,8 +165,8 @@ fn aggregate(call: &AggregateCall, names: &Names) -> Influence {
         return all.with(ErrorBound::Unknown);
     }
     let bound = match (call.function.as_str(), argument.bound) {
-        // Counting needs to know what is null, which lossy encoding keeps.
-        ("count", _) => return Influence::default(),
+        // Counting needs to know what is null.
+        ("count", _) if !argument.may_move_nulls() => return Influence::default(),
         // Moving every value by the bound moves an order statistic or a mean no further.
         (
             "min" | "max" | "mean" | "quantile" | "median" | "any_value" | "first" | "last"
@@ -118,5 +178,9 @@ fn aggregate(call: &AggregateCall, names: &Names) -> Influence {
         ("sum", ErrorBound::Within(bound)) => ErrorBound::PerRow(bound),
         _ => ErrorBound::Unknown,
     };
-    argument.with(bound)
+    let is_whole = argument.is_whole && call.function != "mean";
+    Influence {
+        is_whole,
+        ..argument.with(bound)
+    }
 }

@@ -68,6 +68,10 @@ impl RowOperatorPlan for Reduce {
         self.extent == Extent::Natural
     }
 
+    fn passes(&self, column: &str) -> bool {
+        self.keys.iter().any(|key| key == column)
+    }
+
     fn bind(&self, input: &RowInput) -> Result<Box<dyn RowOperator>> {
         let groups = GroupKeys::bind(&self.keys, &input.schema)?;
         let state = logical_schema(&*self.reducer.schema(&input.schema)?);

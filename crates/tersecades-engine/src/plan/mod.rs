@@ -3,4 +3,4 @@
 pub mod query;
 mod text;
 
-pub use query::{AggregateCall, EventTime, LookupTable, Query, Step, UserCall};
+pub use query::{AggregateCall, EventTime, LookupTable, Query, Step, UserCall, uses_of};

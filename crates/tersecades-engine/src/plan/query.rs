@@ -158,6 +158,11 @@ impl Query {
     /// What the query does with a column of the stream; the default for one it does not name, since
     /// what is kept is there for other queries.
     pub fn uses(&self, column: &str) -> Uses {
+        self.named_uses(column).unwrap_or_default()
+    }
+
+    /// What the query does with a column that it names.
+    fn named_uses(&self, column: &str) -> Option<Uses> {
         let mut uses = Uses {
             compare: 0.0,
             fold: 0.0,
@@ -194,9 +199,21 @@ impl Query {
                 }
             }
         }
-        let used = uses.compare + uses.fold + uses.decode > 0.0;
-        if used { uses } else { Uses::default() }
+        (uses.compare + uses.fold + uses.decode > 0.0).then_some(uses)
     }
+}
+
+/// What queries over one stream do with a column of it together; the default for one that none of
+/// them names.
+pub fn uses_of(queries: &[&Query], column: &str) -> Uses {
+    let named = queries.iter().filter_map(|query| query.named_uses(column));
+    let both = |a: Uses, b: Uses| Uses {
+        compare: a.compare + b.compare,
+        fold: a.fold + b.fold,
+        decode: a.decode + b.decode,
+        ..a
+    };
+    named.reduce(both).unwrap_or_default()
 }
 
 #[cfg(test)]

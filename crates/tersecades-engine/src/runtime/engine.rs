@@ -83,7 +83,10 @@ impl Running {
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
         let (first, mut tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
-        let ingest = Ingest::new(origin, first.columns_read(), &options, query)?;
+        let ingest = {
+            let uses = |column: &str| query.uses(column);
+            Ingest::new(origin, first.columns_read(), &options, &uses)?
+        };
         let timed = match options.keep {
             Some(Keep::Duration(_)) => true,
             Some(Keep::Bytes(_)) => !first.event_time.is_absent(ingest.schema()),
@@ -91,7 +94,7 @@ impl Running {
         };
         let plan = first
             .over(Arc::clone(ingest.schema()), timed)?
-            .without(options.ablation);
+            .for_run(&options);
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_store::{FeedWriter, Merger, Store};
 
-use super::Running;
+use super::{Interrupt, Running};
 
 /// How long a stream rests that is ahead of those who follow the store.
 const REST: Duration = Duration::from_millis(1);
@@ -110,6 +110,18 @@ impl Feeding {
     /// As [`Feed::run`].
     pub fn finish(mut self) -> Result<u64> {
         self.join()
+    }
+
+    /// As [`Feeding::finish`]; stops as [`Feeding::stop`] does when `interrupt` says so.
+    ///
+    /// # Errors
+    /// As [`Feed::run`]; what the interrupt says.
+    pub fn finish_unless(self, interrupt: &Interrupt) -> Result<u64> {
+        while self.is_running() {
+            interrupt.check()?;
+            std::thread::sleep(REST);
+        }
+        self.finish()
     }
 
     /// Stops behind the batch that is written; gives the number of its rows that are in the store.

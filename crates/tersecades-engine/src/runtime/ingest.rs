@@ -15,7 +15,6 @@ use tersecades_columnar::registry;
 
 use crate::error_bound::{carried, encoded_by};
 use crate::observe::Reduction;
-use crate::plan::Query;
 use crate::source::{PartitionState, Source, SourceState};
 
 use super::encoding::EncodeOptions;
@@ -54,6 +53,26 @@ pub trait EncodedSource: Send {
     /// Whether rows may come that are not there yet.
     fn goes_on(&self) -> bool {
         false
+    }
+
+    /// How many partitions there are, each of which is in order by itself.
+    fn partitions(&self) -> usize {
+        1
+    }
+
+    /// The partition of the last batch, from 0.
+    fn partition(&self) -> usize {
+        0
+    }
+
+    /// How a partition stands since the last batch was asked for.
+    fn partition_state(&self, _partition: usize) -> PartitionState {
+        PartitionState::Flowing
+    }
+
+    /// What a partition is called.
+    fn partition_name(&self, _partition: usize) -> String {
+        "the stream".to_owned()
     }
 }
 
@@ -112,9 +131,8 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// Reads `origin`, of which `query` reads only `columns` (all when `None`); what is kept is
-    /// encoded by choice for what the query does with it, the rest plain where `options` do not
-    /// say otherwise.
+    /// Reads `origin`, of which only `columns` are read (all when `None`); what is kept is encoded
+    /// by choice for its `uses`, the rest plain where `options` do not say otherwise.
     ///
     /// # Errors
     /// `Unsupported`, naming the column, for types that cannot be encoded; what
@@ -123,7 +141,7 @@ impl Ingest {
         origin: Origin,
         columns: Option<Vec<String>>,
         options: &RunOptions,
-        query: &Query,
+        uses: &dyn Fn(&str) -> Uses,
     ) -> Result<Self> {
         let kept = options.keep.is_some();
         let observed = options.observed.clone();
@@ -157,7 +175,7 @@ impl Ingest {
                     .for_each(|c| c.pin(registry::fallback()));
             }
             let encoding = encoding_of(options);
-            encoding.apply(&mut columns, &arriving, |column| query.uses(column))?;
+            encoding.apply(&mut columns, &arriving, uses)?;
             let is_class = |name: &str| observed.as_ref().is_some_and(|it| it.is_class(name));
             for (column, field) in columns.columns_mut().iter_mut().zip(schema.fields()) {
                 if is_class(field.name()) {
@@ -191,7 +209,7 @@ impl Ingest {
 
     /// Whether the next batch is at hand, so that asking for it never waits for the world.
     pub fn never_waits(&self) -> bool {
-        matches!(self.origin, Origin::Encoded(..))
+        matches!(&self.origin, Origin::Encoded(batches, _) if !batches.goes_on())
     }
 
     /// The newest event time of the last batch, where its kept times do not tell.
@@ -244,7 +262,7 @@ impl Ingest {
     pub fn partitions(&self) -> usize {
         match &self.origin {
             Origin::Source(source) => source.partitions(),
-            Origin::Encoded(..) => 1,
+            Origin::Encoded(batches, _) => batches.partitions(),
         }
     }
 
@@ -252,7 +270,7 @@ impl Ingest {
     pub fn partition(&self) -> usize {
         match &self.origin {
             Origin::Source(source) => source.partition(),
-            Origin::Encoded(..) => 0,
+            Origin::Encoded(batches, _) => batches.partition(),
         }
     }
 
@@ -260,7 +278,7 @@ impl Ingest {
     pub fn partition_state(&self, partition: usize) -> PartitionState {
         match &self.origin {
             Origin::Source(source) => source.partition_state(partition),
-            Origin::Encoded(..) => PartitionState::Flowing,
+            Origin::Encoded(batches, _) => batches.partition_state(partition),
         }
     }
 
@@ -268,7 +286,7 @@ impl Ingest {
     pub fn partition_name(&self, partition: usize) -> String {
         match &self.origin {
             Origin::Source(source) => source.partition_name(partition),
-            Origin::Encoded(..) => "the stream".to_owned(),
+            Origin::Encoded(batches, _) => batches.partition_name(partition),
         }
     }
 
@@ -413,6 +431,6 @@ fn not_twice() -> Error {
 }
 
 fn not_followed() -> Error {
-    Error::unsupported("no snapshots of queries that follow a store")
-        .hint("run the query anew: the rows it has seen are in the store")
+    Error::unsupported("no snapshots of queries that follow a store, or share a stream with others")
+        .hint("run the query anew over the store, or by itself")
 }

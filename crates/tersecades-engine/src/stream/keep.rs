@@ -61,26 +61,36 @@ impl Stream {
         keep: Keep,
         queries: impl IntoIterator<Item = (N, Stream)>,
     ) -> Result<Self> {
-        let mut registered: Vec<Registered> = Vec::new();
+        let queries = self.over_this(queries)?;
+        let register = |(name, query): (String, Stream)| Registered {
+            name,
+            exact: exact_because(&query.options).map(str::to_owned),
+            query: query.query,
+        };
+        self.options.keep = Some(keep);
+        self.registered = Some(queries.into_iter().map(register).collect());
+        Ok(self)
+    }
+
+    /// The queries, each of which is made of a clone of this stream.
+    pub(super) fn over_this<N: Into<String>>(
+        &self,
+        queries: impl IntoIterator<Item = (N, Stream)>,
+    ) -> Result<Vec<(String, Stream)>> {
+        let mut named: Vec<(String, Stream)> = Vec::new();
         for (name, query) in queries {
             let name = name.into();
             if !Arc::ptr_eq(&query.table, &self.table) {
                 let message = format!("the query `{name}` reads another stream, or a join of them");
                 return Err(Error::invalid(message)
-                    .hint("make it of a clone of the stream that is kept, or keep all: .keep(…)"));
+                    .hint("make it of a clone of the stream itself, or keep all: .keep(…)"));
             }
-            if registered.iter().any(|known| known.name == name) {
+            if named.iter().any(|(known, _)| *known == name) {
                 return Err(Error::invalid(format!("two queries are named `{name}`")));
             }
-            registered.push(Registered {
-                name,
-                exact: exact_because(&query.options).map(str::to_owned),
-                query: query.query,
-            });
+            named.push((name, query));
         }
-        self.options.keep = Some(keep);
-        self.registered = Some(registered);
-        Ok(self)
+        Ok(named)
     }
 
     /// What is kept of each column, where that is less than all.

@@ -1,4 +1,4 @@
-//! Functions that SQL knows besides DataFusion's scalar ones.
+//! Functions that SQL knows, and those of them that DataFusion's scalar ones lack.
 
 pub(crate) mod aggregate;
 pub(crate) mod arithmetic;
@@ -7,3 +7,72 @@ pub(crate) mod date_part;
 pub(crate) mod join;
 pub(crate) mod over;
 pub(crate) mod window;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use datafusion_expr::planner::ExprPlanner;
+use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+
+use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
+use join::{AS_OF, AS_OF_MARK};
+use over::OVER_FUNCTIONS;
+use window::{Kind, WINDOW_EDGES};
+
+/// Functions by name.
+pub(crate) struct Functions {
+    pub(crate) scalars: BTreeMap<String, Arc<ScalarUDF>>,
+    pub(crate) aggregates: BTreeMap<String, Arc<AggregateUDF>>,
+    pub(crate) over: BTreeMap<String, Arc<WindowUDF>>,
+    /// What turns operators and special forms into functions.
+    pub(crate) planners: Vec<Arc<dyn ExprPlanner>>,
+}
+
+/// The functions of every session.
+pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
+    let mut scalars = BTreeMap::new();
+    let functions = datafusion_functions::all_default_functions();
+    let ours = WINDOW_EDGES.iter().chain([&*AS_OF_MARK]).cloned();
+    for function in functions.into_iter().chain(ours) {
+        for alias in function.aliases() {
+            scalars.insert(alias.clone(), Arc::clone(&function));
+        }
+        scalars.insert(function.name().to_owned(), function);
+    }
+    if let Some(sign) = scalars.get("signum").cloned() {
+        scalars.insert("sign".to_owned(), sign);
+    }
+    let aggregates = SQL_AGGREGATES.iter().chain([&*GROUPING]);
+    let over = OVER_FUNCTIONS.iter();
+    Functions {
+        scalars,
+        aggregates: aggregates
+            .map(|f| (f.name().to_owned(), Arc::clone(f)))
+            .collect(),
+        over: over.map(|f| (f.name().to_owned(), Arc::clone(f))).collect(),
+        planners: vec![
+            Arc::new(CountOfRows),
+            Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
+            Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
+            Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),
+        ],
+    }
+});
+
+impl Functions {
+    /// Whether a function has this name.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        self.scalars.contains_key(&name)
+            || self.aggregates.contains_key(&name)
+            || self.over.contains_key(&name)
+    }
+
+    /// Names of all functions that queries call.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + '_ {
+        let scalars = self.scalars.keys().chain(self.aggregates.keys());
+        let names = scalars.chain(self.over.keys()).map(String::as_str);
+        let keys = Kind::ALL.iter().map(|kind| kind.key_name());
+        names.chain(keys).filter(|name: &&str| *name != AS_OF)
+    }
+}

@@ -12,7 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use super::place;
-use crate::catalog::Catalog;
+use crate::function::FUNCTIONS;
 use crate::function::join::AS_OF;
 use crate::function::window::Kind;
 
@@ -20,16 +20,14 @@ use crate::function::window::Kind;
 ///
 /// # Errors
 /// `InvalidArgument` for unknown functions, `Unsupported` for the rest; both with the place.
-pub(crate) fn check(query: &Query, catalog: &Catalog) -> Result<()> {
-    match query.visit(&mut Checks { catalog }) {
+pub(crate) fn check(query: &Query) -> Result<()> {
+    match query.visit(&mut Checks) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
 
-struct Checks<'c> {
-    catalog: &'c Catalog,
-}
+struct Checks;
 
 fn refuse(what: &str, of: &impl Spanned, hint: &str) -> ControlFlow<Error> {
     let message = format!("{what} is not supported{}", placed(of));
@@ -47,7 +45,7 @@ fn placed(of: &impl Spanned) -> String {
 const SUBQUERIES: &str = "joins and subqueries in FROM are supported";
 const FLAT: &str = "columns hold single values: numbers, text, times, true and false";
 
-impl Visitor for Checks<'_> {
+impl Visitor for Checks {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
@@ -121,7 +119,7 @@ impl Visitor for Checks<'_> {
     }
 }
 
-impl Checks<'_> {
+impl Checks {
     fn check_function(&self, function: &Function) -> ControlFlow<Error> {
         let name = function.name.to_string();
         if name == AS_OF && is_empty(&function.args) {
@@ -132,20 +130,21 @@ impl Checks<'_> {
             let error = Error::invalid(message).hint("write ON a.k = b.k AND a.ts >= b.ts");
             return ControlFlow::Break(error);
         }
-        if self.catalog.has_function(&name) {
+        if FUNCTIONS.contains(&name) {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = Kind::of_key(&name) {
             let hint = format!("group by it, or write {}", kind.usage());
             return refuse("a window outside of GROUP BY", function, &hint);
         }
-        let known: Vec<&str> = self.catalog.function_names().collect();
+        let known: Vec<&str> = FUNCTIONS.names().collect();
         ControlFlow::Break(unknown("function", &function.name, &known))
     }
 
     fn unknown_table_function(&self, name: &ObjectName) -> ControlFlow<Error> {
-        let kinds = Kind::ALL.map(Kind::name);
-        ControlFlow::Break(unknown("window", name, &kinds))
+        let mut known = Kind::ALL.map(Kind::name).to_vec();
+        known.push("in_order");
+        ControlFlow::Break(unknown("window", name, &known))
     }
 }
 

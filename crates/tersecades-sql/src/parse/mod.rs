@@ -74,6 +74,16 @@ pub(crate) enum Command {
     Set(String, String),
 }
 
+impl Command {
+    /// Whether its answer is rows.
+    pub(crate) fn gives_rows(&self) -> bool {
+        !matches!(
+            self,
+            Command::Copy { .. } | Command::Create(_) | Command::Set(..)
+        )
+    }
+}
+
 /// A table or stream to be created.
 #[derive(Debug)]
 pub(crate) struct Created {

@@ -6,6 +6,8 @@
 //! SELECT window_start, count(*) … GROUP BY hop(ts, a, b)
 //!   ─▶ SELECT hop_start(ts, a, b) AS window_start, count(*) …
 //!      GROUP BY hop_start(ts, a, b), hop_end(ts, a, b)
+//! FROM IN_ORDER(TABLE t)
+//!   ─▶ FROM "in_order()".t AS t
 //! ```
 
 use std::ops::ControlFlow;
@@ -21,6 +23,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::catalog::IN_ORDER;
 use crate::function::window::{Edge, Kind, edge_name};
 
 /// The tokens without the `TABLE` of `HOP(TABLE t, …)`, which the grammar of queries lacks.
@@ -62,6 +65,9 @@ impl VisitorMut for Windows {
     type Break = Error;
 
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if let Err(error) = rewrite_in_order(factor) {
+            return ControlFlow::Break(error);
+        }
         let rewritten = match factor {
             TableFactor::Table {
                 name,
@@ -106,6 +112,31 @@ fn own_name(name: &ObjectName) -> Option<&str> {
 fn place(of: &impl Spanned) -> String {
     let start = of.span().start;
     format!("line {}, column {}", start.line, start.column)
+}
+
+/// `IN_ORDER(TABLE t)` as the table `t` of the schema that stands for its rows by event time.
+fn rewrite_in_order(factor: &mut TableFactor) -> Result<()> {
+    let TableFactor::Table {
+        name, args, alias, ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let is_ours = own_name(name).is_some_and(|name| name.eq_ignore_ascii_case("in_order"));
+    let Some(arguments) = args.as_ref().filter(|_| is_ours) else {
+        return Ok(());
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(table)))] =
+        arguments.args.as_slice()
+    else {
+        let message = format!("IN_ORDER takes the name of a table at {}", place(name));
+        return Err(Error::invalid(message)
+            .hint("write IN_ORDER(TABLE t), for a query after CREATE STREAM t AS SELECT ..."));
+    };
+    alias.get_or_insert_with(|| named(table.clone()));
+    *name = ObjectName::from(vec![Ident::with_quote('"', IN_ORDER), table.clone()]);
+    *args = None;
+    Ok(())
 }
 
 /// The table function as a subquery that adds `window_start` and `window_end`.

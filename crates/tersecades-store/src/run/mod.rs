@@ -228,6 +228,11 @@ impl Run {
         &self.footer.groups[index]
     }
 
+    /// Whether the run has a filter.
+    pub(crate) fn has_filter(&self) -> bool {
+        self.footer.bloom.is_some()
+    }
+
     /// Whether a key with this hash may be in the run.
     pub(crate) fn may_hold(&self, hash: u64) -> bool {
         self.footer

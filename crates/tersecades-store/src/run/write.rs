@@ -125,11 +125,15 @@ impl RunWriter {
         self.spill(WRITE_BYTES)
     }
 
-    /// Takes note of keys that are in the run, by their hashes.
+    /// Takes note of keys that are in the run, by their hashes, in the order of the keys.
     pub(crate) fn note_keys(&mut self, hashes: impl Iterator<Item = u64>) {
-        if self.bloom_bits > 0 {
-            self.hashes.extend(hashes);
-            self.hashes.dedup();
+        if self.bloom_bits == 0 {
+            return;
+        }
+        for hash in hashes {
+            if self.hashes.last() != Some(&hash) {
+                self.hashes.push(hash);
+            }
         }
     }
 
@@ -148,8 +152,6 @@ impl RunWriter {
     /// # Errors
     /// What writing says.
     pub(crate) fn finish(mut self, level: u32) -> Result<RunId> {
-        self.hashes.sort_unstable();
-        self.hashes.dedup();
         let filter_bytes = (self.hashes.len() * self.bloom_bits / 8) as u64;
         if filter_bytes > 0 && filter_bytes <= self.written / FILTER_SHARE {
             self.footer.bloom = Some(Bloom::new(&self.hashes, self.bloom_bits));

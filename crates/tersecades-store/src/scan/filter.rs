@@ -7,6 +7,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::{Coverage, Predicate};
 use tersecades_columnar::selection::Selection;
+use tersecades_columnar::stats::Stats;
 
 use crate::retention::Floor;
 use crate::run::{Group, Run};
@@ -19,6 +20,20 @@ struct Term {
     predicate: Arc<Predicate>,
     /// Whether rows that pass are left out.
     excludes: bool,
+}
+
+impl Term {
+    /// Whether some of `rows` values, `nulls` of them null, may be wanted, by their `stats`.
+    fn may_match(&self, stats: Stats, nulls: usize, rows: usize) -> bool {
+        if !stats.known {
+            return self.excludes || nulls < rows;
+        }
+        match self.predicate.coverage(stats.min, stats.max) {
+            Coverage::None => self.excludes,
+            Coverage::Some => true,
+            Coverage::All => !self.excludes || nulls > 0,
+        }
+    }
 }
 
 /// Terms that all must hold.
@@ -87,14 +102,18 @@ impl Filter {
                 return term.excludes;
             };
             let chunk = &group.chunks[column];
-            if !chunk.stats.known {
-                return term.excludes || chunk.nulls < group.rows;
-            }
-            match term.predicate.coverage(chunk.stats.min, chunk.stats.max) {
-                Coverage::None => term.excludes,
-                Coverage::Some => true,
-                Coverage::All => !term.excludes || chunk.nulls > 0,
-            }
+            term.may_match(chunk.stats, chunk.nulls as usize, group.rows as usize)
+        })
+    }
+
+    /// Whether a batch in memory may hold wanted rows, by its statistics.
+    pub(super) fn may_match_batch(&self, batch: &Batch) -> bool {
+        self.terms.iter().chain(&self.of_groups).all(|term| {
+            let Ok(column) = batch.schema().index_of(&term.column) else {
+                return term.excludes;
+            };
+            let chunk = batch.column(column);
+            term.may_match(chunk.stats(), chunk.nulls(), chunk.rows())
         })
     }
 

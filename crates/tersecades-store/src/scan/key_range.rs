@@ -19,7 +19,7 @@ use super::ColumnRange;
 
 /// The wanted values of the first column that rows are sorted by.
 #[derive(Debug, Default)]
-pub(super) struct KeyRange {
+pub(crate) struct KeyRange {
     low: Option<Vec<u8>>,
     high: Option<Vec<u8>>,
     /// The hash of the key, where one is wanted.
@@ -28,7 +28,7 @@ pub(super) struct KeyRange {
 
 impl KeyRange {
     /// What `ranges` say of the key.
-    pub(super) fn new(schema: &StoreSchema, ranges: &[ColumnRange]) -> Result<Self> {
+    pub(crate) fn new(schema: &StoreSchema, ranges: &[ColumnRange]) -> Result<Self> {
         let sorted = schema.sort_columns();
         let Some(first) = sorted.first() else {
             return Ok(KeyRange::default());
@@ -61,12 +61,12 @@ impl KeyRange {
     }
 
     /// Whether a run may hold a wanted key, by its filter.
-    pub(super) fn may_be_in(&self, run: &Run) -> bool {
+    pub(crate) fn may_be_in(&self, run: &Run) -> bool {
         self.hash.is_none_or(|hash| run.may_hold(hash))
     }
 
     /// The groups that may hold wanted keys, by their fences.
-    pub(super) fn groups(&self, run: &Run) -> Range<usize> {
+    pub(crate) fn groups(&self, run: &Run) -> Range<usize> {
         let groups = run.groups();
         let start = self.low.as_ref().map_or(0, |low| {
             groups.partition_point(|group| group.fences.1.as_slice() < low.as_slice())

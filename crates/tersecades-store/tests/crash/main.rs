@@ -1,7 +1,9 @@
-//! The store loses no acknowledged row: power cuts, errors, full disks and damage, simulated.
+//! The store loses no acknowledged row: power cuts, errors, full disks and damage, simulated, and
+//! killed processes and power cuts on file systems of the kernel.
 //!
 //! Long forms: `TERSECADES_CRASH_SEEDS` seeds of each crash point, `TERSECADES_MODEL_OPS`
-//! operations of the model check.
+//! operations of the model check, `TERSECADES_KILLS` killed processes, `TERSECADES_POWER_CUTS`
+//! power cuts. Each layer says on the terminal that it ran.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,13 +12,26 @@
     reason = "tests"
 )]
 
+use std::io::Write as _;
+
 mod beside;
 mod damage;
 mod feed;
 mod model;
 mod power;
+mod process;
 mod simulated;
 mod workload;
+
+/// Says that a layer of the suite ran; tests that pass print nothing else.
+fn ran(layer: &str) {
+    let _ = writeln!(std::io::stderr(), "crash layer ran: {layer}");
+}
+
+/// Says that a layer of the suite did not run, and why.
+fn skipped(layer: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "*** crash layer SKIPPED: {layer}: {why}");
+}
 
 /// A number that the environment may set.
 fn setting(name: &str, default: u64) -> u64 {

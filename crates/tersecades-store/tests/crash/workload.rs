@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::Array as _;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -134,7 +135,8 @@ pub(crate) fn numbers(store: &Store) -> tersecades_columnar::Result<Vec<u64>> {
         for row in 0..batch.num_rows() {
             let number = times.value(row) as u64;
             assert_eq!(keys.value(row), key_of(number));
-            assert_eq!(values.iter().nth(row).flatten(), value_of(number));
+            let value = (!values.is_null(row)).then(|| values.value(row));
+            assert_eq!(value, value_of(number));
             numbers.push(number);
         }
     }
@@ -143,13 +145,22 @@ pub(crate) fn numbers(store: &Store) -> tersecades_columnar::Result<Vec<u64>> {
 }
 
 /// Opens what a crash left; the store holds exactly the first rows, all that were acknowledged.
-pub(crate) fn check(files: &SimulatedFileSystem, (acknowledged, sent): (u64, u64), what: &str) {
+pub(crate) fn check(files: &SimulatedFileSystem, rows: (u64, u64), what: &str) {
     let files: Arc<dyn FileSystem> = Arc::new(files.clone());
-    let store = match Store::open_in(files, root()) {
+    check_opened(Store::open_in(files, root()), rows, what);
+}
+
+/// The same of a store that was opened, or not; how many rows it has.
+pub(crate) fn check_opened(
+    opened: tersecades_columnar::Result<Store>,
+    (acknowledged, sent): (u64, u64),
+    what: &str,
+) -> u64 {
+    let store = match opened {
         Ok(store) => store,
         Err(error) => {
             assert_eq!(acknowledged, 0, "{what}: {error}");
-            return;
+            return 0;
         }
     };
     let found = numbers(&store).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -163,4 +174,5 @@ pub(crate) fn check(files: &SimulatedFileSystem, (acknowledged, sent): (u64, u64
     let end = store.writer().unwrap().append(&rows(count, 5)).expect(what);
     assert_eq!(end, count + 5, "{what}");
     assert_eq!(numbers(&store).unwrap().len() as u64, end, "{what}");
+    count
 }

@@ -65,6 +65,11 @@ pub trait RowOperatorPlan: Debug + Send + Sync {
         true
     }
 
+    /// Whether the values of a column that goes in come out as they are, under the same name.
+    fn passes(&self, _column: &str) -> bool {
+        true
+    }
+
     /// The operator over `input`, with empty state.
     ///
     /// # Errors

@@ -1,0 +1,163 @@
+//! A stream as it flows: Arrow batches in, encoded and kept once, queries over it, results out.
+//!
+//! Batches wait in memory; what is timed goes from handing over the first to taking the last
+//! result, event time and late rows handled. The time of a step that closes windows is what their
+//! results take after the batch that let them close.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::{Error, Result};
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::Keep;
+use tersecades_engine::source::{self, SourceOptions};
+use tersecades_engine::stream::Stream;
+
+use super::plan::{QUERIES, Query, REFERENCE_ROWS};
+use super::{LATENESS, answer, tables};
+use crate::Options;
+use crate::measure::summarise;
+use crate::report::{Bar, Report};
+
+/// How much of the stream is kept.
+const KEPT: Duration = Duration::from_secs(60);
+/// Aims: rows a second of one query and of all five, and what the slowest results take.
+const ONE_MIN: f64 = 120.0;
+const ALL_MIN: f64 = 60.0;
+const LATENCY_MAX_MS: f64 = 10.0;
+
+/// Sets of queries that run together.
+const SETS: [(&str, &[&str]); 3] = [
+    ("kept, no query", &[]),
+    ("q1", &["q1"]),
+    ("q1 to q5", &["q1", "q2", "q3", "q4", "q5"]),
+];
+
+/// Runs each set of queries over the stream of `--data`.
+///
+/// # Errors
+/// What reading and the engine say; `Internal` when an answer is wrong.
+pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let Some(path) = options.data_file() else {
+        report.note("skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py");
+        return Ok(());
+    };
+    let input = Input::read(&path)?;
+    let mut runs: Vec<Vec<Run>> = SETS.iter().map(|_| Vec::new()).collect();
+    for repetition in 0..=options.repetitions.min(5) {
+        for ((_, queries), runs) in SETS.iter().zip(&mut runs) {
+            let run = input.run(queries)?;
+            // The first run warms up.
+            if repetition > 0 {
+                runs.push(run);
+            }
+        }
+    }
+    for ((name, queries), runs) in SETS.iter().zip(runs) {
+        let rate = summarise(runs.iter().map(|run| run.seconds).collect());
+        let rate = rate.rate(input.rows as f64) / 1e6;
+        let name = format!("continuous, {name}");
+        match queries.len() {
+            0 => report.add(&name, rate, "M rows/s"),
+            1 => report.judge(&name, rate, "M rows/s", Bar::AtLeast(ONE_MIN)),
+            _ => report.judge(&name, rate, "M rows/s", Bar::AtLeast(ALL_MIN)),
+        }
+        let mut steps: Vec<f64> = runs.into_iter().flat_map(|run| run.closing_ms).collect();
+        steps.sort_by(f64::total_cmp);
+        if let Some(slow) = steps.get(steps.len() * 99 / 100) {
+            let name = format!("{name}: p99 of results after the watermark");
+            report.judge(name, *slow, "ms", Bar::AtMost(LATENCY_MAX_MS));
+        }
+    }
+    Ok(())
+}
+
+/// What one run took.
+struct Run {
+    seconds: f64,
+    /// Milliseconds of each step that gave results.
+    closing_ms: Vec<f64>,
+}
+
+/// The stream, and what its queries need besides.
+struct Input {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+    rows: usize,
+    switches: Arc<tersecades_engine::plan::LookupTable>,
+    clusters: Vec<String>,
+}
+
+impl Input {
+    fn read(path: &Path) -> Result<Self> {
+        let mut source = source::open(path, &SourceOptions::default())?;
+        let mut batches = Vec::new();
+        while let Some(batch) = source.next()? {
+            batches.push(batch);
+        }
+        let (switches, clusters) = tables(path.parent().unwrap_or(Path::new(".")))?;
+        Ok(Input {
+            schema: source.schema(),
+            rows: batches.iter().map(RecordBatch::num_rows).sum(),
+            batches,
+            switches,
+            clusters,
+        })
+    }
+
+    fn run(&self, names: &[&str]) -> Result<Run> {
+        let stream = Stream::from_batches(Arc::clone(&self.schema), self.batches.clone())
+            .event_time(col("timestamp"), LATENESS)
+            .keep(Keep::Duration(KEPT));
+        let queries: Vec<&Query> = QUERIES
+            .iter()
+            .filter(|query| names.contains(&query.name))
+            .collect();
+        let of = |query: &&Query| {
+            let over = (query.plan)(stream.clone(), &self.switches);
+            (query.name, over)
+        };
+        let mut standing = stream.clone().standing(queries.iter().map(of))?;
+        let mut results: HashMap<Arc<str>, Vec<RecordBatch>> = HashMap::new();
+        let mut closing_ms = Vec::new();
+        let start = Instant::now();
+        loop {
+            let step = Instant::now();
+            let goes_on = standing.step()?;
+            let mut closed = false;
+            while let Some((name, rows)) = standing.take_result() {
+                closed = true;
+                results.entry(name).or_default().push(rows);
+            }
+            if closed {
+                closing_ms.push(step.elapsed().as_secs_f64() * 1e3);
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        for query in queries {
+            self.check(query, results.get(query.name).map_or(&[][..], |rows| rows))?;
+        }
+        Ok(Run {
+            seconds,
+            closing_ms,
+        })
+    }
+
+    fn check(&self, query: &Query, results: &[RecordBatch]) -> Result<()> {
+        let found = answer::checksum(query.reduction, results, &self.clusters)?;
+        match self.rows == REFERENCE_ROWS && found != query.checksum {
+            true => Err(Error::internal(format!(
+                "the answer of {} over the flowing stream is {found}, not {}",
+                query.name, query.checksum
+            ))),
+            false => Ok(()),
+        }
+    }
+}

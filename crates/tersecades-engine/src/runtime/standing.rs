@@ -1,0 +1,263 @@
+//! Several queries over one stream, which is read and encoded once.
+//!
+//! ```text
+//! source ─▶ Ingest ─▶ shared batch ─▶ query 0 (its own Running)
+//!                                  ├▶ query 1
+//!                                  └▶ …          a step takes one batch through all of them
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::source::PartitionState;
+use crate::source::table::Table;
+
+use super::ingest::{EncodedSource, Ingest, Origin};
+use super::{Retained, Running};
+
+/// The batch that all queries are at, and how the partitions of the stream stand.
+#[derive(Default)]
+struct Shared {
+    batch: Option<Arc<Batch>>,
+    partition: usize,
+    states: Vec<PartitionState>,
+    names: Vec<String>,
+}
+
+/// A handle on the batch that all queries are at; each reads it in its turn.
+#[derive(Clone)]
+pub(crate) struct SharedTable {
+    schema: SchemaRef,
+    shared: Arc<Mutex<Shared>>,
+}
+
+impl SharedTable {
+    /// The stream that `ingest` reads.
+    pub(crate) fn of(ingest: &Ingest) -> Self {
+        let partitions = ingest.partitions();
+        let shared = Shared {
+            states: vec![PartitionState::default(); partitions],
+            names: (0..partitions)
+                .map(|index| ingest.partition_name(index))
+                .collect(),
+            ..Shared::default()
+        };
+        SharedTable {
+            schema: Arc::clone(ingest.schema()),
+            shared: Arc::new(Mutex::new(shared)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Puts up what `ingest` has just read.
+    fn put(&self, batch: Option<Arc<Batch>>, ingest: &Ingest) {
+        let mut shared = self.lock();
+        shared.batch = batch;
+        shared.partition = ingest.partition();
+        for (partition, state) in shared.states.iter_mut().enumerate() {
+            *state = ingest.partition_state(partition);
+        }
+    }
+}
+
+impl Table for SharedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn begins_again(&self) -> bool {
+        false
+    }
+
+    fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
+        let schema = Arc::clone(&self.schema);
+        Ok(Origin::Encoded(Box::new(self.clone()), schema))
+    }
+}
+
+impl EncodedSource for SharedTable {
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        Ok(self.lock().batch.clone())
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        None
+    }
+
+    fn goes_on(&self) -> bool {
+        true
+    }
+
+    fn partitions(&self) -> usize {
+        self.lock().states.len()
+    }
+
+    fn partition(&self) -> usize {
+        self.lock().partition
+    }
+
+    fn partition_state(&self, partition: usize) -> PartitionState {
+        self.lock()
+            .states
+            .get(partition)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn partition_name(&self, partition: usize) -> String {
+        let shared = self.lock();
+        shared.names.get(partition).cloned().unwrap_or_default()
+    }
+}
+
+/// A query that stands over the stream.
+struct Member {
+    name: Arc<str>,
+    running: Running,
+    open: bool,
+}
+
+/// Queries that run together over one stream; an iterator of their results, each with the name of
+/// its query.
+///
+/// Made by [`Stream::standing`](crate::stream::Stream::standing). There are no snapshots of queries that
+/// run together.
+pub struct Standing {
+    ingest: Ingest,
+    table: SharedTable,
+    members: Vec<Member>,
+    /// What keeps the stream, where it is kept.
+    keeper: Option<Running>,
+    ready: VecDeque<(Arc<str>, RecordBatch)>,
+    finished: bool,
+}
+
+impl Standing {
+    /// Queries by name over what `ingest` reads and `table` hands on, and what keeps it.
+    pub(crate) fn new(
+        ingest: Ingest,
+        table: SharedTable,
+        queries: Vec<(String, Running)>,
+        keeper: Option<Running>,
+    ) -> Self {
+        let member = |(name, running): (String, Running)| Member {
+            name: name.into(),
+            running,
+            open: true,
+        };
+        Standing {
+            ingest,
+            table,
+            members: queries.into_iter().map(member).collect(),
+            keeper,
+            ready: VecDeque::new(),
+            finished: false,
+        }
+    }
+
+    /// The queries, by name: for columns, figures, late rows, and what holds windows open.
+    pub fn queries(&mut self) -> impl Iterator<Item = (&str, &mut Running)> {
+        let members = self.members.iter_mut();
+        members.map(|member| (&*member.name, &mut member.running))
+    }
+
+    /// The retained range, if the stream is kept.
+    pub fn retained(&self) -> Option<&Retained> {
+        self.keeper.as_ref().and_then(Running::retained)
+    }
+
+    /// How many rows will arrive, where that is known.
+    pub fn rows_hint(&self) -> Option<u64> {
+        self.ingest.rows_hint()
+    }
+
+    /// Rows the source could not read and left out.
+    pub fn rejected_rows(&self) -> u64 {
+        self.ingest.rejected_rows()
+    }
+
+    /// Nanoseconds spent encoding.
+    pub fn encode_ns(&self) -> u64 {
+        self.ingest.encode_ns
+    }
+
+    /// Takes one batch of the source through all queries; false at the end, or when no query wants
+    /// more.
+    ///
+    /// # Errors
+    /// What reading and a query say, the query named.
+    pub fn step(&mut self) -> Result<bool> {
+        if self.finished {
+            return Ok(false);
+        }
+        let batch = self.ingest.next_batch(false)?;
+        let ended = batch.is_none();
+        self.table.put(batch, &self.ingest);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.step()?;
+        }
+        for member in &mut self.members {
+            let Member {
+                name,
+                running,
+                open,
+            } = member;
+            if *open {
+                *open = running.step().map_err(|error| of_query(name, error))?;
+            }
+            let results = std::iter::from_fn(|| running.take_result());
+            self.ready
+                .extend(results.map(|rows| (Arc::clone(name), rows)));
+        }
+        let wanted = self.keeper.is_some() || self.members.iter().any(|member| member.open);
+        self.finished = ended || !wanted;
+        Ok(!self.finished)
+    }
+
+    /// Takes a result, if one is ready: the name of its query, and its rows.
+    pub fn take_result(&mut self) -> Option<(Arc<str>, RecordBatch)> {
+        self.ready.pop_front()
+    }
+}
+
+impl Iterator for Standing {
+    type Item = Result<(Arc<str>, RecordBatch)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(result) = self.take_result() {
+                return Some(Ok(result));
+            }
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => return self.take_result().map(Ok),
+                Err(error) => {
+                    self.finished = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+/// `error`, which says which query it is of.
+fn of_query(name: &str, error: Error) -> Error {
+    let hint = format!("in the query `{name}`");
+    match error.hint_text() {
+        Some(said) => {
+            let hint = format!("{said}; {hint}");
+            error.hint(hint)
+        }
+        None => error.hint(hint),
+    }
+}
