@@ -90,8 +90,8 @@ test-workspace:
 	if [ -n "$$python" ]; then export TERSECADES_PYTHON="$$python"; fi; \
 	cargo test --workspace $(LOCKED)
 
-# The tests of the workspace run a quarter as many.
-test-oracle: ## compare 20,000 random queries over random streams with the naive engine
+# The tests of the workspace run a quarter as many, 20,200.
+test-oracle: ## compare 80,000 random queries over random streams with the naive engine
 	$(call step,random queries over messy streams beside the naive engine)
 	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test oracle --test joins --test rows \
 	  --test partitions --test updates --test restarts --test in_order -- --nocapture \
@@ -225,12 +225,15 @@ fuzz-short: ## ten seconds of each target under cargo-fuzz, where it is installe
 	  $(call skip,no nightly toolchain with cargo-fuzz: the tests ran the targets without coverage); \
 	fi
 
-# Long forms of the store's crash tests: all kinds of loss with several seeds, every bit, many operations.
+# Long forms of the store's crash tests: all kinds of loss with several seeds, every bit, many operations, kills and power cuts.
 CRASH_SEEDS ?= 4
-MODEL_OPS ?= 1000000
-crash: ## power cuts and damage of the store, simulated, the long form
+MODEL_OPS ?= 10000000
+KILLS ?= 1000
+POWER_CUTS ?= 500
+crash: ## kills and power cuts and damage of the store, the long form
 	$(call step,crash tests of the store)
 	TERSECADES_CRASH_SEEDS=$(CRASH_SEEDS) TERSECADES_MODEL_OPS=$(MODEL_OPS) \
+	  TERSECADES_KILLS=$(KILLS) TERSECADES_POWER_CUTS=$(POWER_CUTS) \
 	  cargo test --release $(LOCKED) -p tersecades-store --test crash
 
 fmt: ## format the sources and regenerate the tables

@@ -25,7 +25,7 @@ const SYNCS: usize = 200;
 /// # Errors
 /// What the store says.
 pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    let count = options.scaled(10_000_000);
+    let count = 4 * options.scaled(10_000_000);
     let folder = Folder::new()?;
     let before_ms = sync_p99(&folder)?;
     let rows = Rows::Pairs(Distribution::Uniform, count);

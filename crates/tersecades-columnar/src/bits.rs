@@ -31,7 +31,7 @@ impl<'a> BitWriter<'a> {
     /// Writes the lowest `count` bits of `bits`; those above must be zero.
     pub(crate) fn put(&mut self, bits: u64, count: u32) {
         debug_assert!(count <= WORD_BITS && bits & !low_bits(count) == 0);
-        self.word |= bits.checked_shl(self.used).unwrap_or(0);
+        self.word |= bits << self.used;
         self.used += count;
         if self.used >= WORD_BITS {
             self.out.extend_from_slice(&self.word.to_le_bytes());
@@ -52,61 +52,58 @@ impl<'a> BitWriter<'a> {
 #[derive(Debug)]
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
-    word: u64,
-    left: u32,
+    /// Bits read.
+    at: usize,
 }
+
+/// Bits that a word at any byte has left when it is moved to start at any bit.
+const MANY: u32 = WORD_BITS - 7;
 
 impl<'a> BitReader<'a> {
     /// A reader at the first bit of `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            word: 0,
-            left: 0,
-        }
+        Self { bytes, at: 0 }
     }
 
     /// The next `count` bits, at most 64.
+    #[inline]
     pub(crate) fn take(&mut self, count: u32) -> u64 {
         debug_assert!(count <= WORD_BITS);
-        if count <= self.left {
-            let bits = self.word & low_bits(count);
-            self.skip(count);
-            return bits;
+        let first = count.min(MANY);
+        let low = self.peek_many().0 & low_bits(first);
+        self.pass(first);
+        if count == first {
+            return low;
         }
-        let (low, held) = (self.word, self.left);
-        self.refill();
-        let bits = low | (self.word & low_bits(count - held)) << held;
-        self.skip(count - held);
-        bits
+        let high = self.peek_many().0 & low_bits(count - first);
+        self.pass(count - first);
+        low | high << first
     }
 
-    /// The next `count` bits, at most 32, which stay to be read.
-    pub(crate) fn peek(&self, count: u32) -> u64 {
-        let mut bits = self.word;
-        if self.left < count {
-            bits |= next_word(self.bytes).0 << self.left;
-        }
-        bits & low_bits(count)
+    /// The next bits, which stay to be read, and how many of them there are; those above are any.
+    #[inline]
+    pub(crate) fn peek_many(&self) -> (u64, u32) {
+        let first = self.at / u8::BITS as usize;
+        let word = match self.bytes.get(first..first + WORD_BYTES) {
+            Some(word) => word.try_into().map_or(0, u64::from_le_bytes),
+            None => last_word(self.bytes.get(first..).unwrap_or(&[])),
+        };
+        (word >> (self.at % u8::BITS as usize), MANY)
     }
 
-    fn skip(&mut self, count: u32) {
-        self.word = self.word.checked_shr(count).unwrap_or(0);
-        self.left -= count;
-    }
-
-    fn refill(&mut self) {
-        (self.word, self.bytes) = next_word(self.bytes);
-        self.left = WORD_BITS;
+    /// Passes over `count` bits.
+    #[inline]
+    pub(crate) fn pass(&mut self, count: u32) {
+        self.at += count as usize;
     }
 }
 
-/// The first word of `bytes`, filled up with zeros, and the bytes behind it.
-fn next_word(bytes: &[u8]) -> (u64, &[u8]) {
-    let (head, rest) = bytes.split_at(bytes.len().min(WORD_BYTES));
+/// What is left of `bytes`, less than a word, filled up with zeros.
+#[cold]
+fn last_word(bytes: &[u8]) -> u64 {
     let mut word = [0; WORD_BYTES];
-    word[..head.len()].copy_from_slice(head);
-    (u64::from_le_bytes(word), rest)
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]
@@ -148,8 +145,9 @@ mod tests {
         );
         let mut reader = BitReader::new(&bytes);
         for (bits, count) in &pieces {
-            let seen = reader.peek((*count).min(32));
-            assert_eq!(seen, bits & low_bits((*count).min(32)));
+            let (seen, held) = reader.peek_many();
+            let both = low_bits((*count).min(held));
+            assert_eq!(seen & both, bits & both);
             assert_eq!(reader.take(*count), *bits);
         }
     }
@@ -158,7 +156,7 @@ mod tests {
     fn missing_bits_are_zero() {
         let mut reader = BitReader::new(&[0xff, 0xff, 0xff]);
         assert_eq!(reader.take(20), 0xf_ffff);
-        assert_eq!(reader.peek(32), 0xf);
+        assert_eq!(reader.peek_many().0, 0xf);
         assert_eq!(reader.take(64), 0xf);
         assert_eq!((reader.take(64), reader.take(1)), (0, 0));
         assert_eq!(BitReader::new(&[]).take(64), 0);

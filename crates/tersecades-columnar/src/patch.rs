@@ -10,7 +10,7 @@ use crate::chunk::{Body, Chunk};
 use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
 use crate::input::Lanes;
-use crate::lane::{add_lanes_section, lanes_section};
+use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 
 /// The patches of a chunk.
 #[derive(Clone, Copy)]
@@ -68,6 +68,45 @@ impl<'a> Patches<'a> {
     #[inline]
     pub(crate) fn key(&self, index: usize) -> u64 {
         self.keys.bits(index)
+    }
+
+    /// Calls `see` with each of `rows` of the chunk and its true key, if it is patched.
+    ///
+    /// # Cost
+    /// A step for each row and each patch between two of them, or a search where those are many;
+    /// rows that do not ascend are searched for.
+    pub(crate) fn for_each_row(&self, rows: &[u32], see: impl FnMut(u32, Option<u64>)) {
+        with_lanes!(self.keys, keys => self.walk(keys, rows, see), else {})
+    }
+
+    #[inline(always)]
+    fn walk<T: KeyLane>(&self, keys: &[T], rows: &[u32], mut see: impl FnMut(u32, Option<u64>)) {
+        const STEPS_MAX: usize = 8;
+        let (mut block, mut last) = (usize::MAX, 0);
+        let (mut patched, mut keys_of_block): (&[u16], &[T]) = (&[], &[]);
+        let mut at = 0;
+        for row in rows {
+            let (of, wanted) = (
+                *row as usize / BLOCK_ROWS,
+                (*row as usize % BLOCK_ROWS) as u16,
+            );
+            if of != block || wanted < last {
+                let range = self.of_block(of);
+                (patched, keys_of_block) = (&self.rows[range.clone()], &keys[range]);
+                (block, at) = (of, 0);
+            }
+            last = wanted;
+            let mut steps = 0;
+            while steps < STEPS_MAX && patched.get(at).is_some_and(|patched| *patched < wanted) {
+                (at, steps) = (at + 1, steps + 1);
+            }
+            if steps == STEPS_MAX {
+                at += patched[at..].partition_point(|patched| *patched < wanted);
+            }
+            let found = patched.get(at) == Some(&wanted);
+            let key = keys_of_block.get(at).filter(|_| found);
+            see(*row, key.map(|key| key.key()));
+        }
     }
 
     /// The true key of `row` of `block`, if it is patched.

@@ -449,7 +449,7 @@ impl Cases for Joins {
 
 #[test]
 fn random_joins_agree_with_nested_loops() {
-    let seen = trial::run("joins", 1_500, &Joins);
+    let seen = trial::run("joins", 5_000, &Joins);
     let with_rows = seen.iter().filter(|rows| **rows).count();
     assert!(
         seen.len() < 100 || with_rows * 2 > seen.len(),

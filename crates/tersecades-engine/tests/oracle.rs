@@ -216,7 +216,7 @@ impl Cases for Queries {
 
 #[test]
 fn random_queries_agree_with_the_oracle() {
-    let seen = trial::run("queries", 2_200, &Queries);
+    let seen = trial::run("queries", 8_000, &Queries);
     let with_rows = seen.iter().filter(|with_rows| **with_rows).count();
     assert!(
         seen.len() < 100 || with_rows * 4 >= seen.len(),

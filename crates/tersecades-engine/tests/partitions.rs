@@ -230,7 +230,7 @@ impl Cases for PartitionedStreams {
 
 #[test]
 fn partitioned_streams_agree_with_the_oracle() {
-    let seen = trial::run("partitions", 500, &PartitionedStreams);
+    let seen = trial::run("partitions", 1_000, &PartitionedStreams);
     let late = seen.iter().filter(|late| **late).count();
     assert!(
         seen.len() < 100 || late * 20 > seen.len(),
@@ -333,7 +333,7 @@ impl Cases for InOrder {
 
 #[test]
 fn partitions_in_order_need_no_lateness_however_rows_are_spread() {
-    let seen = trial::run("spread", 300, &InOrder);
+    let seen = trial::run("spread", 600, &InOrder);
     let compared: usize = seen.iter().sum();
     assert!(seen.len() < 100 || compared > seen.len(), "{compared}");
 }

@@ -199,7 +199,7 @@ impl Cases for Restarts {
 
 #[test]
 fn snapshots_of_queries_over_several_streams_lose_nothing() {
-    let seen = trial::run("restarts", 400, &Restarts);
+    let seen = trial::run("restarts", 1_400, &Restarts);
     let with_rows = seen.iter().filter(|rows| **rows).count();
     assert!(
         seen.len() < 100 || with_rows * 2 > seen.len(),

@@ -240,5 +240,5 @@ impl Cases for RowOperators {
 
 #[test]
 fn operators_on_rows_agree_with_their_definitions() {
-    trial::run("operators on rows", 400, &RowOperators);
+    trial::run("operators on rows", 2_000, &RowOperators);
 }

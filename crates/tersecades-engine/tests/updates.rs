@@ -296,7 +296,7 @@ impl Cases for UpdatedResults {
 
 #[test]
 fn the_last_results_are_the_answer_and_each_is_right_at_its_time() {
-    let seen = trial::run("updates", 400, &UpdatedResults);
+    let seen = trial::run("updates", 1_200, &UpdatedResults);
     let cases = seen.iter().filter(|seen| seen.0).count();
     let updated = seen.iter().filter(|seen| seen.1).count();
     let few = seen.len() < 100;

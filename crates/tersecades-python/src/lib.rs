@@ -45,6 +45,7 @@ mod store;
 
 mod progress_bar;
 mod running;
+mod standing;
 
 mod explain;
 mod metrics;
@@ -86,5 +87,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     table::register(module)?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<running::Running>()?;
+    module.add_class::<standing::Standing>()?;
     module.add_class::<explain::Explanation>()
 }

@@ -27,12 +27,17 @@ pub(crate) fn keep_for(
     queries: &Bound<'_, PyDict>,
     keep: Keep,
 ) -> PyResult<stream::Stream> {
-    let mut named: Vec<(String, stream::Stream)> = Vec::new();
+    rows.clone().keep_for(keep, named(queries)?).or_raise()
+}
+
+/// Queries by name.
+pub(crate) fn named(queries: &Bound<'_, PyDict>) -> PyResult<Vec<(String, stream::Stream)>> {
+    let mut named = Vec::with_capacity(queries.len());
     for (name, query) in queries {
         let query = query.cast::<Stream>()?.get().stream.clone();
         named.push((name.extract()?, query));
     }
-    rows.clone().keep_for(keep, named).or_raise()
+    Ok(named)
 }
 
 /// Schemes by column: of one, or of a mapping.

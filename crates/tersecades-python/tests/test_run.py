@@ -169,3 +169,38 @@ def test_explain_and_shows(capsys: pytest.CaptureFixture[str]) -> None:
 def test_html_is_escaped() -> None:
     table = tc.from_arrow(pa.table({"<b>": ["<script>"]})).collect()
     assert "<script>" not in table._repr_html_() and "<b>" not in table._repr_html_()
+
+
+def test_queries_stand_together_and_answer_as_each_does_alone() -> None:
+    probes = tc.generate("pingmesh", rows=200_000, event_time="timestamp", lateness="3s")
+    probes = probes.keep("1h")
+    second = probes.window(tc.tumble("1s"))
+    queries = {
+        "failures": probes.filter(tc.col("error_code") != 0)
+        .window(tc.hop("4s", every="1s"))
+        .group_by("src_cluster")
+        .agg(n=tc.count()),
+        "worst": second.agg(rtt=tc.max("rtt_us")),
+    }
+    running = probes.standing(queries)
+    found: dict[str, list[dict[str, object]]] = {name: [] for name in queries}
+    order = []
+    for name, table in running:
+        found[name].extend(table.to_pylist())
+        order.append(name)
+    for name, query in queries.items():
+        assert found[name] == query.collect().to_pylist(), name
+    assert order.index("worst") < len(order) - order[::-1].index("failures"), "in turns"
+    assert {name: it.rows for name, it in running.metrics.items()} == dict.fromkeys(
+        queries, 200_000
+    )
+    assert running.retained().agg(n=tc.count()).to_pylist() == [{"n": 200_000}]
+
+
+def test_a_query_over_another_stream_cannot_stand_by() -> None:
+    probes = tc.generate("pingmesh", rows=100)
+    other = tc.generate("pingmesh", rows=100).agg(n=tc.count())
+    with pytest.raises(tc.InvalidArgument, match="another stream"):
+        probes.standing({"other": other})
+    with pytest.raises(tc.InvalidArgument, match="is kept"):
+        probes.standing({"own": probes.agg(n=tc.count())}).retained()

@@ -239,8 +239,8 @@ pub(crate) fn is_full(memory: &Memory, options: &StoreOptions) -> bool {
 
 /// Runs that memory holds enough for at which whoever writes waits until one is written.
 const OVERFULL: usize = 4;
-/// What an append waits where memory is nearly so full.
-const PACE: Duration = Duration::from_millis(16);
+/// What an append waits for each of its rows where memory is nearly so full.
+const PACE: Duration = Duration::from_micros(1);
 
 /// Whether memory holds enough for several runs.
 pub(crate) fn is_overfull(memory: &Memory, options: &StoreOptions) -> bool {
@@ -248,13 +248,13 @@ pub(crate) fn is_overfull(memory: &Memory, options: &StoreOptions) -> bool {
         || memory.rows() / OVERFULL >= options.buffer_rows
 }
 
-/// How long an append waits so that runs are written as fast as rows arrive: nothing until memory
-/// holds enough for a run, and the more the fuller it is.
+/// How long an append of `rows` rows waits so that runs are written as fast as rows arrive: nothing
+/// until memory holds enough for a run, and the more the fuller it is.
 ///
 /// # Source
 /// The delayed writes of RocksDB, which keep single writes from waiting for a whole run.
-pub(crate) fn pace(memory: &Memory, options: &StoreOptions) -> Duration {
+pub(crate) fn pace(memory: &Memory, options: &StoreOptions, rows: usize) -> Duration {
     let bytes = memory.bytes() as f64 / options.buffer_bytes as f64;
     let fill = bytes.max(memory.rows() as f64 / options.buffer_rows as f64);
-    PACE.mul_f64(((fill - 1.0) / (OVERFULL - 1) as f64).clamp(0.0, 1.0))
+    PACE.mul_f64(rows as f64 * ((fill - 1.0) / (OVERFULL - 1) as f64).clamp(0.0, 1.0))
 }

@@ -21,12 +21,13 @@ use crate::store::{Store, Upkeep, following};
 use crate::version::Version;
 
 impl Store {
-    /// Writes a run when memory is full, and merges runs where levels are.
+    /// Writes a run when memory is full, and merges runs where levels are, after an append of
+    /// `rows` rows.
     ///
     /// # Errors
     /// What writing says, except that a full disk leaves everything as it is: rows are safe in the
     /// log.
-    pub(crate) fn maintain(&self) -> Result<()> {
+    pub(crate) fn maintain(&self, rows: usize) -> Result<()> {
         let full = {
             let state = self.commit.lock();
             is_full(&state.memory, &state.version.catalog.options)
@@ -34,7 +35,7 @@ impl Store {
         if !full {
             return Ok(());
         }
-        let wait = self.pace();
+        let wait = self.pace(rows);
         if !wait.is_zero() {
             std::thread::sleep(wait);
         }
@@ -44,9 +45,9 @@ impl Store {
         }
     }
 
-    fn pace(&self) -> Duration {
+    fn pace(&self, rows: usize) -> Duration {
         let state = self.commit.lock();
-        commit::pace(&state.memory, &state.version.catalog.options)
+        commit::pace(&state.memory, &state.version.catalog.options, rows)
     }
 
     /// Writes the rows in memory as a run.

@@ -99,7 +99,7 @@ impl<'s> Writer<'s> {
             }
             end = self.store.commit.append(batch, bytes, self.of_feed)?;
         }
-        self.store.maintain()?;
+        self.store.maintain(rows.num_rows())?;
         Ok(end)
     }
 

@@ -104,12 +104,12 @@ fn compare_by(
     work.tally.direct += patches.len() as u64;
     work.tally.skipped += (chunk.rows - patches.len()) as u64;
     if within.shape() == Shape::Rows {
-        let passes = |row: &u32| {
-            let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
-            patches.find(block, row).map_or(usual, &pass)
-        };
         let list = out.set_rows(chunk.rows);
-        list.extend(within.list().iter().copied().filter(passes));
+        patches.for_each_row(within.list(), |row, key| {
+            if key.map_or(usual, &pass) {
+                list.push(row);
+            }
+        });
         return;
     }
     if usual {
@@ -259,10 +259,8 @@ impl Codec for Constant {
         let patches = Patches::of(chunk, PATCHES);
         let usual = value_of(chunk);
         work.tally.direct += rows.len() as u64;
-        out.keys.extend(rows.iter().map(|row| {
-            let (block, row) = (*row as usize / BLOCK_ROWS, *row as usize % BLOCK_ROWS);
-            patches.find(block, row).unwrap_or(usual)
-        }));
+        out.keys.reserve(rows.len());
+        patches.for_each_row(rows, |_, key| out.keys.push(key.unwrap_or(usual)));
     }
 
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
@@ -390,11 +388,15 @@ fn addition(chunk: &Chunk) -> Change {
 }
 
 fn for_each_patch(patches: &Patches<'_>, rows: usize, mut visit: impl FnMut(usize, u64)) {
-    for block in 0..block_count(rows) {
-        for index in patches.of_block(block) {
-            visit(block * BLOCK_ROWS + patches.row(index), patches.key(index));
+    with_lanes!(patches.keys(), keys => {
+        for block in 0..block_count(rows) {
+            let range = patches.of_block(block);
+            let patched = patches.rows()[range.clone()].iter();
+            for (row, key) in patched.zip(&keys[range]) {
+                visit(block * BLOCK_ROWS + usize::from(*row), key.key());
+            }
         }
-    }
+    }, else {});
 }
 
 const _: () = assert!(BLOCK_ROWS.is_multiple_of(WORD_ROWS) && BLOCK_ROWS <= 1 << 16);

@@ -165,6 +165,50 @@ impl FoldColumn {
         }
     }
 
+    /// Adds the fold of group `id` of `other` to that of group `targets[id]`, where there is one.
+    pub fn merge(&mut self, other: &FoldColumn, targets: &[u32]) {
+        for_each_target(&mut self.counts, &other.counts, targets, |to, count| {
+            *to += count;
+        });
+        for_each_target(&mut self.sums, &other.sums, targets, |to, sum| {
+            let (total, overflowed) = to.0.overflowing_add(sum.0);
+            *to = (total, to.1 | sum.1 | overflowed);
+        });
+        for_each_target(&mut self.squares, &other.squares, targets, |to, squares| {
+            to.merge(*squares);
+        });
+        let (sums, theirs) = (&mut self.float_sums, &other.float_sums);
+        for_each_target(sums, theirs, targets, |to, sum| to.merge(*sum));
+        for_each_target(&mut self.spreads, &other.spreads, targets, |to, spread| {
+            to.merge(*spread);
+        });
+        if self.physical == Physical::Text {
+            for (ends, target) in other.ends.iter().zip(targets) {
+                if ends.0 != i128::MAX {
+                    self.add_text_end(*target as usize, ends.0);
+                    self.add_text_end(*target as usize, ends.1);
+                }
+            }
+        } else {
+            for_each_target(&mut self.ends, &other.ends, targets, |to, ends| {
+                *to = (to.0.min(ends.0), to.1.max(ends.1));
+            });
+        }
+    }
+
+    /// Takes away again what [`FoldColumn::merge`] added: counts, sums and squares of integers.
+    pub fn unmerge(&mut self, other: &FoldColumn, targets: &[u32]) {
+        for_each_target(&mut self.counts, &other.counts, targets, |to, count| {
+            *to -= count;
+        });
+        for_each_target(&mut self.sums, &other.sums, targets, |to, sum| {
+            to.0 = to.0.wrapping_sub(sum.0);
+        });
+        for_each_target(&mut self.squares, &other.squares, targets, |to, squares| {
+            to.unmerge(*squares);
+        });
+    }
+
     /// The fold of group `id`.
     pub fn get(&self, id: usize) -> Fold {
         let (sum, overflowed) = self.sums.get(id).copied().unwrap_or_default();
@@ -244,6 +288,22 @@ impl FoldColumn {
             self.merge_fold(id, &fold);
         }
         Ok(())
+    }
+}
+
+/// Calls `change` with each element of `from` and the one of `to` that it goes to; those whose
+/// target is beyond all groups are left out.
+#[inline]
+pub fn for_each_target<T>(
+    to: &mut [T],
+    from: &[T],
+    targets: &[u32],
+    mut change: impl FnMut(&mut T, &T),
+) {
+    for (from, target) in from.iter().zip(targets) {
+        if let Some(to) = to.get_mut(*target as usize) {
+            change(to, from);
+        }
     }
 }
 

@@ -62,7 +62,7 @@ impl Aggregate for Quantile {
     fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
         let ranks: &Ranks = collected(from)?;
         let mut column = ResultColumn::new(&DataType::Float64, None)?;
-        let quantiles = ranks.quantiles(finish.reading.parameter, finish.order);
+        let quantiles = ranks.quantiles(finish.reading.parameter, (finish.order, finish.threads));
         let values = quantiles
             .into_iter()
             .map(|value| value.map_or(Value::Null, Value::Float));

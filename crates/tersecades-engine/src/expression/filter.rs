@@ -52,6 +52,30 @@ pub struct BoundFilter {
     pool: Pool,
 }
 
+/// The terms of the condition `expression`, in the order written.
+fn terms(expression: &Expression) -> Vec<&Expression> {
+    match expression {
+        Expression::And(..) => operands(expression),
+        single => vec![single],
+    }
+}
+
+/// The terms that run encoded and cannot fail, then those that compute on what they leave.
+///
+/// # Errors
+/// What binding says.
+pub(crate) fn split_terms<'a>(
+    expression: &'a Expression,
+    scope: &Scope,
+) -> Result<[Vec<&'a Expression>; 2]> {
+    let mut split = [Vec::new(), Vec::new()];
+    for term in terms(expression) {
+        let computes = !is_encodable(&bind_truth(term, scope)?);
+        split[usize::from(computes)].push(term);
+    }
+    Ok(split)
+}
+
 impl BoundFilter {
     /// Binds `expression` to the columns of `scope`.
     ///
@@ -66,11 +90,7 @@ impl BoundFilter {
             passed: Bitmap::default(),
             pool: Pool::new(),
         };
-        let terms = match expression {
-            Expression::And(..) => operands(expression),
-            single => vec![single],
-        };
-        for term in terms {
+        for term in terms(expression) {
             filter.add(term, scope)?;
         }
         Ok(filter)

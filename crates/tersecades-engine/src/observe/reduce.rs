@@ -42,6 +42,70 @@ struct Class {
     representative: u64,
 }
 
+/// Values looked at together.
+const RUN_ROWS: usize = 512;
+
+/// Bits of a value, computed with at its own width.
+trait Lane: ArrowNativeType + Ord + std::ops::BitXor<Output = Self> {
+    fn bits(self) -> u64;
+    fn of(bits: u64) -> Self;
+}
+
+macro_rules! lane {
+    ($($lane:ty),*) => {$(
+        impl Lane for $lane {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self)
+            }
+
+            #[inline(always)]
+            fn of(bits: u64) -> Self {
+                bits as $lane
+            }
+        }
+    )*};
+}
+
+lane!(u8, u16, u32, u64);
+
+/// The least and the largest key of `lanes`, of which there is one.
+fn ends_of<T: Lane>(lanes: &[T], flip: T) -> (T, T) {
+    /// Values that do not wait for each other.
+    const ABREAST: usize = 8;
+    let first = lanes[0] ^ flip;
+    let (mut lows, mut highs) = ([first; ABREAST], [first; ABREAST]);
+    let (whole, rest) = lanes.as_chunks::<ABREAST>();
+    for lanes in whole {
+        for ((low, high), lane) in lows.iter_mut().zip(&mut highs).zip(lanes) {
+            let key = *lane ^ flip;
+            (*low, *high) = ((*low).min(key), (*high).max(key));
+        }
+    }
+    let keys = rest.iter().map(|lane| *lane ^ flip);
+    let low = lows.into_iter().chain(keys.clone()).fold(first, T::min);
+    (low, highs.into_iter().chain(keys).fold(first, T::max))
+}
+
+/// The lane in `found` of the class between `points` that each of `lanes` lies in.
+///
+/// # Cost
+/// A comparison and a choice for each point, for as many values at once as a register holds.
+fn compare_all<T: Lane>(lanes: &[T], flip: T, points: &[u64], found: &[u64]) -> Buffer {
+    let mut reduced = vec![T::of(found[0]); lanes.len()];
+    for (point, found) in points.iter().zip(&found[1..]) {
+        let (point, found) = (T::of(*point), T::of(*found));
+        for (reduced, lane) in reduced.iter_mut().zip(lanes) {
+            *reduced = if point <= *lane ^ flip {
+                found
+            } else {
+                *reduced
+            };
+        }
+    }
+    Buffer::from_vec(reduced)
+}
+
 impl Reducer {
     /// For a column of `data_type`.
     ///
@@ -89,10 +153,10 @@ impl Reducer {
         let lanes = tersecades_columnar::arrow::lanes(plain.as_ref());
         let lanes = lanes.ok_or_else(|| Error::internal("a column to reduce has lanes"))?;
         let buffer = match lanes {
-            Lanes::U8(lanes) => self.lanes(lanes, u64::from, |bits| bits as u8),
-            Lanes::U16(lanes) => self.lanes(lanes, u64::from, |bits| bits as u16),
-            Lanes::U32(lanes) => self.lanes(lanes, u64::from, |bits| bits as u32),
-            Lanes::U64(lanes) => self.lanes(lanes, |bits| bits, |bits| bits),
+            Lanes::U8(lanes) => self.lanes(lanes),
+            Lanes::U16(lanes) => self.lanes(lanes),
+            Lanes::U32(lanes) => self.lanes(lanes),
+            Lanes::U64(lanes) => self.lanes(lanes),
             Lanes::Wide(lanes) => Buffer::from_vec(self.wide(lanes)),
             Lanes::Text { .. } | Lanes::Codes { .. } => {
                 return Err(Error::internal("text has representatives of its own"));
@@ -106,29 +170,46 @@ impl Reducer {
         Ok(make_array(data.build()?))
     }
 
-    fn lanes<T: Copy + ArrowNativeType>(
-        &self,
-        lanes: &[T],
-        bits_of: impl Fn(T) -> u64,
-        lane_of: impl Fn(u64) -> T,
-    ) -> Buffer {
+    fn lanes<T: Lane>(&self, lanes: &[T]) -> Buffer {
         if let Some((points, found)) = self.compared() {
-            let bits = |lane: &T| lane_of(found[self.below(points, bits_of(*lane))]);
-            return Buffer::from_vec(lanes.iter().map(bits).collect::<Vec<T>>());
+            return match self.physical {
+                Physical::Float { .. } => {
+                    let bits = |lane: &T| T::of(found[self.below(points, lane.bits())]);
+                    Buffer::from_vec(lanes.iter().map(bits).collect::<Vec<T>>())
+                }
+                physical => compare_all(lanes, T::of(physical.flip()), points, &found),
+            };
         }
+        let mut reduced = Vec::with_capacity(lanes.len());
         let mut class = Class {
             low: 1,
             high: 0,
             representative: 0,
         };
-        let reduced = lanes.iter().map(|lane| {
-            let key = self.key(bits_of(*lane));
-            if key < class.low || key > class.high {
-                class = self.class(key);
+        for part in lanes.chunks(RUN_ROWS) {
+            // Values in any order but of one class, as times are, are not looked at one by one.
+            let ends = match self.physical {
+                Physical::Float { .. } => None,
+                physical => Some(ends_of(part, T::of(physical.flip()))),
+            };
+            if let Some((low, high)) = ends {
+                if low.bits() < class.low || low.bits() > class.high {
+                    class = self.class(low.bits());
+                }
+                if high.bits() <= class.high {
+                    reduced.resize(reduced.len() + part.len(), T::of(self.bits(class)));
+                    continue;
+                }
             }
-            lane_of(self.bits(class))
-        });
-        Buffer::from_vec(reduced.collect::<Vec<T>>())
+            reduced.extend(part.iter().map(|lane| {
+                let key = self.key(lane.bits());
+                if key < class.low || key > class.high {
+                    class = self.class(key);
+                }
+                T::of(self.bits(class))
+            }));
+        }
+        Buffer::from_vec(reduced)
     }
 
     /// The cuts, where they are few and no times, and the lane of each class between them.
@@ -215,6 +296,10 @@ impl Reducer {
                 };
                 u64::from(near.to_bits())
             }
+            // The key below zero's is that of the negative zero, which is zero.
+            Physical::Float { .. } if float_key(float_of(key)) > class.high => {
+                float_of(key).next_down().to_bits()
+            }
             Physical::Float { .. } => float_of(key).to_bits(),
             physical => key ^ physical.flip(),
         }
@@ -294,10 +379,21 @@ fn representatives(points: &CutPoints, data_type: &DataType) -> Result<ArrayRef>
 pub(super) fn newest(array: &dyn Array) -> Option<i64> {
     let physical = Physical::of(array.data_type()).ok()?;
     let lanes = tersecades_columnar::arrow::lanes(array)?;
-    let key = |row: usize| lanes.bits(row) ^ physical.flip();
-    let most = match array.nulls() {
-        Some(nulls) => nulls.valid_indices().map(key).max(),
-        None => (0..lanes.len()).map(key).max(),
+    let most = match (array.nulls(), lanes) {
+        (Some(nulls), lanes) => {
+            let key = |row: usize| lanes.bits(row) ^ physical.flip();
+            nulls.valid_indices().map(key).max()
+        }
+        (None, Lanes::U64(lanes)) => largest(lanes, physical),
+        (None, Lanes::U32(lanes)) => largest(lanes, physical),
+        (None, Lanes::U16(lanes)) => largest(lanes, physical),
+        (None, Lanes::U8(lanes)) => largest(lanes, physical),
+        (None, _) => None,
     };
     i64::try_from(physical.value_of(most?)).ok()
+}
+
+fn largest<T: Lane>(lanes: &[T], physical: Physical) -> Option<u64> {
+    let flip = T::of(physical.flip());
+    (!lanes.is_empty()).then(|| ends_of(lanes, flip).1.bits())
 }

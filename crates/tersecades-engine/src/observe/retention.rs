@@ -5,8 +5,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::selection::Selection;
 
+use super::mask::{is_maskable, keep_only, overwrite};
 use super::need::{Classes, Need};
+use super::passed::{Passed, Passing};
 use super::reduce::{Reducer, newest};
 use super::sight::{Glimpse, sight, whole_sight};
 use crate::expression::Expression;
@@ -27,10 +30,17 @@ pub struct Registered {
 /// What is kept of one column.
 #[derive(Debug)]
 struct Column {
+    /// What is kept of the rows that queries let through.
     need: Need,
+    /// What is kept of all rows.
+    everywhere: Need,
+    /// The rows that queries let through; every row where there are none.
+    passed: Vec<Passed>,
     /// What each query does with it.
     why: Vec<(String, Vec<String>)>,
     reducer: Option<Reducer>,
+    /// The reducer of all rows.
+    coarser: Option<Reducer>,
 }
 
 /// What is kept of each column of a stream, and for which queries.
@@ -73,17 +83,17 @@ impl Observed {
         for (index, field) in fields.iter().enumerate() {
             let column = &mut columns[index];
             match time {
-                Some(time) if time == index => column.need.merge(Need::Class(Classes::default())),
+                Some(time) if time == index => {
+                    column.everywhere.merge(Need::Class(Classes::default()));
+                }
                 None if event_time.columns().contains(&field.name().as_str()) => {
                     let why = vec!["event time".to_owned()];
-                    let need = Need::Exact;
-                    column.add("the age of rows", Glimpse { need, why });
+                    let needs = vec![(Passed::default(), Need::Exact)];
+                    column.add("the age of rows", Glimpse { needs, why });
                 }
                 _ => {}
             }
-            if let Need::Class(classes) = &column.need {
-                column.reducer = Some(Reducer::new(field.data_type(), classes)?);
-            }
+            column.settle(field.data_type())?;
         }
         Ok(Observed {
             time: time.filter(|time| columns[*time].reducer.is_some()),
@@ -125,35 +135,6 @@ impl Observed {
             .collect()
     }
 
-    /// The representatives of the rows of `rows`, and their newest event time before that.
-    ///
-    /// # Errors
-    /// `SchemaMismatch` for columns of other types.
-    pub fn reduce(&self, rows: &RecordBatch) -> Result<(RecordBatch, Option<i64>)> {
-        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-        let mut age = None;
-        for (field, array) in rows.schema().fields().iter().zip(rows.columns()) {
-            let index = self.schema.index_of(field.name()).ok();
-            let reducer = index.and_then(|index| self.columns[index].reducer.as_ref());
-            let reduced: ArrayRef = match reducer {
-                Some(reducer) => reducer
-                    .reduce(array)
-                    .map_err(|error| error.column(field.name().as_str()))?,
-                None => Arc::clone(array),
-            };
-            if index.is_some() && index == self.time {
-                age = newest(array.as_ref());
-            }
-            let data_type: DataType = reduced.data_type().clone();
-            fields.push(Field::new(field.name(), data_type, field.is_nullable()));
-            arrays.push(reduced);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let schema = Arc::new(Schema::new(fields));
-        let reduced = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        Ok((reduced, age))
-    }
-
     /// Refuses a query that would see more than is kept.
     ///
     /// # Errors
@@ -166,7 +147,7 @@ impl Observed {
         };
         let columns = self.schema.fields().iter().zip(&self.columns);
         for ((field, column), glimpse) in columns.zip(glimpses(&asked, &self.schema)?) {
-            if !column.need.covers(&glimpse.need) {
+            if !column.covers(&glimpse) {
                 return Err(refusal(field, column, &glimpse));
             }
         }
@@ -186,20 +167,81 @@ impl Column {
     fn new() -> Self {
         Column {
             need: Need::Nothing,
+            everywhere: Need::Nothing,
+            passed: Vec::new(),
             why: Vec::new(),
             reducer: None,
+            coarser: None,
         }
     }
 
     fn add(&mut self, query: &str, glimpse: Glimpse) {
-        self.need.merge(glimpse.need);
+        for (passed, need) in glimpse.needs {
+            if need == Need::Nothing {
+                continue;
+            }
+            if passed.is_every_row() {
+                self.everywhere.merge(need);
+                continue;
+            }
+            self.need.merge(need);
+            if !self.passed.iter().any(|known| known.holds(&passed)) {
+                self.passed.retain(|known| !passed.holds(known));
+                self.passed.push(passed);
+            }
+        }
         if !glimpse.why.is_empty() {
             self.why.push((query.to_owned(), glimpse.why));
         }
     }
 
+    /// Decides what is kept, when all queries have been added.
+    fn settle(&mut self, data_type: &DataType) -> Result<()> {
+        let apart = match self.everywhere {
+            Need::Nothing => true,
+            _ => is_maskable(data_type),
+        };
+        if !apart || self.everywhere.covers(&self.need) {
+            self.passed.clear();
+        }
+        self.need.merge(self.everywhere.clone());
+        if self.passed.is_empty() {
+            self.everywhere = self.need.clone();
+        }
+        let reducer = |need: &Need| match need {
+            Need::Class(classes) => Reducer::new(data_type, classes).map(Some),
+            Need::Nothing | Need::Exact => Ok(None),
+        };
+        self.reducer = reducer(&self.need)?;
+        if !self.passed.is_empty() {
+            self.coarser = reducer(&self.everywhere)?;
+        }
+        Ok(())
+    }
+
+    /// Whether what is kept answers all that is asked.
+    fn covers(&self, asked: &Glimpse) -> bool {
+        asked.needs.iter().all(|(rows, need)| {
+            let kept = self.passed.iter().any(|passed| passed.holds(rows));
+            self.everywhere.covers(need) || kept && self.need.covers(need)
+        })
+    }
+
+    /// What is kept of `array`, of which the rows of `passed` are let through.
+    fn reduce(&self, array: &ArrayRef, passed: Option<&Selection>) -> Result<ArrayRef> {
+        let reduced = match &self.reducer {
+            Some(reducer) => reducer.reduce(array)?,
+            None => Arc::clone(array),
+        };
+        match (passed, &self.coarser) {
+            (None, _) => Ok(reduced),
+            (Some(passed), Some(coarser)) => overwrite(&coarser.reduce(array)?, &reduced, passed),
+            (Some(passed), None) => keep_only(&reduced, passed),
+        }
+    }
+
     fn describe(&self, field: &Field) -> String {
-        let kept = self.need.describe(field.data_type());
+        let kept = self.what(field.data_type());
         let why = self
             .why
             .iter()
@@ -212,6 +254,96 @@ impl Column {
             (Need::Exact, _) => format!("{kept} ({})", why.join("; ")),
         }
     }
+
+    /// What is kept, and of which rows.
+    fn what(&self, data_type: &DataType) -> String {
+        let kept = self.need.describe(data_type);
+        if self.passed.is_empty() {
+            return kept;
+        }
+        let passed: Vec<String> = self.passed.iter().map(Passed::to_string).collect();
+        let elsewhere = self.everywhere.describe(data_type);
+        format!(
+            "{kept} where {}, elsewhere {elsewhere}",
+            passed.join(" or ")
+        )
+    }
+}
+
+/// Brings arriving rows down to what is kept of them.
+pub struct Reduction {
+    observed: Arc<Observed>,
+    passing: Passing,
+    /// For each column, the conditions that let its rows through.
+    conditions: Vec<Vec<usize>>,
+}
+
+impl Reduction {
+    /// For record batches of `schema`.
+    ///
+    /// # Errors
+    /// What binding the conditions says.
+    pub fn new(observed: &Arc<Observed>, schema: &Schema) -> Result<Self> {
+        let mut all: Vec<Passed> = Vec::new();
+        let mut conditions = Vec::new();
+        for column in &observed.columns {
+            let mut own = Vec::new();
+            for passed in &column.passed {
+                let known = all.iter().position(|known| known == passed);
+                own.push(known.unwrap_or(all.len()));
+                if known.is_none() {
+                    all.push(passed.clone());
+                }
+            }
+            conditions.push(own);
+        }
+        Ok(Reduction {
+            observed: Arc::clone(observed),
+            passing: Passing::new(schema, &all)?,
+            conditions,
+        })
+    }
+
+    /// What is kept of `rows`, and their newest event time before that.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for columns of other types.
+    pub fn reduce(&mut self, rows: &RecordBatch) -> Result<(RecordBatch, Option<i64>)> {
+        let observed = &*self.observed;
+        let found = self.passing.find(rows)?;
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        let mut age = None;
+        for (field, array) in rows.schema().fields().iter().zip(rows.columns()) {
+            let index = observed.schema.index_of(field.name()).ok();
+            let reduced: ArrayRef = match index {
+                Some(index) => {
+                    let passed = union(&found, &self.conditions[index]);
+                    let reduced = observed.columns[index].reduce(array, passed.as_ref());
+                    reduced.map_err(|error| error.column(field.name().as_str()))?
+                }
+                None => Arc::clone(array),
+            };
+            if index.is_some() && index == observed.time {
+                age = newest(array.as_ref());
+            }
+            let data_type: DataType = reduced.data_type().clone();
+            fields.push(Field::new(field.name(), data_type, field.is_nullable()));
+            arrays.push(reduced);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        let schema = Arc::new(Schema::new(fields));
+        let reduced = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        Ok((reduced, age))
+    }
+}
+
+/// The rows of any of the `wanted`; `None` where there are no conditions.
+fn union(found: &[Selection], wanted: &[usize]) -> Option<Selection> {
+    let mut wanted = wanted.iter().map(|index| &found[*index]);
+    let mut all = Selection::default();
+    all.copy_from(wanted.next()?);
+    wanted.for_each(|more| all.unite(more));
+    Some(all)
 }
 
 fn glimpses(query: &Registered, schema: &Schema) -> Result<Vec<Glimpse>> {
@@ -237,7 +369,7 @@ fn refusal(field: &Field, column: &Column, glimpse: &Glimpse) -> Error {
     let name = field.name().as_str();
     let kept = match column.need {
         Need::Nothing => "not kept".to_owned(),
-        ref need => format!("only {}", need.describe(field.data_type())),
+        _ => format!("only {}", column.what(field.data_type())),
     };
     let why = glimpse.why.join(", ");
     let message = format!("the retained range cannot answer {why}: `{name}` is {kept}");

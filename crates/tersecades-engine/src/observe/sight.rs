@@ -4,9 +4,11 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use tersecades_columnar::error::Result;
 
 use super::need::Need;
+use super::passed::Passed;
 use super::time_cut::TimeCuts;
 use crate::aggregate::{self, collected::Second};
 use crate::event_time::clock::ticks_late;
+use crate::expression::filter::split_terms;
 use crate::expression::observe::{Aspect, observe};
 use crate::expression::{Expression, col};
 use crate::frame::{Scope, Slot};
@@ -16,11 +18,21 @@ use crate::plan::{AggregateCall, Query, Step};
 use crate::runtime::stage::bind_time;
 use crate::window::{Window, Windowing};
 
-/// What of a column a query needs, and why.
+/// What of a column a query needs, of which rows, and why.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Glimpse {
-    pub(super) need: Need,
+    pub(super) needs: Vec<(Passed, Need)>,
     pub(super) why: Vec<String>,
+}
+
+impl Glimpse {
+    /// Adds what is needed of the rows that passed.
+    pub(super) fn add(&mut self, passed: &Passed, need: Need) {
+        match self.needs.iter_mut().find(|(known, _)| known == passed) {
+            Some((_, known)) => known.merge(need),
+            None => self.needs.push((passed.clone(), need)),
+        }
+    }
 }
 
 /// A walk over the steps of a query.
@@ -29,6 +41,10 @@ struct Sight<'a> {
     query: &'a Query,
     scope: Scope,
     columns: Vec<Glimpse>,
+    /// What the rows looked at have passed, as far as columns of the stream decide it.
+    passed: Passed,
+    /// Whether names still mean the columns of the stream.
+    as_they_came: bool,
 }
 
 /// What `query` needs of each column of `schema`, whose types are logical.
@@ -41,10 +57,12 @@ pub(super) fn sight(query: &Query, schema: &Schema) -> Result<Vec<Glimpse>> {
         query,
         scope: Scope::of_schema(schema),
         columns: vec![Glimpse::default(); schema.fields().len()],
+        passed: Passed::default(),
+        as_they_came: true,
     };
     for step in &query.steps {
         match step {
-            Step::Filter(condition) => sight.expression(condition, "filter")?,
+            Step::Filter(condition) => sight.filter(condition)?,
             Step::Project(columns) => sight.project(columns)?,
             Step::LookupJoin {
                 table,
@@ -53,6 +71,7 @@ pub(super) fn sight(query: &Query, schema: &Schema) -> Result<Vec<Glimpse>> {
                 ..
             } => {
                 sight.value(stream_key, "look-up")?;
+                sight.as_they_came = false;
                 for (from, to) in columns {
                     let field = table.rows.schema_ref().field_with_name(from)?;
                     sight.scope.add(to, field.data_type().clone());
@@ -79,8 +98,8 @@ pub(super) fn sight(query: &Query, schema: &Schema) -> Result<Vec<Glimpse>> {
 /// Everything that `query` reads, as it is.
 pub(super) fn whole_sight(query: &Query, schema: &Schema, why: &str) -> Result<Vec<Glimpse>> {
     let mut columns = sight(query, schema)?;
-    for column in columns.iter_mut().filter(|c| c.need != Need::Nothing) {
-        column.need = Need::Exact;
+    for column in columns.iter_mut().filter(|column| !column.needs.is_empty()) {
+        column.needs = vec![(Passed::default(), Need::Exact)];
         column.why.push(why.to_owned());
     }
     Ok(columns)
@@ -88,9 +107,16 @@ pub(super) fn whole_sight(query: &Query, schema: &Schema, why: &str) -> Result<V
 
 impl Sight<'_> {
     fn note(&mut self, slot: Slot, need: Need, why: &str) {
+        // Every row moves the watermark, whether it passes or not.
+        let times = self.query.event_time.expression.columns();
+        let name = self.schema.fields().get(slot).map(|field| field.name());
+        let is_time = name.is_some_and(|name| times.contains(&name.as_str()));
         // What is computed on the way was looked at where it was computed.
         if let Some(column) = self.columns.get_mut(slot) {
-            column.need.merge(need);
+            match is_time {
+                true => column.add(&Passed::default(), need),
+                false => column.add(&self.passed, need),
+            }
             if !column.why.iter().any(|known| known == why) {
                 column.why.push(why.to_owned());
             }
@@ -104,16 +130,35 @@ impl Sight<'_> {
     }
 
     fn expression(&mut self, expression: &Expression, what: &str) -> Result<()> {
+        self.look(expression, &format!("{what} {expression}"))
+    }
+
+    fn look(&mut self, expression: &Expression, why: &str) -> Result<()> {
         let mut seen = Vec::new();
         observe(expression, &self.scope, &mut |slot, aspect| {
             seen.push((slot, aspect))
         })?;
-        let why = format!("{what} {expression}");
         for (slot, aspect) in seen {
             let data_type = self.type_of(slot);
-            self.note(slot, Need::of_aspect(aspect, &data_type), &why);
+            self.note(slot, Need::of_aspect(aspect, &data_type), why);
         }
         Ok(())
+    }
+
+    /// Each term looks at what the terms before it let through: a row that one of them drops stays
+    /// dropped whatever the values that later ones see. Terms that compute run on what is left.
+    fn filter(&mut self, condition: &Expression) -> Result<()> {
+        let why = format!("filter {condition}");
+        let [encoded, computed] = split_terms(condition, &self.scope)?;
+        for term in encoded {
+            self.look(term, &why)?;
+            if self.as_they_came {
+                self.passed.push(term);
+            }
+        }
+        computed
+            .into_iter()
+            .try_for_each(|term| self.look(term, &why))
     }
 
     fn type_of(&self, slot: Slot) -> DataType {
@@ -124,6 +169,7 @@ impl Sight<'_> {
     }
 
     fn project(&mut self, columns: &[(String, Expression)]) -> Result<()> {
+        self.as_they_came = false;
         for (_, expression) in columns {
             match expression {
                 // A name needs a column; its values matter where they are used.
@@ -188,9 +234,12 @@ impl Sight<'_> {
             Some(user) => user.aggregate.name(),
             None => call.function.as_str(),
         };
+        let counted = call.argument.as_ref();
+        let counted = counted.filter(|_| call.user.is_none() && what == "count");
         for expression in call.expressions() {
+            let is_counted = counted.is_some_and(|counted| std::ptr::eq(counted, expression));
             match expression {
-                Expression::Column(name) if call.user.is_none() && what == "count" => {
+                Expression::Column(name) if is_counted => {
                     let (_, slot) = self.scope.find(name)?;
                     let need = Need::of_aspect(Aspect::Presence, &self.type_of(slot));
                     self.note(slot, need, "count of what is not null");

@@ -94,7 +94,7 @@ impl Running {
         };
         let plan = first
             .over(Arc::clone(ingest.schema()), timed)?
-            .without(options.ablation);
+            .for_run(&options);
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed

@@ -14,7 +14,7 @@ use tersecades_columnar::goal::Uses;
 use tersecades_columnar::registry;
 
 use crate::error_bound::{carried, encoded_by};
-use crate::observe::Observed;
+use crate::observe::Reduction;
 use crate::source::{PartitionState, Source, SourceState};
 
 use super::encoding::EncodeOptions;
@@ -119,7 +119,7 @@ pub struct Ingest {
     /// Whether batches that nobody holds are reused.
     reuse: bool,
     /// What is kept of values that are kept as less than they are.
-    observed: Option<Arc<Observed>>,
+    reduction: Option<Reduction>,
     /// The newest event time of the last batch, where its kept times do not tell.
     newest: Option<i64>,
     /// Rows of the source since its first, those of an earlier run included.
@@ -185,6 +185,8 @@ impl Ingest {
             schema = encoded_by(&carried(columns.schema(), &schema), &encoding.schemes);
             encoder = Some(columns);
         }
+        let reduction = observed.filter(|_| !whole);
+        let reduction = reduction.map(|observed| Reduction::new(&observed, &arriving));
         Ok(Ingest {
             origin,
             encoder,
@@ -192,7 +194,7 @@ impl Ingest {
             schema,
             pool: Vec::new(),
             reuse: !options.ablation.reuse,
-            observed,
+            reduction: reduction.transpose()?,
             newest: None,
             rows_read: 0,
             rows_to_pass: 0,
@@ -366,8 +368,8 @@ impl Ingest {
     pub fn encode(&mut self, rows: &RecordBatch) -> Result<Arc<Batch>> {
         let started = Instant::now();
         let mut batch = self.take_batch();
-        let reduced = match &self.observed {
-            Some(observed) => Some(observed.reduce(rows)?),
+        let reduced = match &mut self.reduction {
+            Some(reduction) => Some(reduction.reduce(rows)?),
             None => None,
         };
         self.newest = reduced.as_ref().and_then(|(_, newest)| *newest);

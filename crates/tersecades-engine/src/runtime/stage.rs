@@ -25,7 +25,6 @@ use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
 use crate::window::Windowing;
 
-use super::ablation::Ablation;
 use super::meter::{self, Meter, Reading};
 use super::option::RunOptions;
 use super::part::Part;
@@ -281,10 +280,11 @@ impl StagePlan {
         aggregate.is_some_and(|plan| plan.emission.is_some())
     }
 
-    /// The same plan without some parts of the engine.
-    pub fn without(mut self, parts: Ablation) -> Self {
-        if let Some(aggregate) = &mut self.aggregate {
-            Arc::make_mut(aggregate).keys.standard_map = parts.own_table;
+    /// The same plan for a run with `options`.
+    pub fn for_run(mut self, options: &RunOptions) -> Self {
+        if let Some(aggregate) = self.aggregate.as_mut().map(Arc::make_mut) {
+            aggregate.keys.standard_map = options.ablation.own_table;
+            aggregate.threads = options.threads;
         }
         self
     }

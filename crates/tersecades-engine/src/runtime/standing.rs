@@ -130,7 +130,8 @@ struct Member {
 /// Queries that run together over one stream; an iterator of their results, each with the name of
 /// its query.
 ///
-/// Made by [`Stream::standing`](crate::stream::Stream::standing).
+/// Made by [`Stream::standing`](crate::stream::Stream::standing). There are no snapshots of queries
+/// that run together.
 pub struct Standing {
     ingest: Ingest,
     table: SharedTable,

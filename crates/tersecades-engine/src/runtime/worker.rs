@@ -6,9 +6,12 @@
 //!        └───────── flush: panes, rows, figures ──────┘
 //! ```
 //! Nobody waits for a hand-over: a worker sleeps only while there is no frame, and the run's thread
-//! takes on a frame itself where it would wait for room in the queue.
+//! takes on a frame itself where it would wait for room in the queue. Who would sleep looks for a
+//! few microseconds first, since waking up takes longer than a frame. Of a flush, workers keep the
+//! panes that no window needs yet, and put in order the values of the others, each its own.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
@@ -18,14 +21,17 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::Arrival;
 use crate::frame::Frame;
-use crate::operator::window_aggregate::Partial;
+use crate::operator::window_aggregate::{Partial, WindowAggregate};
 
 use super::ablation::Ablation;
 use super::meter::Meter;
 use super::stage::Stage;
 
 /// Frames waiting for a worker, at most, for each worker.
-const QUEUE_FRAMES: usize = 8;
+const QUEUE_FRAMES: usize = 16;
+
+/// Looks at a counter before a thread goes to sleep: some tens of microseconds.
+const LOOKS: usize = 512;
 
 /// A frame to be run through the stage.
 #[derive(Debug)]
@@ -56,7 +62,17 @@ struct Bench {
     stage: Stage,
     work: Work,
     rows: Vec<(u64, RecordBatch)>,
+    /// Panes that were asked for.
+    handed: Option<Partial>,
     failure: Option<Error>,
+}
+
+/// What a worker does next.
+enum Task {
+    /// Run a frame through its stage.
+    Run(Job),
+    /// Hand over the panes of windows up to a watermark.
+    HandOver(i64),
 }
 
 #[derive(Default)]
@@ -68,7 +84,9 @@ struct Queue {
         reason = "a frame stays in its box, so that none is allocated for a batch"
     )]
     spare: Vec<Box<Frame>>,
-    /// Workers with a frame in hand.
+    /// Of each worker, the watermark that it is to hand over panes for.
+    asked: Vec<Option<i64>>,
+    /// Workers with a task in hand.
     busy: usize,
     /// Workers that wait for a frame.
     asleep: usize,
@@ -82,9 +100,62 @@ struct Shared {
     filled: Condvar,
     rested: Condvar,
     benches: Vec<Mutex<Bench>>,
+    /// Counts what workers may be waiting for.
+    stirred: AtomicU64,
+    /// Counts tasks that are done.
+    done: AtomicU64,
+}
+
+impl Queue {
+    /// Whether some worker has something to do.
+    fn is_busy(&self) -> bool {
+        self.busy > 0 || self.asked.iter().any(Option::is_some)
+    }
 }
 
 impl Shared {
+    /// Looks whether `counter` moves on from `seen`, for a while.
+    fn watch(counter: &AtomicU64, seen: u64) {
+        for _ in 0..LOOKS {
+            if counter.load(Ordering::Relaxed) != seen {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Waits until no worker has anything to do, or one has panicked.
+    fn rest(&self) -> Result<()> {
+        let mut queue = self.queue();
+        let mut looked = false;
+        while queue.is_busy() && !queue.broken {
+            if looked {
+                queue = self
+                    .rested
+                    .wait(queue)
+                    .unwrap_or_else(|poisoned| poisoned.into_inner());
+                continue;
+            }
+            let seen = self.done.load(Ordering::Relaxed);
+            drop(queue);
+            Shared::watch(&self.done, seen);
+            queue = self.queue();
+            looked = self.done.load(Ordering::Relaxed) == seen;
+        }
+        match queue.broken {
+            true => Err(stopped()),
+            false => Ok(()),
+        }
+    }
+
+    /// Asks every worker to hand over panes for `watermark`.
+    fn ask(&self, watermark: i64) {
+        let mut queue = self.queue();
+        queue.asked.fill(Some(watermark));
+        self.stirred.fetch_add(1, Ordering::Relaxed);
+        self.filled.notify_all();
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue
             .lock()
@@ -113,11 +184,18 @@ impl Workers {
                 stage,
                 work: without.work(),
                 rows: Vec::new(),
+                handed: None,
                 failure: None,
             })
         };
+        let queue = Queue {
+            asked: vec![None; stages.len()],
+            ..Queue::default()
+        };
         let shared = Arc::new(Shared {
-            queue: Mutex::default(),
+            queue: Mutex::new(queue),
+            stirred: AtomicU64::default(),
+            done: AtomicU64::default(),
             filled: Condvar::new(),
             rested: Condvar::new(),
             benches: stages.into_iter().map(bench).collect(),
@@ -155,6 +233,7 @@ impl Workers {
         let mut queue = shared.queue();
         let room = queue.jobs.len() < QUEUE_FRAMES * self.threads.len();
         queue.jobs.push_back(job);
+        shared.stirred.fetch_add(1, Ordering::Relaxed);
         if queue.asleep > 0 {
             shared.filled.notify_one();
         }
@@ -174,36 +253,33 @@ impl Workers {
         self.shared.as_ref()?.queue().spare.pop()
     }
 
-    /// Takes everything the workers hold, once they are through with their frames; the queue must
-    /// be empty.
+    /// Takes what the workers hold, of panes only those that windows up to `watermark` need, once
+    /// they are through with their frames; the queue must be empty. The state of this thread,
+    /// `own`, is settled meanwhile and lends memory.
     ///
     /// # Errors
     /// The first error since the last flush; `Internal` when a worker is gone.
-    pub fn flush(&self) -> Result<Flushed> {
+    pub fn flush(&self, watermark: i64, mut own: Option<&mut WindowAggregate>) -> Result<Flushed> {
         let mut flushed = Flushed::default();
         let Some(shared) = &self.shared else {
             return Ok(flushed);
         };
-        let mut queue = shared.queue();
-        while queue.busy > 0 && !queue.broken {
-            queue = shared
-                .rested
-                .wait(queue)
-                .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(own) = own.as_mut().filter(|own| own.settles()) {
+            shared.ask(watermark);
+            own.settle(watermark);
         }
-        if queue.broken {
-            return Err(stopped());
-        }
-        drop(queue);
+        shared.rest()?;
         for bench in &shared.benches {
             let mut bench = bench.lock().map_err(|_| stopped())?;
             if let Some(error) = bench.failure.take() {
                 return Err(error);
             }
-            let aggregate = bench.stage.aggregate.as_mut();
-            flushed
-                .partials
-                .extend(aggregate.map(|aggregate| aggregate.take_panes()));
+            let handed = bench.handed.take();
+            if let (Some(own), Some(theirs)) = (&mut own, &mut bench.stage.aggregate) {
+                let partial = handed.unwrap_or_else(|| theirs.take_panes(watermark));
+                theirs.take_spare(own, &partial);
+                flushed.partials.push(partial);
+            }
             flushed.rows.append(&mut bench.rows);
             flushed.tally.merge(std::mem::take(&mut bench.work.tally));
             flushed.meters.push(bench.stage.take_meters());
@@ -219,6 +295,7 @@ impl Drop for Workers {
             let mut queue = shared.queue();
             queue.closed = true;
             queue.jobs.clear();
+            shared.stirred.fetch_add(1, Ordering::Relaxed);
             shared.filled.notify_all();
         }
         for thread in self.threads.drain(..) {
@@ -232,7 +309,7 @@ fn stopped() -> Error {
     Error::internal("a worker thread has stopped").hint("its message stands above")
 }
 
-/// Says that a worker is through with its frame, or gone.
+/// Says that a worker is through with its task, or gone.
 struct Busy<'a>(&'a Shared);
 
 impl Drop for Busy<'_> {
@@ -240,14 +317,15 @@ impl Drop for Busy<'_> {
         let mut queue = self.0.queue();
         queue.busy -= 1;
         queue.broken |= std::thread::panicking();
-        if queue.busy == 0 || queue.broken {
+        self.0.done.fetch_add(1, Ordering::Relaxed);
+        if !queue.is_busy() || queue.broken {
             self.0.rested.notify_all();
         }
     }
 }
 
 fn work_off(shared: &Shared, index: usize) {
-    while let Some(mut job) = next_job(shared) {
+    while let Some(task) = next_task(shared, index) {
         let busy = Busy(shared);
         let Ok(mut bench) = shared.benches[index].lock() else {
             return;
@@ -256,30 +334,49 @@ fn work_off(shared: &Shared, index: usize) {
             stage,
             work,
             rows,
+            handed,
             failure,
         } = &mut *bench;
-        if failure.is_none() {
-            match stage.push(&mut job.frame, &job.arrival, work) {
-                Ok(batch) => rows.extend(batch.map(|batch| (job.number, batch))),
-                Err(error) => *failure = Some(error),
+        match task {
+            Task::Run(mut job) => {
+                if failure.is_none() {
+                    match stage.push(&mut job.frame, &job.arrival, work) {
+                        Ok(batch) => rows.extend(batch.map(|batch| (job.number, batch))),
+                        Err(error) => *failure = Some(error),
+                    }
+                }
+                shared.queue().spare.push(job.frame);
+            }
+            Task::HandOver(watermark) => {
+                let aggregate = stage.aggregate.as_mut();
+                *handed = aggregate.map(|aggregate| aggregate.take_panes(watermark));
             }
         }
         drop(bench);
-        shared.queue().spare.push(job.frame);
         drop(busy);
     }
 }
 
-/// The next frame, once there is one; `None` when the run is over.
-fn next_job(shared: &Shared) -> Option<Job> {
+/// The next task of worker `index`, once there is one; `None` when the run is over.
+fn next_task(shared: &Shared, index: usize) -> Option<Task> {
     let mut queue = shared.queue();
+    let mut looked = false;
     loop {
         if queue.closed {
             return None;
         }
-        if let Some(job) = queue.jobs.pop_front() {
+        let job = queue.jobs.pop_front().map(Task::Run);
+        if let Some(task) = job.or_else(|| queue.asked[index].take().map(Task::HandOver)) {
             queue.busy += 1;
-            return Some(job);
+            return Some(task);
+        }
+        if !looked {
+            let seen = shared.stirred.load(Ordering::Relaxed);
+            drop(queue);
+            Shared::watch(&shared.stirred, seen);
+            queue = shared.queue();
+            looked = shared.stirred.load(Ordering::Relaxed) == seen;
+            continue;
         }
         queue.asleep += 1;
         queue = shared

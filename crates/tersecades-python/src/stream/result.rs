@@ -9,6 +9,7 @@ use crate::capsule::stream_capsule;
 use crate::explain::Explanation;
 use crate::metrics::Metrics;
 use crate::running::{Drive, Running};
+use crate::standing::Standing;
 use crate::table::ResultTable;
 use crate::writing;
 
@@ -44,6 +45,14 @@ impl Stream {
             Some(snapshot) => running.restored(py, &snapshot),
             None => Ok(running),
         }
+    }
+
+    /// Runs `queries`, by name, together over this stream, which is read once, and encoded once
+    /// where it is kept: iterate over it for names and tables, as windows close.
+    ///
+    /// Each query is made of this very stream, and answers as it does alone.
+    fn standing(&self, py: Python<'_>, queries: &Bound<'_, PyDict>) -> PyResult<Standing> {
+        Standing::start(py, self, queries)
     }
 
     /// Runs the stream and hands out a `pyarrow.Table`.

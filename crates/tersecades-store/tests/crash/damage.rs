@@ -8,9 +8,9 @@ use tersecades_columnar::error::Error;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{Durability, Layout, Store};
 
-use crate::setting;
 use crate::simulated::SimulatedFileSystem;
 use crate::workload::{live, numbers, options, root, rows, schema};
+use crate::{ran, setting};
 
 /// A closed store and how many rows it has: in the short form a small one.
 fn closed() -> (SimulatedFileSystem, u64) {
@@ -72,6 +72,7 @@ fn every_flipped_bit_is_found_or_harmless() {
         files.overwrite(name, bytes);
     }
     assert!(found > 1_000, "only {found} flips were found");
+    ran(&format!("every bit of {bytes} bytes flipped"));
 }
 
 #[test]
@@ -84,6 +85,7 @@ fn every_truncation_is_found_or_harmless() {
         }
         files.overwrite(name, bytes);
     }
+    ran("truncations at every byte");
 }
 
 #[test]

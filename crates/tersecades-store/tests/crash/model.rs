@@ -11,11 +11,16 @@ use tersecades_columnar::types::Value;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{CodecPolicy, Layout, Scan, Snapshot, Store, StoreOptions, StoreSchema};
 
-use crate::setting;
 use crate::simulated::{Loss, Random, SimulatedFileSystem};
 use crate::workload::root;
+use crate::{ran, setting};
 
-const KEYS: usize = 500;
+const KEYS: usize = 2_000;
+/// Keys of one operation that reads or deletes.
+const READ_KEYS: u64 = 200;
+
+/// Operations of the shortest life of a store.
+const LIFE: u64 = 4_000;
 
 /// What the store should hold: for each key its values, oldest first.
 type Model = BTreeMap<i64, Vec<i64>>;
@@ -73,11 +78,11 @@ impl Run {
         let codecs: Vec<CodecPolicy> = CodecPolicy::all().collect();
         let options = StoreOptions {
             layout: [Layout::Tiered, Layout::Leveled][random.below(2)],
-            buffer_rows: 60 + random.below(200),
-            buffer_bytes: 4_000,
+            buffer_rows: 500 + random.below(4_000),
+            buffer_bytes: 40_000,
             level_ratio: 2 + random.below(3),
-            chunk_rows: 8 + random.below(64),
-            series_rows: 1 + random.below(32),
+            chunk_rows: 8 + random.below(400),
+            series_rows: 1 + random.below(200),
             codecs: (0..3).map(|_| codecs[random.below(codecs.len())]).collect(),
             ..StoreOptions::default()
         };
@@ -98,13 +103,14 @@ impl Run {
         self.random.below(KEYS) as i64 - 100
     }
 
-    /// One random operation; how many rows it wrote or read.
+    /// A random step; of how many operations, each on one row or on the whole store.
     fn step(&mut self) -> u64 {
         let what = self.random.below(100);
         match what {
-            0..60 => self.append(),
-            60..70 if self.is_primary => self.delete(),
-            60..94 => self.read(),
+            0..50 => return self.append(),
+            50..56 if self.is_primary => return self.delete(),
+            50..92 => return self.read_keys(),
+            92..94 => self.read(),
             94 => self.store().flush().unwrap(),
             95 if self.random.below(4) == 0 => self.store().compact().unwrap(),
             96 => self.reopen(),
@@ -119,8 +125,8 @@ impl Run {
         self.store.as_ref().unwrap()
     }
 
-    fn append(&mut self) {
-        let count = 1 + self.random.below(20);
+    fn append(&mut self) -> u64 {
+        let count = 1 + self.random.below(300);
         let rows: Vec<(i64, i64)> = (0..count)
             .map(|_| {
                 (
@@ -141,16 +147,31 @@ impl Run {
             }
             values.push(value);
         }
+        count as u64
     }
 
-    fn delete(&mut self) {
-        let keys: Vec<i64> = (0..1 + self.random.below(5)).map(|_| self.key()).collect();
+    fn delete(&mut self) -> u64 {
+        let keys: Vec<i64> = (0..1 + self.random.below(60)).map(|_| self.key()).collect();
         let array: ArrayRef = Arc::new(Int64Array::from(keys.clone()));
         let rows = RecordBatch::try_from_iter([("k", array)]).unwrap();
         self.store().writer().unwrap().delete(&rows).unwrap();
-        for key in keys {
-            self.model.remove(&key);
+        for key in &keys {
+            self.model.remove(key);
         }
+        keys.len() as u64
+    }
+
+    fn read_keys(&mut self) -> u64 {
+        let reader = self.store().snapshot().point_reader(&["v"]).unwrap();
+        let mut reader = reader.keeping(20_000);
+        for _ in 0..READ_KEYS {
+            let key = self.key();
+            let rows = reader.find(&[key.into()]).unwrap();
+            let values = self.model.get(&key).into_iter().flatten();
+            let expected: Vec<Vec<Value>> = values.map(|value| vec![(*value).into()]).collect();
+            assert_eq!(rows, expected, "key {key}");
+        }
+        READ_KEYS
     }
 
     fn read(&mut self) {
@@ -158,23 +179,16 @@ impl Run {
         let high = match self.random.below(3) {
             0 => low,
             1 => low + 20,
-            _ => 1_000,
+            _ => 3_000,
         };
         let expected = within(&self.model, low, high);
         let snapshot = self.store().snapshot();
         assert_eq!(found(&snapshot, low, high), expected);
-        let mut reader = snapshot.point_reader(&["v"]).unwrap().keeping(2_000);
-        for key in [low, low + 1] {
-            let rows = reader.find(&[key.into()]).unwrap();
-            let values = self.model.get(&key).into_iter().flatten();
-            let expected: Vec<Vec<Value>> = values.map(|value| vec![(*value).into()]).collect();
-            assert_eq!(rows, expected, "key {key}");
-        }
     }
 
     fn read_kept(&self) {
         if let Some((snapshot, model)) = &self.kept {
-            assert_eq!(found(snapshot, -1_000, 1_000), *model, "a snapshot changed");
+            assert_eq!(found(snapshot, -1_000, 3_000), *model, "a snapshot changed");
         }
     }
 
@@ -197,21 +211,25 @@ impl Run {
 
 #[test]
 fn random_operations_give_what_a_map_gives() {
-    let operations = setting("TERSECADES_MODEL_OPS", 1_500);
-    let seeds = 8;
-    for seed in 0..seeds {
-        for is_primary in [false, true] {
-            let mut run = Run::new(seed, is_primary);
-            let mut done = 0;
-            while done < operations / seeds / 2 {
-                done += run.step();
-            }
-            let expected = within(&run.model, -1_000, 1_000);
-            assert_eq!(
-                found(&run.store().snapshot(), -1_000, 1_000),
-                expected,
-                "seed {seed}"
-            );
+    let operations = setting("TERSECADES_MODEL_OPS", 1_000_000);
+    let (mut seed, mut all) = (0, 0);
+    while all < operations {
+        let is_primary = seed % 2 == 0;
+        let mut run = Run::new(seed, is_primary);
+        // Some stores live longer than others.
+        let until = LIFE * (1 + seed % 4);
+        let mut done = 0;
+        while done < until {
+            done += run.step();
         }
+        let expected = within(&run.model, -1_000, 3_000);
+        assert_eq!(
+            found(&run.store().snapshot(), -1_000, 3_000),
+            expected,
+            "seed {seed}"
+        );
+        all += done;
+        seed += 1;
     }
+    ran(&format!("{all} random operations beside a map"));
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{Durability, Layout, Store};
 
-use crate::setting;
 use crate::simulated::{LOSSES, Loss, SimulatedFileSystem};
 use crate::workload::{check, live, numbers, options, root, rows, schema};
+use crate::{ran, setting};
 
 const LAYOUTS: [Layout; 2] = [Layout::Tiered, Layout::Leveled];
 
@@ -47,6 +47,7 @@ fn power_cuts_after_every_call_lose_no_acknowledged_row() {
             }
         }
     }
+    ran("simulated power cuts at every call");
 }
 
 #[test]
@@ -115,6 +116,7 @@ fn an_error_of_any_call_loses_no_acknowledged_row() {
             }
         }
     }
+    ran("errors of every call");
 }
 
 #[test]
@@ -179,6 +181,7 @@ fn a_full_disk_stops_writing_until_there_is_space() {
     }
     store.close().unwrap();
     check(&files.copied(), (count, count), "full disk, closed");
+    ran("simulated full disks");
 }
 
 #[test]

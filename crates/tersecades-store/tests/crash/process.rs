@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tersecades_store::{Durability, Layout, Store};
@@ -63,24 +64,34 @@ fn start(folder: &Path, durability: Durability) -> Child {
     command.spawn().unwrap()
 }
 
-/// Lets a process append for a while, ends it with `end`, and gives the rows it had acknowledged.
-fn live_until(folder: &Path, durability: Durability, lasts: Duration, end: impl FnOnce()) -> u64 {
+/// Lets a process append for a while and ends it with `end`; the rows it had acknowledged before
+/// that began, and in all.
+fn live_until(
+    folder: &Path,
+    durability: Durability,
+    lasts: Duration,
+    end: impl FnOnce(),
+) -> (u64, u64) {
     let mut child = start(folder, durability);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // It has begun: what follows is cut off somewhere.
     let began = |line: &String| line.starts_with("acked ");
     let first = lines.by_ref().map_while(Result::ok).find(began);
+    let acknowledged = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        let read = scope.spawn(move || {
-            let lines = first.into_iter().chain(lines.map_while(Result::ok));
-            let numbers = lines.filter_map(|line| line.strip_prefix("acked ")?.parse().ok());
-            numbers.last().unwrap_or(0)
+        let read = scope.spawn(|| {
+            for line in first.into_iter().chain(lines.map_while(Result::ok)) {
+                let number = line.strip_prefix("acked ").and_then(|it| it.parse().ok());
+                acknowledged.fetch_max(number.unwrap_or(0), Ordering::Relaxed);
+            }
         });
         std::thread::sleep(lasts);
+        let before = acknowledged.load(Ordering::Relaxed);
         end();
         child.kill().unwrap();
         child.wait().unwrap();
-        read.join().unwrap()
+        read.join().unwrap();
+        (before, acknowledged.load(Ordering::Relaxed))
     })
 }
 
@@ -94,7 +105,7 @@ fn processes_that_are_killed_lose_no_acknowledged_row() {
         // A store goes on for ten lives.
         let path = folder.path().join(format!("{}", kill / 10));
         let lasts = Duration::from_micros(random.below(40_000) as u64);
-        let acknowledged = live_until(&path, Durability::Durable, lasts, || {});
+        let (_, acknowledged) = live_until(&path, Durability::Durable, lasts, || {});
         let limit = acknowledged + BATCH;
         let found = check_opened(
             Store::open(&path),
@@ -184,20 +195,17 @@ fn power_cuts(mounted: &Mounted, durability: Durability, cuts: u64) -> u64 {
     for cut in 0..cuts {
         let path = Path::new(&mounted.point()).join(format!("store{cut}"));
         let lasts = Duration::from_millis(20 + random.below(60) as u64);
-        let acknowledged = live_until(&path, durability, lasts, || mounted.cut());
+        // Shutting down takes a while: a sync meanwhile may succeed of what is then lost.
+        let (before, acknowledged) = live_until(&path, durability, lasts, || mounted.cut());
         mounted.mount_again();
         match durability {
             Durability::Os => {
                 let found = Store::open(&path).map_or(0, |store| store.snapshot().sequence());
-                lost += u64::from(found < acknowledged);
+                lost += u64::from(found < before);
             }
             _ => {
                 let limit = acknowledged + BATCH;
-                check_opened(
-                    Store::open(&path),
-                    (acknowledged, limit),
-                    &format!("cut {cut}"),
-                );
+                check_opened(Store::open(&path), (before, limit), &format!("cut {cut}"));
             }
         }
         std::fs::remove_dir_all(&path).unwrap();

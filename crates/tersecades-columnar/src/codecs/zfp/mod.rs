@@ -37,7 +37,7 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::goal::Tier;
-use crate::input::Input;
+use crate::input::{Input, Lanes};
 use crate::patch::{self as patches, Patches};
 use crate::primitive::slice::slice_decoded;
 use crate::stats::Stats;
@@ -66,12 +66,54 @@ fn is_tolerance(tolerance: f64) -> bool {
     tolerance > 0.0 && tolerance.is_finite()
 }
 
-/// The bits, in a lane, of a value.
-fn bits_of(value: f64, physical: Physical) -> u64 {
-    match physical.lane_bytes() {
-        4 => u64::from((value as f32).to_bits()),
-        _ => value.to_bits(),
+/// The value of `row`.
+fn value_of(input: &Input<'_>, row: usize) -> f64 {
+    float_of_bits(input.lanes.bits(row), input.physical.lane_bytes() as u8)
+}
+
+/// Fills `values` with those of `rows`; says whether all are finite.
+fn read(input: &Input<'_>, rows: Range<usize>, values: &mut [f64]) -> bool {
+    match &input.lanes {
+        Lanes::U64(lanes) => {
+            for (value, bits) in values.iter_mut().zip(&lanes[rows]) {
+                *value = f64::from_bits(*bits);
+            }
+        }
+        Lanes::U32(lanes) => {
+            for (value, bits) in values.iter_mut().zip(&lanes[rows]) {
+                *value = f64::from(f32::from_bits(*bits));
+            }
+        }
+        _ => {
+            for (value, row) in values.iter_mut().zip(rows) {
+                *value = value_of(input, row);
+            }
+        }
     }
+    values
+        .iter()
+        .fold(true, |all, value| all & value.is_finite())
+}
+
+/// Whether every value came back within `tolerance`.
+fn is_within(values: &[f64], back: &[f64], tolerance: f64) -> bool {
+    let pairs = values.iter().zip(back);
+    pairs.fold(true, |all, (value, back)| {
+        all & ((value - back).abs() <= tolerance)
+    })
+}
+
+/// The least and the largest key.
+fn ends_of(values: &[f64]) -> (u64, u64) {
+    let least = values.iter().fold(
+        f64::INFINITY,
+        |least, it| if *it < least { *it } else { least },
+    );
+    let largest = values.iter().fold(
+        f64::NEG_INFINITY,
+        |largest, it| if *it > largest { *it } else { largest },
+    );
+    (float_key(least), float_key(largest))
 }
 
 /// Encodes the rows of one block; returns the ends of what comes back.
@@ -86,21 +128,31 @@ fn encode_block(
 ) -> (u64, u64) {
     let (mut values, mut back) = ([0.0; BLOCK_ROWS], [0.0; BLOCK_ROWS]);
     let (values, back) = (&mut values[..rows.len()], &mut back[..rows.len()]);
-    let value_of = |row| float_of_bits(input.lanes.bits(row), input.physical.lane_bytes() as u8);
-    for (slot, row) in values.iter_mut().zip(rows.clone()) {
-        let value = value_of(row);
-        if input.is_valid(row) && value.is_finite() {
-            *last = value;
+    let whole = read(input, rows.clone(), values) && input.validity.is_none();
+    if !whole {
+        for (slot, row) in values.iter_mut().zip(rows.clone()) {
+            if !input.is_valid(row) || !slot.is_finite() {
+                *slot = *last;
+            }
+            *last = *slot;
         }
-        *slot = *last;
     }
-    let format = format_of(input.physical);
-    encode(values, format, tolerance, &mut work.bytes, back);
+    *last = values[values.len() - 1];
+    encode(
+        values,
+        format_of(input.physical),
+        tolerance,
+        &mut work.bytes,
+        back,
+    );
     streams::end_block(work);
     patches::begin_block(work);
+    if whole && is_within(values, back, tolerance) {
+        return ends_of(back);
+    }
     let (mut low, mut high) = (u64::MAX, 0);
     for (index, row) in rows.enumerate().filter(|(_, row)| input.is_valid(*row)) {
-        let (value, mut back) = (value_of(row), back[index]);
+        let (value, mut back) = (value_of(input, row), back[index]);
         if !value.is_finite() || (value - back).abs() > tolerance || !back.is_finite() {
             work.patch_rows.push(index as u16);
             work.patch_keys.push(input.lanes.bits(row));
@@ -192,8 +244,13 @@ impl Codec for Zfp {
             let first = rows.start.saturating_sub(start);
             let out_start = out.keys.len();
             let wanted = values[first..].iter();
-            out.keys
-                .extend(wanted.map(|value| bits_of(*value, chunk.physical)));
+            match chunk.physical.lane_bytes() {
+                4 => {
+                    let single = |value: &f64| u64::from((*value as f32).to_bits());
+                    out.keys.extend(wanted.map(single));
+                }
+                _ => out.keys.extend(wanted.map(|value| value.to_bits())),
+            }
             let wanted = &mut out.keys[out_start..];
             for index in patches.of_block(block) {
                 let row = patches.row(index).checked_sub(first);

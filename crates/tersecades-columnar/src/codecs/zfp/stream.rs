@@ -77,22 +77,70 @@ fn least_exponent(tolerance: f64) -> i32 {
 /// `Format::SINGLE` must be such that `f32` holds them. A value that is not finite is written as
 /// zero: keep such values apart.
 pub fn encode(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>, back: &mut [f64]) {
+    // Of a format known to the compiler, blocks are written without asking for it.
+    match format {
+        Format::SINGLE => encode_as(values, Format::SINGLE, tolerance, out, back),
+        _ => encode_as(values, Format::DOUBLE, tolerance, out, back),
+    }
+}
+
+#[inline(always)]
+fn encode_as(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>, back: &mut [f64]) {
     let minexp = least_exponent(tolerance);
     let mut writer = BitWriter::new(out);
-    for (values, back) in values.chunks(SIZE).zip(back.chunks_mut(SIZE)) {
-        let restored = block::encode(padded(values), format, minexp, &mut writer);
-        back.copy_from_slice(&restored[..back.len()]);
+    let (whole, rest) = values.as_chunks::<SIZE>();
+    let (whole_back, rest_back) = back.as_chunks_mut::<SIZE>();
+    let mut zeros = 0;
+    for (values, back) in whole.iter().zip(whole_back) {
+        if values.iter().fold(true, |all, value| all & (*value == 0.0)) {
+            *back = [0.0; SIZE];
+            zeros += 1;
+            if zeros == u64::BITS {
+                writer.put(0, zeros);
+                zeros = 0;
+            }
+            continue;
+        }
+        writer.put(0, std::mem::take(&mut zeros));
+        *back = block::encode(*values, format, minexp, &mut writer);
+    }
+    writer.put(0, zeros);
+    if !rest.is_empty() {
+        let restored = block::encode(padded(rest), format, minexp, &mut writer);
+        rest_back.copy_from_slice(&restored[..rest_back.len()]);
     }
     writer.finish();
 }
 
 /// Fills `out` from the stream in `bytes`; bits that are missing read as zero.
 pub fn decode(bytes: &[u8], format: Format, tolerance: f64, out: &mut [f64]) {
+    match format {
+        Format::SINGLE => decode_as(bytes, Format::SINGLE, tolerance, out),
+        _ => decode_as(bytes, Format::DOUBLE, tolerance, out),
+    }
+}
+
+#[inline(always)]
+fn decode_as(bytes: &[u8], format: Format, tolerance: f64, out: &mut [f64]) {
     let minexp = least_exponent(tolerance);
     let mut reader = BitReader::new(bytes);
-    for out in out.chunks_mut(SIZE) {
-        let values = block::decode(&mut reader, format, minexp);
-        out.copy_from_slice(&values[..out.len()]);
+    let mut blocks = out.chunks_mut(SIZE);
+    while blocks.len() > 0 {
+        // A block of zeros is one bit, and where one is there are many.
+        let (bits, held) = reader.peek_many();
+        let zeros = (bits.trailing_zeros().min(held) as usize).min(blocks.len());
+        blocks
+            .by_ref()
+            .take(zeros)
+            .for_each(|block| block.fill(0.0));
+        reader.pass(zeros as u32);
+        if zeros == held as usize {
+            continue;
+        }
+        if let Some(out) = blocks.next() {
+            let values = block::decode(&mut reader, format, minexp);
+            out.copy_from_slice(&values[..out.len()]);
+        }
     }
 }
 

@@ -331,6 +331,8 @@ pub struct Finish<'a> {
     pub reading: &'a Reading,
     /// Its first argument.
     pub argument: &'a Argument,
+    /// Threads that may work on it.
+    pub threads: usize,
 }
 
 impl Finish<'_> {

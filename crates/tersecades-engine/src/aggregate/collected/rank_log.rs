@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::cell::OnceCell;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use tersecades_columnar::codec::Work;
@@ -28,6 +29,9 @@ pub const RANKS: Collects = Collects {
 
 /// A merge copies fewer values than this rather than share them.
 const SHARED_MIN: usize = 256;
+
+/// Fewer values than this are read by one thread: starting another takes as long.
+const PARALLEL_MIN: usize = 1 << 16;
 
 /// A window takes part in no more logs than this; values of further ones are copied.
 const SHARES_MAX: usize = 256;
@@ -120,36 +124,34 @@ impl<T: Lane> Log<T> {
         }
     }
 
+    /// The quantile of each of the groups `order`, worked out by so many threads.
     fn quantiles(
         &self,
         fraction: f64,
-        order: &[u32],
-        number: impl Fn(u64) -> f64,
+        (order, threads): (&[u32], usize),
+        number: impl Fn(u64) -> f64 + Sync,
     ) -> Vec<Option<f64>> {
-        let (own, mut scratch) = (self.grouped(), Scratch::default());
-        let value = |found: Option<([T; 2], f64)>| {
-            let (ranks, share) = found?;
-            let [low, high] = ranks.map(|rank| number(rank.into()));
-            Some(interpolate(low, high, share))
+        let reader = Reader {
+            own: self.grouped(),
+            shares: &self.shares,
+            fraction,
         };
-        if self.shares.is_empty() {
-            // In the order in which the ranks of groups lie.
-            let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
-            let mut wanted = vec![false; groups];
-            order.iter().for_each(|id| wanted[*id as usize] = true);
-            let found = wanted.iter().enumerate().map(|(id, wanted)| {
-                let found = wanted.then(|| own.between(id as u32, fraction));
-                value(found.flatten())
-            });
-            let found: Vec<Option<f64>> = found.collect();
-            return order.iter().map(|id| found[*id as usize]).collect();
+        if threads < 2 || self.len() < PARALLEL_MIN {
+            return reader.quantiles(order, &number);
         }
-        let quantile = |id: &u32| {
-            let runs = self.shares.iter().map(|share| share.of(*id));
-            let runs = std::iter::once((&**own, *id)).chain(runs);
-            value(between(runs, fraction, &mut scratch))
-        };
-        order.iter().map(quantile).collect()
+        let mut parts = order.chunks(order.len().div_ceil(threads).max(1));
+        let first = parts.next().unwrap_or_default();
+        let (reader, number) = (&reader, &number);
+        std::thread::scope(|scope| {
+            let others: Vec<_> = parts
+                .map(|part| scope.spawn(move || reader.quantiles(part, number)))
+                .collect();
+            let mut found = reader.quantiles(first, number);
+            for other in others {
+                found.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            found
+        })
     }
 
     fn byte_size(&self) -> usize {
@@ -168,6 +170,43 @@ impl<T: Lane> Log<T> {
     }
 }
 
+/// Reads a quantile of groups.
+struct Reader<'a, T> {
+    own: &'a Grouped<T>,
+    shares: &'a [Share<T>],
+    fraction: f64,
+}
+
+impl<T: Lane> Reader<'_, T> {
+    /// The quantile of each of the groups `order`.
+    fn quantiles(&self, order: &[u32], number: &impl Fn(u64) -> f64) -> Vec<Option<f64>> {
+        let mut scratch = Scratch::default();
+        let value = |found: Option<([T; 2], f64)>| {
+            let (ranks, share) = found?;
+            let [low, high] = ranks.map(|rank| number(rank.into()));
+            Some(interpolate(low, high, share))
+        };
+        if self.shares.is_empty() {
+            // In the order in which the ranks of groups lie.
+            let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
+            let mut wanted = vec![false; groups];
+            order.iter().for_each(|id| wanted[*id as usize] = true);
+            let found = wanted.iter().enumerate().map(|(id, wanted)| {
+                let found = wanted.then(|| self.own.between(id as u32, self.fraction));
+                value(found.flatten())
+            });
+            let found: Vec<Option<f64>> = found.collect();
+            return order.iter().map(|id| found[*id as usize]).collect();
+        }
+        let quantile = |id: &u32| {
+            let runs = self.shares.iter().map(|share| share.of(*id));
+            let runs = std::iter::once((self.own, *id)).chain(runs);
+            value(between(runs, self.fraction, &mut scratch))
+        };
+        order.iter().map(quantile).collect()
+    }
+}
+
 impl Ranks {
     /// An empty log of values of `argument`.
     fn new(argument: &Argument) -> Self {
@@ -183,11 +222,13 @@ impl Ranks {
         }
     }
 
-    /// The quantile `fraction` of each of the groups `order`; `None` where one has no value.
-    pub fn quantiles(&self, fraction: f64, order: &[u32]) -> Vec<Option<f64>> {
-        let number = |rank: u64| match self.physical {
+    /// The quantile `fraction` of each of the groups `order`, worked out by so many threads; `None`
+    /// where one has no value.
+    pub fn quantiles(&self, fraction: f64, order: (&[u32], usize)) -> Vec<Option<f64>> {
+        let physical = self.physical;
+        let number = |rank: u64| match physical {
             Physical::Integer { .. } => {
-                let value = self.physical.value_of(rank);
+                let value = physical.value_of(rank);
                 i64::try_from(value).map_or(value as f64, |value| value as f64)
             }
             _ => float_of(rank),

@@ -22,6 +22,7 @@ use crate::window::{Boundaries, Span};
 
 use super::open::{last_window, windows_over};
 use super::pane::Pane;
+use super::plan::AggregatePlan;
 use super::slide::Slide;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
@@ -49,9 +50,9 @@ pub struct AlignedState {
 
 impl AlignedState {
     /// No pane.
-    pub(super) fn new(boundaries: Arc<dyn Boundaries>) -> Self {
+    pub(super) fn new(boundaries: Arc<dyn Boundaries>, plan: &AggregatePlan) -> Self {
         AlignedState {
-            slide: Slide::new(boundaries.overlap()),
+            slide: Slide::new(boundaries.overlap(), plan),
             boundaries,
             panes: BTreeMap::new(),
             closed_to: i64::MIN,
@@ -201,7 +202,7 @@ impl AlignedState {
         if rows.1.is_empty() {
             return Ok(());
         }
-        self.slide.touch(shared, start);
+        self.slide.touch(shared, &self.panes, start);
         let plan = Arc::clone(&shared.plan);
         let pane = self
             .panes
@@ -216,7 +217,8 @@ impl AlignedState {
             if i128::from(*entry.key()) >= start {
                 break;
             }
-            shared.put_pane(entry.remove());
+            let (start, pane) = entry.remove_entry();
+            self.slide.retire(shared, start, pane);
         }
     }
 }
@@ -331,13 +333,28 @@ impl WindowState for AlignedState {
         panes + self.slide.byte_size()
     }
 
-    fn take(&mut self) -> BTreeMap<i64, Pane> {
-        std::mem::take(&mut self.panes)
+    fn take(&mut self, watermark: i64) -> BTreeMap<i64, Pane> {
+        let later = match self.boundaries.last_end(watermark) {
+            _ if watermark == i64::MAX => BTreeMap::new(),
+            end => match i64::try_from(end) {
+                Ok(end) => self.panes.split_off(&end),
+                Err(_) => return BTreeMap::new(),
+            },
+        };
+        std::mem::replace(&mut self.panes, later)
+    }
+
+    fn settle(&self, watermark: i64) {
+        let end = self.boundaries.last_end(watermark);
+        let closing = self.panes.iter();
+        closing
+            .take_while(|(start, _)| i128::from(**start) < end)
+            .for_each(|(_, pane)| pane.settle());
     }
 
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {
-        if let Some((first, _)) = panes.first_key_value() {
-            self.slide.touch(shared, *first);
+        for start in panes.keys() {
+            self.slide.touch(shared, &self.panes, *start);
         }
         merge_panes(shared, &mut self.panes, panes);
     }

@@ -208,7 +208,7 @@ impl WindowState for CountState {
             + self.open.capacity() * size_of::<u32>()
     }
 
-    fn take(&mut self) -> BTreeMap<i64, Pane> {
+    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
         BTreeMap::new()
     }
 

@@ -116,6 +116,7 @@ fn reading_column(
             order,
             reading,
             argument,
+            threads: plan.threads,
         };
         let collection = &*pane.collections[collection];
         return reading.aggregate.finish_collected(collection, &finish);

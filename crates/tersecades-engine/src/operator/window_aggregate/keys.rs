@@ -163,6 +163,12 @@ impl KeyColumn {
         key[self.word] >> self.shift & self.mask()
     }
 
+    /// A word of which `part` is the column's, the rest being zero.
+    #[inline]
+    pub fn placed(&self, part: u64) -> u64 {
+        (part & self.mask()) << self.shift
+    }
+
     /// The bits of a part, moved to the bottom of a word.
     #[inline]
     fn mask(&self) -> u64 {

@@ -14,12 +14,14 @@ pub mod late;
 mod open;
 pub mod pane;
 pub mod plan;
+pub mod position;
 pub mod session;
 pub mod slide;
 pub mod slot;
 pub mod sort;
 pub mod state;
 pub mod table;
+pub mod total;
 pub mod update;
 pub mod whole;
 
@@ -113,17 +115,33 @@ impl WindowAggregate {
         self.state.add(&mut self.shared, frame, arrival, work)
     }
 
-    /// Takes all panes, for another state to [`WindowAggregate::absorb`].
-    pub fn take_panes(&mut self) -> Partial {
-        let panes = self.state.take();
-        let collections = panes.values().flat_map(|pane| &pane.collections);
-        collections.for_each(|collection| collection.settle());
+    /// Takes the panes of windows that end at or before `watermark`, all at the largest time, for
+    /// another state to [`WindowAggregate::absorb`].
+    pub fn take_panes(&mut self, watermark: i64) -> Partial {
+        let panes = self.state.take(watermark);
+        panes.values().for_each(Pane::settle);
         Partial {
             panes,
             unplaced: std::mem::take(&mut self.shared.unplaced),
             late_windows: std::mem::take(&mut self.shared.late_windows),
             late: self.take_late(),
         }
+    }
+
+    /// Does what reading results of windows that end at or before `watermark` would do first.
+    pub fn settle(&self, watermark: i64) {
+        self.state.settle(watermark);
+    }
+
+    /// Whether settling takes longer than a pane takes to hand over.
+    pub fn settles(&self) -> bool {
+        !self.shared.plan.collections.is_empty()
+    }
+
+    /// Takes over memory of `other` for the panes that were handed over in `partial`.
+    pub fn take_spare(&mut self, other: &mut WindowAggregate, partial: &Partial) {
+        let panes = partial.panes.len();
+        self.shared.take_spare(&mut other.shared, panes);
     }
 
     /// Adds what another worker has seen.

@@ -9,7 +9,7 @@ use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
 use crate::aggregate::collected::{CollectWork, Collection, Rows};
-use crate::aggregate::fold_column::FoldColumn;
+use crate::aggregate::fold_column::{FoldColumn, for_each_target};
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -113,6 +113,11 @@ impl Pane {
                 .iter()
                 .map(|collection| collection.byte_size())
                 .sum::<usize>()
+    }
+
+    /// Does what merging or reading it would do first.
+    pub fn settle(&self) {
+        self.collections.iter().for_each(|c| c.settle());
     }
 
     /// Makes room for `groups` groups; new ones are empty.
@@ -309,32 +314,40 @@ impl Pane {
     /// Adds all groups of `other`.
     pub fn merge(&mut self, plan: &AggregatePlan, other: &Pane) {
         let mut targets: Vec<u32> = Vec::with_capacity(other.len());
+        self.find_groups(plan, other, &mut targets);
+        let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
+        self.merge_into(other, &targets, groups.max(self.len()));
+    }
+
+    /// Sets `targets` to the group here of each group of `other`, new ones included.
+    pub fn find_groups(&mut self, plan: &AggregatePlan, other: &Pane, targets: &mut Vec<u32>) {
+        targets.clear();
         self.groups.prepare(&plan.keys);
         match plan.keys.columns.is_empty() {
             true => targets.resize(other.len(), 0),
-            false => self.groups.assign(other.groups.keys(), &mut targets),
+            false => self.groups.assign(other.groups.keys(), targets),
         }
-        let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
-        self.merge_into(other, &targets, groups.max(self.len()));
     }
 
     /// Adds group `id` of `other` to group `targets[id]` of `groups`, or to none.
     pub fn merge_into(&mut self, other: &Pane, targets: &[u32], groups: usize) {
         self.grow(groups);
-        for (id, target) in targets.iter().enumerate() {
-            if *target != NO_GROUP {
-                self.merge_group(*target as usize, other, id);
-            }
+        for_each_target(&mut self.rows, &other.rows, targets, |to, rows| *to += rows);
+        for (folds, other) in self.folds.iter_mut().zip(&other.folds) {
+            folds.merge(other, targets);
         }
         for (collection, other) in self.collections.iter_mut().zip(&other.collections) {
             collection.merge(&**other, targets);
         }
     }
 
-    fn merge_group(&mut self, target: usize, other: &Pane, id: usize) {
-        self.rows[target] += other.rows[id];
+    /// Takes group `id` of `other`, which was merged, away from group `targets[id]` again.
+    ///
+    /// Only for plans that are [invertible](AggregatePlan::is_invertible).
+    pub fn unmerge_from(&mut self, other: &Pane, targets: &[u32]) {
+        for_each_target(&mut self.rows, &other.rows, targets, |to, rows| *to -= rows);
         for (folds, other) in self.folds.iter_mut().zip(&other.folds) {
-            folds.merge_fold(target, &other.get(id));
+            folds.unmerge(other, targets);
         }
     }
 

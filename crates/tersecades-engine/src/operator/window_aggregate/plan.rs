@@ -91,6 +91,8 @@ pub struct AggregatePlan {
     pub schema: SchemaRef,
     /// One line for explain.
     pub label: String,
+    /// Threads that may work on a result.
+    pub threads: usize,
 }
 
 /// The last column of results that may be replaced: `insert` or `update`.
@@ -174,6 +176,7 @@ impl AggregatePlan {
             readings,
             schema,
             label,
+            threads: 1,
         })
     }
 }
@@ -184,6 +187,20 @@ impl AggregatePlan {
         self.collections.iter().all(|collecting| {
             matches!(&collecting.kind, Kind::Listed(kept) if kept.second != Second::No)
         })
+    }
+}
+
+impl AggregatePlan {
+    /// Whether groups can be taken away from others that they were merged into, without a trace:
+    /// counts, sums and squares of integers, which are exact and cannot overflow.
+    pub fn is_invertible(&self) -> bool {
+        let mut arguments = self.arguments.iter().filter(|argument| argument.folded);
+        let integer = |argument: &Argument| matches!(argument.physical, Physical::Integer { .. });
+        self.collections.is_empty()
+            && arguments.all(|argument| {
+                let Asked { sum, squares, ends } = argument.asked;
+                !ends && (integer(argument) || !sum && !squares)
+            })
     }
 }
 

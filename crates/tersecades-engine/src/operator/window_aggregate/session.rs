@@ -351,7 +351,7 @@ impl WindowState for SessionState {
             + self.ends.capacity() * size_of::<(i64, u32)>()
     }
 
-    fn take(&mut self) -> BTreeMap<i64, Pane> {
+    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
         BTreeMap::new()
     }
 

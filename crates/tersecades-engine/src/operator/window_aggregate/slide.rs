@@ -8,6 +8,7 @@
 //! A window is one suffix and the back, so a slide costs about three merges of panes, whatever the
 //! overlap; when the suffixes are used up, the panes of the window become suffixes. Windows that
 //! only grow need no suffixes. Nothing is subtracted: every aggregate is as if merged directly.
+//! Where all aggregates can be subtracted, a [`Total`] takes the place of both.
 //!
 //! # Source
 //! Tangwongsan, Hirzel and Schneider, "Low-latency sliding-window aggregation in worst-case
@@ -22,7 +23,9 @@ use crate::window::{Overlap, Span};
 
 use super::emit::{Windows, emit};
 use super::pane::Pane;
+use super::plan::AggregatePlan;
 use super::state::Shared;
+use super::total::Total;
 
 /// With fewer panes to a window, merging them is as cheap.
 const PANES_MIN: usize = 4;
@@ -34,6 +37,8 @@ const SPREAD_MAX: usize = 4;
 #[derive(Debug)]
 pub struct Slide {
     overlap: Overlap,
+    /// The window merged last, where panes can be subtracted.
+    total: Option<Total>,
     /// Merged panes from the named one up to the back, the shortest first.
     front: Vec<(i64, Pane)>,
     /// Merged panes from the named one on.
@@ -46,9 +51,11 @@ pub struct Slide {
 
 impl Slide {
     /// Nothing merged.
-    pub(super) fn new(overlap: Overlap) -> Self {
+    pub(super) fn new(overlap: Overlap, plan: &AggregatePlan) -> Self {
+        let totals = overlap == Overlap::Hopping && plan.is_invertible();
         Slide {
             overlap,
+            total: totals.then(|| Total::new(plan)),
             front: Vec::new(),
             back: None,
             merged_to: None,
@@ -59,13 +66,24 @@ impl Slide {
     /// Bytes of memory held.
     pub(super) fn byte_size(&self) -> usize {
         let panes = self.front.iter().chain(&self.back);
-        panes.map(|(_, pane)| pane.byte_size()).sum()
+        let merged: usize = panes.map(|(_, pane)| pane.byte_size()).sum();
+        merged + self.total.as_ref().map_or(0, Total::byte_size)
     }
 
-    /// Forgets what was merged if the pane that starts at `start` is part of it.
-    pub(super) fn touch(&mut self, shared: &mut Shared, start: i64) {
-        if self.merged_to.is_some_and(|to| i128::from(start) < to) {
+    /// Forgets what was merged of the pane that starts at `start`, before rows are added to it.
+    pub(super) fn touch(&mut self, shared: &mut Shared, panes: &BTreeMap<i64, Pane>, start: i64) {
+        if let Some(total) = &mut self.total {
+            total.touch(&shared.plan, start, panes.get(&start));
+        } else if self.merged_to.is_some_and(|to| i128::from(start) < to) {
             self.clear(shared);
+        }
+    }
+
+    /// Takes over the pane that starts at `start`, which no further window holds.
+    pub(super) fn retire(&mut self, shared: &mut Shared, start: i64, pane: Pane) {
+        match &mut self.total {
+            Some(total) => total.retire(shared, start, pane),
+            None => shared.put_pane(pane),
         }
     }
 
@@ -105,6 +123,9 @@ impl Slide {
         let (Some((_, first)), second) = (inside.next(), inside.next()) else {
             return Ok(None);
         };
+        if let Some(total) = &mut self.total {
+            return total.emit(shared, panes, window).map(Some);
+        }
         if second.is_none() && self.merged_to.is_none() {
             return result(shared, window, first).map(Some);
         }

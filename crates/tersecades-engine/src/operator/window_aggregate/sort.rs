@@ -5,14 +5,9 @@
 
 use tersecades_columnar::dictionary::Ranks;
 
-use super::keys::{KeyColumn, KeyLayout};
+use super::keys::KeyLayout;
 use super::pane::Pane;
-
-/// Most positions of the array that sorts few texts.
-const POSITIONS_MAX: usize = 1 << 18;
-
-/// Below one group in this many positions, sorting numbers is cheaper than reading all positions.
-const POSITIONS_PER_GROUP_MAX: usize = 64;
+use super::position::{Positions, for_each_mark, ranks_of};
 
 /// Scratch memory for sorting groups.
 #[derive(Debug, Default)]
@@ -42,8 +37,7 @@ impl Sorter {
             self.order.extend(0..pane.len() as u32);
             return &mut self.order;
         }
-        let ranks = |column: &KeyColumn| column.dictionary().get().map(|texts| texts.ranks());
-        let ranks: Vec<Option<Ranks>> = keys.columns.iter().map(ranks).collect();
+        let ranks = ranks_of(keys);
         // An array has a position for each key, not for each group.
         let sorted = unique && self.sort_positions(keys, pane, &ranks);
         if !sorted && !self.sort_numbers(keys, pane, &ranks) {
@@ -54,47 +48,21 @@ impl Sorter {
 
     /// One or two text columns with few texts.
     fn sort_positions(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
-        let texts = keys.columns.iter().all(|column| column.is_text());
-        if keys.words != 1 || !texts {
+        let Some(positions) = Positions::of(keys, ranks, pane.len()) else {
             return false;
-        }
-        // Null, whose code is in no table, gets the position behind every text.
-        let extent = |index: usize| match ranks.get(index) {
-            Some(ranks) => ranks.as_ref().map_or(1, |ranks| ranks.rank_of.len() + 1),
-            None => 1,
         };
-        let (width, positions) = (extent(1), extent(0).saturating_mul(extent(1)));
-        if positions > POSITIONS_MAX || pane.len() * POSITIONS_PER_GROUP_MAX < positions {
-            return false;
-        }
-        let rank = |index: usize, key: &[u64]| {
-            let (Some(column), Some(ranks)) = (keys.columns.get(index), ranks.get(index)) else {
-                return 0;
-            };
-            let table = ranks.as_ref().map_or(&[][..], |ranks| &*ranks.rank_of);
-            table
-                .get(column.part(key) as usize)
-                .map_or(table.len(), |rank| *rank as usize)
-        };
+        let count = positions.count();
         self.marks.clear();
-        self.marks.resize(positions.div_ceil(64), 0);
+        self.marks.resize(count.div_ceil(64), 0);
         // What lies at a position without a mark is left over and never read.
-        self.positions
-            .resize(self.positions.len().max(positions), 0);
+        self.positions.resize(self.positions.len().max(count), 0);
         for id in 0..pane.len() {
-            let key = pane.groups.key(id);
-            let at = rank(0, key) * width + rank(1, key);
+            let at = positions.at(keys, pane.groups.key(id));
             self.marks[at / 64] |= 1 << (at % 64);
             self.positions[at] = id as u32;
         }
-        for (index, word) in self.marks.iter().enumerate() {
-            let mut rest = *word;
-            while rest != 0 {
-                let at = index * 64 + rest.trailing_zeros() as usize;
-                self.order.push(self.positions[at]);
-                rest &= rest - 1;
-            }
-        }
+        let places = &self.positions;
+        for_each_mark(&self.marks, |at| self.order.push(places[at]));
         true
     }
 

@@ -23,6 +23,9 @@ use super::sort::Sorter;
 use super::update::UpdatingState;
 use super::whole::WholeState;
 
+/// Panes that are kept for their memory.
+const SPARE_PANES_MAX: usize = 64;
+
 /// Rows that no window took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Unplaced {
@@ -69,8 +72,16 @@ impl Shared {
 
     /// Takes a pane back, for its memory.
     pub(super) fn put_pane(&mut self, mut pane: Pane) {
-        pane.clear();
-        self.spare.push(pane);
+        if self.spare.len() < SPARE_PANES_MAX {
+            pane.clear();
+            self.spare.push(pane);
+        }
+    }
+
+    /// Takes over as many spare panes of `other` as it hands over itself.
+    pub(super) fn take_spare(&mut self, other: &mut Shared, panes: usize) {
+        let from = other.spare.len().saturating_sub(panes);
+        self.spare.extend(other.spare.drain(from..));
     }
 
     /// Takes the rows of `late` out of the frame and counts them.
@@ -145,8 +156,12 @@ pub trait WindowState: Send {
     /// Bytes of state.
     fn byte_size(&self) -> usize;
 
-    /// Takes all panes, for the state of another worker to absorb.
-    fn take(&mut self) -> BTreeMap<i64, Pane>;
+    /// Takes the panes of windows that end at or before `watermark`, for the state of another
+    /// worker to absorb; all of them at the largest time.
+    fn take(&mut self, watermark: i64) -> BTreeMap<i64, Pane>;
+
+    /// Does what reading results of these windows would do first.
+    fn settle(&self, _watermark: i64) {}
 
     /// Adds what another worker has seen.
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>);
@@ -166,8 +181,8 @@ pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
     match &shared.plan.window {
         Windowing::Global => Box::new(WholeState::default()),
         Windowing::Aligned(boundaries) => match shared.plan.emission {
-            None => Box::new(AlignedState::new(Arc::clone(boundaries))),
-            Some(emission) => Box::new(UpdatingState::new(Arc::clone(boundaries), emission)),
+            None => Box::new(AlignedState::new(Arc::clone(boundaries), &shared.plan)),
+            Some(emission) => Box::new(UpdatingState::new(shared, boundaries, emission)),
         },
         Windowing::Session { gap } => Box::new(SessionState::new(shared, *gap)),
         Windowing::Count { rows } => Box::new(CountState::new(shared, *rows)),

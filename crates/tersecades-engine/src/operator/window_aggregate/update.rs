@@ -42,10 +42,14 @@ pub struct UpdatingState {
 
 impl UpdatingState {
     /// No pane.
-    pub(super) fn new(boundaries: Arc<dyn Boundaries>, emission: Emission) -> Self {
+    pub(super) fn new(
+        shared: &Shared,
+        boundaries: &Arc<dyn Boundaries>,
+        emission: Emission,
+    ) -> Self {
         UpdatingState {
-            fresh: AlignedState::new(Arc::clone(&boundaries)),
-            boundaries,
+            fresh: AlignedState::new(Arc::clone(boundaries), &shared.plan),
+            boundaries: Arc::clone(boundaries),
             emission,
             settled: BTreeMap::new(),
             closed_to: i64::MIN,
@@ -183,7 +187,7 @@ impl WindowState for UpdatingState {
         watermark: i64,
         out: &mut Vec<RecordBatch>,
     ) -> Result<()> {
-        let fresh = self.fresh.take();
+        let fresh = self.fresh.take(i64::MAX);
         let finished = self.emission.finished(self.closed_to);
         let once = self.emission.rhythm == Rhythm::Final;
         for (end, window) in windows_over(&*self.boundaries, fresh.keys(), finished) {
@@ -218,8 +222,8 @@ impl WindowState for UpdatingState {
         settled + self.fresh.byte_size()
     }
 
-    fn take(&mut self) -> BTreeMap<i64, Pane> {
-        self.fresh.take()
+    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
+        self.fresh.take(i64::MAX)
     }
 
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {

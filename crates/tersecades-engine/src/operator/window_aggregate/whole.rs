@@ -85,7 +85,7 @@ impl WindowState for WholeState {
         self.panes.values().map(Pane::byte_size).sum()
     }
 
-    fn take(&mut self) -> BTreeMap<i64, Pane> {
+    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
         std::mem::take(&mut self.panes)
     }
 

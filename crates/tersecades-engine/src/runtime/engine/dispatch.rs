@@ -57,7 +57,7 @@ impl Running {
     /// Takes over everything the workers hold.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.emit_held()?;
-        let partials = self.drain_workers()?;
+        let partials = self.drain_workers(i64::MAX)?;
         self.absorb(partials);
         self.pass_on()
     }
@@ -70,12 +70,14 @@ impl Running {
         }
     }
 
-    /// Empties the queue and the workers; their rows become results, in the order of frames.
-    fn drain_workers(&mut self) -> Result<Vec<Partial>> {
+    /// Empties the queue, and the workers of what windows up to `watermark` need; their rows become
+    /// results, in the order of frames.
+    fn drain_workers(&mut self, watermark: i64) -> Result<Vec<Partial>> {
         while let Some(job) = self.workers.take() {
             self.run_here(job)?;
         }
-        let flushed = self.workers.flush()?;
+        let own = self.stage.aggregate.as_mut();
+        let flushed = self.workers.flush(watermark, own)?;
         self.metrics.tally.merge(flushed.tally);
         for meters in &flushed.meters {
             self.stage.absorb_meters(meters);
@@ -93,15 +95,16 @@ impl Running {
             return Ok(());
         }
         self.emit_held()?;
-        let partials = self.drain_workers()?;
-        self.closing = Some(Held {
-            watermark,
-            partials,
-        });
         let final_only = self
             .plan
             .aggregate()
             .is_some_and(|plan| plan.emission.is_none());
+        let needed = if final_only { watermark } else { i64::MAX };
+        let partials = self.drain_workers(needed)?;
+        self.closing = Some(Held {
+            watermark,
+            partials,
+        });
         let more_to_come = self.ingest.never_waits() && watermark != i64::MAX;
         match final_only && more_to_come && !self.workers.is_empty() {
             true => Ok(()),
