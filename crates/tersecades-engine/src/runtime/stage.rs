@@ -36,7 +36,7 @@ pub struct StagePlan {
     pub input: SchemaRef,
     /// Where event time comes from.
     pub event_time: EventTime,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     tables: Vec<Arc<PreparedTable>>,
     aggregate: Option<Arc<AggregatePlan>>,
     /// Schema of what comes out.

@@ -3,19 +3,24 @@
 //! Their event time is where they start. The watermark is the least start that is still to come,
 //! so no row of a later stage is late.
 //!
-//! Its kept input is encoded by the same chooser as any stream's.
+//! Its kept input is encoded by the same chooser as any stream's. A stage that only names columns
+//! anew hands them on as they are.
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
 use tersecades_columnar::batch::BatchEncoder;
 use tersecades_columnar::codec::{Tally, Work};
 use tersecades_columnar::error::Result;
 
 use crate::event_time::{Arrival, time_range};
+use crate::expression::Expression;
 use crate::frame::{Frame, Scope};
+use crate::plan::Step;
 use crate::window::Windowing;
 
+use super::meter::Meter;
 use super::stage::{BoundTime, Stage, StagePlan, bind_time};
 use super::state::{StateReader, StateWriter};
 
@@ -26,6 +31,8 @@ pub struct Tail {
     /// Its operators.
     pub stage: Stage,
     encoder: BatchEncoder,
+    /// The columns that come out, where all are columns of what goes in.
+    renamed: Option<Vec<(String, usize)>>,
     /// Which of the columns before it the stage reads, if not all.
     read: Option<Vec<usize>>,
     time: Option<BoundTime>,
@@ -48,12 +55,45 @@ fn narrow(plan: StagePlan) -> Result<(StagePlan, Option<Vec<usize>>)> {
     Ok((plan.over(input, plan.timed)?, Some(read)))
 }
 
+/// What comes out of `plan`, as names and places of its input, where it is nothing but that.
+fn renamed(plan: &StagePlan) -> Option<Vec<(String, usize)>> {
+    let fields = plan.input.fields().iter().enumerate();
+    let mut columns: Vec<_> = fields.map(|(at, it)| (it.name().clone(), at)).collect();
+    for step in &plan.steps {
+        let Step::Project(wanted) = step else {
+            return None;
+        };
+        let place = |(name, from): &(String, Expression)| match from {
+            Expression::Column(from) => {
+                let (_, at) = columns.iter().find(|(known, _)| known == from)?;
+                Some((name.clone(), *at))
+            }
+            _ => None,
+        };
+        columns = wanted.iter().map(place).collect::<Option<_>>()?;
+    }
+    (!plan.timed).then_some(columns)
+}
+
+/// The columns of `rows` at these places, under these names.
+fn select(rows: &RecordBatch, columns: &[(String, usize)]) -> Result<RecordBatch> {
+    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+    for (name, at) in columns {
+        fields.push(rows.schema_ref().field(*at).clone().with_name(name));
+        arrays.push(Arc::clone(rows.column(*at)));
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let schema = Arc::new(Schema::new(fields));
+    Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+}
+
 impl Tail {
     /// Binds a stage.
     ///
     /// # Errors
     /// What binding says.
     pub fn new(plan: StagePlan) -> Result<Self> {
+        let renamed = renamed(&plan);
         let (plan, read) = narrow(plan)?;
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
@@ -64,6 +104,7 @@ impl Tail {
             stage: plan.instantiate(false)?,
             encoder: BatchEncoder::new(&plan.input)?,
             plan,
+            renamed,
             read,
             time,
             rows_before: 0,
@@ -87,6 +128,21 @@ impl Tail {
     /// # Errors
     /// What the operators say.
     pub fn push(&mut self, rows: &RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
+        if let Some(columns) = &self.renamed {
+            let count = rows.num_rows() as u64;
+            let passed = Meter {
+                rows_in: count,
+                rows_out: count,
+                ..Meter::default()
+            };
+            self.stage
+                .absorb_meters(&vec![passed; self.plan.steps.len()]);
+            self.rows_before += count;
+            if rows.num_rows() > 0 {
+                out.push(select(rows, columns)?);
+            }
+            return Ok(());
+        }
         let batch = match &self.read {
             Some(read) => self.encoder.encode_new(&rows.project(read)?)?,
             None => self.encoder.encode_new(rows)?,
