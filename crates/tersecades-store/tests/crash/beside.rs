@@ -56,14 +56,14 @@ fn readers_see_all_rows_while_runs_are_written_and_merged() {
                 });
             }
             let mut writer = store.writer().unwrap();
-            for batch in 0..BATCHES * 2 {
+            for batch in 0..BATCHES * 5 {
                 writer.append(&rows(batch * BATCH, BATCH)).unwrap();
             }
             done.store(true, Ordering::Relaxed);
         });
         merger.finish().unwrap();
         assert!(store.activity().compactions > 5, "{:?}", store.activity());
-        assert_eq!(numbers(&store).unwrap().len() as u64, BATCHES * 2 * BATCH);
+        assert_eq!(numbers(&store).unwrap().len() as u64, BATCHES * 5 * BATCH);
     }
 }
 

@@ -109,8 +109,8 @@ impl Run {
         match what {
             0..50 => return self.append(),
             50..56 if self.is_primary => return self.delete(),
-            50..92 => return self.read_keys(),
-            92..94 => self.read(),
+            50..84 => return self.read_keys(),
+            84..94 => self.read(),
             94 => self.store().flush().unwrap(),
             95 if self.random.below(4) == 0 => self.store().compact().unwrap(),
             96 => self.reopen(),
