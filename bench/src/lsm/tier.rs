@@ -197,8 +197,9 @@ fn sum(files: &Throttled, parts: usize, thread: usize) -> Result<()> {
     each(files, parts, thread, |bytes| {
         let batch = wire::read_batch(bytes)?;
         let all = Selection::all(batch.rows());
-        let mut columns = batch.columns().iter();
-        columns.for_each(|column| column.fold(asked, &all, &mut sum, &mut work));
+        for column in batch.columns() {
+            column.fold(asked, &all, &mut sum, &mut work);
+        }
         Ok(())
     })
 }
