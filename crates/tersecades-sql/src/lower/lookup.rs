@@ -74,19 +74,23 @@ impl Lowering<'_> {
         if !same || left.reach != Reach::Table {
             return Ok(None);
         }
+        // Equal keys are the same value, but for floats: -0 and 0.
+        let shared = !type_of(&col(key.as_str()), &stream)?.is_floating();
         let mut shown: Vec<(&str, String)> = Vec::new();
+        let mut columns = left.columns.clone();
         for (inside, field) in right.columns.iter().zip(join.right.schema().fields()) {
+            if shared && *inside == right.key {
+                columns.push(Column::Value(col(key.as_str())));
+                continue;
+            }
             let name = free_name(field.name(), |name| {
                 stream.column_with_name(name).is_some()
                     || shown.iter().any(|(_, known)| known == name)
             });
+            columns.push(Column::Value(col(name.as_str())));
             shown.push((inside, name));
         }
         let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (*name, &**new)).collect();
-        let added = shown
-            .iter()
-            .map(|(_, name)| Column::Value(col(name.as_str())));
-        let columns = left.columns.iter().cloned().chain(added).collect();
         let found_by = (key.as_str(), right.key.as_str());
         Ok(Some(Rows {
             columns,
@@ -132,9 +136,15 @@ fn as_it_is(stream: &Stream, key: &Expression, columns: &[&Expression]) -> Optio
 
 /// The rows of `stream` with these columns, computed for this query.
 fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<Unique> {
-    let names: Vec<String> = (0..columns.len()).map(inside).collect();
+    let name = |(index, value): (usize, &&Expression)| match **value == key {
+        true => KEY.to_owned(),
+        false => inside(index),
+    };
+    let names: Vec<String> = columns.iter().enumerate().map(name).collect();
     let values = columns.iter().map(|value| Expression::clone(value));
-    let named = std::iter::once((KEY.to_owned(), key)).chain(names.iter().cloned().zip(values));
+    let named = names.iter().cloned().zip(values);
+    let named = named.filter(|(name, _)| name != KEY);
+    let named = std::iter::once((KEY.to_owned(), key.clone())).chain(named);
     let stream = stream.project(named);
     let schema = stream.schema()?;
     let batches = stream.run()?.collect::<Result<Vec<_>>>()?;
