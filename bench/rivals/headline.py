@@ -101,12 +101,17 @@ def compare(lines, suite):
         yield line
 
 
+def run_facts(options):
+    """Machine, commit and read bandwidth, if the machine is quiet: our bench appends them."""
+    history = pathlib.Path(options.record)
+    facts = [*shlex.split(options.bench), "bandwidth", "--record", str(history)]
+    subprocess.run(facts, check=True)
+    return json.loads(history.read_text().splitlines()[-1])["run"]
+
+
 def record(lines, options):
     """Appends a point for each engine and query to the history, if the machine is quiet."""
-    history = pathlib.Path(options.record)
-    facts = [*shlex.split(options.bench), "bandwidth", "--record", options.record]
-    subprocess.run(facts, check=True)
-    run_facts = json.loads(history.read_text().splitlines()[-1])["run"]
+    history, facts = pathlib.Path(options.record), run_facts(options)
     figure = f"peers_{options.suite}" + ("_2" if options.threads == 2 else "")
     points = {}
     for line in lines:
@@ -117,14 +122,14 @@ def record(lines, options):
             point = {"bench": "peers", "figure": figure, "series": engine, "x": query}
             point |= {"value": statistics.median(rates), "unit": "M rows/s", "share": None}
             point["spread"] = (max(rates) - min(rates)) / statistics.median(rates)
-            out.write(json.dumps(point | {"run": run_facts}) + "\n")
+            out.write(json.dumps(point | {"run": facts}) + "\n")
         peaks = {}
         for line in lines:
             peaks.setdefault(line["engine"], []).append(line["peak_mib"])
         for engine, parts in peaks.items():
             point = {"bench": "peers", "figure": f"{figure}_memory", "series": engine, "x": "peak"}
             point |= {"value": max(parts), "unit": "MiB", "spread": None, "share": None}
-            out.write(json.dumps(point | {"run": run_facts}) + "\n")
+            out.write(json.dumps(point | {"run": facts}) + "\n")
 
 
 def print_table(comparison, suite):

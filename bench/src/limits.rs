@@ -1,13 +1,16 @@
 //! What the machine can do: reading, copying, adding and counting, one thread and two, memory and
 //! caches.
+//!
+//! `MIMALLOC_ALLOW_LARGE_OS_PAGES=1` asks the system for huge pages, here as in every bench.
 
 use std::hint::black_box;
+use std::time::Instant;
 
 use tersecades_columnar::Result;
 use tersecades_columnar::kernels::kernels;
 
 use crate::Options;
-use crate::measure::interleave;
+use crate::measure::{Timing, interleave, summarise};
 use crate::report::{Done, Report};
 
 const GIB: usize = 1 << 30;
@@ -30,16 +33,63 @@ impl Bandwidth {
 
 /// Bytes read for [`bandwidth`].
 const PROBE_BYTES: usize = GIB / 2;
-const PROBES: usize = 15;
+const PROBES: usize = 9;
+
+/// Ways to read words. Which is fastest depends on the processor, the place and the threads, so all
+/// take turns, and the limit is what the fastest reaches.
+const READERS: [(&str, Reader); 6] = [
+    ("one place", |words| (kernels().bitmap.union[0])(words)),
+    ("two places", |words| (kernels().bitmap.union[1])(words)),
+    ("four places", |words| (kernels().bitmap.union[2])(words)),
+    ("eight places", |words| (kernels().bitmap.union[3])(words)),
+    ("counting bits", |words| (kernels().bitmap.count)(words)),
+    ("summing", |words| (kernels().u64.sum_flat)(words) as u64),
+];
+
+/// A way to read words; what it makes of them keeps the compiler from leaving it out.
+type Reader = fn(&[u64]) -> u64;
 
 /// The read bandwidth.
 pub(crate) fn bandwidth() -> Bandwidth {
     let words = vec![1u64; PROBE_BYTES / 8];
-    let [one, two] = interleave(PROBES, [&mut || read(&words, 1), &mut || read(&words, 2)]);
+    let best = |threads| {
+        let time = |reader| {
+            let start = Instant::now();
+            read_by(reader, &words, threads);
+            start.elapsed().as_secs_f64()
+        };
+        fastest(PROBES, time).1
+    };
+    let best = [best(1), best(2)];
     Bandwidth {
-        bytes_per_s: [one, two].map(|timing| timing.rate(PROBE_BYTES as f64)),
-        spread: [one.spread, two.spread],
+        bytes_per_s: best.map(|timing| timing.rate(PROBE_BYTES as f64)),
+        spread: best.map(|timing| timing.spread),
     }
+}
+
+/// The reader that takes least, by medians of `repetitions` in which all take turns.
+fn fastest(repetitions: usize, mut time: impl FnMut(Reader) -> f64) -> (&'static str, Timing) {
+    let mut seconds = READERS.map(|_| Vec::new());
+    for repetition in 0..=repetitions {
+        for ((_, reader), seconds) in READERS.iter().zip(&mut seconds) {
+            let taken = time(*reader);
+            // The first one warms up.
+            if repetition > 0 {
+                seconds.push(taken);
+            }
+        }
+    }
+    let mut timings = READERS.iter().zip(seconds);
+    let first = timings.next().map(|((name, _), it)| (*name, summarise(it)));
+    let first = first.unwrap_or(("", summarise(Vec::new())));
+    timings.fold(first, |best, ((name, _), seconds)| {
+        let timing = summarise(seconds);
+        if timing.median_s < best.1.median_s {
+            (name, timing)
+        } else {
+            best
+        }
+    })
 }
 
 /// Prints the read bandwidth alone: what a recorded run of the rivals is related to.
@@ -64,7 +114,7 @@ const PLACES: [(&str, usize); 4] = [
 ];
 
 /// Bytes that are gone through together, at least.
-const PASS_BYTES: usize = GIB / 4;
+const PASS_BYTES: usize = GIB / 2;
 
 /// Prints the limits.
 ///
@@ -101,8 +151,24 @@ fn measure(place: &str, items: usize, threads: usize, repetitions: usize, report
     };
     let mut parts: Vec<Arrays> = (0..threads).map(|_| arrays()).collect();
     let all = (passes * items * 8 * threads) as f64;
-    let operations: [Operation; 4] = [
-        ("read", 1.0, |it| read(&it.a, 1)),
+    let time = |reader: Reader| {
+        let start = Instant::now();
+        each(&mut parts, passes, |it| {
+            black_box(reader(&it.a));
+        });
+        start.elapsed().as_secs_f64()
+    };
+    let (reader, timing) = fastest(repetitions, time);
+    report.note(&format!("{place}: fastest is {reader}"));
+    let done = |arrays: f64| Done {
+        amount: arrays * all / 1e9,
+        unit: "GB/s",
+        bytes: arrays * all,
+        threads,
+    };
+    let series = format!("read, {threads} thread(s)");
+    report.timed("limit", (&series, place.into()), &timing, done(1.0));
+    let operations: [Operation; 3] = [
         ("copy", 2.0, |it| it.c.copy_from_slice(&it.a)),
         ("add", 3.0, |it| {
             (kernels().u64.add_past)(&it.a, &it.b, &mut it.c)
@@ -113,19 +179,13 @@ fn measure(place: &str, items: usize, threads: usize, repetitions: usize, report
     ];
     for (name, arrays, operation) in operations {
         let [timing] = interleave(repetitions, [&mut || each(&mut parts, passes, operation)]);
-        let done = Done {
-            amount: arrays * all / 1e9,
-            unit: "GB/s",
-            bytes: arrays * all,
-            threads,
-        };
         let series = format!("{name}, {threads} thread(s)");
-        report.timed("limit", (&series, place.into()), &timing, done);
+        report.timed("limit", (&series, place.into()), &timing, done(arrays));
     }
 }
 
 /// Runs `operation` `passes` times on each part, a thread for each.
-fn each(parts: &mut [Arrays], passes: usize, operation: fn(&mut Arrays)) {
+fn each(parts: &mut [Arrays], passes: usize, operation: impl Fn(&mut Arrays) + Sync) {
     let repeat = |part: &mut Arrays| {
         for _ in 0..passes {
             operation(part);
@@ -142,16 +202,20 @@ fn each(parts: &mut [Arrays], passes: usize, operation: fn(&mut Arrays)) {
     }
 }
 
-/// Sums `source` on `threads` threads.
+/// Reads `source` on `threads` threads.
 pub(crate) fn read(source: &[u64], threads: usize) {
-    let part = source.len().div_ceil(threads).max(1);
+    read_by(READERS[0].1, source, threads);
+}
+
+fn read_by(reader: Reader, source: &[u64], threads: usize) {
     if threads == 1 {
-        black_box((kernels().u64.sum_flat)(source));
+        black_box(reader(source));
         return;
     }
+    let part = source.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
         for part in source.chunks(part) {
-            scope.spawn(|| black_box((kernels().u64.sum_flat)(part)));
+            scope.spawn(|| black_box(reader(part)));
         }
     });
 }

@@ -42,6 +42,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use record::load::Load;
 use report::Report;
 use tersecades_columnar::Result;
 use tersecades_columnar::goal::Tier;
@@ -371,6 +372,7 @@ fn main() -> ExitCode {
 /// Runs the benches that are asked for and writes what they found.
 fn measure(options: &Options) -> std::result::Result<(), String> {
     let mut report = Report::default();
+    let start = Load::read();
     let before = limits::bandwidth();
     report.relate(before);
     for bench in BENCHES.iter().filter(|bench| wanted(options, bench)) {
@@ -386,7 +388,7 @@ fn measure(options: &Options) -> std::result::Result<(), String> {
     }
     match &options.record {
         Some(path) => {
-            let run = record::Run::of(before, limits::bandwidth());
+            let run = record::Run::of(start, before, limits::bandwidth());
             record::append(path, &run, report.lines())
         }
         None => Ok(()),

@@ -189,10 +189,7 @@ fn probes(rows: usize, rows_per_second: u64) -> Result<(Vec<RecordBatch>, Arc<Lo
         rows_per_second,
         ..PingmeshOptions::default()
     })?;
-    let table = LookupTable {
-        name: "tor".to_owned(),
-        rows: generator.tor_table()?,
-    };
+    let table = LookupTable::new("tor", generator.tor_table()?);
     let mut batches = Vec::new();
     while let Some(batch) = generator.next_batch(tersecades_columnar::batch::BATCH_ROWS)? {
         batches.push(batch);

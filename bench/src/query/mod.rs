@@ -179,10 +179,10 @@ fn load(path: &Path, report: &mut Report) -> Result<Input> {
 /// # Errors
 /// What reading says.
 pub(crate) fn tables(folder: &Path) -> Result<(Arc<LookupTable>, Vec<String>)> {
-    let switches = Arc::new(LookupTable {
-        name: "tor".to_owned(),
-        rows: read_table(&folder.join("tor.parquet"))?,
-    });
+    let switches = Arc::new(LookupTable::new(
+        "tor",
+        read_table(&folder.join("tor.parquet"))?,
+    ));
     let clusters = std::fs::read_to_string(folder.join("clusters.txt"))?;
     let mut clusters: Vec<String> = clusters.lines().map(str::to_owned).collect();
     clusters.sort_unstable();

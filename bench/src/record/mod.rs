@@ -7,6 +7,8 @@
 //! A run on a machine that others use at the same time is not worth keeping: [`Run::noise`] says
 //! so, and nothing is appended.
 
+pub(crate) mod load;
+
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -17,11 +19,14 @@ use serde_json::{Map, Value, json};
 use tersecades_columnar::kernels::kernels;
 
 use crate::limits::Bandwidth;
+use load::Load;
 
 /// Largest spread of the read bandwidth of one thread and of two, which meet whatever else runs.
 const SPREAD_MAX: [f64; 2] = [0.15, 0.3];
 /// Largest change of the bandwidth of one thread over the run.
 const DRIFT_MAX: f64 = 0.15;
+/// Most processors that anything else may keep busy, on average over the run.
+const OTHERS_MAX: f64 = 0.15;
 
 /// Where and when a run took place.
 #[derive(Debug, Clone)]
@@ -38,11 +43,14 @@ pub(crate) struct Run {
     pub(crate) read_spread: [f64; 2],
     /// Bandwidth at the end of the run, over that at its start.
     pub(crate) read_drift: f64,
+    /// Processors that other programs kept busy meanwhile, where the system tells.
+    pub(crate) others: Option<f64>,
 }
 
 impl Run {
-    /// The facts of this run, which read memory so at its start and so at its end.
-    pub(crate) fn of(before: Bandwidth, after: Bandwidth) -> Self {
+    /// The facts of this run, which began at `start` and read memory so at its start and so at its
+    /// end.
+    pub(crate) fn of(start: Option<Load>, before: Bandwidth, after: Bandwidth) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Run {
             at: since.map_or(0, |since| since.as_secs()),
@@ -51,6 +59,7 @@ impl Run {
             read_gb_s: before.bytes_per_s.map(|rate| rate / 1e9),
             read_spread: [0, 1].map(|at| before.spread[at].max(after.spread[at])),
             read_drift: after.bytes_per_s[0] / before.bytes_per_s[0],
+            others: start.and_then(Load::others_since),
         }
     }
 
@@ -74,6 +83,11 @@ impl Run {
                 drift,
                 DRIFT_MAX,
             ),
+            (
+                "share of a processor that other programs took",
+                self.others.unwrap_or(0.0),
+                OTHERS_MAX,
+            ),
         ];
         let (what, share, most) = found
             .into_iter()
@@ -89,7 +103,7 @@ impl Run {
         json!({
             "at": self.at, "commit": self.commit, "machine": self.machine,
             "read_gb_s": self.read_gb_s, "read_spread": self.read_spread,
-            "read_drift": self.read_drift,
+            "read_drift": self.read_drift, "others": self.others,
         })
     }
 
@@ -104,6 +118,7 @@ impl Run {
             read_gb_s: pair("read_gb_s")?,
             read_spread: pair("read_spread")?,
             read_drift: facts["read_drift"].as_f64()?,
+            others: facts["others"].as_f64(),
         })
     }
 }
@@ -170,7 +185,7 @@ fn machine() -> String {
 mod tests {
     use super::*;
 
-    fn run(read_spread: f64, read_drift: f64) -> Run {
+    fn run(read_spread: f64, read_drift: f64, others: f64) -> Run {
         Run {
             at: 1,
             commit: "abc".to_owned(),
@@ -178,6 +193,7 @@ mod tests {
             read_gb_s: [10.0, 20.0],
             read_spread: [read_spread, 0.2],
             read_drift,
+            others: Some(others),
         }
     }
 
@@ -187,7 +203,13 @@ mod tests {
         let path = folder.join("history.jsonl");
         std::fs::create_dir_all(&folder).unwrap();
         let lines = [r#"{"bench":"add","figure":"add","value":1.5}"#.to_owned()];
-        for noisy in [run(0.4, 1.0), run(f64::NAN, 1.0), run(0.01, 0.7)] {
+        let noisy = [
+            run(0.4, 1.0, 0.0),
+            run(f64::NAN, 1.0, 0.0),
+            run(0.01, 0.7, 0.0),
+            run(0.01, 1.0, 0.5),
+        ];
+        for noisy in noisy {
             assert!(
                 append(&path, &noisy, &lines)
                     .unwrap_err()
@@ -195,8 +217,8 @@ mod tests {
             );
         }
         assert!(!path.exists());
-        append(&path, &run(0.02, 1.05), &lines).unwrap();
-        append(&path, &run(0.02, 0.95), &lines).unwrap();
+        append(&path, &run(0.02, 1.05, 0.05), &lines).unwrap();
+        append(&path, &run(0.02, 0.95, 0.05), &lines).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<Value> = text

@@ -94,10 +94,7 @@ fn switches() -> Arc<LookupTable> {
         ("tor_id", Arc::new(UInt32Array::from(above))),
     ];
     let rows = RecordBatch::try_from_iter(columns).unwrap();
-    Arc::new(LookupTable {
-        name: "tor".to_owned(),
-        rows,
-    })
+    Arc::new(LookupTable::new("tor", rows))
 }
 
 fn encoded(batches: &[RecordBatch]) -> (BatchEncoder, Vec<Arc<Batch>>) {

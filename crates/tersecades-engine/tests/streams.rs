@@ -134,10 +134,7 @@ fn a_table_of_versions_is_looked_up_at_the_time_of_the_row() {
     let names: ArrayRef = Arc::new(StringArray::from(vec!["new", "old", "other"]));
     let (id, from) = (numbers("id", &[1, 1, 2]), numbers("from", &[20, 0, 0]));
     let rows = RecordBatch::try_from_iter([id, from, ("name".to_owned(), names)]).unwrap();
-    let table = LookupTable {
-        name: "names".to_owned(),
-        rows,
-    };
+    let table = LookupTable::new("names", rows);
     let probes = vec![
         numbers("time", &[-1, 5, 20, 21]),
         numbers("id", &[1, 1, 1, 2]),

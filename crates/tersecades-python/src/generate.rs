@@ -51,7 +51,7 @@ fn generate(
 ///
 /// >>> import tersecades as tc
 /// >>> list(tc.generators())
-/// ['pingmesh', 'counters', 'positions', 'weather']
+/// ['pingmesh', 'counters', 'positions', 'weather', 'nexmark', 'yahoo']
 #[pyfunction]
 fn generators(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let kinds = PyDict::new(py);

@@ -10,14 +10,22 @@ use tersecades::prelude::LookupTable;
 
 use crate::arrow_table::read_batches;
 use crate::capsule::exchange_error;
+use crate::error::OrRaise;
+use crate::table::ResultTable;
 
-/// All rows of an object that hands out Arrow data.
-pub(crate) fn lookup_table(table: &Bound<'_, PyAny>) -> PyResult<LookupTable> {
+/// All rows of an object that hands out Arrow data; those of our own tables are put together once.
+pub(crate) fn lookup_table(table: &Bound<'_, PyAny>) -> PyResult<Arc<LookupTable>> {
+    if let Ok(result) = table.cast::<ResultTable>() {
+        let known = result.get().stream().or_raise()?.lookup_table();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+    }
     let (schema, batches) = read_batches(table)?;
     let rows = arrow_select::concat::concat_batches(&schema, &batches);
     let rows: RecordBatch = rows.map_err(|error| exchange_error(table.py(), &error))?;
     let name = table.get_type().name()?.to_string();
-    Ok(LookupTable { name, rows })
+    Ok(Arc::new(LookupTable::new(name, rows)))
 }
 
 /// A lookup join that is ready to be put on a stream.
@@ -35,7 +43,7 @@ impl Lookup {
         on: &Bound<'_, PyAny>,
         columns: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let table = Arc::new(lookup_table(table)?);
+        let table = lookup_table(table)?;
         let (stream_key, table_key) = match on.cast::<PyString>() {
             Ok(both) => (both.to_string(), both.to_string()),
             Err(_) => on.extract()?,

@@ -16,6 +16,7 @@ use crate::duration::Length;
 use crate::error::{OrRaise, invalid};
 use crate::expression::Column;
 use crate::stream::{Stream, timed};
+use crate::table::ResultTable;
 
 /// Options that every format takes.
 const SHARED: &[&str] = &["batch_rows", "on_error"];
@@ -199,6 +200,9 @@ fn from_arrow(
 
 /// The rows of an Arrow object: for one run when it is a reader, else for any number.
 pub(crate) fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<stream::Stream> {
+    if let Ok(result) = data.cast::<ResultTable>() {
+        return result.get().stream().or_raise();
+    }
     if is_reader(data)? {
         let source = ReaderSource::new(import_stream(data)?);
         return Ok(stream::Stream::from_table(OneRun::new(Box::new(source))));

@@ -147,6 +147,7 @@ impl Drive {
             batches,
             metrics: Some(Py::new(py, Metrics::of(&self.running))?),
             late: self.take_late().map(|late| Py::new(py, late)).transpose()?,
+            read: OnceLock::new(),
         })
     }
 
@@ -181,6 +182,7 @@ impl Drive {
             batches,
             metrics: None,
             late: None,
+            read: OnceLock::new(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A result in memory, and its ways into other libraries.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -9,8 +9,10 @@ use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use tersecades::engine::sink::{Sink as _, SinkOptions, Target, table::TableSink};
+use tersecades::engine::stream::Stream;
 use tersecades::{Error, Result};
 
+use crate::arrow_table::push_pieces;
 use crate::capsule::{array_capsules, stream_capsule};
 use crate::error::{OrRaise, raise};
 use crate::metrics::Metrics;
@@ -30,6 +32,8 @@ pub(crate) struct ResultTable {
     pub(crate) batches: Vec<RecordBatch>,
     pub(crate) metrics: Option<Py<Metrics>>,
     pub(crate) late: Option<Py<ResultTable>>,
+    /// The rows for queries, once one reads them.
+    pub(crate) read: OnceLock<Stream>,
 }
 
 impl ResultTable {
@@ -40,7 +44,21 @@ impl ResultTable {
             batches: vec![batch],
             metrics: None,
             late: None,
+            read: OnceLock::new(),
         }
+    }
+
+    /// The rows; all queries that read them share what is made of them.
+    pub(crate) fn stream(&self) -> Result<Stream> {
+        if let Some(known) = self.read.get() {
+            return Ok(known.clone());
+        }
+        let mut pieces = Vec::new();
+        for batch in &self.batches {
+            push_pieces(&logical(batch, &self.schema)?, &mut pieces);
+        }
+        let stream = Stream::from_batches(Arc::clone(&self.schema), pieces);
+        Ok(self.read.get_or_init(|| stream).clone())
     }
 
     fn rows(&self) -> usize {

@@ -14,7 +14,7 @@ use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::col;
-use tersecades_engine::plan::Query;
+use tersecades_engine::plan::{LookupTable, Query};
 use tersecades_engine::runtime::ingest::Origin;
 use tersecades_engine::runtime::option::RunOptions;
 use tersecades_engine::source::SourceOptions;
@@ -70,6 +70,10 @@ impl Table for SharedTable {
 
     fn rows_in_memory(&self) -> Option<usize> {
         self.0.rows_in_memory()
+    }
+
+    fn lookup_table(&self) -> Option<Arc<LookupTable>> {
+        self.0.lookup_table()
     }
 
     fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {

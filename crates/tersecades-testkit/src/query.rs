@@ -276,10 +276,7 @@ fn look_up(scope: &mut Scope, random: &mut Random) -> Step {
     scope.add(&label, DataType::Utf8);
     scope.add(&weight, DataType::Int32);
     Step::LookupJoin {
-        table: Arc::new(LookupTable {
-            name: "table".to_owned(),
-            rows: batch,
-        }),
+        table: Arc::new(LookupTable::new("table", batch)),
         stream_key: key.name,
         table_key: "id".to_owned(),
         columns: vec![("label".to_owned(), label), ("weight".to_owned(), weight)],

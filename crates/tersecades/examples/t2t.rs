@@ -9,10 +9,7 @@ use tersecades::prelude::*;
 
 fn main() -> tersecades::Result<()> {
     let probes = Pingmesh::new(PingmeshOptions::default())?;
-    let racks = Arc::new(LookupTable {
-        name: "tor".to_owned(),
-        rows: probes.tor_table()?,
-    });
+    let racks = Arc::new(LookupTable::new("tor", probes.tor_table()?));
     let mut windows = Stream::from_source(Box::new(PingmeshSource::new(probes, 65_536)))
         .event_time(col("timestamp"), Duration::from_secs(3))
         .filter(col("error_code").not_eq(0).and(col("rtt_us").gt_eq(100)))

@@ -123,11 +123,7 @@ impl Demo {
         let (threads, top) = (arguments.threads(), arguments.top);
         let generator = arguments.generator()?;
         let fault = generator.truth().into_iter().next();
-        let tor = LookupTable {
-            name: "tor".to_owned(),
-            rows: generator.tor_table()?,
-        };
-        let tor = Arc::new(tor);
+        let tor = Arc::new(LookupTable::new("tor", generator.tor_table()?));
 
         let clusters = query::clusters(arguments.stream()?);
         let clusters = Run::of(clusters, top, "C2cProbeCount")?.without_retained();

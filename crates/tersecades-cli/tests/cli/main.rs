@@ -279,11 +279,13 @@ fn every_generator_writes_its_stream_and_its_truth() {
         ("counters", 10, "network_lost"),
         ("positions", 5, "trip"),
         ("weather", 20, "stuck_sensor"),
+        ("nexmark", 21, "hot_auction"),
+        ("yahoo", 7, "burst"),
     ] {
         for suffix in ["parquet", "arrow", "csv"] {
             let path = folder.path().join(format!("{kind}.{suffix}"));
             let path = path.to_str().unwrap();
-            let rate: &[&str] = if kind == "pingmesh" {
+            let rate: &[&str] = if ["pingmesh", "yahoo"].contains(&kind) {
                 &["--rate", "1k"]
             } else {
                 &[]

@@ -25,6 +25,29 @@ pub(super) fn count(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
+/// Words that [`union`] takes from one place at a time: four cache lines.
+const UNION_WORDS: usize = 32;
+
+/// The OR of all words, taken from `PLACES` places in turn.
+#[inline(always)]
+pub(super) fn union<const PLACES: usize>(words: &[u64]) -> u64 {
+    let (steps, rest) = words.as_chunks::<UNION_WORDS>();
+    let each = steps.len() / PLACES;
+    let mut found = [[0; UNION_WORDS]; PLACES];
+    for step in 0..each {
+        for (place, found) in found.iter_mut().enumerate() {
+            let words = &steps[place * each + step];
+            found
+                .iter_mut()
+                .zip(words)
+                .for_each(|(it, word)| *it |= word);
+        }
+    }
+    let left = steps[each * PLACES..].iter().flatten().chain(rest);
+    let found = found.iter().flatten().chain(left);
+    found.fold(0, |any, word| any | word)
+}
+
 /// # Safety
 /// The processor has every feature of `L`.
 #[inline(always)]

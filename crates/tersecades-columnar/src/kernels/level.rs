@@ -249,6 +249,12 @@ const fn bitmaps<L: Level>() -> BitmapKernels {
                 || bitmap::count(words),
             )
         },
+        union: [
+            |words| at_level!(L, bitmap::union::<1>(words)),
+            |words| at_level!(L, bitmap::union::<2>(words)),
+            |words| at_level!(L, bitmap::union::<4>(words)),
+            |words| at_level!(L, bitmap::union::<8>(words)),
+        ],
         to_rows: |words, base_row, out| {
             // SAFETY: the caller of `table` promised the features of `L`.
             unsafe {

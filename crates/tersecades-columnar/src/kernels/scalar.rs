@@ -35,6 +35,7 @@ pub(super) static KERNELS: Kernels = Kernels {
         and_not,
         or,
         count,
+        union: [union; 4],
         to_rows,
         from_rows,
     },
@@ -233,6 +234,10 @@ fn or(a: &mut [u64], b: &[u64]) {
     for (index, word) in a.iter_mut().enumerate() {
         *word |= b[index];
     }
+}
+
+fn union(words: &[u64]) -> u64 {
+    words.iter().fold(0, |any, word| any | word)
 }
 
 fn count(words: &[u64]) -> u64 {

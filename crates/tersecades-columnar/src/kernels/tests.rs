@@ -363,6 +363,15 @@ fn bitmaps_match() {
             assert_eq!(right, left, "{} {length}", level.name);
         }
         assert_eq!((kernels.count)(&a), (truth.count)(&a));
+        for (union, truth) in kernels.union.iter().zip(truth.union) {
+            assert_eq!(union(&a), truth(&a));
+            // Each word counts, wherever it stands.
+            for at in 0..a.len() {
+                let mut one = vec![0; a.len()];
+                one[at] = 1 << (at % 64);
+                assert_eq!(union(&one), one[at], "word {at} of {}", a.len());
+            }
+        }
         let (mut expected, mut rows) = (vec![42], vec![42]);
         (truth.to_rows)(&a, 1000, &mut expected);
         (kernels.to_rows)(&a, 1000, &mut rows);

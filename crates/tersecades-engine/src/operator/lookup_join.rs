@@ -47,9 +47,10 @@ enum Index {
     },
 }
 
-/// A table found by one of its columns; several lookups of a query share it.
+/// A table found by one of its columns.
+#[derive(Debug)]
 pub struct KeyedTable {
-    table: Arc<LookupTable>,
+    name: String,
     key: String,
     batch: Batch,
     index: Arc<Index>,
@@ -60,23 +61,23 @@ impl KeyedTable {
     ///
     /// # Errors
     /// `InvalidArgument` for unknown columns and keys that occur twice, `Unsupported` for types.
-    pub fn new(table: &Arc<LookupTable>, key: &str) -> Result<Self> {
+    pub(crate) fn new(table: &LookupTable, key: &str) -> Result<Self> {
         let mut encoder = BatchEncoder::new(&table.rows.schema())?;
         let batch = encoder.encode_new(&table.rows)?;
         let scope = Scope::of_schema(batch.schema());
-        let (_, key_slot) = find(table, &scope, key)?;
+        let (_, key_slot) = find(&table.name, &scope, key)?;
         let index = index_keys(&all_values(&batch, key_slot)).map_err(|error| error.column(key))?;
         Ok(KeyedTable {
-            table: Arc::clone(table),
+            name: table.name.clone(),
             key: key.to_owned(),
             batch,
             index: Arc::new(index),
         })
     }
 
-    /// Whether this is `table`, found by `key`.
-    pub fn is(&self, table: &Arc<LookupTable>, key: &str) -> bool {
-        Arc::ptr_eq(&self.table, table) && self.key == key
+    /// The column that rows are found by.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 }
 
@@ -95,7 +96,9 @@ impl PreparedTable {
     /// # Errors
     /// `InvalidArgument` for unknown columns.
     pub fn new(keyed: &KeyedTable, columns: &[(String, String)]) -> Result<Self> {
-        let KeyedTable { table, batch, .. } = keyed;
+        let KeyedTable {
+            name: table, batch, ..
+        } = keyed;
         let scope = Scope::of_schema(batch.schema());
         let mut prepared = Vec::new();
         for (name, output) in columns {
@@ -103,7 +106,7 @@ impl PreparedTable {
             prepared.push((output.clone(), data_type.clone(), all_values(batch, slot)));
         }
         Ok(PreparedTable {
-            name: table.name.clone(),
+            name: table.clone(),
             key_type: find(table, &scope, &keyed.key)?.0.clone(),
             index: Arc::clone(&keyed.index),
             columns: prepared,
@@ -111,9 +114,9 @@ impl PreparedTable {
     }
 }
 
-fn find<'a>(table: &LookupTable, scope: &'a Scope, name: &str) -> Result<(&'a DataType, Slot)> {
+fn find<'a>(table: &str, scope: &'a Scope, name: &str) -> Result<(&'a DataType, Slot)> {
     let found = scope.find(name);
-    found.map_err(|error| error.hint(format!("the table is `{}`", table.name)))
+    found.map_err(|error| error.hint(format!("the table is `{table}`")))
 }
 
 fn all_values(batch: &Batch, slot: Slot) -> Values {

@@ -1,15 +1,16 @@
 //! A query as written: event time, then steps in order.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, TimeUnit};
+use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Uses;
 
 use crate::aggregate::UserAggregate;
 use crate::expression::{Expression, col};
-use crate::operator::lookup_join::PreparedTable;
+use crate::operator::lookup_join::{KeyedTable, PreparedTable};
 use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
 
@@ -37,12 +38,39 @@ impl EventTime {
 }
 
 /// A table to look rows up in; its key is unique.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct LookupTable {
     /// Name for plans.
     pub name: String,
     /// The rows.
     pub rows: RecordBatch,
+    /// Their indexes by key, for all queries that look rows up.
+    keyed: Mutex<Vec<Arc<KeyedTable>>>,
+}
+
+impl LookupTable {
+    /// A table of `rows`; `name` is for plans.
+    pub fn new(name: impl Into<String>, rows: RecordBatch) -> Self {
+        LookupTable {
+            name: name.into(),
+            rows,
+            keyed: Mutex::default(),
+        }
+    }
+
+    /// The rows, found by the column `key`; they are indexed once for each key.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns and keys that occur twice, `Unsupported` for types.
+    pub fn keyed(&self, key: &str) -> Result<Arc<KeyedTable>> {
+        let mut keyed = self.keyed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = keyed.iter().find(|known| known.key() == key) {
+            return Ok(Arc::clone(known));
+        }
+        let table = Arc::new(KeyedTable::new(self, key)?);
+        keyed.push(Arc::clone(&table));
+        Ok(table)
+    }
 }
 
 /// One aggregate of a window.
@@ -225,10 +253,10 @@ mod tests {
     #[test]
     fn a_filter_goes_before_lookups_that_it_does_not_read() {
         let lookup = |output: &str| Step::LookupJoin {
-            table: Arc::new(LookupTable {
-                name: "table".to_owned(),
-                rows: RecordBatch::new_empty(Arc::new(Schema::empty())),
-            }),
+            table: Arc::new(LookupTable::new(
+                "table",
+                RecordBatch::new_empty(Arc::new(Schema::empty())),
+            )),
             stream_key: "key".to_owned(),
             table_key: "id".to_owned(),
             columns: vec![("value".to_owned(), output.to_owned())],

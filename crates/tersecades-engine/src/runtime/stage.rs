@@ -17,7 +17,7 @@ use crate::expression::filter::BoundFilter;
 use crate::frame::{EVENT_TIME, Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;
-use crate::operator::lookup_join::{KeyedTable, LookupJoin, PreparedTable};
+use crate::operator::lookup_join::{LookupJoin, PreparedTable};
 use crate::operator::project::Project;
 use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
@@ -191,10 +191,9 @@ fn follow(plan: &StagePlan, flow: &mut RowInput) {
     }
 }
 
-/// The indexed tables of all lookups, in order; each is indexed once.
+/// The indexed tables of all lookups, in order.
 fn prepare_tables(steps: &[Step]) -> Result<Vec<Arc<PreparedTable>>> {
     let mut tables = Vec::new();
-    let mut known: Vec<KeyedTable> = Vec::new();
     for step in steps {
         if let Step::LookupJoin {
             table,
@@ -208,14 +207,7 @@ fn prepare_tables(steps: &[Step]) -> Result<Vec<Arc<PreparedTable>>> {
                 tables.push(Arc::clone(table));
                 continue;
             }
-            let keyed = match known.iter().position(|known| known.is(table, table_key)) {
-                Some(index) => &known[index],
-                None => {
-                    known.push(KeyedTable::new(table, table_key)?);
-                    &known[known.len() - 1]
-                }
-            };
-            let table = Arc::new(PreparedTable::new(keyed, columns)?);
+            let table = Arc::new(PreparedTable::new(&*table.keyed(table_key)?, columns)?);
             tables.push(Arc::clone(prepared.get_or_init(|| table)));
         }
     }

@@ -1,15 +1,16 @@
 //! Where a stream's rows come from: something that can be opened, anew for every run.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
 
-use crate::plan::Query;
+use crate::plan::{LookupTable, Query};
 use crate::runtime::Retained;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
@@ -41,6 +42,11 @@ pub trait Table: Send + Sync {
 
     /// How many rows there are at most, where all of them are in memory already.
     fn rows_in_memory(&self) -> Option<usize> {
+        None
+    }
+
+    /// All its rows to look up in, put together once, where they are in memory and stay as they are.
+    fn lookup_table(&self) -> Option<Arc<LookupTable>> {
         None
     }
 
@@ -123,12 +129,17 @@ impl Table for FileTable {
 pub struct MemoryTable {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
+    looked_up: OnceLock<Option<Arc<LookupTable>>>,
 }
 
 impl MemoryTable {
     /// Rows of `schema`.
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        MemoryTable { schema, batches }
+        MemoryTable {
+            schema,
+            batches,
+            looked_up: OnceLock::new(),
+        }
     }
 }
 
@@ -144,6 +155,17 @@ impl Table for MemoryTable {
 
     fn rows_in_memory(&self) -> Option<usize> {
         Some(self.batches.iter().map(RecordBatch::num_rows).sum())
+    }
+
+    fn lookup_table(&self) -> Option<Arc<LookupTable>> {
+        let table = self.looked_up.get_or_init(|| {
+            // Batches may hold text as codes that the schema calls text.
+            let first = self.batches.first();
+            let schema = first.map_or_else(|| Arc::clone(&self.schema), RecordBatch::schema);
+            let rows = concat_batches(&schema, &self.batches).ok()?;
+            Some(Arc::new(LookupTable::new("table", rows)))
+        });
+        table.clone()
     }
 }
 

@@ -7,6 +7,7 @@ use tersecades_columnar::error::Result;
 
 use crate::event_time::{Clock, SharedClock};
 use crate::expression::col;
+use crate::plan::LookupTable;
 use crate::runtime::option::{OnLimit, TimeKind};
 use crate::source::arrival::{ARRIVAL_TIME, ArrivalTable};
 use crate::source::partitioned::PartitionedTable;
@@ -101,6 +102,13 @@ impl Stream {
     /// How many rows its table has at most, where all of them are in memory already.
     pub fn rows_in_memory(&self) -> Option<usize> {
         self.table.rows_in_memory()
+    }
+
+    /// Its rows to look up in, put together once for all streams of its table, where they are those
+    /// of a table in memory as they are.
+    pub fn lookup_table(&self) -> Option<Arc<LookupTable>> {
+        let as_they_are = self.is_plain() && self.options.encoding.schemes.is_empty();
+        as_they_are.then(|| self.table.lookup_table()).flatten()
     }
 
     /// The rows of the stream as a table: its own when nothing is done to them, else its results.

@@ -279,6 +279,11 @@ fn ordered(
             known.name
         )));
     };
+    if sort.asc && sort.nulls_first {
+        let message = format!("{} in an order with NULLS FIRST", known.name);
+        return Err(Error::unsupported(message)
+            .hint("rows without a value of the order are left out; write it without NULLS FIRST"));
+    }
     lowered.function = if forward == sort.asc {
         "arg_min"
     } else {

@@ -288,10 +288,11 @@ fn is_widening(from: &DataType, to: &DataType) -> bool {
 fn refused(expr: &Expr) -> Option<Error> {
     let what = match expr {
         Expr::WindowFunction(call) => {
-            let text = format!("the window function `{}`", call.fun);
-            return Some(Error::unsupported(format!("{text} is not supported")).hint(
-                "group by a window of time instead: GROUP BY tumble(ts, INTERVAL '1 minute')",
-            ));
+            let text = format!("`{}(...) OVER` in this place", call.fun);
+            return Some(
+                Error::unsupported(format!("{text} is not supported"))
+                    .hint("filter by it with QUALIFY, or compute it in a subquery"),
+            );
         }
         Expr::Exists(_) => "EXISTS in this place",
         Expr::InSubquery(_) => "IN (SELECT ...) in this place",

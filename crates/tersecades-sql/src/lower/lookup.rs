@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use datafusion_common::{JoinType, NullEquality};
 use datafusion_expr::{Expr, Join};
 use tersecades_columnar::error::Result;
-use tersecades_engine::aggregate::call;
+use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
@@ -42,67 +42,121 @@ impl Lowering<'_> {
     }
 
     /// The right side with its key, where it is small, in memory, and no key comes twice.
-    fn unique_table(&self, join: &Join, key: &Expr) -> Result<Option<Stream>> {
+    fn unique_table(&self, join: &Join, key: &Expr) -> Result<Option<Unique>> {
         let right = self.plan(&join.right)?;
         let rows = right.stream.rows_in_memory();
         if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
             return Ok(None);
         }
         let schema = join.right.schema();
-        let mut columns = vec![(KEY.to_owned(), right.lowerer(schema)?.typed_value(key)?)];
-        for index in 0..schema.fields().len() {
-            columns.push((inside(index), right.value(index)?.clone()));
-        }
-        let table = right.stream.project(columns);
-        let counts = ["count", "count_distinct"].map(|name| call(name, col(KEY)).alias(name));
-        for batch in table.clone().aggregate(counts).run()? {
-            let batch = batch?;
-            let count = |index| batch.column(index).as_primitive::<Int64Type>().value(0);
-            if count(0) != count(1) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(table))
+        let key = right.lowerer(schema)?.typed_value(key)?;
+        let columns: Result<Vec<&Expression>> = (0..schema.fields().len())
+            .map(|index| right.value(index))
+            .collect();
+        let columns = columns?;
+        let unique = match as_it_is(&right.stream, &key, &columns) {
+            Some(unique) => unique,
+            None => computed(right.stream.clone(), key, &columns)?,
+        };
+        Ok(unique.table.keyed(&unique.key).is_ok().then_some(unique))
     }
 
     /// The rows of the left side with those of `table`; `None` where they are no longer those of
     /// a table, or the key is no column of them.
-    fn looked_up(&self, join: &Join, key: &Expr, table: Stream) -> Result<Option<Rows>> {
+    fn looked_up(&self, join: &Join, key: &Expr, right: Unique) -> Result<Option<Rows>> {
         let left = self.plan(&join.left)?;
         let key = left.lowerer(join.left.schema())?.typed_value(key)?;
-        let (stream, columns) = (left.stream.schema()?, table.schema()?);
-        let same = type_of(&key, &stream)? == *columns.field(0).data_type();
+        let stream = left.stream.schema()?;
+        let same = type_of(&key, &stream)? == right.key_type()?;
         let Expression::Column(key) = &key else {
             return Ok(None);
         };
         if !same || left.reach != Reach::Table {
             return Ok(None);
         }
-        let mut shown: Vec<(String, String)> = Vec::new();
-        for (index, field) in join.right.schema().fields().iter().enumerate() {
+        // Equal keys are the same value, but for floats: -0 and 0.
+        let shared = !type_of(&col(key.as_str()), &stream)?.is_floating();
+        let mut shown: Vec<(&str, String)> = Vec::new();
+        let mut columns = left.columns.clone();
+        for (inside, field) in right.columns.iter().zip(join.right.schema().fields()) {
+            if shared && *inside == right.key {
+                columns.push(Column::Value(col(key.as_str())));
+                continue;
+            }
             let name = free_name(field.name(), |name| {
                 stream.column_with_name(name).is_some()
                     || shown.iter().any(|(_, known)| known == name)
             });
-            shown.push((inside(index), name));
+            columns.push(Column::Value(col(name.as_str())));
+            shown.push((inside, name));
         }
-        let batches = table.run()?.collect::<Result<Vec<_>>>()?;
-        let schema = batches.first().map_or(columns, |batch| batch.schema());
-        let table = Arc::new(LookupTable {
-            name: key.clone(),
-            rows: concat_batches(&schema, &batches)?,
-        });
-        let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (&**name, &**new)).collect();
-        let added = shown
-            .iter()
-            .map(|(_, name)| Column::Value(col(name.as_str())));
+        let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (*name, &**new)).collect();
+        let found_by = (key.as_str(), right.key.as_str());
         Ok(Some(Rows {
-            columns: left.columns.iter().cloned().chain(added).collect(),
-            stream: left.stream.lookup_join(&table, (key, KEY), &pairs),
+            columns,
+            stream: left.stream.lookup_join(&right.table, found_by, &pairs),
             time: left.time,
             reach: left.reach,
         }))
     }
+}
+
+/// A table to look up in.
+struct Unique {
+    table: Arc<LookupTable>,
+    /// The column that rows are found by.
+    key: String,
+    /// A column for each field of the right side.
+    columns: Vec<String>,
+}
+
+impl Unique {
+    fn key_type(&self) -> Result<DataType> {
+        let schema = self.table.rows.schema();
+        Ok(logical_type(schema.field_with_name(&self.key)?.data_type()))
+    }
+}
+
+/// The table that `stream` reads, indexed once for all queries; `None` where the key or a column
+/// is none of its own.
+fn as_it_is(stream: &Stream, key: &Expression, columns: &[&Expression]) -> Option<Unique> {
+    let name = |value: &Expression| match value {
+        Expression::Column(name) => Some(name.clone()),
+        _ => None,
+    };
+    Some(Unique {
+        key: name(key)?,
+        columns: columns
+            .iter()
+            .map(|value| name(value))
+            .collect::<Option<_>>()?,
+        table: stream.lookup_table()?,
+    })
+}
+
+/// The rows of `stream` with these columns, computed for this query.
+fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<Unique> {
+    let name = |(index, value): (usize, &&Expression)| match **value == key {
+        true => KEY.to_owned(),
+        false => inside(index),
+    };
+    let names: Vec<String> = columns.iter().enumerate().map(name).collect();
+    let values = columns.iter().map(|value| Expression::clone(value));
+    let named = names.iter().cloned().zip(values);
+    let named = named.filter(|(name, _)| name != KEY);
+    let named = std::iter::once((KEY.to_owned(), key.clone())).chain(named);
+    let stream = stream.project(named);
+    let schema = stream.schema()?;
+    let batches = stream.run()?.collect::<Result<Vec<_>>>()?;
+    let schema = batches.first().map_or(schema, RecordBatch::schema);
+    Ok(Unique {
+        table: Arc::new(LookupTable::new(
+            "table",
+            concat_batches(&schema, &batches)?,
+        )),
+        key: KEY.to_owned(),
+        columns: names,
+    })
 }
 
 /// The name of a column in the table of a lookup.

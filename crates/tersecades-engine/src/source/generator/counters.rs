@@ -23,10 +23,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray,
-    TimestampMillisecondArray, UInt32Array,
+    ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
@@ -36,6 +34,7 @@ use self::outage::Losses;
 use self::place::Places;
 use super::grid::{Clock, Grid, GridModel, check_count};
 use super::kind::GeneratorKind;
+use super::name::{coded, coded_type};
 use super::parameter::{Arguments, Parameter, ParameterKind};
 use super::truth::{Part, object};
 
@@ -202,27 +201,20 @@ impl GridModel for Model {
                 columns.push(self.clock.at_ms(step), vm, counter, &reading);
             }
         }
-        let named = |codes: Vec<i32>, names: &Arc<StringArray>| -> Result<ArrayRef> {
-            let codes = Int32Array::new(codes.into(), None);
-            let names = Arc::clone(names);
-            Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
-                codes, names,
-            )?))
-        };
         let places = &self.places;
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(TimestampMillisecondArray::new(
                 columns.timestamp.into(),
                 None,
             )),
-            named(
+            coded(
                 places.datacenter_codes(&columns.vm),
                 places.datacenter_names(),
             )?,
-            named(places.cluster_codes(&columns.vm), places.cluster_names())?,
-            named(places.node_codes(&columns.vm), places.node_names())?,
-            named(columns.vm, places.vm_names())?,
-            named(columns.counter, &self.counter_names)?,
+            coded(places.cluster_codes(&columns.vm), places.cluster_names())?,
+            coded(places.node_codes(&columns.vm), places.node_names())?,
+            coded(columns.vm, places.vm_names())?,
+            coded(columns.counter, &self.counter_names)?,
             Arc::new(UInt32Array::new(columns.sample_count.into(), None)),
             Arc::new(Float64Array::new(columns.average.into(), None)),
             Arc::new(Float64Array::new(columns.least.into(), None)),
@@ -261,17 +253,16 @@ impl GridModel for Model {
 /// # Source
 /// TerseCades (ATC 2018), Table 4.
 pub fn schema() -> SchemaRef {
-    let name = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let fields = [
         (
             "timestamp",
             DataType::Timestamp(TimeUnit::Millisecond, None),
         ),
-        ("datacenter", name()),
-        ("cluster", name()),
-        ("node_id", name()),
-        ("vm_id", name()),
-        ("counter_name", name()),
+        ("datacenter", coded_type()),
+        ("cluster", coded_type()),
+        ("node_id", coded_type()),
+        ("vm_id", coded_type()),
+        ("counter_name", coded_type()),
         ("sample_count", DataType::UInt32),
         ("average_value", DataType::Float64),
         ("min_value", DataType::Float64),

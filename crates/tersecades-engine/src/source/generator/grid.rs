@@ -1,4 +1,5 @@
-//! Streams in which every one of a number of series reports at every step of time.
+//! Streams whose row is a function of its number; most of them grids, in which every one of a
+//! number of series reports at every step of time.
 //!
 //! ```text
 //! step 0: series 0, series 1, ..., series n-1    step 1: series 0, ...
@@ -25,6 +26,11 @@ pub(super) trait GridModel: Send {
 
     /// Writes what happens on purpose before row number `rows`.
     fn write_truth(&self, rows: u64, out: &mut dyn Write) -> Result<()>;
+
+    /// Tables that queries on the stream join with, by name.
+    fn tables(&self) -> Result<Vec<(&'static str, RecordBatch)>> {
+        Ok(Vec::new())
+    }
 }
 
 /// A [`GridModel`] with a beginning and an end.
@@ -76,6 +82,10 @@ impl<M: GridModel> Generator for Grid<M> {
     fn write_truth(&self, out: &mut dyn Write) -> Result<()> {
         self.model.write_truth(self.rows, out)?;
         Ok(out.flush()?)
+    }
+
+    fn tables(&self) -> Result<Vec<(&'static str, RecordBatch)>> {
+        self.model.tables()
     }
 }
 

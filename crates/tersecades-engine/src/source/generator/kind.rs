@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 
 use super::parameter::{Arguments, Parameter};
-use super::{counters, pingmesh, positions, weather};
+use super::{counters, nexmark, pingmesh, positions, weather, yahoo};
 
 /// Chooses the stream when the user names no seed.
 pub const SEED_DEFAULT: u64 = 20_180_711;
@@ -62,12 +62,15 @@ pub struct GeneratorKind {
     pub open: fn(u64, u64, &Arguments<'_>) -> Result<Box<dyn Generator>>,
 }
 
-/// Every kind of stream that can be generated: the papers' data sets, in their order.
+/// Every kind of stream that can be generated: the papers' data sets, in their order, and the
+/// streams of two benchmarks.
 pub const GENERATORS: &[GeneratorKind] = &[
     pingmesh::KIND,
     counters::KIND,
     positions::KIND,
     weather::KIND,
+    nexmark::KIND,
+    yahoo::KIND,
 ];
 
 impl GeneratorKind {

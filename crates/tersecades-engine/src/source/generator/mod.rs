@@ -12,6 +12,7 @@
 
 pub mod counters;
 pub mod kind;
+pub mod nexmark;
 pub mod parameter;
 pub mod pingmesh;
 pub mod positions;
@@ -19,8 +20,11 @@ pub mod random;
 pub mod topology;
 pub mod truth;
 pub mod weather;
+pub mod yahoo;
 
+mod arrival;
 mod grid;
+mod name;
 mod quantile;
 mod signal;
 

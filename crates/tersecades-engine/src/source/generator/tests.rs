@@ -89,7 +89,7 @@ fn wrong_names_and_values_are_refused_with_a_hint() {
         error
             .hint_text()
             .unwrap()
-            .contains("pingmesh, counters, positions, weather")
+            .contains("pingmesh, counters, positions, weather, nexmark, yahoo")
     );
     for kind in GENERATORS {
         let refused = |name: &str, text: &str| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use tersecades_columnar::error::{Error, Result};
 
+use super::super::name::{names, uuid};
 use super::super::random::{CounterStream, below, high};
 
 /// Streams of the seed.
@@ -126,21 +127,4 @@ impl Places {
             .map(|vm| self.codes[*vm as usize][level])
             .collect()
     }
-}
-
-fn names(count: u32, name: impl Fn(u32) -> String) -> Arc<StringArray> {
-    Arc::new((0..count).map(|it| Some(name(it))).collect())
-}
-
-/// A version 4 UUID.
-fn uuid(stream: CounterStream, vm: u64) -> String {
-    let (first, second) = (stream.draw(vm * 4 + 1), stream.draw(vm * 4 + 2));
-    let version = (first & 0x0fff) | 0x4000;
-    let variant = (second >> 48 & 0x3fff) | 0x8000;
-    format!(
-        "{:08x}-{:04x}-{version:04x}-{variant:04x}-{:012x}",
-        first >> 32,
-        first >> 16 & 0xffff,
-        second & 0xffff_ffff_ffff
-    )
 }

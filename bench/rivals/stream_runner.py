@@ -1,0 +1,37 @@
+"""What the runners of the streaming classics share: options, rounds of runs, a line a query."""
+
+import argparse
+import json
+import pathlib
+import statistics
+
+import stream_queries as queries
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=pathlib.Path, required=True, help="folder of the streams")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--queries", required=True, help="names with commas between them")
+    parser.add_argument("--answers", type=pathlib.Path, help="folder that answers are written to")
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    return parser.parse_args()
+
+
+def measure(engine, run, options, suffix="parquet"):
+    """Times each query; with a folder for answers, writes them instead."""
+    lines = []
+    for query in options.queries.split(","):
+        if query not in queries.ENGINES[engine.split(",")[0]]:
+            continue
+        if options.answers:
+            run(query, options.answers / f"{query}.{engine}.{suffix}")
+            continue
+        run(query, None)
+        seconds = [run(query, None) for _ in range(options.repetitions)]
+        median = statistics.median(seconds)
+        line = {"engine": engine, "query": query, "threads": options.threads}
+        lines.append(line | {"seconds": median, "all": seconds})
+        print(f"  {engine:<20} {query:<6} {median:9.3f} s", flush=True)
+    options.output.write_text("".join(json.dumps(line) + "\n" for line in lines))
