@@ -5,7 +5,9 @@ use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tersecades::store::partition::{self, PackOptions, PackedFile, find_layout, pack_file};
+use tersecades::store::partition::{
+    self, GzipFile, PackOptions, PackedFile, find_layout, pack_file,
+};
 
 use crate::error::OrRaise;
 
@@ -60,6 +62,50 @@ impl Packed {
     }
 }
 
+/// A gzip file of others, of which any part is read through an index.
+#[pyclass(frozen, module = "tersecades")]
+struct Gzip(GzipFile);
+
+#[pymethods]
+impl Gzip {
+    /// `length` bytes from `offset` on, fewer only at the end.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let end = offset.saturating_add(length as u64);
+        let bytes = py.detach(|| self.0.read_range(offset..end)).or_raise()?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// How many bytes the file stands for.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.0.len()).unwrap_or(usize::MAX)
+    }
+}
+
+/// Opens a gzip file of others. Its index is read from the file `index`, and made and written there
+/// where there is none; without a name for it it is made each time.
+///
+/// >>> import tersecades as tc, tempfile, gzip, pathlib
+/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.gz"
+/// >>> _ = path.write_bytes(gzip.compress(b"2024-05-01 node-7 ok\n" * 100_000))
+/// >>> tc.open_gzip(path, index=path.with_suffix(".index")).read_at(21 * 90_000 + 11, 9)
+/// b'node-7 ok'
+#[pyfunction]
+#[pyo3(signature = (path, *, index=None))]
+fn open_gzip(py: Python<'_>, path: PathBuf, index: Option<PathBuf>) -> PyResult<Gzip> {
+    let opened = py.detach(|| partition::open_gzip(&path, index.as_deref()));
+    Ok(Gzip(opened.or_raise()?))
+}
+
 /// Opens a packed file, as `pack` makes it.
 ///
 /// >>> import tersecades as tc, tempfile, gzip, pathlib
@@ -104,6 +150,8 @@ fn pack(
 /// Adds the class and its functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Packed>()?;
+    module.add_class::<Gzip>()?;
+    module.add_function(wrap_pyfunction!(open_gzip, module)?)?;
     module.add_function(wrap_pyfunction!(open_packed, module)?)?;
     module.add_function(wrap_pyfunction!(pack, module)?)
 }

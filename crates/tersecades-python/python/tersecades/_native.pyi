@@ -227,6 +227,13 @@ class Standing(Iterator[tuple[str, Table]]):
     def retained(self) -> Stream: ...
 
 @final
+class Gzip:
+    @property
+    def size(self) -> int: ...
+    def read_at(self, offset: int, length: int) -> bytes: ...
+    def __len__(self) -> int: ...
+
+@final
 class Packed:
     @property
     def size(self) -> int: ...
@@ -644,6 +651,9 @@ def qos(
     max_error: float = 1.0,
 ) -> dict[str, Any]: ...
 def generators() -> dict[str, tuple[str, dict[str, str]]]: ...
+def open_gzip(
+    path: str | PathLike[str], *, index: str | PathLike[str] | None = None
+) -> Gzip: ...
 def open_packed(path: str | PathLike[str]) -> Packed: ...
 def pack(
     path: str | PathLike[str],
@@ -666,6 +676,7 @@ __all__ = [
     "Feeding",
     "Function",
     "GroupedStream",
+    "Gzip",
     "Internal",
     "Interrupted",
     "InvalidArgument",
@@ -723,6 +734,7 @@ __all__ = [
     "median",
     "min",
     "mode",
+    "open_gzip",
     "open_packed",
     "pack",
     "progress",
