@@ -45,7 +45,8 @@ pub trait Table: Send + Sync {
         None
     }
 
-    /// All its rows to look up in, put together once, where they are in memory and stay as they are.
+    /// All its rows to look up in, put together once, where they are in memory and stay as they
+    /// are.
     fn lookup_table(&self) -> Option<Arc<LookupTable>> {
         None
     }
