@@ -91,6 +91,12 @@ impl<'a> BitReader<'a> {
         (word >> (self.at % u8::BITS as usize), MANY)
     }
 
+    /// Bits read.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
     /// Passes over `count` bits.
     #[inline]
     pub(crate) fn pass(&mut self, count: u32) {
