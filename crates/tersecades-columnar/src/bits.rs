@@ -40,6 +40,11 @@ impl<'a> BitWriter<'a> {
         }
     }
 
+    /// Bits in the bytes that are written to, those before included.
+    pub(crate) fn length(&self) -> usize {
+        self.out.len() * u8::BITS as usize + self.used as usize
+    }
+
     /// Fills the last word with zeros and writes it.
     pub(crate) fn finish(self) {
         if self.used > 0 {

@@ -31,7 +31,7 @@ const LOOK_SHARE: f64 = 0.02;
 const COPY_NS: f64 = 0.1;
 
 /// Most times the goal's interval between two looks.
-const INTERVALS_MAX: u32 = 16;
+const INTERVALS_MAX: u32 = 64;
 
 /// Codecs whose samples promised too much, and how much of that is forgotten at each look.
 const LESSONS: usize = 4;
@@ -254,8 +254,8 @@ mod tests {
         };
         assert_eq!(looks(1e6, 64), [0, 1, 3, 7, 15, 31, 47, 63]);
         // What is encoded in less time than it is priced is priced as much more rarely.
-        let rarely = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 767];
-        assert_eq!(looks(0.0, 768), rarely);
+        let rarely = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023];
+        assert_eq!(looks(0.0, 1_100), rarely);
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn encode_as(
 ) {
     let minexp = least_exponent(tolerance);
     let mut writer = BitWriter::new(out);
+    let (mut last, mut repeated) = ([0; SIZE], None);
     back.fill(0.0);
     let parts = values.chunks(MARKED).zip(back.chunks_mut(MARKED));
     for (index, (values, back)) in parts.enumerate() {
@@ -123,7 +124,15 @@ fn encode_as(
             let start = block as usize * SIZE;
             match values[start..].first_chunk::<SIZE>() {
                 Some(values) => {
-                    let restored = block::encode(*values, format, minexp, &mut writer);
+                    let bits = values.map(f64::to_bits);
+                    let restored = if bits == last {
+                        let known =
+                            *repeated.get_or_insert_with(|| Repeated::of(*values, format, minexp));
+                        known.write(&mut writer)
+                    } else {
+                        (last, repeated) = (bits, None);
+                        block::encode(*values, format, minexp, &mut writer)
+                    };
                     back[start..start + SIZE].copy_from_slice(&restored);
                 }
                 None => {
@@ -136,6 +145,52 @@ fn encode_as(
         writer.put(0, values.len().div_ceil(SIZE) as u32 - next);
     }
     writer.finish();
+}
+
+/// A block that comes again: series that stand still have many.
+#[derive(Clone, Copy)]
+struct Repeated {
+    /// Its bits, and how many they are.
+    words: [u64; REPEATED_WORDS],
+    length: u32,
+    /// What it comes back as.
+    restored: [f64; SIZE],
+}
+
+/// Words of the longest block: its head, and each of 64 planes in at most 7 bits.
+const REPEATED_WORDS: usize = (1 + 11 + 64 * 7_usize).div_ceil(64);
+
+impl Repeated {
+    #[cold]
+    fn of(values: [f64; SIZE], format: Format, minexp: i32) -> Self {
+        let mut bytes = Vec::with_capacity(REPEATED_WORDS * size_of::<u64>());
+        let mut writer = BitWriter::new(&mut bytes);
+        let restored = block::encode(values, format, minexp, &mut writer);
+        let length = writer.length() as u32;
+        writer.finish();
+        let mut words = [0; REPEATED_WORDS];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Repeated {
+            words,
+            length,
+            restored,
+        }
+    }
+
+    fn write(&self, writer: &mut BitWriter) -> [f64; SIZE] {
+        let mut left = self.length;
+        for word in self.words {
+            let count = left.min(u64::BITS);
+            writer.put(word, count);
+            left -= count;
+            if left == 0 {
+                break;
+            }
+        }
+        self.restored
+    }
 }
 
 /// The blocks of at most 64 that are not all zeros, as bits.
