@@ -113,7 +113,7 @@ impl Habit {
         self.sizes = None;
     }
 
-    /// A codec that is expected to be clearly cheaper than a chunk of `codec`, which costs `real_ns`.
+    /// A codec that is expected to be clearly cheaper than a chunk of `codec`, of cost `real_ns`.
     pub(crate) fn better(
         &self,
         codec: &'static dyn Codec,
