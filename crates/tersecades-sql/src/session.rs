@@ -361,20 +361,22 @@ impl Session {
         mut query: Box<Query>,
         then: impl FnOnce(LogicalPlan) -> Result<T> + Send,
     ) -> Result<T> {
-        let written = query.clone();
-        parse::column_name::name_by_text(&mut query);
         let plan_then = || {
-            parse::window::rewrite(&mut query)?;
-            parse::check::check(&query)?;
-            let plan = plan::plan(query, &self.catalog).map_err(|error| of_datafusion(&error))?;
-            then(plan)
+            let written = query.clone();
+            let planned = || {
+                parse::column_name::name_by_text(&mut query);
+                parse::window::rewrite(&mut query)?;
+                parse::check::check(&query)?;
+                let plan = plan::plan(query, &self.catalog);
+                then(plan.map_err(|error| of_datafusion(&error))?)
+            };
+            planned().map_err(|error: Error| at_place(&error, &written))
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
             let planning = thread.spawn_scoped(scope, plan_then)?;
             let failed = |_| Error::internal("planning the query failed");
-            let planned = planning.join().map_err(failed)?;
-            planned.map_err(|error: Error| at_place(&error, &written))
+            planning.join().map_err(failed)?
         })
     }
 }
