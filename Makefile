@@ -89,6 +89,7 @@ test-workspace:
 	if [ -z "$$python" ] && [ -x $(VENV_PYTHON) ]; then python="$$PWD/$(VENV_PYTHON)"; fi; \
 	if [ -n "$$python" ]; then export TERSECADES_PYTHON="$$python"; fi; \
 	cargo test --workspace $(LOCKED)
+	cargo test $(LOCKED) -p tersecades-store --features shuttle --test interleaving
 
 # The tests of the workspace run a quarter as many, 20,200.
 test-oracle: ## compare 80,000 random queries over random streams with the naive engine

@@ -16,7 +16,8 @@ use super::load;
 use super::rows::{Distribution, Rows};
 
 const WRITERS: usize = 8;
-const BATCH_ROWS: usize = 16_384;
+/// Rows of an append: as many as fill a group with one, and as few as 150 MB/s leave time for.
+const BATCH_ROWS: [usize; 2] = [16_384, 2_048];
 /// Syncs that are timed.
 const SYNCS: usize = 200;
 
@@ -25,6 +26,12 @@ const SYNCS: usize = 200;
 /// # Errors
 /// What the store says.
 pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    BATCH_ROWS
+        .into_iter()
+        .try_for_each(|batch_rows| ingest(options, batch_rows, report))
+}
+
+fn ingest(options: &Options, batch_rows: usize, report: &mut Report) -> Result<()> {
     let count = 4 * options.scaled(10_000_000);
     let folder = Folder::new()?;
     let before_ms = sync_p99(&folder)?;
@@ -46,8 +53,8 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
         let (first, last) = (writer * share, (writer + 1) * share);
         let mut writer = store.writer()?;
         let mut waits = Vec::new();
-        for start in (first..last).step_by(BATCH_ROWS) {
-            let batch = rows.batch(start..last.min(start + BATCH_ROWS))?;
+        for start in (first..last).step_by(batch_rows) {
+            let batch = rows.batch(start..last.min(start + batch_rows))?;
             let started = Instant::now();
             writer.append(&batch)?;
             waits.push(started.elapsed().as_secs_f64() * 1e3);
@@ -69,7 +76,7 @@ pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
     waits.sort_by(f64::total_cmp);
     let rate = (share * WRITERS) as f64 * super::PAIR_BYTES / 1e6 / seconds;
     report.judge(
-        "durable ingest, 8 writers",
+        format!("durable ingest, 8 writers, {batch_rows} rows an append"),
         rate,
         "MB/s raw",
         Bar::AtLeast(150.0),

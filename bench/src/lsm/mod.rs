@@ -5,10 +5,15 @@
 //! temporary files, which should be on the device that is meant; times of reads are with a warm
 //! cache of pages.
 
+mod buffer;
 mod folder;
 mod history;
 mod ingest;
+mod memory;
+#[cfg(feature = "fjall")]
+mod rival;
 mod rows;
+mod tier;
 mod upkeep;
 
 use std::time::Instant;
@@ -48,12 +53,15 @@ type Experiment = (&'static str, fn(&Options, &mut Report) -> Result<()>);
 const EXPERIMENTS: &[Experiment] = &[
     ("ratios", ratios),
     ("mixed", mixed),
-    ("buffers", buffers),
+    ("buffers", buffer::run),
     ("history", history::run),
     ("merges", upkeep::merges),
     ("opening", upkeep::opening),
     ("replay", upkeep::replay),
     ("ingest", ingest::run),
+    ("tiers", tier::run),
+    #[cfg(feature = "fjall")]
+    ("rival", rival::run),
 ];
 
 /// A store with all of `rows`.
@@ -139,44 +147,6 @@ fn mixed(_: &Options, report: &mut Report) -> Result<()> {
                 format!("{seconds:.3}"),
             ];
             report.row(&cells, seconds, "s");
-        }
-    }
-    Ok(())
-}
-
-/// Load and read time by size of the buffer, and what the model says of reads.
-fn buffers(_: &Options, report: &mut Report) -> Result<()> {
-    const COUNT: usize = 1_000_000;
-    report.note("load and read time by buffer, a million pairs with values below a million");
-    report.head(&[
-        "buffer rows",
-        "codecs",
-        "load s",
-        "read us",
-        "read us by the model",
-    ]);
-    for buffer_rows in (13..=20).map(|bits| 1_usize << bits) {
-        for policy in CodecPolicy::all() {
-            let folder = Folder::new()?;
-            let options = StoreOptions {
-                buffer_rows,
-                ..unsafe_with(policy)
-            };
-            let started = Instant::now();
-            let store = load(&folder, &Rows::Pairs(Distribution::Uniform, COUNT), options)?;
-            store.flush()?;
-            let load_s = started.elapsed().as_secs_f64();
-            let (read_us, _) = points(&store, COUNT)?;
-            let model = store.snapshot().explain()?;
-            let model = model.map_or(f64::NAN, |model| model.point_model_us);
-            let cells = [
-                buffer_rows.to_string(),
-                policy.to_string(),
-                format!("{load_s:.3}"),
-                format!("{read_us:.1}"),
-                format!("{model:.1}"),
-            ];
-            report.row(&cells, load_s, "s");
         }
     }
     Ok(())

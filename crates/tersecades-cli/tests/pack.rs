@@ -91,6 +91,31 @@ fn standard_input_is_packed_and_names_are_made() {
 }
 
 #[test]
+fn gzip_files_of_others_are_read_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = path(folder.path(), "log");
+    let text = text();
+    fs::write(&log, &text).unwrap();
+    assert!(
+        Command::new("gzip")
+            .args(["-k", &log])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let (gzip, index) = (format!("{log}.gz"), format!("{log}.index"));
+    assert_eq!(good(&["cat", &gzip]).stdout, text);
+    for _ in 0..2 {
+        let part = good(&["cat", &gzip, "--range", "1000:2000", "--index", &index]);
+        assert_eq!(part.stdout, text[1_000..2_000]);
+        assert!(fs::exists(&index).unwrap());
+    }
+    fs::write(&gzip, &fs::read(&gzip).unwrap()[..100]).unwrap();
+    bad(&["cat", &gzip], 1, "ends inside a member");
+    bad(&["cat", &gzip, "--index", &index], 1, "another gzip file");
+}
+
+#[test]
 fn mistakes_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let log = path(folder.path(), "log");

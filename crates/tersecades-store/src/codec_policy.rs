@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::goal::{Goal, Tier};
+use tersecades_columnar::goal::Goal;
 use tersecades_columnar::scheme::Scheme;
 
 /// Codecs of a level.
@@ -48,12 +48,12 @@ impl CodecPolicy {
         found.map_or(("auto", ""), |(_, name, scheme)| (*name, *scheme))
     }
 
-    /// Makes `encoder` encode so for `tier`; columns that a scheme rules out are chosen for.
+    /// Makes `encoder` encode so for `goal`; columns that a scheme rules out are chosen for.
     ///
     /// # Errors
     /// `InvalidArgument` for a scheme that names no codec.
-    pub(crate) fn apply(self, encoder: &mut ColumnEncoder, tier: Tier) -> Result<()> {
-        encoder.aim(Goal::of_tier(tier));
+    pub(crate) fn apply(self, encoder: &mut ColumnEncoder, goal: &Goal) -> Result<()> {
+        encoder.aim(goal.clone());
         let (_, scheme) = self.line();
         if !scheme.is_empty() {
             encoder.pin(scheme.parse::<Scheme>()?);

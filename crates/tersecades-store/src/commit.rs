@@ -7,7 +7,7 @@
 //! ```
 //! Rows reach memory, and so readers, after they reached the device, in the order of their numbers.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tersecades_columnar::batch::Batch;
@@ -17,7 +17,9 @@ use crate::follow::Followers;
 use crate::log::{self, Segment};
 use crate::memory::Memory;
 use crate::option::{Durability, StoreOptions};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::version::Version;
+use crate::workload::Workload;
 
 /// Bytes of one record above which further appends wait for the next.
 const GROUP_BYTES: usize = 4 << 20;
@@ -45,6 +47,8 @@ pub(crate) struct State {
     pub(crate) followers: Followers,
     /// The stream that feeds the store; nobody else writes while there is one.
     pub(crate) feed: Option<String>,
+    /// What the store is used for.
+    pub(crate) workload: Arc<Workload>,
     /// Everything else.
     pub(crate) version: Arc<Version>,
 }
@@ -61,6 +65,7 @@ impl State {
             frozen: None,
             followers: Followers::default(),
             feed: None,
+            workload: Arc::default(),
             version,
         }
     }
@@ -195,6 +200,7 @@ impl Commit {
         for entry in group {
             let pushed = state.memory.push(Arc::clone(&entry.batch), policy);
             if pushed.is_ok() {
+                state.workload.wrote(entry.batch.rows() as u64);
                 state.followers.send(&entry.batch);
             }
             let outcome = pushed.map(|()| state.end());

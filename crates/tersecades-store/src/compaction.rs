@@ -87,7 +87,7 @@ fn pick_leveled(version: &Version) -> Option<Task> {
             _ => here.len() > 1 || bytes > capacity,
         };
         let below = level_runs(runs, level + 1);
-        let same_codec = options.codec(level as usize) == options.codec(level as usize + 1);
+        let same_codec = options.suits(level as usize, level as usize + 1);
         full.then_some(Task {
             moves: below.is_empty() && here.len() == 1 && same_codec,
             runs: below.start.min(here.start)..here.end,

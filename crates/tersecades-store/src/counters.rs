@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::workload::Workload;
+
 /// Counts that grow.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -11,6 +13,7 @@ pub(crate) struct Counters {
     spliced_bytes: AtomicU64,
     decoded_bytes: AtomicU64,
     moved_bytes: AtomicU64,
+    retiered_bytes: AtomicU64,
 }
 
 /// What a store has done since it was opened.
@@ -28,6 +31,12 @@ pub struct Activity {
     pub decoded_bytes: u64,
     /// Bytes of runs that changed their level without being touched.
     pub moved_bytes: u64,
+    /// Bytes of chunks that were encoded anew on their way to another tier.
+    pub retiered_bytes: u64,
+    /// Scans.
+    pub scans: u64,
+    /// Reads by key.
+    pub points: u64,
 }
 
 impl Counters {
@@ -51,8 +60,14 @@ impl Counters {
         add(&self.moved_bytes, bytes);
     }
 
-    /// The counts.
-    pub(crate) fn read(&self) -> Activity {
+    /// Counts `bytes` that were encoded anew for another tier.
+    pub(crate) fn retiered(&self, bytes: u64) {
+        add(&self.retiered_bytes, bytes);
+    }
+
+    /// The counts, with those of `workload`.
+    pub(crate) fn read(&self, workload: &Workload) -> Activity {
+        let (scans, points, _) = workload.read();
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Activity {
             flushes: get(&self.flushes),
@@ -61,6 +76,9 @@ impl Counters {
             spliced_bytes: get(&self.spliced_bytes),
             decoded_bytes: get(&self.decoded_bytes),
             moved_bytes: get(&self.moved_bytes),
+            retiered_bytes: get(&self.retiered_bytes),
+            scans,
+            points,
         }
     }
 }

@@ -9,16 +9,26 @@ use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::Tier;
+use tersecades_columnar::goal::{Goal, Tier};
+use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::Physical;
 
 use crate::codec_policy::CodecPolicy;
+
+/// What the last column of the order is tried under beside the chosen codec: where a chunk holds
+/// several series, a step from one to the next is too rare for samples and too large for its block.
+const STEPS: &str = "delta(patched(bit_pack))";
+/// Bytes a row above which that is tried.
+const STEPS_FROM: f64 = 1.0;
 
 /// Encodes rows for one place.
 pub(crate) struct Encoder {
     columns: BatchEncoder,
     policy: CodecPolicy,
-    tier: Tier,
+    goal: Goal,
+    /// A column and its encoder under [`STEPS`].
+    steps: Option<(usize, ColumnEncoder)>,
 }
 
 impl Encoder {
@@ -27,15 +37,41 @@ impl Encoder {
     /// # Errors
     /// `Unsupported` for types that cannot be encoded.
     pub(crate) fn new(fields: &SchemaRef, policy: CodecPolicy, tier: Tier) -> Result<Self> {
+        Self::for_goal(fields, policy, Goal::of_tier(tier))
+    }
+
+    /// An encoder of rows of `fields` for `goal`.
+    ///
+    /// # Errors
+    /// As [`Encoder::new`].
+    pub(crate) fn for_goal(fields: &SchemaRef, policy: CodecPolicy, goal: Goal) -> Result<Self> {
         let mut columns = BatchEncoder::new(fields)?;
         for column in columns.columns_mut() {
-            policy.apply(column, tier)?;
+            policy.apply(column, &goal)?;
         }
         Ok(Encoder {
             columns,
             policy,
-            tier,
+            goal,
+            steps: None,
         })
+    }
+
+    /// The same, where rows are sorted by `column` within those before it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a scheme that names no codec.
+    pub(crate) fn sorted_by(mut self, column: usize) -> Result<Self> {
+        let fields = self.columns.schema();
+        let data_type = fields.field(column).data_type();
+        let counts = matches!(Physical::of(data_type)?, Physical::Integer { bytes: 8, .. });
+        if self.policy == CodecPolicy::Auto && self.goal.tier == Tier::Cold && counts {
+            let mut encoder = ColumnEncoder::new(data_type)?;
+            encoder.aim(self.goal.clone());
+            encoder.pin(STEPS.parse::<Scheme>()?);
+            self.steps = Some((column, encoder));
+        }
+        Ok(self)
     }
 
     /// Encodes `rows`; the texts of a batch are its own, so that its bytes hold no others.
@@ -46,11 +82,25 @@ impl Encoder {
         for column in self.columns.columns_mut() {
             if matches!(column.data_type(), DataType::Utf8 | DataType::Binary) {
                 let mut renewed = ColumnEncoder::new(column.data_type())?;
-                self.policy.apply(&mut renewed, self.tier)?;
+                self.policy.apply(&mut renewed, &self.goal)?;
                 *column = renewed;
             }
         }
-        self.columns.encode_new(rows)
+        let batch = self.columns.encode_new(rows)?;
+        let Some((column, encoder)) = &mut self.steps else {
+            return Ok(batch);
+        };
+        let chosen = batch.column(*column);
+        if chosen.bytes_per_row() < STEPS_FROM {
+            return Ok(batch);
+        }
+        let steps = encoder.encode_new(rows.column(*column))?;
+        if steps.byte_size() >= chosen.byte_size() {
+            return Ok(batch);
+        }
+        let mut columns = batch.columns().to_vec();
+        columns[*column] = steps;
+        Batch::new(Arc::clone(batch.schema()), columns)
     }
 }
 

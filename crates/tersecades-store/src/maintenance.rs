@@ -184,7 +184,7 @@ impl Store {
 
     /// What was done since the store was opened.
     pub fn activity(&self) -> Activity {
-        self.counters.read()
+        self.counters.read(&self.workload)
     }
 }
 

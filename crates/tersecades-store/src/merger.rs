@@ -1,13 +1,14 @@
 //! Runs are written and merged on a thread of their own, beside whoever writes and reads.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 
 use tersecades_columnar::error::{Error, Result};
 
 use crate::commit::passes;
 use crate::store::Store;
+use crate::sync::MutexGuard;
 
 /// Runs are written from memory and merged on a thread while this is there.
 pub struct Merger {

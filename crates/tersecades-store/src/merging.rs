@@ -7,27 +7,33 @@
 //! stand behind the ones that merge.
 
 use std::ops::Range;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::goal::Tier;
+use tersecades_columnar::goal::{Goal, Uses};
 
 use crate::commit::is_overfull;
 use crate::compaction::{self, Task};
 use crate::encode::Encoder;
 use crate::maintenance::read_only;
 use crate::merge::{Merge, MergeOptions, Piece, Source};
+use crate::option::StoreOptions;
+use crate::placement::Placement;
 use crate::run::{self, Run, RunId, RunWriter};
 use crate::sort_key::SortKey;
 use crate::store::Store;
+use crate::sync::MutexGuard;
 use crate::version::Version;
+use crate::workload;
 
 /// What a merge did.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moved {
     spliced_bytes: u64,
     decoded_bytes: u64,
+    /// Those of the decoded bytes that came from another tier.
+    retiered_bytes: u64,
 }
 
 /// Where a run comes to stand.
@@ -60,26 +66,23 @@ impl Store {
         let (schema, options) = (&version.catalog.schema, &version.catalog.options);
         let fields = schema.stored();
         let policy = options.codec(level as usize);
-        let same = |source: &Source| match source {
-            Source::Run(run, _) => options.codec(run.id().level as usize) == policy,
-            Source::Rows(_) => false,
-        };
-        let merge_options = MergeOptions {
-            chunk_rows: options.chunk_rows,
-            series_rows: options.series_rows,
-            splice_rows: match sources.iter().all(same) {
-                true => options.series_rows.min(options.chunk_rows) / 2,
-                false => usize::MAX,
-            },
-            is_oldest,
-        };
+        let placement = options.tier(level as usize);
+        let merge_options = merge_options(options, &sources, level, is_oldest);
+        let retiers = retiers(options, &sources, placement);
         let floor = version.floor();
         let mut merge = Merge::new(schema, Arc::clone(&fields), sources, floor, merge_options)?;
         let bloom_bits = match schema.key_columns().is_empty() {
             true => 0,
             false => options.bloom_bits,
         };
-        let mut encoder = Encoder::new(&fields, policy, Tier::Cold)?;
+        let goal = Goal {
+            uses: self.uses(options, level),
+            ..placement.goal()
+        };
+        let mut encoder = Encoder::for_goal(&fields, policy, goal)?;
+        if let Some(last) = schema.sort_columns().last() {
+            encoder = encoder.sorted_by(*last)?;
+        }
         let mut writer =
             RunWriter::create(&self.directory, number, &fields, sequences, bloom_bits)?;
         let mut moved = Moved::default();
@@ -100,9 +103,17 @@ impl Store {
             return added.map(|()| None);
         }
         moved.decoded_bytes = merge.decoded_bytes();
+        moved.retiered_bytes = if retiers { moved.decoded_bytes } else { 0 };
         let id = writer.finish(level)?;
         self.directory.sync_names(crate::fs::RUN_FOLDER)?;
-        Ok(Some((Run::open(&self.directory, id)?, moved)))
+        let run = Run::open_placed(&self.directory, id, placement)?;
+        Ok(Some((run, moved)))
+    }
+
+    /// What a run of `level` is used for, by what was seen.
+    fn uses(&self, options: &StoreOptions, level: u32) -> Uses {
+        let (rows, ratio) = (options.buffer_rows as f64, options.level_ratio as f64);
+        workload::uses(self.workload.read(), rows, ratio, level)
     }
 
     /// Held by whoever merges runs or lets them go.
@@ -177,7 +188,8 @@ impl Store {
                     level,
                     ..run.id().clone()
                 };
-                Run::open(&self.directory, id).map(Arc::new)
+                let placement = version.catalog.options.tier(task.level as usize);
+                Run::open_placed(&self.directory, id, placement).map(Arc::new)
             });
             let moved = moved.collect::<Result<Vec<_>>>()?;
             self.counters.moved(bytes);
@@ -194,6 +206,7 @@ impl Store {
             if let Some((run, moved)) = &written {
                 let (spliced, decoded) = (moved.spliced_bytes, moved.decoded_bytes);
                 self.counters.compacted(run.id().length, spliced, decoded);
+                self.counters.retiered(moved.retiered_bytes);
             }
             written.into_iter().map(|(run, _)| Arc::new(run)).collect()
         };
@@ -244,6 +257,37 @@ impl Store {
 
 /// Runs of the first level, in levels, that whoever writes waits for.
 const BEHIND: usize = 3;
+
+/// How `sources` merge into a run of `level`.
+fn merge_options(
+    options: &StoreOptions,
+    sources: &[Source],
+    level: u32,
+    is_oldest: bool,
+) -> MergeOptions {
+    let same = |source: &Source| match source {
+        Source::Run(run, _) => options.suits(run.id().level as usize, level as usize),
+        Source::Rows(_) => false,
+    };
+    MergeOptions {
+        chunk_rows: options.chunk_rows,
+        series_rows: options.series_rows,
+        splice_rows: match sources.iter().all(same) {
+            true => options.series_rows.min(options.chunk_rows) / 2,
+            false => usize::MAX,
+        },
+        is_oldest,
+    }
+}
+
+/// Whether some of `sources` are encoded anew because they lie elsewhere.
+fn retiers(options: &StoreOptions, sources: &[Source], placement: Placement) -> bool {
+    let lies = |run: &Run| options.tier(run.id().level as usize);
+    sources.iter().any(|source| match source {
+        Source::Run(run, _) => lies(run).reencodes_for(placement),
+        Source::Rows(_) => false,
+    })
+}
 
 /// All groups of a run.
 fn whole(run: Arc<Run>) -> Source {

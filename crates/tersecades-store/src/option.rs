@@ -8,6 +8,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use crate::codec_policy::CodecPolicy;
+use crate::placement::Placement;
 
 /// When a row counts as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,6 +99,8 @@ pub struct StoreOptions {
     pub layout: Layout,
     /// Codecs of level 0, 1 and so on; the last holds for all that follow.
     pub codecs: Vec<CodecPolicy>,
+    /// Where the runs of level 0, 1 and so on lie; the last holds for all that follow.
+    pub tiers: Vec<Placement>,
     /// Most rows of a chunk.
     pub chunk_rows: usize,
     /// Rows of one key above which its chunks hold no other.
@@ -119,6 +122,7 @@ impl Default for StoreOptions {
             level_ratio: 10,
             layout: Layout::default(),
             codecs: vec![CodecPolicy::Auto],
+            tiers: vec![Placement::default()],
             chunk_rows: 65_536,
             series_rows: 4_096,
             bloom_bits: 10,
@@ -142,6 +146,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "codecs",
         "none, rle-delta, varint-delta, rle-varint or auto, one for each level, by `/`",
     ),
+    ("tiers", "hot, warm or cold, one for each level, by `/`"),
     ("chunk_rows", "most rows of a chunk"),
     (
         "series_rows",
@@ -174,6 +179,10 @@ impl StoreOptions {
                 let codecs = value.split('/').map(CodecPolicy::from_str);
                 self.codecs = codecs.collect::<Result<_>>()?;
             }
+            "tiers" => {
+                let tiers = value.split('/').map(Placement::from_str);
+                self.tiers = tiers.collect::<Result<_>>()?;
+            }
             "chunk_rows" => self.chunk_rows = number(name, value, 1)?.min(CHUNK_ROWS_MAX),
             "series_rows" => self.series_rows = number(name, value, 1)?,
             "bloom_bits" => self.bloom_bits = number(name, value, 0)?.min(BLOOM_BITS_MAX),
@@ -200,9 +209,21 @@ impl StoreOptions {
             .unwrap_or_default()
     }
 
+    /// Where the runs of level `level` lie.
+    pub(crate) fn tier(&self, level: usize) -> Placement {
+        let last = self.tiers.len().saturating_sub(1);
+        self.tiers.get(level.min(last)).copied().unwrap_or_default()
+    }
+
+    /// Whether bytes of level `from` are what level `to` wants.
+    pub(crate) fn suits(&self, from: usize, to: usize) -> bool {
+        self.codec(from) == self.codec(to) && !self.tier(from).reencodes_for(self.tier(to))
+    }
+
     /// All options, a line each.
     pub(crate) fn to_text(&self) -> String {
         let codecs: Vec<String> = self.codecs.iter().map(ToString::to_string).collect();
+        let tiers: Vec<String> = self.tiers.iter().map(ToString::to_string).collect();
         let optional = |value: Option<String>| value.unwrap_or_else(|| "all".to_owned());
         let values = [
             self.durability.to_string(),
@@ -211,6 +232,7 @@ impl StoreOptions {
             self.level_ratio.to_string(),
             self.layout.to_string(),
             codecs.join("/"),
+            tiers.join("/"),
             self.chunk_rows.to_string(),
             self.series_rows.to_string(),
             self.bloom_bits.to_string(),
@@ -273,6 +295,7 @@ mod tests {
             ("durability", "group(4ms)"),
             ("layout", "leveled"),
             ("codecs", "none/rle-delta/auto"),
+            ("tiers", "hot/cold"),
             ("keep_time", "604800000"),
         ] {
             options.set(name, value).unwrap();

@@ -24,6 +24,7 @@ use crate::run;
 use crate::scan::{ColumnRange, KeyRange};
 use crate::schema::{DELETED, StoreSchema};
 use crate::version::Snapshot;
+use crate::workload::Workload;
 
 use kept::KeptChunks;
 use place::{Place, RunPlace};
@@ -65,6 +66,7 @@ pub struct PointReader {
     gone: Option<Predicate>,
     kept: KeptChunks,
     scratch: Scratch,
+    workload: Arc<Workload>,
 }
 
 /// Where columns stand among those that are read.
@@ -139,6 +141,7 @@ impl Snapshot {
             gone: gone.transpose()?,
             kept: KeptChunks::new(KEPT_BYTES),
             scratch: Scratch::default(),
+            workload: Arc::clone(&self.workload),
         })
     }
 }
@@ -171,6 +174,7 @@ impl PointReader {
             return Err(Error::invalid(format!("a key has {least} values here"))
                 .hint("one for each column of the key, and the time where there is one"));
         }
+        self.workload.found();
         let mut found = Vec::new();
         for (term, value) in self.terms.iter_mut().zip(key) {
             if !term.aim(value)? {

@@ -34,7 +34,8 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     let (manifest, catalog) = manifest::read(directory)?;
     let runs = catalog.runs.iter().cloned().map(|id| {
-        let run = Run::open(directory, id)?;
+        let placement = catalog.options.tier(id.level as usize);
+        let run = Run::open_placed(directory, id, placement)?;
         check_columns(&run, &catalog)
             .map_err(|error| directory.name_file(error, &run::file_name(run.id().number)))?;
         Ok(Arc::new(run))

@@ -163,6 +163,7 @@ impl Snapshot {
     /// # Examples
     /// See [`Store`](crate::Store).
     pub fn scan(&self, scan: &Scan) -> Result<Scanned> {
+        self.workload.scanned();
         let schema = self.schema();
         let names = match &scan.columns {
             Some(names) => names.clone(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tersecades_columnar::error::Result;
 
 use crate::codec_policy::CodecPolicy;
+use crate::placement::Placement;
 use crate::version::Snapshot;
 
 /// One level.
@@ -12,6 +13,8 @@ use crate::version::Snapshot;
 pub struct LevelStats {
     /// The level.
     pub level: u32,
+    /// Where its runs lie.
+    pub tier: Placement,
     /// What it is encoded with.
     pub codec: CodecPolicy,
     /// Runs.
@@ -22,7 +25,7 @@ pub struct LevelStats {
     pub rows: u64,
     /// Bytes of files.
     pub bytes: u64,
-    /// Bytes of fences, zone maps and filters that stay in memory.
+    /// Bytes of fences, zone maps and filters that stay in memory, and of the files of hot runs.
     pub resident_bytes: usize,
 }
 
@@ -70,6 +73,7 @@ impl Snapshot {
             let level = run.id().level;
             let stats = levels.entry(level).or_insert_with(|| LevelStats {
                 level,
+                tier: options.tier(level as usize),
                 codec: options.codec(level as usize),
                 runs: 0,
                 groups: 0,

@@ -1,8 +1,8 @@
 //! A store: opened by one writer and any number of readers.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use tersecades_columnar::error::{Error, Result};
 
@@ -16,7 +16,9 @@ use crate::memory::Memory;
 use crate::option::StoreOptions;
 use crate::recovery::{Recovered, recover, remove_orphans};
 use crate::schema::StoreSchema;
+use crate::sync::{Mutex, MutexGuard};
 use crate::version::{Snapshot, Version};
+use crate::workload::Workload;
 use crate::writer::Writer;
 
 /// What is open for writing beside the log.
@@ -65,6 +67,7 @@ pub struct Store {
     pub(crate) commit: Commit,
     pub(crate) upkeep: Mutex<Upkeep>,
     pub(crate) counters: Counters,
+    pub(crate) workload: Arc<Workload>,
     /// Held while runs are merged or go; locked before `upkeep`.
     pub(crate) merging: Mutex<()>,
     /// Who merges on a thread of its own, if somebody does.
@@ -230,9 +233,11 @@ impl Store {
             None => (None, None, None),
         };
         let version = Arc::new(recovered.version);
+        let state = State::new(segment, recovered.memory, version);
         Store {
             directory,
-            commit: Commit::new(State::new(segment, recovered.memory, version)),
+            workload: Arc::clone(&state.workload),
+            commit: Commit::new(state),
             upkeep: Mutex::new(Upkeep {
                 manifest,
                 next_run: recovered.next_run,

@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::commit::State;
 use crate::retention::Floor;
 use crate::run::Run;
+use crate::workload::Workload;
 
 /// The runs of a store, and what the manifest says of it.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct Snapshot {
     /// Batches that are in no run, in the order of their arrival.
     pub(crate) memory: Vec<Arc<Batch>>,
     pub(crate) end: u64,
+    /// Takes note of reads.
+    pub(crate) workload: Arc<Workload>,
 }
 
 impl Snapshot {
@@ -47,6 +50,7 @@ impl Snapshot {
             version: Arc::clone(&state.version),
             memory: frozen.chain(state.memory.batches()).cloned().collect(),
             end: state.end(),
+            workload: Arc::clone(&state.workload),
         }
     }
 

@@ -2,20 +2,25 @@
 
 use std::io::{self, Write as _};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tersecades::Error;
-use tersecades::store::partition;
+use tersecades::store::partition::{self, GzipFile, PackedFile};
 
 use crate::argument;
 use crate::outcome::Outcome;
 
-/// Print a packed file or a range of its bytes
+/// Print a packed file, or a gzip file of others, or a range of its bytes
 #[derive(Debug, Args)]
 pub(crate) struct CatArguments {
-    /// The packed file
+    /// The packed file, or a gzip file
     file: PathBuf,
+
+    /// Index of a gzip file: read if it is there, else made, which takes decoding the file once;
+    /// without it that is done each time
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
 
     /// Only bytes from START up to, not including, END, as `1000:2000`, `4KiB:8KiB`, `1GiB:` or
     /// `:100`; only the partitions that hold them are read
@@ -25,7 +30,7 @@ pub(crate) struct CatArguments {
 
 /// Prints the bytes.
 pub(crate) fn run(arguments: &CatArguments) -> Outcome {
-    let packed = partition::open(&arguments.file)?;
+    let packed = open(&arguments.file, arguments.index.as_deref())?;
     let range = arguments.range.clone().unwrap_or(0..packed.len());
     if range.start > packed.len() {
         let message = format!("byte {} is behind the end", range.start);
@@ -43,6 +48,36 @@ pub(crate) fn run(arguments: &CatArguments) -> Outcome {
         at = stop;
     }
     Ok(out.flush()?)
+}
+
+/// Something that is readable in the middle.
+enum Opened {
+    Packed(PackedFile),
+    Gzip(GzipFile),
+}
+
+impl Opened {
+    fn len(&self) -> u64 {
+        match self {
+            Opened::Packed(packed) => packed.len(),
+            Opened::Gzip(gzip) => gzip.len(),
+        }
+    }
+
+    fn read_range(&self, range: Range<u64>) -> Result<Vec<u8>, Error> {
+        match self {
+            Opened::Packed(packed) => packed.read_range(range),
+            Opened::Gzip(gzip) => gzip.read_range(range),
+        }
+    }
+}
+
+/// A container of ours, or a gzip file that is none.
+fn open(file: &Path, index: Option<&Path>) -> Result<Opened, Error> {
+    match !partition::is_packed(file)? && partition::is_gzip(file)? {
+        true => partition::open_gzip(file, index).map(Opened::Gzip),
+        false => partition::open(file).map(Opened::Packed),
+    }
 }
 
 /// Bytes that are decoded at a time.

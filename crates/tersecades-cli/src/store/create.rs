@@ -36,6 +36,10 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "NAME")]
     time: Option<String>,
 
+    /// Where the runs of level 0, 1 and so on lie, as hot/warm/cold; the last holds for the rest
+    #[arg(long, value_name = "TIERS")]
+    tier: Option<String>,
+
     /// Sets an option, as durability=group(4ms); may be repeated
     #[arg(long, value_name = "OPTION=VALUE", value_parser = argument::pair)]
     set: Vec<(String, String)>,
@@ -63,6 +67,9 @@ pub(crate) fn run(arguments: &CreateArguments) -> Outcome {
         schema = schema.time(time)?;
     }
     let mut options = StoreOptions::default();
+    if let Some(tiers) = &arguments.tier {
+        options.set("tiers", tiers)?;
+    }
     for (name, value) in &arguments.set {
         options.set(name, value)?;
     }

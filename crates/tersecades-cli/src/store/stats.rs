@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &StatsArguments) -> Outcome {
 fn levels(stats: &StoreStats) -> String {
     let names = [
         ">level",
+        "tier",
         "codec",
         ">runs",
         ">groups",
@@ -49,6 +50,7 @@ fn levels(stats: &StoreStats) -> String {
     for level in &stats.levels {
         table.push([
             level.level.to_string(),
+            level.tier.to_string(),
             level.codec.to_string(),
             level.runs.to_string(),
             figure::grouped(level.groups as u64),

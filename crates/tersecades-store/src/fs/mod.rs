@@ -2,6 +2,7 @@
 
 mod directory;
 mod real;
+mod throttle;
 
 use std::fmt::Debug;
 use std::io;
@@ -9,6 +10,7 @@ use std::path::Path;
 
 pub(crate) use directory::{Directory, LOG_FOLDER, RUN_FOLDER};
 pub use real::RealFileSystem;
+pub use throttle::{Bandwidth, Throttled};
 
 /// A file that is written from its start to its end.
 pub trait Output: Send {
@@ -38,6 +40,21 @@ pub trait Input: Send + Sync {
     /// # Errors
     /// `UnexpectedEof` where the file ends before, and what the system says.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+/// Bytes in memory.
+impl Input for Vec<u8> {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let end = start.saturating_add(bytes.len());
+        let found = self.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?;
+        bytes.copy_from_slice(found);
+        Ok(())
+    }
 }
 
 /// Holds a lock until it is dropped.

@@ -83,13 +83,17 @@ fn sample(input: &mut File) -> std::io::Result<Vec<u8>> {
 }
 
 /// A file under its temporary name; removed unless it is kept.
-struct Partial {
+pub(super) struct Partial {
     path: PathBuf,
     kept: bool,
 }
 
 impl Partial {
-    fn create(target: &Path) -> Result<Self> {
+    /// A file that is to become `target`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a path without a file name.
+    pub(super) fn create(target: &Path) -> Result<Self> {
         let name = target.file_name().ok_or_else(|| {
             Error::invalid("the output has no file name").file(target.display().to_string())
         })?;
@@ -100,7 +104,16 @@ impl Partial {
         })
     }
 
-    fn keep(mut self, target: &Path) -> std::io::Result<()> {
+    /// Where it is written.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn keep(mut self, target: &Path) -> std::io::Result<()> {
         fs::rename(&self.path, target)?;
         self.kept = true;
         Ok(())

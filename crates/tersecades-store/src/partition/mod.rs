@@ -33,6 +33,7 @@ mod index;
 mod read_at;
 
 pub mod dictionary;
+pub mod gzip;
 pub mod layout;
 pub mod phrase;
 
@@ -44,9 +45,10 @@ mod reader;
 mod reseal;
 
 pub use file::{pack_file, pack_reader};
+pub use gzip::{Gzip, GzipFile, is_gzip, open_gzip};
 pub use index::Partition;
 pub use layout::{LAYOUTS, Layout, find_layout};
-pub use packed::{Packed, PackedBytes, PackedFile, open};
+pub use packed::{Packed, PackedBytes, PackedFile, is_packed, open};
 pub use packer::{PackOptions, Packer, Summary, concat, pack};
 pub use read_at::ReadAt;
 pub use reader::Reader;

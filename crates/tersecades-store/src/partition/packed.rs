@@ -71,6 +71,27 @@ pub fn open(path: impl AsRef<Path>) -> Result<PackedFile> {
     Ok(packed)
 }
 
+/// Whether a container's footer stands at the end of a file.
+///
+/// # Errors
+/// Files that cannot be read.
+pub fn is_packed(path: &Path) -> Result<bool> {
+    let named = |error: std::io::Error| Error::from(error).file(path.display().to_string());
+    let file = File::open(path).map_err(named)?;
+    let length = file.byte_len().map_err(named)?;
+    let mut footer = [0; FOOTER_BYTES];
+    for layout in LAYOUTS {
+        if let Some(place) = FooterPlace::of(layout.framing(), length) {
+            file.read_exact_at(place.payload, &mut footer)
+                .map_err(named)?;
+            if Footer::is_here(&footer) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 impl PackedBytes {
     /// Opens a container in memory.
     ///

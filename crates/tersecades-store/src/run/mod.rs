@@ -21,6 +21,7 @@ use tersecades_columnar::wire;
 use crate::bytes::{Put as _, Take};
 use crate::encode;
 use crate::fs::{Directory, Input, RUN_FOLDER};
+use crate::placement::Placement;
 
 pub(crate) use bloom::hash;
 pub(crate) use footer::{ChunkEntry, Footer, Group};
@@ -123,6 +124,8 @@ pub(crate) struct Run {
     name: String,
     input: Box<dyn Input>,
     footer: Footer,
+    /// Whether its bytes are in memory.
+    is_held: bool,
 }
 
 impl std::fmt::Debug for Run {
@@ -148,6 +151,25 @@ impl Run {
                 &name,
             )),
         }
+    }
+
+    /// The same, of a run that lies where `placement` says: a hot one is read into memory whole.
+    ///
+    /// # Errors
+    /// As [`Run::open`]; what reading says.
+    pub(crate) fn open_placed(
+        directory: &Directory,
+        id: RunId,
+        placement: Placement,
+    ) -> Result<Self> {
+        let mut run = Self::open(directory, id)?;
+        if placement == Placement::Hot {
+            let mut bytes = vec![0; run.id.length as usize];
+            directory.read_at(run.input.as_ref(), &run.name, &mut bytes, 0)?;
+            run.input = Box::new(bytes);
+            run.is_held = true;
+        }
+        Ok(run)
     }
 
     /// Opens a run that nothing is known of.
@@ -205,6 +227,7 @@ impl Run {
             name: name.to_owned(),
             input,
             footer,
+            is_held: false,
         })
     }
 
@@ -241,7 +264,7 @@ impl Run {
             .is_none_or(|bloom| bloom.may_hold(hash))
     }
 
-    /// Bytes of the filter and the fences, which stay in memory.
+    /// Bytes that stay in memory: filter and fences, and of hot runs the file.
     pub(crate) fn resident_bytes(&self) -> usize {
         let fences = self.footer.groups.iter().map(|group| {
             group.fences.0.len()
@@ -254,7 +277,12 @@ impl Run {
             .bloom
             .as_ref()
             .map_or(0, |bloom| bloom.byte_size());
-        fences.sum::<usize>() + bloom
+        fences.sum::<usize>()
+            + bloom
+            + match self.is_held {
+                true => self.id.length as usize,
+                false => 0,
+            }
     }
 
     /// The bytes of a chunk unit, seen to be the ones that were written.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
 
+mod gzip;
 mod stock;
 
 use std::io::{Read, Seek, SeekFrom, Write};
