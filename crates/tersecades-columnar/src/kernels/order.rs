@@ -74,9 +74,12 @@ pub(super) unsafe fn nth<L: Order<W>, W: Lane>(values: &[W], index: usize) -> [W
     let up_to = count(values, |value| value <= found);
     let next = match up_to > index + 1 || up_to == values.len() {
         true => found,
-        false => values.iter().fold(W::MAX, |next, value| {
-            next.min(if *value > found { *value } else { W::MAX })
-        }),
+        false => {
+            let after = found.wrapping_add(W::from(1));
+            // Distances of lanes that do not lie behind wrap round, beyond all others.
+            let least = |least: W, value: &W| least.min(value.wrapping_sub(after));
+            after.wrapping_add(values.iter().fold(W::MAX, least))
+        }
     };
     [found, next]
 }

@@ -59,7 +59,11 @@ impl<T: Lane> Runs<T> {
     fn together<P: Lane>(ids: &[u32], values: impl Iterator<Item = T>) -> Self {
         let one = P::from(1);
         let place = |next: P| -> usize { Into::<u64>::into(next) as usize };
-        let groups = ids.iter().max().map_or(0, |id| *id as usize + 1);
+        let greatest = ids.iter().fold(0, |most, id| most.max(*id));
+        let groups = match ids {
+            [] => 0,
+            _ => greatest as usize + 1,
+        };
         // The place of each group's next value; behind the last one, its end.
         let mut next = vec![P::default(); groups + 1];
         for id in ids {

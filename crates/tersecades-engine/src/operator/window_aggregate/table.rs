@@ -13,6 +13,21 @@ const DIRECT_CELLS_MAX: usize = 1 << 18;
 
 const EMPTY: u32 = u32::MAX;
 
+/// Rows that are looked through at once for new groups.
+const ASSIGNED: usize = 32;
+
+/// Whether every code lies below `extent`, which is no more than 2^63.
+///
+/// Of a code that does not, the top bit is set, or that of its distance below the greatest allowed:
+/// vector code on every processor, as there is no early end.
+fn all_below(codes: &[u64], extent: u64) -> bool {
+    let Some(greatest) = extent.checked_sub(1) else {
+        return codes.is_empty();
+    };
+    let bits = |code: u64| code | greatest.wrapping_sub(code);
+    codes.iter().fold(0, |all, code| all | bits(*code)) >> (u64::BITS - 1) == 0
+}
+
 /// Group ids by packed key.
 #[derive(Debug, Clone, Default)]
 pub struct GroupTable {
@@ -170,23 +185,24 @@ impl GroupTable {
 
     /// Appends to `ids` the group of each pair of codes, new ones included; the key is one word.
     pub fn assign_codes(&mut self, first: &[u64], second: &[u64], ids: &mut Vec<u32>) {
-        let below = |codes: &[u64], extent| codes.iter().all(|code| *code < extent);
         let pairs = first.iter().zip(second);
         let start = ids.len();
-        if below(first, self.extent.0) && below(second, self.extent.1) {
+        if all_below(first, self.extent.0) && all_below(second, self.extent.1) {
             let (width, cells) = (self.extent.1, &self.direct[..]);
             let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
             ids.extend(pairs.clone().map(cell));
         } else {
             ids.resize(start + pairs.len(), EMPTY);
         }
-        let ids = &mut ids[start..];
-        if !ids.contains(&EMPTY) {
-            return;
-        }
-        for (id, (first, second)) in ids.iter_mut().zip(pairs) {
-            if *id == EMPTY {
-                *id = self.assign_word(first | second << 32);
+        let pairs = first.chunks(ASSIGNED).zip(second.chunks(ASSIGNED));
+        for (ids, (first, second)) in ids[start..].chunks_mut(ASSIGNED).zip(pairs) {
+            if ids.iter().fold(0, |most, id| (*id).max(most)) != EMPTY {
+                continue;
+            }
+            for (id, (first, second)) in ids.iter_mut().zip(first.iter().zip(second)) {
+                if *id == EMPTY {
+                    *id = self.assign_word(first | second << 32);
+                }
             }
         }
     }
