@@ -143,3 +143,61 @@ fn for_each_key_of<D: KeyLane>(
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_schema::DataType;
+
+    use crate::codec::Work;
+    use crate::encoder::ColumnEncoder;
+    use crate::predicate::{Comparison, Predicate};
+    use crate::registry::by_id;
+    use crate::selection::Selection;
+    use crate::values::Values;
+
+    /// Blocks of deltas of nought, one and two bytes, some with outliers, the last one short.
+    #[test]
+    fn rows_of_blocks_of_several_widths_are_those_that_went_in() {
+        let rows = 9 * 1_024 + 100;
+        let value = |row: i64| match (row / 1_024 % 3, row % 173) {
+            (0, _) => 77,
+            (1, 5) => -900_000,
+            (2, 7) => 9_000_000,
+            (1, _) => row * 31 % 200,
+            _ => row * 31 % 20_000,
+        };
+        let values: Vec<i64> = (0..rows).map(value).collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(values.clone()));
+        let mut encoder = ColumnEncoder::new(&DataType::Int64).unwrap();
+        encoder.pin(by_id(2).unwrap());
+        let chunk = encoder.encode_new(&array).unwrap();
+        let (mut within, mut work) = (Selection::default(), Work::default());
+        let listed = (0..rows as u32).filter(|row| row % 11 < 2 || row % 173 == 5);
+        within.set_rows(rows as usize).extend(listed);
+        let list = within.list().to_vec();
+
+        let mut gathered = Values::default();
+        chunk.gather(&within, &mut gathered, &mut work);
+        for (index, row) in list.iter().enumerate() {
+            assert_eq!(
+                gathered.integer(index) as i64,
+                values[*row as usize],
+                "{row}"
+            );
+        }
+        for bound in [-900_000i64, 0, 77, 150, 9_000_000] {
+            let below = Predicate::compare(chunk.data_type(), Comparison::Less, &bound.into());
+            let mut found = Selection::default();
+            chunk.compare(&below.unwrap(), &within, &mut found, &mut work);
+            let expected = list
+                .iter()
+                .copied()
+                .filter(|row| values[*row as usize] < bound);
+            found.to_rows();
+            assert_eq!(found.list(), expected.collect::<Vec<u32>>(), "{bound}");
+        }
+    }
+}
