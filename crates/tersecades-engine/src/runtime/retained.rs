@@ -181,8 +181,10 @@ impl Retained {
         let before = kept.spilled_bytes;
         while kept.spilled_bytes - before < bytes && kept.spilled + 1 < kept.pieces.len() {
             let next = kept.spilled;
-            let Piece::Memory(batch) = kept.pieces[next].0.clone() else {
-                break;
+            let batch = match &kept.pieces[next].0 {
+                // One without columns takes no bytes.
+                Piece::Memory(batch) if !batch.columns().is_empty() => Arc::clone(batch),
+                _ => break,
             };
             let mut folder = match kept.folder.take() {
                 Some(folder) => folder,

@@ -9,6 +9,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use tempfile::TempDir;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::Result;
@@ -46,6 +47,7 @@ impl SpillFolder {
         self.files += 1;
         let spilled = SpilledBatch {
             path,
+            schema: Arc::clone(batch.schema()),
             rows: batch.rows(),
             bytes: batch.byte_size(),
             _folder: Arc::clone(&self.folder),
@@ -59,6 +61,8 @@ impl SpillFolder {
 #[derive(Debug)]
 pub struct SpilledBatch {
     path: PathBuf,
+    /// Its fields hold more than their names and types.
+    schema: SchemaRef,
     /// Rows of the batch.
     pub rows: usize,
     /// Encoded bytes of the batch, as when it was in memory.
@@ -74,7 +78,9 @@ impl SpilledBatch {
     /// `Io`; `Corrupt` for bytes that have changed.
     pub fn read(&self) -> Result<Batch> {
         let bytes = std::fs::read(&self.path)?;
-        wire::read_batch(&bytes).map_err(|error| error.file(self.path.display().to_string()))
+        let read = wire::read_batch(&bytes)
+            .map_err(|error| error.file(self.path.display().to_string()))?;
+        Batch::new(Arc::clone(&self.schema), read.columns().to_vec())
     }
 }
 
