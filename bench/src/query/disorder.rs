@@ -17,7 +17,8 @@ use tersecades_engine::source::{self, Rejected, Source, SourceOptions};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::tumble;
 
-use super::{KEEP_BYTES, LATENESS};
+use super::{KEEP_BYTES, LATENESS, NO_DATA};
+use crate::Options;
 use crate::measure::summarise;
 use crate::report::{Bar, Report};
 
@@ -31,17 +32,34 @@ const COST_MAX: f64 = 1.2;
 /// How late rows may come that were late before and come later: what was allowed before, twice.
 const TWICE_LATE: Duration = LATENESS.saturating_mul(2);
 
+/// Measures the streams of `--data`; `--queries` names plans.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_alone(options: &Options, report: &mut Report) -> Result<()> {
+    match options.data_file() {
+        Some(path) => run(&path, options, report),
+        None => {
+            report.note(NO_DATA);
+            Ok(())
+        }
+    }
+}
+
 /// Measures all streams in turns.
 ///
 /// # Errors
 /// What reading and the engine say; `Internal` when the answers count different rows.
-pub(crate) fn run(path: &Path, repetitions: usize, report: &mut Report) -> Result<()> {
+pub(crate) fn run(path: &Path, options: &Options, report: &mut Report) -> Result<()> {
+    let asked = |name: &str| {
+        options.queries.is_empty() || options.queries.iter().any(|asked| asked == name)
+    };
     let streams = LATE_PERCENT.map(|percent| load(path, percent));
     let streams = streams.into_iter().collect::<Result<Vec<Retained>>>()?;
-    for (name, plan) in PLANS {
+    for (name, plan) in PLANS.into_iter().filter(|(name, _)| asked(name)) {
         let mut seconds = LATE_PERCENT.map(|_| Vec::new());
         let mut rows = LATE_PERCENT.map(|_| 0);
-        for repetition in 0..=repetitions {
+        for repetition in 0..=options.repetitions {
             for (index, stream) in streams.iter().enumerate() {
                 let started = Instant::now();
                 let running = plan(Stream::from_retained(stream)).run()?;

@@ -216,8 +216,8 @@ impl Table for Retained {
     }
 
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
-        let batches = Box::new(self.batches().into_iter());
-        Ok(Origin::Encoded(batches, Arc::clone(Retained::schema(self))))
+        let schema = Arc::clone(Retained::schema(self));
+        Ok(Origin::Encoded(self.open_batches(), schema))
     }
 
     fn rows_in_memory(&self) -> Option<usize> {
