@@ -34,7 +34,7 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-frontends bench-scans rivals fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-frontends bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -161,6 +161,22 @@ HISTORY ?= bench/history.jsonl
 bench-record: ## run the benches of docs/benchmarks.md and append them to its history (ARGS=...)
 	cargo run --release $(LOCKED) -p tersecades-bench -- $(or $(ARGS),$(RECORDED)) --record $(HISTORY)
 
+# Everything that docs/benchmarks.md shows, in two parts for two quiet stretches; see `PART`.
+PART ?= 1 2
+bench-record-all: ## record every figure of docs/benchmarks.md (PART=1: ours, PART=2: beside rivals)
+ifneq ($(filter 1,$(PART)),)
+	$(MAKE) --no-print-directory bench-record
+	$(MAKE) --no-print-directory bench-record ARGS='queries lossy --data $(RIVALS_DATA)'
+endif
+ifneq ($(filter 2,$(PART)),)
+	$(MAKE) --no-print-directory bench-headline ARGS='--record $(HISTORY)'
+	$(MAKE) --no-print-directory bench-headline ARGS='--record $(HISTORY) --threads 2 --rounds 2'
+	$(MAKE) --no-print-directory bench-headline ARGS='--record $(HISTORY) --suite parquet --rounds 2'
+	$(MAKE) --no-print-directory bench-streams ARGS='--record $(HISTORY)'
+	$(MAKE) --no-print-directory bench-streams ARGS='--record $(HISTORY) --threads 2 --rounds 2'
+endif
+	$(MAKE) --no-print-directory bench-render
+
 bench-render: ## write docs/benchmarks.md and docs/plots from the history
 	cargo run --release $(LOCKED) -p tersecades-bench -- render --record $(HISTORY)
 
@@ -175,6 +191,29 @@ bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FI
 	@mkdir -p '$(dir $(OUT))'
 	$(RIVALS_PYTHON) -B bench/rivals/headline.py --suite scans --data $(RIVALS_DATA) --out '$(OUT)' \
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
+# The streaming classics; with Flink where `make rivals-flink` has put it.
+FLINK_PYTHON := target/rivals/flink/bin/python
+FLINK_JARS := target/rivals/jars
+FLINK_ARTEFACTS := org.apache.flink:flink-sql-parquet:2.3.0 org.apache.hadoop:hadoop-client-api:3.3.6 \
+  org.apache.hadoop:hadoop-client-runtime:3.3.6 com.github.luben:zstd-jni:1.5.6-6
+
+bench-streams: target/rivals/installed
+bench-streams: ## measure Yahoo's benchmark and Nexmark beside Flink and DuckDB (OUT=FILE)
+	cargo build --release $(LOCKED) -p tersecades-cli -p tersecades-bench
+	@mkdir -p '$(dir $(OUT))' $(RIVALS_DATA)
+	@[ -x $(FLINK_PYTHON) ] || $(call skip,no Flink: make rivals-flink installs it)
+	$(RIVALS_PYTHON) -B bench/rivals/streams.py --program $(TARGET)/release/tersecades \
+	  --bench $(TARGET)/release/tersecades-bench --data $(RIVALS_DATA) --out '$(OUT)' \
+	  $(if $(wildcard $(FLINK_PYTHON)),--flink $(FLINK_PYTHON) --jars $(FLINK_JARS)) $(ARGS)
+
+rivals-flink: ## install Flink for the streaming classics (needs Java 17 and Maven)
+	$(PYTHON) -m venv target/rivals/flink
+	$(FLINK_PYTHON) -m pip install --quiet --disable-pip-version-check 'setuptools<80' wheel \
+	  -r bench/rivals/requirements-flink.txt
+	for artefact in $(FLINK_ARTEFACTS); do \
+	  mvn -q dependency:copy -Dartifact=$$artefact -DoutputDirectory=$(FLINK_JARS); \
+	done
 
 bench-frontends: $(RIVALS_DATA)/pingmesh_$(FRONT_END_MILLIONS)m.json
 bench-frontends: python rivals ## measure what Python and SQL add to Rust's builder (OUT=FILE)

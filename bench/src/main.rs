@@ -244,6 +244,12 @@ const BENCHES: &[Bench] = &[
         run: query::run,
     },
     Bench {
+        name: "disorder",
+        about: "what late rows cost (part of `queries`)",
+        micro: false,
+        run: query::disorder::run_alone,
+    },
+    Bench {
         name: "continuous",
         about: "the reference queries over a stream as it flows",
         micro: false,

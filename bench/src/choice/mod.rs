@@ -185,7 +185,7 @@ fn explain(report: &mut Report, table: &Table, tier: Tier, total: &mut Total) ->
 
 /// Processor time of passes over a table in a steady state, with choosing and without.
 fn choosing(table: &Table) -> Result<(f64, f64)> {
-    const CHUNKS: usize = 64;
+    const CHUNKS: usize = 256;
     let Some(first) = table.batches.first() else {
         return Ok((0.0, 0.0));
     };

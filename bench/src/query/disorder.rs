@@ -17,30 +17,49 @@ use tersecades_engine::source::{self, Rejected, Source, SourceOptions};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::tumble;
 
-use super::{KEEP_BYTES, LATENESS};
+use super::{KEEP_BYTES, LATENESS, NO_DATA};
+use crate::Options;
 use crate::measure::summarise;
 use crate::report::{Bar, Report};
 
 /// Rows that come late, in percent; those of the first stream are as late as they were.
-const LATE_PERCENT: [u64; 4] = [0, 1, 5, 20];
+const LATE_PERCENT: [u64; 6] = [0, 1, 2, 5, 10, 20];
 
-/// What a stream may cost of which 5 % are late, in costs of the one without.
+/// The percent with a bar, and what such a stream may cost, in costs of the one without.
+const JUDGED: u64 = 5;
 const COST_MAX: f64 = 1.2;
 
 /// How late rows may come that were late before and come later: what was allowed before, twice.
 const TWICE_LATE: Duration = LATENESS.saturating_mul(2);
 
+/// Measures the streams of `--data`; `--queries` names plans.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_alone(options: &Options, report: &mut Report) -> Result<()> {
+    match options.data_file() {
+        Some(path) => run(&path, options, report),
+        None => {
+            report.note(NO_DATA);
+            Ok(())
+        }
+    }
+}
+
 /// Measures all streams in turns.
 ///
 /// # Errors
 /// What reading and the engine say; `Internal` when the answers count different rows.
-pub(crate) fn run(path: &Path, repetitions: usize, report: &mut Report) -> Result<()> {
+pub(crate) fn run(path: &Path, options: &Options, report: &mut Report) -> Result<()> {
+    let asked = |name: &str| {
+        options.queries.is_empty() || options.queries.iter().any(|asked| asked == name)
+    };
     let streams = LATE_PERCENT.map(|percent| load(path, percent));
     let streams = streams.into_iter().collect::<Result<Vec<Retained>>>()?;
-    for (name, plan) in PLANS {
+    for (name, plan) in PLANS.into_iter().filter(|(name, _)| asked(name)) {
         let mut seconds = LATE_PERCENT.map(|_| Vec::new());
         let mut rows = LATE_PERCENT.map(|_| 0);
-        for repetition in 0..=repetitions {
+        for repetition in 0..=options.repetitions {
             for (index, stream) in streams.iter().enumerate() {
                 let started = Instant::now();
                 let running = plan(Stream::from_retained(stream)).run()?;
@@ -56,19 +75,17 @@ pub(crate) fn run(path: &Path, repetitions: usize, report: &mut Report) -> Resul
         }
         let medians = seconds.map(|seconds| summarise(seconds).median_s);
         for (median, percent) in medians.iter().zip(LATE_PERCENT).skip(1) {
-            let (name, cost) = (
-                format!("{name}, {percent} % late / 0 %"),
-                median / medians[0],
-            );
-            match percent {
-                5 => report.judge(name, cost, "x", Bar::AtMost(COST_MAX)),
-                _ => report.add(name, cost, "x"),
+            let cost = median / medians[0];
+            report.plain("disorder", (name, percent.into()), cost, "x");
+            if percent == JUDGED {
+                let name = format!("{name}, {percent} % late / 0 %");
+                report.judge(name, cost, "x", Bar::AtMost(COST_MAX));
             }
         }
     }
     for (stream, percent) in streams.iter().zip(LATE_PERCENT).skip(1) {
         let bytes = stream.byte_size() as f64 / streams[0].byte_size() as f64;
-        report.add(format!("bytes, {percent} % late / 0 %"), bytes, "x");
+        report.plain("disorder", ("bytes", percent.into()), bytes, "x");
     }
     Ok(())
 }

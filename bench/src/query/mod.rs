@@ -5,7 +5,7 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 pub(crate) mod answer;
-mod disorder;
+pub(crate) mod disorder;
 pub(crate) mod flow;
 mod overlap;
 pub(crate) mod plan;
@@ -36,6 +36,9 @@ const KEEP_BYTES: usize = 1 << 34;
 /// What a hopping window may cost, in costs of a tumbling one of its size.
 const HOP_COST_MAX: f64 = 1.3;
 
+/// Why nothing was measured.
+const NO_DATA: &str = "skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py";
+
 /// What queries read.
 struct Input {
     stream: Retained,
@@ -59,7 +62,7 @@ struct Case {
 /// What reading and the engine say; `Internal` when an answer is wrong.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let Some(path) = options.data_file() else {
-        report.note("skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py");
+        report.note(NO_DATA);
         return Ok(());
     };
     let input = load(&path, report)?;
@@ -94,7 +97,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     }
     if options.queries.is_empty() {
         overlap::run(&input.stream, options.repetitions, report)?;
-        disorder::run(&path, options.repetitions, report)?;
+        disorder::run(&path, options, report)?;
         range::run(&path, &input.stream, report)?;
     }
     Ok(())

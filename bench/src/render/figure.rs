@@ -31,6 +31,15 @@ pub(super) struct Figure {
 
 /// The command of what `bench/rivals` measures.
 pub(super) const HEADLINE: &str = "headline";
+/// The bench that takes the reference stream.
+const QUERIES: &str = "'queries --data target/rivals/data'";
+/// The command of the streaming classics.
+pub(super) const STREAMS: &str = "streams";
+const CLASSICS: &str = "Yahoo's benchmark and Nexmark q0 to q8 as SQL over generated streams in \
+    Parquet, from the file to the last row, answers compared over fewer rows; rows of the whole \
+    stream a second. Ours is one process a query, its start included; Flink runs in streaming \
+    mode in a warm process, into a sink that drops rows, the start of each job included. DuckDB \
+    answers over the file as one that has ended. Flink has no q6.";
 const PEERS: &str = "The five queries of `bench/rivals` on the reference stream, from each \
     engine's own form in memory to its result, answers compared; medians of interleaved \
     rounds. Peers answer a bounded query with all rows present, without event time, late rows \
@@ -177,6 +186,49 @@ pub(super) const FIGURES: &[Figure] = &[
         kind: Kind::Table,
         about: "Each run reads the file, from the page cache, and ends with the answer.",
         command: HEADLINE,
+    },
+    Figure {
+        name: "streams",
+        title: "Yahoo's streaming benchmark and Nexmark, one thread",
+        x: "query",
+        kind: Kind::Table,
+        about: CLASSICS,
+        command: STREAMS,
+    },
+    Figure {
+        name: "streams_2",
+        title: "Yahoo's streaming benchmark and Nexmark, two threads",
+        x: "query",
+        kind: Kind::Table,
+        about: CLASSICS,
+        command: STREAMS,
+    },
+    Figure {
+        name: "disorder",
+        title: "Disorder",
+        x: "percent of rows that are late",
+        kind: Kind::Lines([false, false]),
+        about: "Time of three queries, and bytes kept, over those without further late rows. Late \
+            rows happened up to three seconds before they say.",
+        command: QUERIES,
+    },
+    Figure {
+        name: "overlap",
+        title: "Overlap of windows",
+        x: "windows that a row is in",
+        kind: Kind::Table,
+        about: "Windows of a minute, counted, summed and their worst, by cluster: time over that \
+            of tumbling windows, and what each further result takes.",
+        command: QUERIES,
+    },
+    Figure {
+        name: "many_queries",
+        title: "Queries over one range",
+        x: "queries",
+        kind: Kind::Lines([true, false]),
+        about: "Different queries over one retained range, a batch at a time in turns: time, and \
+            memory with the range, over those of one query.",
+        command: QUERIES,
     },
     Figure {
         name: "lossy_ratio",

@@ -63,7 +63,8 @@ Written by `make bench-render` from `bench/history.jsonl`, which `make bench-rec
 A number is the median of repetitions that take turns; `±` is the middle half of the repetitions
 over the median, `% of read` the bytes a second that the work has to read, over what plain reading
 reached in the same run with as many threads. A run whose read bandwidth spreads by more than 15 %
-(one thread) or 30 % (two), or drifts by more than 15 %, is not recorded. TC is the paper
+(one thread) or 30 % (two), or drifts by more than 15 %, or during which other programs take more
+than 15 % of a processor, is not recorded. TC is the paper
 *TerseCades* (USENIX ATC 2018), DaMoN *Integer Compression in NVRAM-centric Data Stores*;
 `docs/papers.md` compares.
 ";
@@ -149,6 +150,7 @@ fn section(page: &mut String, figure: &Figure, plate: &Plate) {
     } = figure;
     let command = match *command {
         figure::HEADLINE => "make bench-headline".to_owned(),
+        figure::STREAMS => "make bench-streams".to_owned(),
         bench => format!("make bench ARGS={bench}"),
     };
     let Run {

@@ -32,6 +32,32 @@ const LOSSES: &str = "
     FROM health WHERE cpu >= 5 AND network < 1
     GROUP BY session(window_start, INTERVAL '90 seconds'), vm_id";
 
+/// The same by states of machines: each change, what was before it, and for how many seconds.
+const CHANGES: &str = "
+    WITH health AS (
+        SELECT window_start, vm_id,
+            max(average_value) FILTER (WHERE counter_name = 'cpu_percent') AS cpu,
+            max(max_value) FILTER (
+                WHERE counter_name IN ('network_in_bytes', 'network_out_bytes')) AS network
+        FROM TUMBLE(TABLE counters, DESCRIPTOR(timestamp), INTERVAL '1' MINUTE)
+        GROUP BY window_start, window_end, vm_id
+    ), states AS (
+        SELECT window_start, vm_id,
+            CASE WHEN cpu >= 5 AND network < 1 THEN 'lost'
+                WHEN cpu >= 5 THEN 'active' ELSE 'idle' END AS state
+        FROM health
+    ), steps AS (
+        SELECT window_start, vm_id, state,
+            lag(state) OVER (PARTITION BY vm_id ORDER BY window_start) AS before
+        FROM states
+    ), changes AS (
+        SELECT window_start, vm_id, before, state, extract(epoch FROM window_start) AS until_s,
+            extract(epoch FROM window_start - lag(window_start)
+                OVER (PARTITION BY vm_id ORDER BY window_start)) AS lasted_s
+        FROM steps WHERE before IS NULL OR before <> state
+    )
+    SELECT vm_id, until_s, lasted_s FROM changes WHERE before = 'lost'";
+
 fn counters(folder: &Path) {
     let rows = (60 * 8 * 240).to_string();
     let arguments = [
@@ -118,6 +144,46 @@ fn losses_in_sql_are_the_injected_ones_and_survive_small_tolerances() {
     );
     let drawn = std::fs::read_to_string(folder.path().join("loss.svg")).unwrap();
     assert!(drawn.starts_with("<svg") && drawn.matches("<circle").count() == 4);
+}
+
+#[test]
+fn changes_of_state_in_sql_are_the_injected_losses_with_their_durations() {
+    let folder = tempfile::tempdir().unwrap();
+    counters(folder.path());
+    let table = "counters=counters.parquet,event_time=timestamp";
+    let ask = |query: &str| -> Vec<serde_json::Value> {
+        let arguments = ["sql", query, "--table", table, "--format", "jsonl"];
+        let answer = tersecades(folder.path(), &arguments);
+        assert!(answer.status.success(), "{}", text(&answer.stderr));
+        let lines = text(&answer.stdout).lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let last = ask("SELECT extract(epoch FROM max(timestamp)) AS s FROM counters");
+    let last_s = last[0]["s"].as_f64().unwrap();
+    let found = ask(CHANGES).into_iter().map(|row| {
+        let vm = row["vm_id"].as_str().unwrap().to_owned();
+        let (until_s, lasted_s) = (&row["until_s"], &row["lasted_s"]);
+        let [until_s, lasted_s] = [until_s, lasted_s].map(|it| it.as_f64().unwrap());
+        (vm, (until_s - lasted_s) as i64, until_s as i64)
+    });
+    let mut found: Vec<(String, i64, i64)> = found.collect();
+    let truth = std::fs::read_to_string(folder.path().join("counters.parquet.truth.jsonl"));
+    let injected = truth.unwrap();
+    let injected = injected.lines().filter_map(|line| {
+        let loss: serde_json::Value = serde_json::from_str(line).unwrap();
+        let seconds = |name: &str| loss[name].as_i64().unwrap() / 1_000;
+        // One that is not over by the last report has no change at its end.
+        let ended = seconds("to_ms") as f64 <= last_s;
+        let vm = loss["vm_id"].as_str().unwrap().to_owned();
+        ended.then(|| (vm, seconds("from_ms"), seconds("to_ms")))
+    });
+    let mut injected: Vec<(String, i64, i64)> = injected.collect();
+    found.sort();
+    injected.sort();
+    assert!(injected.len() > 3);
+    assert_eq!(found, injected, "precision and recall are one");
 }
 
 #[test]

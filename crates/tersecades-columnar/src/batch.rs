@@ -221,18 +221,32 @@ impl BatchEncoder {
 
     fn encode_arrays<'a>(
         &mut self,
-        arrays: impl Iterator<Item = &'a ArrayRef>,
+        mut arrays: impl Iterator<Item = &'a ArrayRef>,
         rows: usize,
         out: &mut Batch,
+    ) -> Result<()> {
+        self.encode_rows(rows, out, |_, encoder, chunk| match arrays.next() {
+            Some(array) => encoder.encode(array, chunk),
+            None => Err(Error::internal("there is an array for each column")),
+        })
+    }
+
+    /// Encodes `rows` rows: `fill` is called with each column's index, encoder and chunk.
+    ///
+    /// # Errors
+    /// What `fill` returns, with the column's name; `LimitExceeded` above 16 Mi rows.
+    pub fn encode_rows(
+        &mut self,
+        rows: usize,
+        out: &mut Batch,
+        mut fill: impl FnMut(usize, &mut ColumnEncoder, &mut Chunk) -> Result<()>,
     ) -> Result<()> {
         if rows > CHUNK_ROWS_MAX {
             return Err(Error::limit("a batch holds at most 16 Mi rows").hint("slice it"));
         }
         out.rows = rows;
-        let columns = self.columns.iter_mut().zip(arrays).zip(&mut out.columns);
-        for (index, ((encoder, array), chunk)) in columns.enumerate() {
-            encoder
-                .encode(array, chunk)
+        for (index, (encoder, chunk)) in self.columns.iter_mut().zip(&mut out.columns).enumerate() {
+            fill(index, encoder, chunk)
                 .map_err(|error| error.column(self.schema.field(index).name().as_str()))?;
         }
         if self.layout == Layout::Row {

@@ -40,6 +40,11 @@ impl<'a> BitWriter<'a> {
         }
     }
 
+    /// Bits in the bytes that are written to, those before included.
+    pub(crate) fn length(&self) -> usize {
+        self.out.len() * u8::BITS as usize + self.used as usize
+    }
+
     /// Fills the last word with zeros and writes it.
     pub(crate) fn finish(self) {
         if self.used > 0 {
@@ -89,6 +94,12 @@ impl<'a> BitReader<'a> {
             None => last_word(self.bytes.get(first..).unwrap_or(&[])),
         };
         (word >> (self.at % u8::BITS as usize), MANY)
+    }
+
+    /// Bits read.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.at
     }
 
     /// Passes over `count` bits.

@@ -57,6 +57,25 @@ impl Candidates {
             .map_or_else(fallback, |winner| winner.codec)
     }
 
+    /// What the codec with wire id `id` is expected to cost, if it is a candidate.
+    pub(crate) fn scan_ns(&self, id: u8) -> Option<f64> {
+        let mut known = self.iter();
+        let found = known.find(|candidate| candidate.codec.id() == id);
+        found.map(|candidate| candidate.scan_ns)
+    }
+
+    /// The same candidates, each costing `times` as much as expected.
+    pub(crate) fn corrected(&self, times: impl Fn(u8) -> f64) -> Candidates {
+        let mut corrected = Candidates::default();
+        for candidate in self.iter() {
+            corrected.insert(Candidate {
+                scan_ns: candidate.scan_ns * times(candidate.codec.id()),
+                ..*candidate
+            });
+        }
+        corrected
+    }
+
     /// Puts `candidate` in its place; at equal cost the earlier one stays first.
     fn insert(&mut self, candidate: Candidate) {
         let mut carried = Some(candidate);
@@ -117,6 +136,16 @@ impl Sample<'_> {
     pub fn rows(&self) -> usize {
         let rows: usize = self.windows.iter().map(|window| window.len()).sum();
         rows.max(1)
+    }
+
+    /// Runs for each row of the column, where the sampled windows have `runs`, each its own first.
+    ///
+    /// Runs end between windows as often as inside, and at least once.
+    pub(crate) fn run_share(&self, runs: usize) -> f64 {
+        let windows = self.windows.len();
+        let ends = runs.saturating_sub(windows) as f64;
+        let rows = self.input.rows().max(1) as f64;
+        ends / self.rows() as f64 + windows as f64 / rows
     }
 
     /// The keys of the sampled rows that are not null, in their order, kept in `room`.

@@ -213,27 +213,6 @@ impl Chunk {
         Ok(())
     }
 
-    /// Becomes `input` under the codec that is cheapest for the goal of `work`.
-    ///
-    /// # Errors
-    /// What [`Codec::encode`] says.
-    ///
-    /// # Cost
-    /// Where a choice that was kept turns out to be off, the values are encoded twice.
-    pub(crate) fn encode_chosen(&mut self, input: &Input<'_>, work: &mut EncodeWork) -> Result<()> {
-        let (codec, priced) = work.habit.choose(input, &work.goal, work.place());
-        self.encode(&codec.into(), input, work)?;
-        if !work.habit.record(self.bytes_per_row()) && !priced {
-            let better = work.habit.look(input, &work.goal, work.place());
-            if better.id() != codec.id() {
-                self.encode(&better.into(), input, work)?;
-                work.habit.record(self.bytes_per_row());
-            }
-        }
-        self.candidates = *work.habit.candidates();
-        Ok(())
-    }
-
     /// Becomes a chunk of `rows` rows without sections and nulls; the bytes stay, stale.
     pub(crate) fn begin(
         &mut self,

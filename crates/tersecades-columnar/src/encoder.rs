@@ -17,14 +17,21 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
-use crate::goal::Goal;
+use crate::goal::{Goal, Tier};
 use crate::input::{CodeLanes, Input, Lanes};
 use crate::registry::CODECS;
 use crate::scheme::Scheme;
 use crate::types::{Physical, logical_type};
 
+mod few;
+
+use few::SpreadBuffer;
+
 /// Distinct texts above which a column stops being dictionary-encoded.
 pub const CARDINALITY_LIMIT: usize = 1 << 20;
+
+/// Rows of the cold tier after which text that is mostly distinct stops being dictionary-encoded.
+const DISTINCT_ROWS: usize = 4 * 1024;
 
 /// Keys that a byte holds.
 const BYTE_KEYS: usize = 1 << u8::BITS;
@@ -77,7 +84,10 @@ pub struct ColumnEncoder {
     dictionary: Option<Arc<Dictionary>>,
     translation: Translation,
     codes: CodeBuffer,
+    /// Rows of text that were made into codes.
+    coded_rows: usize,
     booleans: Vec<u8>,
+    spread: SpreadBuffer,
     validity: Bitmap,
     work: EncodeWork,
 }
@@ -97,7 +107,9 @@ impl ColumnEncoder {
             pinned: Scheme::default(),
             translation: Translation::default(),
             codes: CodeBuffer::default(),
+            coded_rows: 0,
             booleans: Vec::new(),
+            spread: SpreadBuffer::default(),
             validity: Bitmap::default(),
             work: EncodeWork::default(),
         })
@@ -208,12 +220,7 @@ impl ColumnEncoder {
     /// # Cost
     /// One pass or two over the values; text that does not come as a dictionary is hashed.
     pub fn encode(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
-        if logical_type(array.data_type()) != self.data_type {
-            let (got, expected) = (array.data_type(), &self.data_type);
-            return Err(Error::schema(format!(
-                "expected values of {expected}, got {got}"
-            )));
-        }
+        self.check_type(array)?;
         if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
             self.validity.copy_nulls(&nulls);
         } else {
@@ -236,6 +243,16 @@ impl ColumnEncoder {
             Error::unsupported(format!("arrays of {} cannot be encoded", array.data_type()))
         })?;
         self.encode_lanes(lanes, Some(array), out)
+    }
+
+    fn check_type(&self, array: &ArrayRef) -> Result<()> {
+        let (got, expected) = (array.data_type(), &self.data_type);
+        match logical_type(got) == *expected {
+            true => Ok(()),
+            false => Err(Error::schema(format!(
+                "expected values of {expected}, got {got}"
+            ))),
+        }
     }
 
     /// Encodes values that do not come from Arrow; every row is valid.
@@ -279,7 +296,7 @@ impl ColumnEncoder {
             _ => intern_all(array, &dictionary, &mut codes.words),
         };
         let encoded = match collected {
-            Ok(()) if dictionary.len() > CARDINALITY_LIMIT => {
+            Ok(()) if self.outgrows(&dictionary, array.len()) => {
                 self.dictionary = None;
                 self.encode_plain_text(array, out)
             }
@@ -294,6 +311,14 @@ impl ColumnEncoder {
         };
         self.codes = codes;
         encoded
+    }
+
+    /// Whether codes no longer pay after `rows` more.
+    fn outgrows(&mut self, dictionary: &Dictionary, rows: usize) -> bool {
+        self.coded_rows += rows;
+        let is_distinct =
+            self.coded_rows >= DISTINCT_ROWS && dictionary.len() > self.coded_rows / 2;
+        dictionary.len() > CARDINALITY_LIMIT || self.work.goal.tier == Tier::Cold && is_distinct
     }
 
     fn encode_plain_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {

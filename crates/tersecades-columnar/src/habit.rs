@@ -1,11 +1,15 @@
 //! A choice that is kept while it holds, so that choosing costs little and does not flap.
 //!
 //! A choice is priced again after 1, 2, 4 … chunks, up to the goal's interval, and at once when a
-//! chunk comes out of a size it has not had under this choice. Another codec takes over only when
-//! it is clearly cheaper: estimates of near equals change places from sample to sample.
+//! chunk comes out of a size it has not had under this choice. Where encoding a chunk takes less
+//! time than pricing it, the interval is so much longer that pricing stays a small share. Another
+//! codec takes over only when it is clearly cheaper: estimates of near equals change places from
+//! sample to sample. A codec that came out dearer than its sample promised is taken to do so again,
+//! which is forgotten by and by.
 
 use crate::choose::{Candidates, Place, choose_inside};
 use crate::codec::Codec;
+use crate::cost_table::Operation;
 use crate::goal::Goal;
 use crate::input::Input;
 
@@ -14,6 +18,24 @@ const SWITCH_SHARE: f64 = 0.95;
 
 /// How far outside the known sizes a chunk may be.
 const SIZE_MARGIN: f64 = 0.1;
+
+/// Bytes per row that a chunk may be outside the known sizes besides: a chunk of next to nothing
+/// that becomes twice as much is still read in no time.
+const SIZE_SLACK: f64 = 0.02;
+
+/// What pricing a chunk takes, in nanoseconds, by tier, and the share of encoding it may be.
+const LOOK_NS: [f64; 2] = [60_000.0, 250_000.0];
+const LOOK_SHARE: f64 = 0.02;
+
+/// Nanoseconds that encoding a value takes at least.
+const COPY_NS: f64 = 0.1;
+
+/// Most times the goal's interval between two looks.
+const INTERVALS_MAX: u32 = 64;
+
+/// Codecs whose samples promised too much, and how much of that is forgotten at each look.
+const LESSONS: usize = 4;
+const FORGOTTEN: f64 = 0.2;
 
 /// The choice of one column, or of one place inside a cascade.
 #[derive(Debug, Default)]
@@ -25,6 +47,10 @@ pub(crate) struct Habit {
     left: u32,
     /// Bytes per row of the smallest and largest chunk under this choice.
     sizes: Option<(f64, f64)>,
+    /// The codec that held last, by wire id, and the interval it had come to.
+    held: Option<(u8, u32)>,
+    /// Codecs by wire id, and how many times their estimate they came to.
+    lessons: [Option<(u8, f64)>; LESSONS],
 }
 
 impl Habit {
@@ -51,26 +77,101 @@ impl Habit {
         goal: &Goal,
         place: Place,
     ) -> &'static dyn Codec {
-        self.candidates = choose_inside(input, goal, place);
+        for lesson in &mut self.lessons {
+            *lesson = lesson
+                .map(|(id, times)| (id, 1.0 + (times - 1.0) * (1.0 - FORGOTTEN)))
+                .filter(|(_, times)| *times * SWITCH_SHARE > 1.0);
+        }
+        let expected = choose_inside(input, goal, place);
+        self.candidates = expected.corrected(|id| self.times(id));
         let winner = self.candidates.codec();
-        let present = self.chosen.and_then(|chosen| {
-            let mut known = self.candidates.iter();
-            known.find(|candidate| candidate.codec.id() == chosen.id())
-        });
-        let cheapest = self.candidates.iter().next();
+        let present = self
+            .chosen
+            .and_then(|chosen| self.candidates.scan_ns(chosen.id()));
+        let cheapest = self.candidates.scan_ns(winner.id());
         let stays = present
             .zip(cheapest)
-            .is_some_and(|(present, cheapest)| cheapest.scan_ns >= SWITCH_SHARE * present.scan_ns);
+            .is_some_and(|(present, cheapest)| cheapest >= SWITCH_SHARE * present);
         if stays {
-            let longest = goal.look_interval.max(1);
-            self.interval = (2 * self.interval).clamp(1, longest);
+            let chosen = self.chosen.unwrap_or(winner);
+            let longest = longest_interval(chosen, input.rows(), goal);
+            self.interval = self.interval.saturating_mul(2).clamp(1, longest);
+            self.held = Some((chosen.id(), self.interval));
         } else {
-            self.chosen = Some(winner);
-            self.interval = 1;
-            self.sizes = None;
+            self.take(winner);
         }
         self.left = self.interval - 1;
         self.chosen.unwrap_or(winner)
+    }
+
+    /// Chooses `codec` from here on; one that another was tried instead of holds as long as before.
+    pub(crate) fn take(&mut self, codec: &'static dyn Codec) {
+        let held = self.held.filter(|(id, _)| *id == codec.id());
+        self.chosen = Some(codec);
+        self.interval = held.map_or(1, |(_, interval)| interval);
+        self.left = self.interval - 1;
+        self.sizes = None;
+    }
+
+    /// A codec that is expected to be clearly cheaper than a chunk of `codec`, of cost `real_ns`.
+    pub(crate) fn better(
+        &self,
+        codec: &'static dyn Codec,
+        real_ns: f64,
+    ) -> Option<&'static dyn Codec> {
+        let mut others = self
+            .candidates
+            .iter()
+            .filter(|it| it.codec.id() != codec.id());
+        let cheapest = others.next()?;
+        (cheapest.scan_ns < SWITCH_SHARE * real_ns).then_some(cheapest.codec)
+    }
+
+    /// Takes note that a chunk of `codec` costs `real_ns`.
+    pub(crate) fn learn(&mut self, codec: &'static dyn Codec, real_ns: f64) {
+        let id = codec.id();
+        let Some(expected_ns) = self.candidates.scan_ns(id) else {
+            return;
+        };
+        let times = self.times(id) * real_ns / expected_ns;
+        if !times.is_finite() || times * SWITCH_SHARE <= 1.0 {
+            return;
+        }
+        let corrected = |other: u8| {
+            if other == id {
+                real_ns / expected_ns
+            } else {
+                1.0
+            }
+        };
+        self.candidates = self.candidates.corrected(corrected);
+        let least = |lesson: &Option<(u8, f64)>| match lesson {
+            Some((known, _)) if *known == id => 0.0,
+            Some((_, times)) => *times,
+            None => 1.0,
+        };
+        let mut slots = self.lessons.iter_mut();
+        let first = slots.next();
+        let slot = first.map(|first| {
+            slots.fold(first, |best, slot| {
+                if least(slot) < least(best) {
+                    slot
+                } else {
+                    best
+                }
+            })
+        });
+        if let Some(slot) = slot {
+            *slot = Some((id, times));
+        }
+    }
+
+    /// How many times its estimate the codec with wire id `id` came to.
+    fn times(&self, id: u8) -> f64 {
+        let mut lessons = self.lessons.iter().flatten();
+        lessons
+            .find(|(known, _)| *known == id)
+            .map_or(1.0, |(_, times)| *times)
     }
 
     /// Takes note of what a chunk came to; whether it is of a known size.
@@ -80,7 +181,9 @@ impl Habit {
             return true;
         };
         self.sizes = Some((low.min(bytes_per_row), high.max(bytes_per_row)));
-        (low * (1.0 - SIZE_MARGIN)..=high * (1.0 + SIZE_MARGIN)).contains(&bytes_per_row)
+        let known =
+            low * (1.0 - SIZE_MARGIN) - SIZE_SLACK..=high * (1.0 + SIZE_MARGIN) + SIZE_SLACK;
+        known.contains(&bytes_per_row)
     }
 
     /// What was weighed last.
@@ -94,6 +197,15 @@ impl Habit {
     }
 }
 
+/// Most chunks of `rows` that `codec` is kept for before it is priced again.
+fn longest_interval(codec: &dyn Codec, rows: usize, goal: &Goal) -> u32 {
+    let encoding = goal.costs.cost(codec, Operation::Encode);
+    let encode_ns = encoding.at(0.0).max(COPY_NS) * rows.max(1) as f64;
+    let chunks = LOOK_NS[goal.tier as usize] / LOOK_SHARE / encode_ns;
+    let shortest = goal.look_interval.max(1);
+    (chunks as u32).clamp(shortest, shortest.saturating_mul(INTERVALS_MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -103,7 +215,7 @@ mod tests {
 
     use super::*;
     use crate::chunk::Chunk;
-    use crate::cost_table::{Cost, CostTable, Operation};
+    use crate::cost_table::{Cost, CostTable};
     use crate::encoder::ColumnEncoder;
     use crate::goal::{Tier, Uses};
     use crate::input::Lanes;
@@ -128,11 +240,22 @@ mod tests {
     fn looks_become_rarer_up_to_the_interval() {
         let values: Vec<u64> = (0..2_000).map(|row| noise(row) % 100).collect();
         let input = input(&DataType::UInt64, &values);
-        let (goal, mut habit) = (Goal::default(), Habit::default());
-        let looks: Vec<usize> = (0..64)
-            .filter(|_| habit.choose(&input, &goal, Place::default()).1)
-            .collect();
-        assert_eq!(looks, [0, 1, 3, 7, 15, 31, 47, 63]);
+        let looks = |encode_ns: f64, chunks: usize| -> Vec<usize> {
+            let mut costs = CostTable::default();
+            for codec in CODECS {
+                let cost = costs.cost(*codec, Operation::Encode);
+                let value_ns = cost.value_ns + encode_ns;
+                costs.set(codec.id(), Operation::Encode, Cost { value_ns, ..cost });
+            }
+            let (mut goal, mut habit) = (Goal::default(), Habit::default());
+            goal.costs = Arc::new(costs);
+            let looks = |_: &usize| habit.choose(&input, &goal, Place::default()).1;
+            (0..chunks).filter(looks).collect()
+        };
+        assert_eq!(looks(1e6, 64), [0, 1, 3, 7, 15, 31, 47, 63]);
+        // What is encoded in less time than it is priced is priced as much more rarely.
+        let rarely = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023];
+        assert_eq!(looks(0.0, 1_100), rarely);
     }
 
     #[test]

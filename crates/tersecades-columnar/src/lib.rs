@@ -30,6 +30,7 @@ pub mod fold;
 pub mod values;
 
 mod bits;
+mod chosen;
 pub mod chunk;
 pub mod codec;
 mod distinct;

@@ -144,6 +144,66 @@ fn at_the_limit_a_retained_range_is_refused_or_shortens_itself() {
 }
 
 #[test]
+fn a_range_that_spills_stays_below_its_limit_and_answers_as_one_in_memory() {
+    const LIMIT: usize = 20_000;
+    let start = |limit| {
+        counting(&Arc::new(AtomicBool::new(false)))
+            .keep(Keep::Duration(Duration::from_secs(40)))
+            .memory_limit(limit)
+            .on_limit(OnLimit::Spill)
+            .filter(col("value").lt(0))
+            .run()
+            .unwrap()
+    };
+    let (mut spilling, mut in_memory) = (start(LIMIT), start(usize::MAX));
+    let windows = |retained: &Retained| {
+        let windows = Stream::from_retained(retained).window(tumble(Duration::from_secs(7)));
+        let calls = [
+            count(),
+            call("sum", col("value")),
+            call("max", col("value")),
+        ];
+        let run = windows.aggregate(calls).run().unwrap();
+        run.collect::<Result<Vec<RecordBatch>>>().unwrap()
+    };
+    let mut open = None;
+    for step in 0..600 {
+        assert!(spilling.step().unwrap() && in_memory.step().unwrap());
+        assert!(spilling.state().bytes <= LIMIT, "step {step}");
+        if step == 300 {
+            // Its first batches are dropped, and their files with them, before it is read.
+            open = Some(
+                Stream::from_retained(spilling.retained().unwrap())
+                    .run()
+                    .unwrap(),
+            );
+        }
+    }
+    let (spilled, whole) = (spilling.retained().unwrap(), in_memory.retained().unwrap());
+    assert!(spilled.byte_size() <= LIMIT && spilled.spilled_bytes() > 0);
+    assert_eq!(
+        spilled.byte_size() + spilled.spilled_bytes(),
+        whole.byte_size()
+    );
+    assert_eq!(
+        spilling.metrics().spilled_bytes as usize,
+        spilled.spilled_bytes()
+    );
+    assert_eq!(
+        (whole.spilled_bytes(), spilling.metrics().shortened_rows),
+        (0, 0)
+    );
+    assert_eq!(spilled.rows(), whole.rows());
+    assert_eq!(extent(spilled), extent(whole));
+    assert_eq!(windows(spilled), windows(whole));
+    let seen: usize = open.unwrap().map(|rows| rows.unwrap().num_rows()).sum();
+    assert_eq!(seen as i64, 301 * BATCH);
+    let mut small = start(10);
+    let error = (0..10).find_map(|_| small.step().err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
 fn a_stream_without_event_time_is_kept_by_bytes_and_by_them_only() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
     let rows = RecordBatch::try_from_iter([("value", numbers)]).unwrap();

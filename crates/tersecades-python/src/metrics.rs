@@ -73,6 +73,12 @@ impl Metrics {
         self.metrics.shortened_rows
     }
 
+    /// Encoded bytes of kept rows that lie in files to stay below the memory limit.
+    #[getter]
+    fn spilled_bytes(&self) -> u64 {
+        self.metrics.spilled_bytes
+    }
+
     /// Seconds spent encoding.
     #[getter]
     fn encode_seconds(&self) -> f64 {

@@ -22,6 +22,9 @@ use crate::session::Session;
 /// Rows of a table that `EXPLAIN CODECS` encodes in every way there is.
 const SAMPLE_ROWS: usize = 1 << 20;
 
+/// Characters of a line of a plan.
+const LINE_CHARS: usize = 78;
+
 impl Session {
     /// Explains a query.
     ///
@@ -34,7 +37,7 @@ impl Session {
                 let mut lines = plan_lines(&plan);
                 lines.push("operators".to_owned());
                 lines.extend(stream.run()?.describe().into_iter().map(indented));
-                text_rows([("plan", lines)])
+                text_rows([("plan", fitted(lines))])
             }
             Explained::Run => {
                 let started = Instant::now();
@@ -51,7 +54,7 @@ impl Session {
                 let elapsed = (started.elapsed() - planned).as_secs_f64();
                 lines.push(format!("ran in {:.1} ms", elapsed * 1e3));
                 lines.extend(counted(&running.metrics()).into_iter().map(indented));
-                text_rows([("plan", lines)])
+                text_rows([("plan", fitted(lines))])
             }
             Explained::Codecs => self.explain_codecs(asked),
         }
@@ -111,6 +114,40 @@ fn plan_lines(plan: &LogicalPlan) -> Vec<String> {
     std::iter::once("logical plan".to_owned())
         .chain(lines)
         .collect()
+}
+
+/// Lines in pieces that a terminal shows whole, broken before brackets and behind commas.
+fn fitted(lines: Vec<String>) -> Vec<String> {
+    let mut pieces = Vec::with_capacity(lines.len());
+    for line in lines {
+        let text = line.trim_start();
+        let further = " ".repeat(line.len() - text.len() + 4);
+        let mut piece = line[..line.len() - text.len()].to_owned();
+        let mut started = false;
+        for part in parts(text) {
+            let length = piece.chars().count() + part.trim_end().chars().count();
+            if started && length > LINE_CHARS {
+                pieces.push(piece.trim_end().to_owned());
+                piece.clone_from(&further);
+            }
+            piece.push_str(part);
+            started = true;
+        }
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// `text` cut before each bracket and behind each comma.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let ends = text.match_indices([' ']).filter_map(|(at, _)| {
+        let bracket = text[at + 1..].starts_with('[');
+        (bracket || text[..at].ends_with(',')).then_some(at + 1)
+    });
+    let mut start = 0;
+    let ends: Vec<usize> = ends.chain([text.len()]).collect();
+    ends.into_iter()
+        .map(move |end| &text[std::mem::replace(&mut start, end)..end])
 }
 
 fn indented(line: String) -> String {
@@ -203,4 +240,26 @@ fn tried(relation: &Relation, name: &str, goal: Goal) -> Result<Explanation> {
         }
     }
     Ok(explainer.map_or_else(Explanation::default, |explainer| explainer.explain()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_of_a_plan_are_broken_and_nothing_is_lost() {
+        let short = "  filter rtt_us > 5 [encoded]".to_owned();
+        let numbers = (0..60).map(|n| n.to_string()).collect::<Vec<_>>();
+        let long = format!("  group by [k] compute [{}] [rows 1]", numbers.join(", "));
+        let shown = fitted(vec![short.clone(), long.clone()]);
+        assert_eq!(shown[0], short);
+        assert!(shown.len() > 3);
+        assert!(shown.iter().all(|line| line.chars().count() <= LINE_CHARS));
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&shown[1..].join("\n")), words(&long));
+    }
 }

@@ -45,6 +45,7 @@ impl Session {
         self.catalog.reading = fork.catalog.reading;
         self.settings.threads = fork.settings.threads;
         self.settings.memory_limit_bytes = fork.settings.memory_limit_bytes;
+        self.settings.on_limit = fork.settings.on_limit;
     }
 
     /// Who is asked for tables by names that are none of the session's; each name that a statement

@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::scheme::Scheme;
-use tersecades_engine::runtime::Interrupt;
+use tersecades_engine::runtime::{Interrupt, OnLimit};
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
 use tersecades_engine::source::table::Table;
@@ -37,6 +37,7 @@ const PLANNING_STACK_BYTES: usize = 256 << 20;
 pub(crate) struct RunSettings {
     pub(crate) threads: usize,
     pub(crate) memory_limit_bytes: Option<usize>,
+    pub(crate) on_limit: OnLimit,
     pub(crate) interrupt: Interrupt,
 }
 
@@ -48,7 +49,7 @@ impl RunSettings {
             threads => stream.threads(threads),
         };
         let stream = match self.memory_limit_bytes {
-            Some(bytes) => stream.memory_limit(bytes),
+            Some(bytes) => stream.memory_limit(bytes).on_limit(self.on_limit),
             None => stream,
         };
         stream.interrupt(self.interrupt.clone())
@@ -90,6 +91,7 @@ impl Default for Session {
             settings: RunSettings {
                 threads: 1,
                 memory_limit_bytes: None,
+                on_limit: OnLimit::default(),
                 interrupt: Interrupt::default(),
             },
             kept: Arc::default(),
@@ -102,6 +104,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("batch_rows", "most rows in a batch"),
     ("threads", "worker threads"),
     ("memory_limit_bytes", "most bytes of window state"),
+    (
+        "on_limit",
+        "at that limit: refuse, or shorten or spill what a stream keeps",
+    ),
     (
         "encoding.TABLE.COLUMN",
         "how a column is encoded, as zfp(0.01), instead of a choice",
@@ -242,6 +248,7 @@ impl Session {
             "batch_rows" => self.catalog.reading.batch_rows = number()?,
             "threads" => self.settings.threads = number()?,
             "memory_limit_bytes" => self.settings.memory_limit_bytes = Some(number()?),
+            "on_limit" => self.settings.on_limit = on_limit(value.trim_matches('\''))?,
             _ => {
                 let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
                 let error = Error::invalid(format!("unknown option `{option}`"));
@@ -361,20 +368,47 @@ impl Session {
         mut query: Box<Query>,
         then: impl FnOnce(LogicalPlan) -> Result<T> + Send,
     ) -> Result<T> {
-        let written = query.clone();
-        parse::column_name::name_by_text(&mut query);
         let plan_then = || {
-            parse::window::rewrite(&mut query)?;
-            parse::check::check(&query)?;
-            let plan = plan::plan(query, &self.catalog).map_err(|error| of_datafusion(&error))?;
-            then(plan)
+            let written = query.clone();
+            let planned = || {
+                parse::column_name::name_by_text(&mut query);
+                parse::window::rewrite(&mut query)?;
+                parse::check::check(&query)?;
+                let plan = plan::plan(query, &self.catalog);
+                then(plan.map_err(|error| of_datafusion(&error))?)
+            };
+            planned().map_err(|error: Error| at_place(&error, &written))
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
             let planning = thread.spawn_scoped(scope, plan_then)?;
             let failed = |_| Error::internal("planning the query failed");
-            let planned = planning.join().map_err(failed)?;
-            planned.map_err(|error: Error| at_place(&error, &written))
+            planning.join().map_err(failed)?
         })
+    }
+}
+
+fn on_limit(value: &str) -> Result<OnLimit> {
+    match value {
+        "refuse" => Ok(OnLimit::Refuse),
+        "shorten" => Ok(OnLimit::Shorten),
+        "spill" => Ok(OnLimit::Spill),
+        _ => Err(Error::invalid(format!("unknown on_limit `{value}`"))
+            .hint("it is refuse, shorten or spill")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_at_the_limit_is_one_of_three() {
+        let mut session = Session::default();
+        assert_eq!(session.settings.on_limit, OnLimit::Refuse);
+        session.set("on_limit", "'spill'").unwrap();
+        assert_eq!(session.settings.on_limit, OnLimit::Spill);
+        let error = session.set("on_limit", "burst").unwrap_err();
+        assert!(error.hint_text().unwrap().contains("shorten or spill"));
     }
 }

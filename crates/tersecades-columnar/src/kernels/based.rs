@@ -9,12 +9,12 @@ use super::block::range_rest;
 use super::level::{LINE_BYTES, Steps};
 use super::{BLOCK_LANES, GROUPS, Lane, PerGroup, WORD_LANES, assert_based, prefetch_past};
 
-/// How far ahead of the lanes at hand lanes are asked for, as long as there are some: what lies
-/// past their end is seldom what is read next.
-const AHEAD_BYTES: usize = 3072;
+/// How far ahead of the lanes at hand memory is asked for.
+const AHEAD_BYTES: usize = 4096;
 
-/// How far ahead of the bases at hand bases are asked for.
-const BASES_AHEAD_BYTES: usize = 512;
+/// Blocks between the one at hand and the one whose base is asked for, where it is but one: eight
+/// fill a line of their own, which the processor sees coming.
+const AHEAD_BLOCKS: usize = 8;
 
 /// # Safety
 /// The processor has every feature of `L`.
@@ -31,15 +31,13 @@ pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane, const LANES: usize>(
     let (blocks, rest) = values.as_chunks::<BLOCK_LANES>();
     let (slots, last_slots) = out.split_at_mut(blocks.len() * (BLOCK_LANES / WORD_LANES));
     let (slots, _) = slots.as_chunks_mut::<{ BLOCK_LANES / WORD_LANES }>();
-    let mut left = size_of_val(values);
     for ((block, bases), slots) in blocks.iter().zip(bases.chunks_exact(per_block)).zip(slots) {
-        left -= size_of_val(block);
-        if left > AHEAD_BYTES {
-            for line in (0..size_of_val(block)).step_by(LINE_BYTES) {
-                prefetch_past(block, AHEAD_BYTES + line);
-            }
+        for line in (0..size_of_val(block)).step_by(LINE_BYTES) {
+            prefetch_past(block, AHEAD_BYTES + line);
         }
-        prefetch_past(bases, BASES_AHEAD_BYTES);
+        if per_block == 1 {
+            prefetch_past(bases, AHEAD_BLOCKS * size_of_val(bases));
+        }
         let moved = Moved::of::<W>(low, high, bases);
         if moved.met == [0; GROUPS] {
             slots.fill(0);

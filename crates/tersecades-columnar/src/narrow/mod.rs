@@ -158,14 +158,27 @@ impl<'a> Deltas<'a> {
         &self.bytes[start..self.offsets[blocks.end] as usize * CACHE_LINE_BYTES]
     }
 
-    /// Asks for the lines of the listed rows, where all blocks have one width.
+    /// Asks for the lines of the listed rows.
     pub(crate) fn prefetch(&self, rows: &[u32]) {
         match self.uniform_width() {
             1 => prefetch_rows(self.bytes, rows),
             2 => prefetch_rows(self.all::<u16>(), rows),
             4 => prefetch_rows(self.all::<u32>(), rows),
             8 => prefetch_rows(self.all::<u64>(), rows),
-            _ => {}
+            _ => rows
+                .chunk_by(|a, b| *a as usize / BLOCK_ROWS == *b as usize / BLOCK_ROWS)
+                .for_each(|rows| self.prefetch_block(rows)),
+        }
+    }
+
+    /// Asks for the lines of the listed rows, all of one block.
+    pub(crate) fn prefetch_block(&self, rows: &[u32]) {
+        let block = rows.first().map_or(0, |row| *row as usize / BLOCK_ROWS);
+        let width = usize::from(self.widths[block]);
+        let start = self.offsets[block] as usize * CACHE_LINE_BYTES;
+        for row in rows.iter().filter(|_| width > 0) {
+            let at = start + *row as usize % BLOCK_ROWS * width;
+            prefetch_rows(self.bytes, &[at as u32]);
         }
     }
 

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef, UInt32Array, make_array};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use arrow_select::take::take;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
+
+/// One row of so many is kept at most where rows are fetched before they are reduced.
+const SPARSE: usize = 4;
 
 /// What rows hold that are not kept.
 enum Elsewhere<'a> {
@@ -30,13 +34,41 @@ fn width(data_type: &DataType) -> Option<usize> {
     }
 }
 
-/// `array` where rows are `kept`; all others hold one of its values, so that they take no room.
+/// A column as it is kept.
+pub enum Kept {
+    /// A value or null for each row.
+    Whole(ArrayRef),
+    /// Values of the selected rows; all others hold the first of them.
+    Few(ArrayRef, Selection),
+}
+
+/// What `reduce` makes of `array` where rows are `kept`; all others hold one of its values, so that
+/// they take no room.
 ///
-/// What cannot be masked, or holds no value, comes back as it is.
+/// What cannot be masked, or holds no value, is reduced as it is.
 ///
 /// # Errors
-/// What Arrow says of the result.
-pub(super) fn keep_only(array: &ArrayRef, kept: &Selection) -> Result<ArrayRef> {
+/// What `reduce` says, and Arrow of the result.
+///
+/// # Cost
+/// Where few rows are kept and none is null, only they are reduced.
+pub(super) fn keep_only(
+    array: &ArrayRef,
+    kept: Selection,
+    reduce: impl Fn(&ArrayRef) -> Result<ArrayRef>,
+) -> Result<Kept> {
+    let is_sparse = is_maskable(array.data_type()) && kept.count() <= array.len() / SPARSE;
+    if is_sparse && !kept.is_empty() && array.logical_null_count() == 0 {
+        let mut rows = Vec::with_capacity(kept.count());
+        kept.for_each(|row| rows.push(row as u32));
+        let few = take(array, &UInt32Array::from(rows), None)?;
+        return Ok(Kept::Few(reduce(&few)?, kept));
+    }
+    keep_among(&reduce(array)?, &kept).map(Kept::Whole)
+}
+
+/// `array` where rows are `kept`; all others hold one of its values.
+fn keep_among(array: &ArrayRef, kept: &Selection) -> Result<ArrayRef> {
     let nulls = array.nulls();
     let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
     let first_kept = match nulls {
@@ -88,8 +120,10 @@ fn merged(
         Some(16) => lanes::<i128>(&data, elsewhere, kept),
         _ => return Err(Error::internal("what is masked has lanes")),
     };
-    let built = data.into_builder().offset(0).buffers(vec![buffer]);
-    Ok(make_array(built.nulls(nulls).build()?))
+    let built = data.into_builder().offset(0).len(kept.rows());
+    Ok(make_array(
+        built.buffers(vec![buffer]).nulls(nulls).build()?,
+    ))
 }
 
 fn lanes<T: ArrowNativeType>(
@@ -121,6 +155,26 @@ mod tests {
     }
 
     #[test]
+    fn few_rows_are_reduced_alone() {
+        let array: ArrayRef = Arc::new((0..100).collect::<Int16Array>());
+        let wanted = [3, 10, 11, 17, 50, 99];
+        let lengths = |array: &ArrayRef| {
+            assert_eq!(array.len(), wanted.len());
+            Ok(Arc::clone(array))
+        };
+        let found = keep_only(&array, rows(&wanted, 100), lengths).unwrap();
+        let Kept::Few(few, kept) = found else {
+            panic!("six of a hundred are few");
+        };
+        let expected: ArrayRef = Arc::new(Int16Array::from(wanted.map(|row| row as i16).to_vec()));
+        assert_eq!((&few, kept.list()), (&expected, &wanted[..]));
+        let nullable: ArrayRef = Arc::new(Int16Array::from(vec![None, Some(1), None, Some(2)]));
+        let same = |array: &ArrayRef| Ok(Arc::clone(array));
+        let found = keep_only(&nullable, rows(&[3], 4), same).unwrap();
+        assert!(matches!(found, Kept::Whole(array) if array.len() == 4));
+    }
+
+    #[test]
     fn rows_that_are_not_kept_take_the_first_kept_value() {
         let array: ArrayRef = Arc::new(Int16Array::from(vec![
             None,
@@ -129,10 +183,10 @@ mod tests {
             None,
             Some(9),
         ]));
-        let found = keep_only(&array.slice(1, 4), &rows(&[1, 2], 4)).unwrap();
+        let found = keep_among(&array.slice(1, 4), &rows(&[1, 2], 4)).unwrap();
         let expected: ArrayRef = Arc::new(Int16Array::from(vec![Some(7), Some(7), None, Some(7)]));
         assert_eq!(&found, &expected);
-        let found = keep_only(&array, &rows(&[0], 5)).unwrap();
+        let found = keep_among(&array, &rows(&[0], 5)).unwrap();
         let expected: ArrayRef = Arc::new(Int16Array::from(vec![
             None,
             Some(4),
@@ -142,14 +196,14 @@ mod tests {
         ]));
         assert_eq!(&found, &expected, "no kept row has a value");
         let none: ArrayRef = Arc::new(Int16Array::from(vec![None::<i16>; 3]));
-        assert_eq!(&keep_only(&none, &rows(&[], 3)).unwrap(), &none);
+        assert_eq!(&keep_among(&none, &rows(&[], 3)).unwrap(), &none);
     }
 
     #[test]
     fn texts_are_masked_by_their_codes() {
         let texts: DictionaryArray<Int32Type> = ["a", "b", "c", "b"].into_iter().collect();
         let array: ArrayRef = Arc::new(texts);
-        let found = keep_only(&array, &rows(&[1, 3], 4)).unwrap();
+        let found = keep_among(&array, &rows(&[1, 3], 4)).unwrap();
         assert_eq!(
             found.as_dictionary::<Int32Type>().keys().values()[..],
             [1, 1, 1, 1]

@@ -24,8 +24,9 @@ mod retention;
 mod sight;
 mod time_cut;
 
+pub use mask::Kept;
 pub use need::{Classes, Need};
 pub use passed::Passed;
 pub use reduce::Reducer;
-pub use retention::{Observed, Reduction, Registered};
+pub use retention::{Observed, Reduced, Reduction, Registered};
 pub use time_cut::TimeCuts;

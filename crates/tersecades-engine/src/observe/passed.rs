@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use tersecades_columnar::batch::BatchEncoder;
+use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::registry;
@@ -57,6 +57,8 @@ pub(super) struct Passing {
     /// Where a batch has the columns that the terms read.
     positions: Vec<usize>,
     encoder: BatchEncoder,
+    /// The columns of the batch at hand.
+    batch: Arc<Batch>,
     filters: Vec<BoundFilter>,
     work: Work,
 }
@@ -82,6 +84,7 @@ impl Passing {
         let filters: Result<Vec<BoundFilter>> = filters.collect();
         Ok(Passing {
             positions,
+            batch: Arc::new(Batch::empty(Arc::clone(encoder.schema()))),
             filters: filters?,
             encoder,
             work: Work::default(),
@@ -100,10 +103,12 @@ impl Passing {
         if rows.num_columns() <= self.positions.last().copied().unwrap_or(0) {
             return Err(Error::schema("a record batch lacks columns of the stream"));
         }
-        let batch = self.encoder.encode_new(&rows.project(&self.positions)?)?;
-        let batch = Arc::new(batch);
+        let batch = Arc::get_mut(&mut self.batch);
+        let batch = batch.ok_or_else(|| Error::internal("a filter holds its batch"))?;
+        let read = rows.project(&self.positions)?;
+        self.encoder.encode(&read, batch)?;
         for filter in &mut self.filters {
-            let mut frame = Frame::new(Arc::clone(&batch));
+            let mut frame = Frame::new(Arc::clone(&self.batch));
             filter.apply(&mut frame, &mut self.work)?;
             found.push(frame.selection);
         }

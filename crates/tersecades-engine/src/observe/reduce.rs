@@ -13,9 +13,11 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer};
 use arrow_schema::DataType;
+use tersecades_columnar::block::BLOCK_ROWS;
 use tersecades_columnar::cut::CutPoints;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::input::Lanes;
+use tersecades_columnar::input::{Input, Lanes};
+use tersecades_columnar::stats::Stats;
 use tersecades_columnar::types::{Physical, float_key, float_of, logical_type};
 use tersecades_columnar::values::float_of_bits;
 
@@ -43,16 +45,17 @@ struct Class {
 }
 
 /// Values looked at together.
-const RUN_ROWS: usize = 512;
+const RUN_ROWS: usize = BLOCK_ROWS;
 
 /// Bits of a value, computed with at its own width.
 trait Lane: ArrowNativeType + Ord + std::ops::BitXor<Output = Self> {
     fn bits(self) -> u64;
     fn of(bits: u64) -> Self;
+    fn all(lanes: &[Self]) -> Lanes<'_>;
 }
 
 macro_rules! lane {
-    ($($lane:ty),*) => {$(
+    ($($lane:ty, $lanes:ident);*) => {$(
         impl Lane for $lane {
             #[inline(always)]
             fn bits(self) -> u64 {
@@ -63,28 +66,27 @@ macro_rules! lane {
             fn of(bits: u64) -> Self {
                 bits as $lane
             }
+
+            fn all(lanes: &[Self]) -> Lanes<'_> {
+                Lanes::$lanes(lanes)
+            }
         }
     )*};
 }
 
-lane!(u8, u16, u32, u64);
+lane!(u8, U8; u16, U16; u32, U32; u64, U64);
 
-/// The least and the largest key of `lanes`, of which there is one.
-fn ends_of<T: Lane>(lanes: &[T], flip: T) -> (T, T) {
-    /// Values that do not wait for each other.
-    const ABREAST: usize = 8;
-    let first = lanes[0] ^ flip;
-    let (mut lows, mut highs) = ([first; ABREAST], [first; ABREAST]);
-    let (whole, rest) = lanes.as_chunks::<ABREAST>();
-    for lanes in whole {
-        for ((low, high), lane) in lows.iter_mut().zip(&mut highs).zip(lanes) {
-            let key = *lane ^ flip;
-            (*low, *high) = ((*low).min(key), (*high).max(key));
-        }
-    }
-    let keys = rest.iter().map(|lane| *lane ^ flip);
-    let low = lows.into_iter().chain(keys.clone()).fold(first, T::min);
-    (low, highs.into_iter().chain(keys).fold(first, T::max))
+/// The least and the largest key of `lanes`; `None` where there is none, or no order of keys.
+fn ends_of(lanes: Lanes<'_>, data_type: &DataType) -> Option<(u64, u64)> {
+    let input = Input {
+        data_type,
+        physical: Physical::of(data_type).ok()?,
+        lanes,
+        validity: None,
+        array: None,
+    };
+    let ends = Stats::of(&input);
+    ends.known.then_some((ends.min, ends.max))
 }
 
 /// The lane in `found` of the class between `points` that each of `lanes` lies in.
@@ -92,15 +94,19 @@ fn ends_of<T: Lane>(lanes: &[T], flip: T) -> (T, T) {
 /// # Cost
 /// A comparison and a choice for each point, for as many values at once as a register holds.
 fn compare_all<T: Lane>(lanes: &[T], flip: T, points: &[u64], found: &[u64]) -> Buffer {
-    let mut reduced = vec![T::of(found[0]); lanes.len()];
-    for (point, found) in points.iter().zip(&found[1..]) {
-        let (point, found) = (T::of(*point), T::of(*found));
-        for (reduced, lane) in reduced.iter_mut().zip(lanes) {
-            *reduced = if point <= *lane ^ flip {
-                found
-            } else {
-                *reduced
-            };
+    let mut reduced = Vec::with_capacity(lanes.len());
+    for part in lanes.chunks(RUN_ROWS) {
+        let start = reduced.len();
+        reduced.resize(start + part.len(), T::of(found[0]));
+        for (point, found) in points.iter().zip(&found[1..]) {
+            let (point, found) = (T::of(*point), T::of(*found));
+            for (reduced, lane) in reduced[start..].iter_mut().zip(part) {
+                *reduced = if point <= *lane ^ flip {
+                    found
+                } else {
+                    *reduced
+                };
+            }
         }
     }
     Buffer::from_vec(reduced)
@@ -190,13 +196,13 @@ impl Reducer {
             // Values in any order but of one class, as times are, are not looked at one by one.
             let ends = match self.physical {
                 Physical::Float { .. } => None,
-                physical => Some(ends_of(part, T::of(physical.flip()))),
+                _ => ends_of(T::all(part), &self.data_type),
             };
             if let Some((low, high)) = ends {
-                if low.bits() < class.low || low.bits() > class.high {
-                    class = self.class(low.bits());
+                if low < class.low || low > class.high {
+                    class = self.class(low);
                 }
-                if high.bits() <= class.high {
+                if high <= class.high {
                     reduced.resize(reduced.len() + part.len(), T::of(self.bits(class)));
                     continue;
                 }
@@ -384,16 +390,7 @@ pub(super) fn newest(array: &dyn Array) -> Option<i64> {
             let key = |row: usize| lanes.bits(row) ^ physical.flip();
             nulls.valid_indices().map(key).max()
         }
-        (None, Lanes::U64(lanes)) => largest(lanes, physical),
-        (None, Lanes::U32(lanes)) => largest(lanes, physical),
-        (None, Lanes::U16(lanes)) => largest(lanes, physical),
-        (None, Lanes::U8(lanes)) => largest(lanes, physical),
-        (None, _) => None,
+        (None, lanes) => ends_of(lanes, array.data_type()).map(|(_, most)| most),
     };
     i64::try_from(physical.value_of(most?)).ok()
-}
-
-fn largest<T: Lane>(lanes: &[T], physical: Physical) -> Option<u64> {
-    let flip = T::of(physical.flip());
-    (!lanes.is_empty()).then(|| ends_of(lanes, flip).1.bits())
 }

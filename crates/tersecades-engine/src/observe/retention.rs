@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
-use super::mask::{is_maskable, keep_only, overwrite};
+use super::mask::{Kept, is_maskable, keep_only, overwrite};
 use super::need::{Classes, Need};
 use super::passed::{Passed, Passing};
 use super::reduce::{Reducer, newest};
@@ -228,15 +228,17 @@ impl Column {
     }
 
     /// What is kept of `array`, of which the rows of `passed` are let through.
-    fn reduce(&self, array: &ArrayRef, passed: Option<&Selection>) -> Result<ArrayRef> {
-        let reduced = match &self.reducer {
-            Some(reducer) => reducer.reduce(array)?,
-            None => Arc::clone(array),
+    fn reduce(&self, array: &ArrayRef, passed: Option<Selection>) -> Result<Kept> {
+        let reduced = |array: &ArrayRef| match &self.reducer {
+            Some(reducer) => reducer.reduce(array),
+            None => Ok(Arc::clone(array)),
         };
         match (passed, &self.coarser) {
-            (None, _) => Ok(reduced),
-            (Some(passed), Some(coarser)) => overwrite(&coarser.reduce(array)?, &reduced, passed),
-            (Some(passed), None) => keep_only(&reduced, passed),
+            (None, _) => reduced(array).map(Kept::Whole),
+            (Some(passed), Some(coarser)) => {
+                overwrite(&coarser.reduce(array)?, &reduced(array)?, &passed).map(Kept::Whole)
+            }
+            (Some(passed), None) => keep_only(array, passed, reduced),
         }
     }
 
@@ -304,37 +306,41 @@ impl Reduction {
         })
     }
 
-    /// What is kept of `rows`, and their newest event time before that.
+    /// What is kept of each column of `rows`.
     ///
     /// # Errors
     /// `SchemaMismatch` for columns of other types.
-    pub fn reduce(&mut self, rows: &RecordBatch) -> Result<(RecordBatch, Option<i64>)> {
+    pub fn reduce(&mut self, rows: &RecordBatch) -> Result<Reduced> {
         let observed = &*self.observed;
         let found = self.passing.find(rows)?;
-        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-        let mut age = None;
+        let mut reduced = Reduced {
+            columns: Vec::with_capacity(rows.num_columns()),
+            newest: None,
+        };
         for (field, array) in rows.schema().fields().iter().zip(rows.columns()) {
             let index = observed.schema.index_of(field.name()).ok();
-            let reduced: ArrayRef = match index {
+            reduced.columns.push(match index {
                 Some(index) => {
                     let passed = union(&found, &self.conditions[index]);
-                    let reduced = observed.columns[index].reduce(array, passed.as_ref());
-                    reduced.map_err(|error| error.column(field.name().as_str()))?
+                    let kept = observed.columns[index].reduce(array, passed);
+                    kept.map_err(|error| error.column(field.name().as_str()))?
                 }
-                None => Arc::clone(array),
-            };
+                None => Kept::Whole(Arc::clone(array)),
+            });
             if index.is_some() && index == observed.time {
-                age = newest(array.as_ref());
+                reduced.newest = newest(array.as_ref());
             }
-            let data_type: DataType = reduced.data_type().clone();
-            fields.push(Field::new(field.name(), data_type, field.is_nullable()));
-            arrays.push(reduced);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let schema = Arc::new(Schema::new(fields));
-        let reduced = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        Ok((reduced, age))
+        Ok(reduced)
     }
+}
+
+/// What is kept of rows.
+pub struct Reduced {
+    /// Each column.
+    pub columns: Vec<Kept>,
+    /// The newest event time before it was reduced, where it is.
+    pub newest: Option<i64>,
 }
 
 /// The rows of any of the `wanted`; `None` where there are no conditions.

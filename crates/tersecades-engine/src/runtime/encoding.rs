@@ -37,11 +37,14 @@ impl EncodeOptions {
     ///
     /// A class of values takes a few bits, which only codecs of the cold tier pack.
     pub fn packed_goal(&self, uses: Uses) -> Goal {
-        let mut goal = self.goal(uses);
+        let goal = self.goal(uses);
         let mut costs = CostTable::clone(&goal.costs);
         costs.set_byte_ns(Tier::Cold, costs.byte_ns(self.tier));
-        (goal.tier, goal.costs) = (Tier::Cold, Arc::new(costs));
-        goal
+        Goal {
+            tier: Tier::Cold,
+            costs: Arc::new(costs),
+            ..goal
+        }
     }
 
     /// Sets `encoder` up; columns of `arriving` that it does not encode are passed over.

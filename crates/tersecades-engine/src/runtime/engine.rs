@@ -186,7 +186,10 @@ impl Running {
         metrics.late_rows = state.late_rows;
         metrics.untimed_rows = state.untimed_rows;
         metrics.future_rows = self.watermark.future_rows();
-        metrics.shortened_rows = self.retained.as_ref().map_or(0, Retained::shortened_rows);
+        if let Some(retained) = &self.retained {
+            metrics.shortened_rows = retained.shortened_rows();
+            metrics.spilled_bytes = retained.spilled_bytes() as u64;
+        }
         if let Some(late) = self.stage.aggregate.as_ref().map(|a| a.late_windows()) {
             let windows = late.iter();
             let windows = windows.map(|(start, end, rows)| LateWindow { start, end, rows });

@@ -9,12 +9,14 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use tersecades_columnar::batch::{Batch, BatchEncoder};
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Uses;
 use tersecades_columnar::registry;
 
 use crate::error_bound::{carried, encoded_by};
-use crate::observe::Reduction;
+use crate::observe::{Kept, Reduction};
 use crate::source::{PartitionState, Source, SourceState};
 
 use super::encoding::EncodeOptions;
@@ -372,10 +374,22 @@ impl Ingest {
             Some(reduction) => Some(reduction.reduce(rows)?),
             None => None,
         };
-        self.newest = reduced.as_ref().and_then(|(_, newest)| *newest);
-        let rows = reduced.as_ref().map_or(rows, |(rows, _)| rows);
+        self.newest = reduced.as_ref().and_then(|reduced| reduced.newest);
         if let (Some(encoder), Some(target)) = (&mut self.encoder, Arc::get_mut(&mut batch)) {
-            encoder.encode_projected(rows, &self.positions, target)?;
+            match &reduced {
+                Some(reduced) => {
+                    let kept = |column: usize| reduced.columns.get(self.positions[column]);
+                    let fill =
+                        |column, encoder: &mut ColumnEncoder, chunk: &mut Chunk| match kept(column)
+                        {
+                            Some(Kept::Whole(array)) => encoder.encode(array, chunk),
+                            Some(Kept::Few(few, rows)) => encoder.encode_few(few, rows, chunk),
+                            None => Err(Error::schema("a record batch lacks the column")),
+                        };
+                    encoder.encode_rows(rows.num_rows(), target, fill)?;
+                }
+                None => encoder.encode_projected(rows, &self.positions, target)?,
+            }
         }
         self.encode_ns += started.elapsed().as_nanos() as u64;
         if self.reuse && self.pool.len() < POOL_BATCHES {

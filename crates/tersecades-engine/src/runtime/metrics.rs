@@ -52,6 +52,8 @@ pub struct Metrics {
     pub future_rows: u64,
     /// Retained rows that were dropped to stay below the memory limit.
     pub shortened_rows: u64,
+    /// Encoded bytes of retained batches that lie in files to stay below the memory limit.
+    pub spilled_bytes: u64,
     /// Rows between windows that leave gaps.
     pub skipped_rows: u64,
     /// Rows the source could not read and left out.

@@ -72,6 +72,9 @@ pub enum OnLimit {
     Refuse,
     /// Drops the oldest retained batches first; stops when that does not help.
     Shorten,
+    /// Puts the oldest retained batches into temporary files first, which queries over the range
+    /// read; stops when that does not help.
+    Spill,
 }
 
 /// What a row's time is.

@@ -1,4 +1,9 @@
 //! A retained range: the last stretch of a stream as encoded batches that further queries read.
+//!
+//! ```text
+//! oldest                                          newest
+//! [file] [file] [file] [memory] [memory] [memory]        files only where the range may spill
+//! ```
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,9 +11,13 @@ use std::time::Duration;
 
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::Result;
 
 use crate::observe::Observed;
 use crate::plan::EventTime;
+
+use super::ingest::EncodedSource;
+use super::spill::{SpillFolder, SpilledBatch};
 
 /// How much of a stream is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +28,73 @@ pub enum Keep {
     Bytes(usize),
 }
 
+/// A batch, in memory or in a file.
+#[derive(Debug, Clone)]
+enum Piece {
+    Memory(Arc<Batch>),
+    File(Arc<SpilledBatch>),
+}
+
+impl Piece {
+    fn rows(&self) -> usize {
+        match self {
+            Piece::Memory(batch) => batch.rows(),
+            Piece::File(spilled) => spilled.rows,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Piece::Memory(batch) => batch.byte_size(),
+            Piece::File(spilled) => spilled.bytes,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Kept {
-    batches: VecDeque<(Arc<Batch>, i64)>,
+    pieces: VecDeque<(Piece, i64)>,
+    /// Of all pieces.
     bytes: usize,
+    /// Of those in files, which are the oldest.
+    spilled_bytes: usize,
+    /// How many are in files.
+    spilled: usize,
+    folder: Option<SpillFolder>,
     newest: i64,
     shortened_rows: u64,
+}
+
+impl Kept {
+    fn drop_oldest(&mut self) -> usize {
+        let Some((piece, _)) = self.pieces.pop_front() else {
+            return 0;
+        };
+        self.bytes -= piece.bytes();
+        if matches!(piece, Piece::File(_)) {
+            self.spilled_bytes -= piece.bytes();
+            self.spilled -= 1;
+        }
+        piece.rows()
+    }
+}
+
+/// The batches of a range, in the order they came; those in files are read when they are asked for.
+struct Pieces(std::vec::IntoIter<Piece>);
+
+impl EncodedSource for Pieces {
+    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        match self.0.next() {
+            None => Ok(None),
+            Some(Piece::Memory(batch)) => Ok(Some(batch)),
+            Some(Piece::File(spilled)) => spilled.read().map(|batch| Some(Arc::new(batch))),
+        }
+    }
+
+    fn rows_hint(&self) -> Option<u64> {
+        let pieces = self.0.as_slice().iter();
+        Some(pieces.map(|piece| piece.rows() as u64).sum())
+    }
 }
 
 /// A handle on the retained range of a stream; any number of queries may read it while it grows.
@@ -43,8 +113,11 @@ pub struct Retained {
 impl Retained {
     pub(crate) fn new(schema: SchemaRef, event_time: EventTime, keep: Keep, tick_ns: i64) -> Self {
         let kept = Kept {
-            batches: VecDeque::new(),
+            pieces: VecDeque::new(),
             bytes: 0,
+            spilled_bytes: 0,
+            spilled: 0,
+            folder: None,
             newest: i64::MIN,
             shortened_rows: 0,
         };
@@ -80,10 +153,11 @@ impl Retained {
         let mut kept = self.lock();
         kept.bytes += batch.byte_size();
         kept.newest = kept.newest.max(newest);
-        kept.batches.push_back((Arc::clone(batch), newest));
+        let piece = Piece::Memory(Arc::clone(batch));
+        kept.pieces.push_back((piece, newest));
         loop {
-            let drop = match (self.keep, kept.batches.front()) {
-                (Keep::Bytes(limit), Some(_)) => kept.bytes > limit && kept.batches.len() > 1,
+            let drop = match (self.keep, kept.pieces.front()) {
+                (Keep::Bytes(limit), Some(_)) => kept.bytes > limit && kept.pieces.len() > 1,
                 (Keep::Duration(duration), Some((_, newest))) => {
                     let age = i128::from(kept.newest) - i128::from(*newest);
                     age * i128::from(self.tick_ns) > duration.as_nanos() as i128
@@ -93,10 +167,36 @@ impl Retained {
             if !drop {
                 return;
             }
-            if let Some((batch, _)) = kept.batches.pop_front() {
-                kept.bytes -= batch.byte_size();
-            }
+            kept.drop_oldest();
         }
+    }
+
+    /// Puts oldest batches of `bytes` bytes into files, if there are as many besides the newest;
+    /// returns how many bytes went.
+    ///
+    /// # Errors
+    /// `Io`, what writing a batch says.
+    pub(crate) fn spill(&self, bytes: usize) -> Result<usize> {
+        let mut kept = self.lock();
+        let before = kept.spilled_bytes;
+        while kept.spilled_bytes - before < bytes && kept.spilled + 1 < kept.pieces.len() {
+            let next = kept.spilled;
+            let batch = match &kept.pieces[next].0 {
+                // One without columns takes no bytes.
+                Piece::Memory(batch) if !batch.columns().is_empty() => Arc::clone(batch),
+                _ => break,
+            };
+            let mut folder = match kept.folder.take() {
+                Some(folder) => folder,
+                None => SpillFolder::new()?,
+            };
+            let written = folder.write(&batch);
+            kept.folder = Some(folder);
+            kept.pieces[next].0 = Piece::File(Arc::new(written?));
+            kept.spilled_bytes += batch.byte_size();
+            kept.spilled += 1;
+        }
+        Ok(kept.spilled_bytes - before)
     }
 
     /// Drops oldest batches of `bytes` bytes, if there are as many besides the newest; returns how
@@ -104,11 +204,8 @@ impl Retained {
     pub(crate) fn shorten(&self, bytes: usize) -> usize {
         let mut kept = self.lock();
         let before = kept.bytes;
-        while before - kept.bytes < bytes && kept.batches.len() > 1 {
-            if let Some((batch, _)) = kept.batches.pop_front() {
-                kept.bytes -= batch.byte_size();
-                kept.shortened_rows += batch.rows() as u64;
-            }
+        while before - kept.bytes < bytes && kept.pieces.len() > 1 {
+            kept.shortened_rows += kept.drop_oldest() as u64;
         }
         before - kept.bytes
     }
@@ -128,26 +225,37 @@ impl Retained {
         &self.event_time
     }
 
-    /// The retained batches, oldest first.
+    /// The retained batches that are in memory, oldest first; older ones may be in files.
     pub fn batches(&self) -> Vec<Arc<Batch>> {
-        self.lock()
-            .batches
-            .iter()
-            .map(|(batch, _)| Arc::clone(batch))
-            .collect()
+        let kept = self.lock();
+        let in_memory = kept.pieces.iter().filter_map(|(piece, _)| match piece {
+            Piece::Memory(batch) => Some(Arc::clone(batch)),
+            Piece::File(_) => None,
+        });
+        in_memory.collect()
+    }
+
+    /// All batches there are, oldest first, to be read one by one.
+    pub(crate) fn open_batches(&self) -> Box<dyn EncodedSource> {
+        let kept = self.lock();
+        let pieces: Vec<Piece> = kept.pieces.iter().map(|(piece, _)| piece.clone()).collect();
+        Box::new(Pieces(pieces.into_iter()))
     }
 
     /// Rows retained.
     pub fn rows(&self) -> usize {
-        self.lock()
-            .batches
-            .iter()
-            .map(|(batch, _)| batch.rows())
-            .sum()
+        let kept = self.lock();
+        kept.pieces.iter().map(|(piece, _)| piece.rows()).sum()
     }
 
-    /// Encoded bytes retained, shared dictionaries not counted.
+    /// Encoded bytes retained in memory, shared dictionaries not counted.
     pub fn byte_size(&self) -> usize {
-        self.lock().bytes
+        let kept = self.lock();
+        kept.bytes - kept.spilled_bytes
+    }
+
+    /// Encoded bytes that lie in files to stay below a memory limit.
+    pub fn spilled_bytes(&self) -> usize {
+        self.lock().spilled_bytes
     }
 }

@@ -45,7 +45,8 @@ pub trait Table: Send + Sync {
         None
     }
 
-    /// All its rows to look up in, put together once, where they are in memory and stay as they are.
+    /// All its rows to look up in, put together once, where they are in memory and stay as they
+    /// are.
     fn lookup_table(&self) -> Option<Arc<LookupTable>> {
         None
     }
@@ -215,8 +216,8 @@ impl Table for Retained {
     }
 
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
-        let batches = Box::new(self.batches().into_iter());
-        Ok(Origin::Encoded(batches, Arc::clone(Retained::schema(self))))
+        let schema = Arc::clone(Retained::schema(self));
+        Ok(Origin::Encoded(self.open_batches(), schema))
     }
 
     fn rows_in_memory(&self) -> Option<usize> {

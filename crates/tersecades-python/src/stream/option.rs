@@ -116,10 +116,14 @@ impl Stream {
     /// Holds no more than so many bytes of windows and kept rows: `"512MiB"`, `"4GiB"`.
     ///
     /// At the limit a query stops with `LimitExceeded`; with `on_limit="shorten"` it drops the
-    /// oldest kept rows first.
+    /// oldest kept rows first, with `on_limit="spill"` it puts them into temporary files.
     #[pyo3(signature = (bytes, *, on_limit="refuse"))]
     fn memory_limit(&self, bytes: Bytes, on_limit: &str) -> PyResult<Self> {
-        let known = [("refuse", OnLimit::Refuse), ("shorten", OnLimit::Shorten)];
+        let known = [
+            ("refuse", OnLimit::Refuse),
+            ("shorten", OnLimit::Shorten),
+            ("spill", OnLimit::Spill),
+        ];
         let on_limit = named("way to meet a limit called", on_limit, &known)?;
         Ok(self.change(|stream| stream.memory_limit(bytes.0).on_limit(on_limit)))
     }

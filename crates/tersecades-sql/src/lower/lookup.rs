@@ -141,7 +141,7 @@ fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<
         false => inside(index),
     };
     let names: Vec<String> = columns.iter().enumerate().map(name).collect();
-    let values = columns.iter().map(|value| Expression::clone(value));
+    let values = columns.iter().copied().cloned();
     let named = names.iter().cloned().zip(values);
     let named = named.filter(|(name, _)| name != KEY);
     let named = std::iter::once((KEY.to_owned(), key.clone())).chain(named);

@@ -183,10 +183,7 @@ impl Lowering<'_> {
     pub(super) fn union(&self, union: &Union) -> Result<Rows> {
         let names = unique_names(&union.schema);
         let mut streams = Vec::with_capacity(union.inputs.len());
-        for input in &union.inputs {
-            let rows = self.plan(input)?;
-            streams.push(rows.named(input.schema(), &names)?);
-        }
+        self.add_parts(union, &names, &mut streams)?;
         Ok(Rows {
             stream: Stream::union(streams)?,
             columns: names
@@ -196,6 +193,19 @@ impl Lowering<'_> {
             time: None,
             reach: Reach::Other,
         })
+    }
+}
+
+impl Lowering<'_> {
+    /// Adds the inputs of a union to `streams`, and those of unions among them.
+    fn add_parts(&self, union: &Union, names: &[String], streams: &mut Vec<Stream>) -> Result<()> {
+        for input in &union.inputs {
+            match input.as_ref() {
+                LogicalPlan::Union(inner) => self.add_parts(inner, names, streams)?,
+                input => streams.push(self.plan(input)?.named(input.schema(), names)?),
+            }
+        }
+        Ok(())
     }
 }
 

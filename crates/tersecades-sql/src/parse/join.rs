@@ -11,7 +11,7 @@
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
 };
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 use tersecades_columnar::error::{Error, Result};
 
 use super::place;
@@ -40,6 +40,34 @@ pub(super) fn marked(tokens: &[TokenWithSpan]) -> Result<Vec<TokenWithSpan>> {
         }
     }
     Ok(kept)
+}
+
+/// The tokens with `SEMI JOIN` and `ANTI JOIN` as joins that keep the left side.
+pub(super) fn sided(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut kept = Vec::with_capacity(tokens.len());
+    let mut before = None;
+    for (at, token) in tokens.iter().enumerate() {
+        let this = word(token);
+        let next = solid(&tokens, at + 1).and_then(|at| word(&tokens[at]));
+        let sided = ["left", "right", "as"]
+            .map(Some)
+            .contains(&before.as_deref());
+        if matches!(this.as_deref(), Some("semi" | "anti"))
+            && next.as_deref() == Some("join")
+            && !sided
+        {
+            kept.push(TokenWithSpan::new(Token::make_keyword("LEFT"), token.span));
+            kept.push(TokenWithSpan::new(
+                Token::Whitespace(Whitespace::Space),
+                token.span,
+            ));
+        }
+        if !matches!(token.token, Token::Whitespace(_)) {
+            before = this;
+        }
+        kept.push(token.clone());
+    }
+    kept
 }
 
 fn word(token: &TokenWithSpan) -> Option<String> {

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
 pub(crate) mod join;
+mod limit;
 mod spelling;
 mod statement;
 pub(crate) mod window;
@@ -140,12 +141,15 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
 }
 
 fn parse_statement(tokens: &[TokenWithSpan]) -> Result<Command> {
+    limit::check(tokens)?;
     let (main, behind) = clause::split(tokens);
-    let main = window::without_table_keyword(&join::marked(main)?);
+    let main = window::without_table_keyword(&join::sided(join::marked(main)?));
     let (mut parser, mut rest) = (parser_of(main), parser_of(behind.to_vec()));
-    let command = statement::parse(&mut parser).map_err(|error| syntax_error(&error))?;
+    let end = tokens.last().map(|token| token.span.end);
+    let wrong = |error: ParserError| syntax_error(&error, end);
+    let command = statement::parse(&mut parser).map_err(wrong)?;
     check_end(&parser)?;
-    let clauses = clause::parse(&mut rest).map_err(|error| syntax_error(&error))?;
+    let clauses = clause::parse(&mut rest).map_err(wrong)?;
     check_end(&rest)?;
     statement::with_clauses(command, clauses)
 }
@@ -177,8 +181,8 @@ fn name(parser: &mut Parser) -> statement::Parsed<String> {
     })
 }
 
-/// What the parser says, with the place in words of ours.
-fn syntax_error(error: &ParserError) -> Error {
+/// What the parser says, with the place in words of ours; the statement ends at `end`.
+fn syntax_error(error: &ParserError, end: Option<Location>) -> Error {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
         ParserError::RecursionLimitExceeded => {
@@ -189,6 +193,10 @@ fn syntax_error(error: &ParserError) -> Error {
     let message = message
         .replace(" at Line: ", " at line ")
         .replace(", Column: ", ", column ");
+    let message = match (message.strip_suffix("found: EOF"), end) {
+        (Some(message), Some(end)) => format!("{message}found: the end{}", place(end)),
+        _ => message,
+    };
     Error::invalid(format!("syntax error: {message}"))
 }
 
@@ -251,6 +259,11 @@ mod tests {
             error("SELECT 'a").contains("line 1, column 8"),
             "{}",
             error("SELECT 'a")
+        );
+        assert!(
+            error("SELECT\n1 +").contains("the end at line 2, column 4"),
+            "{}",
+            error("SELECT\n1 +")
         );
         assert!(
             error("DROP TABLE t").contains("DROP"),

@@ -214,12 +214,7 @@ impl Codec for BaseDelta {
                 range: *range,
                 stats: chunk.stats,
             };
-            match view.deltas.uniform_width() {
-                1 => return test.select::<u8>(&view, within.list(), list),
-                2 => return test.select::<u16>(&view, within.list(), list),
-                4 => return test.select::<u32>(&view, within.list(), list),
-                _ => {}
-            }
+            return test.select(&view, within.list(), list);
         }
         for_each_key(&view, within.list(), |row, key| {
             if predicate.matches_key(key) {

@@ -3,6 +3,7 @@
 use crate::block::{BLOCK_ROWS, GROUP_ROWS};
 use crate::kernels::prefetch_rows;
 use crate::lane::KeyLane;
+use crate::narrow::with_deltas;
 use crate::predicate::KeyRange;
 use crate::stats::Stats;
 
@@ -22,20 +23,47 @@ pub(super) struct RowTest {
 
 impl RowTest {
     /// Appends the rows whose key is in the range to `list`.
+    pub(super) fn select(&self, view: &View<'_>, rows: &[u32], list: &mut Vec<u32>) {
+        match view.deltas.uniform_width() {
+            1 => self.select_of(view, (view.deltas.all::<u8>(), 0), rows, list),
+            2 => self.select_of(view, (view.deltas.all::<u16>(), 0), rows, list),
+            4 => self.select_of(view, (view.deltas.all::<u32>(), 0), rows, list),
+            8 => self.select_of(view, (view.deltas.all::<u64>(), 0), rows, list),
+            _ => for_each_run(view, rows, |block, rows| {
+                let first = block * BLOCK_ROWS;
+                with_deltas!(view.deltas, block, deltas => {
+                    self.select_of(view, (deltas, first), rows, list);
+                }, zero {
+                    let passes = |row: &&u32| self.range.contains(view.key(**row as usize));
+                    list.extend(rows.iter().filter(passes));
+                });
+            }),
+        }
+    }
+
+    /// [`RowTest::select`] where `deltas` are those of all rows from `first` on.
     ///
     /// A saturated delta stands for a patch or for the end itself; where the range treats all keys
     /// beyond that end alike, the patches need not be searched.
-    pub(super) fn select<D: KeyLane>(&self, view: &View<'_>, rows: &[u32], list: &mut Vec<u32>) {
-        let deltas = view.deltas.all::<D>();
+    #[inline]
+    fn select_of<D: KeyLane>(
+        &self,
+        view: &View<'_>,
+        (deltas, first): (&[D], usize),
+        rows: &[u32],
+        list: &mut Vec<u32>,
+    ) {
         let RowTest { range, stats } = *self;
         let (to_top, from_bottom) = (stats.none_above(range.high), stats.none_below(range.low));
-        prefetch_rows(deltas, &rows[..rows.len().min(PREFETCH_ROWS)]);
+        if first == 0 {
+            prefetch_rows(deltas, &rows[..rows.len().min(PREFETCH_ROWS)]);
+        }
         for (index, row) in rows.iter().enumerate() {
             if let Some(ahead) = rows.get(index + PREFETCH_ROWS) {
-                prefetch_rows(deltas, std::slice::from_ref(ahead));
+                prefetch_rows(deltas, &[*ahead - first as u32]);
             }
             let at = *row as usize;
-            let delta = deltas[at].key();
+            let delta = deltas[at - first].key();
             let key = view.bases[at / GROUP_ROWS].wrapping_add(delta);
             let above = delta == D::MAX.key();
             let below = delta == 0;
@@ -58,29 +86,52 @@ impl RowTest {
     }
 }
 
+/// Visits the listed rows block by block, with the deltas of the next block asked for.
+fn for_each_run(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(usize, &[u32])) {
+    let mut runs = rows.chunk_by(|a, b| *a as usize / BLOCK_ROWS == *b as usize / BLOCK_ROWS);
+    let mut next = runs.next();
+    while let Some(run) = next {
+        next = runs.next();
+        if let Some(ahead) = next {
+            view.deltas.prefetch_block(ahead);
+        }
+        visit(run[0] as usize / BLOCK_ROWS, run);
+    }
+}
+
 /// Visits the keys of listed rows.
 ///
 /// Where all blocks have one width, which most chunks do, the deltas are one array.
 #[inline]
 pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    match view.deltas.uniform_width() {
-        1 => for_each_uniform::<u8>(view, rows, visit),
-        2 => for_each_uniform::<u16>(view, rows, visit),
-        4 => for_each_uniform::<u32>(view, rows, visit),
-        8 => for_each_uniform::<u64>(view, rows, visit),
-        _ => rows
-            .iter()
-            .for_each(|row| visit(*row, view.key(*row as usize))),
+    let deltas = view.deltas;
+    match deltas.uniform_width() {
+        1 => for_each_key_of(view, (deltas.all::<u8>(), 0), rows, visit),
+        2 => for_each_key_of(view, (deltas.all::<u16>(), 0), rows, visit),
+        4 => for_each_key_of(view, (deltas.all::<u32>(), 0), rows, visit),
+        8 => for_each_key_of(view, (deltas.all::<u64>(), 0), rows, visit),
+        _ => for_each_run(view, rows, |block, rows| {
+            let first = block * BLOCK_ROWS;
+            with_deltas!(deltas, block, deltas => {
+                for_each_key_of(view, (deltas, first), rows, &mut visit);
+            }, zero {
+                rows.iter().for_each(|row| visit(*row, view.key(*row as usize)));
+            });
+        }),
     }
 }
 
-/// [`for_each_key`] where every delta is a `D`.
+/// [`for_each_key`] where `deltas` are those of all rows from `first` on.
 #[inline]
-fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    let deltas = view.deltas.all::<D>();
+fn for_each_key_of<D: KeyLane>(
+    view: &View<'_>,
+    (deltas, first): (&[D], usize),
+    rows: &[u32],
+    mut visit: impl FnMut(u32, u64),
+) {
     for row in rows {
         let at = *row as usize;
-        let delta = deltas[at].key();
+        let delta = deltas[at - first].key();
         let saturated = delta == 0 || delta == D::MAX.key();
         let patch = match saturated {
             true => view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS),
@@ -90,5 +141,63 @@ fn for_each_uniform<D: KeyLane>(view: &View<'_>, rows: &[u32], mut visit: impl F
             *row,
             patch.unwrap_or_else(|| view.bases[at / GROUP_ROWS].wrapping_add(delta)),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_schema::DataType;
+
+    use crate::codec::Work;
+    use crate::encoder::ColumnEncoder;
+    use crate::predicate::{Comparison, Predicate};
+    use crate::registry::by_id;
+    use crate::selection::Selection;
+    use crate::values::Values;
+
+    /// Blocks of deltas of nought, one and two bytes, some with outliers, the last one short.
+    #[test]
+    fn rows_of_blocks_of_several_widths_are_those_that_went_in() {
+        let rows = 9 * 1_024 + 100;
+        let value = |row: i64| match (row / 1_024 % 3, row % 173) {
+            (0, _) => 77,
+            (1, 5) => -900_000,
+            (2, 7) => 9_000_000,
+            (1, _) => row * 31 % 200,
+            _ => row * 31 % 20_000,
+        };
+        let values: Vec<i64> = (0..rows).map(value).collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(values.clone()));
+        let mut encoder = ColumnEncoder::new(&DataType::Int64).unwrap();
+        encoder.pin(by_id(2).unwrap());
+        let chunk = encoder.encode_new(&array).unwrap();
+        let (mut within, mut work) = (Selection::default(), Work::default());
+        let listed = (0..rows as u32).filter(|row| row % 11 < 2 || row % 173 == 5);
+        within.set_rows(rows as usize).extend(listed);
+        let list = within.list().to_vec();
+
+        let mut gathered = Values::default();
+        chunk.gather(&within, &mut gathered, &mut work);
+        for (index, row) in list.iter().enumerate() {
+            assert_eq!(
+                gathered.integer(index) as i64,
+                values[*row as usize],
+                "{row}"
+            );
+        }
+        for bound in [-900_000i64, 0, 77, 150, 9_000_000] {
+            let below = Predicate::compare(chunk.data_type(), Comparison::Less, &bound.into());
+            let mut found = Selection::default();
+            chunk.compare(&below.unwrap(), &within, &mut found, &mut work);
+            let expected = list
+                .iter()
+                .copied()
+                .filter(|row| values[*row as usize] < bound);
+            found.to_rows();
+            assert_eq!(found.list(), expected.collect::<Vec<u32>>(), "{bound}");
+        }
     }
 }

@@ -195,10 +195,8 @@ impl Codec for RunLength {
         for window in windows {
             for_each_start(input, window.clone(), |_, _| runs += 1);
         }
-        // The first run of each window is most likely the last of the one before.
-        let runs = runs.max(windows.len()) - windows.len().saturating_sub(1);
         let run_bytes = 4 + input.physical.lane_bytes();
-        let share = runs as f64 / sample.rows() as f64;
+        let share = sample.run_share(runs);
         let flat = share * run_bytes as f64 + 4.0 / BLOCK_ROWS as f64;
         match composed::estimate(sample, share) {
             Some(composed) if composed.bytes_per_row < flat => composed,

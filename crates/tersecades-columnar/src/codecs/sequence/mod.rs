@@ -133,11 +133,8 @@ impl Codec for Sequence {
         for window in sample.windows {
             for_each_segment(input, window.clone(), whole, |_| segments += 1);
         }
-        // The first segment of each window is most likely the last of the one before.
-        let windows = sample.windows.len();
-        let segments = segments.max(windows) - windows.saturating_sub(1);
         let segment_bytes = 4 + 2 * input.physical.lane_bytes();
-        let bytes = (segments * segment_bytes) as f64 / sample.rows() as f64;
+        let bytes = sample.run_share(segments) * segment_bytes as f64;
         (bytes + 4.0 / BLOCK_ROWS as f64).into()
     }
 

@@ -45,7 +45,9 @@ use crate::stream::{self as streams, Streams};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
 
+use plane::SIZE;
 pub use stream::{Format, decode, encode};
+use stream::{MARKED, encode_marked};
 
 const TOLERANCE: usize = 0;
 const STREAMS: usize = 1;
@@ -103,17 +105,47 @@ fn is_within(values: &[f64], back: &[f64], tolerance: f64) -> bool {
     })
 }
 
-/// The least and the largest key.
-fn ends_of(values: &[f64]) -> (u64, u64) {
-    let least = values.iter().fold(
-        f64::INFINITY,
-        |least, it| if *it < least { *it } else { least },
-    );
-    let largest = values.iter().fold(
-        f64::NEG_INFINITY,
-        |largest, it| if *it > largest { *it } else { largest },
-    );
-    (float_key(least), float_key(largest))
+/// The least and the largest of `values`, and of `ends` so far.
+fn widened(ends: (f64, f64), values: &[f64]) -> (f64, f64) {
+    values.iter().fold(ends, |(least, largest), it| {
+        (
+            if *it < least { *it } else { least },
+            if *it > largest { *it } else { largest },
+        )
+    })
+}
+
+/// The parts of a block's values that are not all zeros.
+#[derive(Default)]
+struct Used([u64; BLOCK_ROWS / MARKED]);
+
+impl Used {
+    /// The ends of what came `back`, if it is all within `tolerance` of `values`. What was zero is
+    /// not looked at again.
+    fn ends(&self, values: &[f64], back: &[f64], tolerance: f64) -> Option<(u64, u64)> {
+        let count: u32 = self.0.iter().map(|marks| marks.count_ones()).sum();
+        let blocks = values.len().div_ceil(SIZE) as u32;
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        let (least, largest) = if count > blocks / 2 {
+            is_within(values, back, tolerance).then(|| widened(none, back))?
+        } else {
+            let mut ends = (0.0, 0.0);
+            for (part, marks) in self.0.iter().enumerate() {
+                let mut left = *marks;
+                while left != 0 {
+                    let start = part * MARKED + left.trailing_zeros() as usize * SIZE;
+                    left &= left - 1;
+                    let rows = start..(start + SIZE).min(values.len());
+                    if !is_within(&values[rows.clone()], &back[rows.clone()], tolerance) {
+                        return None;
+                    }
+                    ends = widened(ends, &back[rows]);
+                }
+            }
+            ends
+        };
+        Some((float_key(least), float_key(largest)))
+    }
 }
 
 /// Encodes the rows of one block; returns the ends of what comes back.
@@ -138,17 +170,17 @@ fn encode_block(
         }
     }
     *last = values[values.len() - 1];
-    encode(
-        values,
-        format_of(input.physical),
-        tolerance,
-        &mut work.bytes,
-        back,
-    );
+    let mut used = Used::default();
+    let target = (&mut work.bytes, &mut *back);
+    let format = format_of(input.physical);
+    encode_marked(values, format, tolerance, target, |first, marks| {
+        used.0[first / MARKED] = marks;
+    });
     streams::end_block(work);
     patches::begin_block(work);
-    if whole && is_within(values, back, tolerance) {
-        return ends_of(back);
+    let ends = whole.then(|| used.ends(values, back, tolerance));
+    if let Some(ends) = ends.flatten() {
+        return ends;
     }
     let (mut low, mut high) = (u64::MAX, 0);
     for (index, row) in rows.enumerate().filter(|(_, row)| input.is_valid(*row)) {

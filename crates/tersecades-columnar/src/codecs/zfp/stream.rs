@@ -2,7 +2,7 @@
 
 use super::block;
 use super::plane::SIZE;
-use crate::bits::{BitReader, BitWriter};
+use crate::bits::{BitReader, BitWriter, low_bits};
 
 /// The float type of an array; values themselves travel as `f64`, which holds both exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,45 +71,142 @@ fn least_exponent(tolerance: f64) -> i32 {
     }
 }
 
+/// Values whose blocks a word marks.
+pub(super) const MARKED: usize = SIZE * u64::BITS as usize;
+
 /// Appends the stream of `values` to `out`, in whole 64-bit words.
 ///
 /// What [`decode`] will make of it comes into `back`, of the same length. Values of
 /// `Format::SINGLE` must be such that `f32` holds them. A value that is not finite is written as
 /// zero: keep such values apart.
 pub fn encode(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>, back: &mut [f64]) {
+    encode_marked(values, format, tolerance, (out, back), |_, _| {});
+}
+
+/// As [`encode`]; `mark` is called for every 64 blocks with the first value of them and the blocks
+/// that are not all zeros.
+pub(super) fn encode_marked(
+    values: &[f64],
+    format: Format,
+    tolerance: f64,
+    target: (&mut Vec<u8>, &mut [f64]),
+    mark: impl FnMut(usize, u64),
+) {
     // Of a format known to the compiler, blocks are written without asking for it.
     match format {
-        Format::SINGLE => encode_as(values, Format::SINGLE, tolerance, out, back),
-        _ => encode_as(values, Format::DOUBLE, tolerance, out, back),
+        Format::SINGLE => encode_as(values, Format::SINGLE, tolerance, target, mark),
+        _ => encode_as(values, Format::DOUBLE, tolerance, target, mark),
     }
 }
 
 #[inline(always)]
-fn encode_as(values: &[f64], format: Format, tolerance: f64, out: &mut Vec<u8>, back: &mut [f64]) {
+fn encode_as(
+    values: &[f64],
+    format: Format,
+    tolerance: f64,
+    (out, back): (&mut Vec<u8>, &mut [f64]),
+    mut mark: impl FnMut(usize, u64),
+) {
     let minexp = least_exponent(tolerance);
     let mut writer = BitWriter::new(out);
-    let (whole, rest) = values.as_chunks::<SIZE>();
-    let (whole_back, rest_back) = back.as_chunks_mut::<SIZE>();
-    let mut zeros = 0;
-    for (values, back) in whole.iter().zip(whole_back) {
-        if values.iter().fold(true, |all, value| all & (*value == 0.0)) {
-            *back = [0.0; SIZE];
-            zeros += 1;
-            if zeros == u64::BITS {
-                writer.put(0, zeros);
-                zeros = 0;
+    let (mut last, mut repeated) = ([0; SIZE], None);
+    back.fill(0.0);
+    let parts = values.chunks(MARKED).zip(back.chunks_mut(MARKED));
+    for (index, (values, back)) in parts.enumerate() {
+        let used = used_blocks(values);
+        mark(index * MARKED, used);
+        let (mut left, mut next) = (used, 0);
+        while left != 0 {
+            let block = left.trailing_zeros();
+            left &= left - 1;
+            writer.put(0, block - next);
+            next = block + 1;
+            let start = block as usize * SIZE;
+            match values[start..].first_chunk::<SIZE>() {
+                Some(values) => {
+                    let bits = values.map(f64::to_bits);
+                    let restored = if bits == last {
+                        let known =
+                            *repeated.get_or_insert_with(|| Repeated::of(*values, format, minexp));
+                        known.write(&mut writer)
+                    } else {
+                        (last, repeated) = (bits, None);
+                        block::encode(*values, format, minexp, &mut writer)
+                    };
+                    back[start..start + SIZE].copy_from_slice(&restored);
+                }
+                None => {
+                    let rest = padded(&values[start..]);
+                    let restored = block::encode(rest, format, minexp, &mut writer);
+                    back[start..].copy_from_slice(&restored[..values.len() - start]);
+                }
             }
-            continue;
         }
-        writer.put(0, std::mem::take(&mut zeros));
-        *back = block::encode(*values, format, minexp, &mut writer);
-    }
-    writer.put(0, zeros);
-    if !rest.is_empty() {
-        let restored = block::encode(padded(rest), format, minexp, &mut writer);
-        rest_back.copy_from_slice(&restored[..rest_back.len()]);
+        writer.put(0, values.len().div_ceil(SIZE) as u32 - next);
     }
     writer.finish();
+}
+
+/// A block that comes again: series that stand still have many.
+#[derive(Clone, Copy)]
+struct Repeated {
+    /// Its bits, and how many they are.
+    words: [u64; REPEATED_WORDS],
+    length: u32,
+    /// What it comes back as.
+    restored: [f64; SIZE],
+}
+
+/// Words of the longest block: its head, and each of 64 planes in at most 7 bits.
+const REPEATED_WORDS: usize = (1 + 11 + 64 * 7_usize).div_ceil(64);
+
+impl Repeated {
+    #[cold]
+    fn of(values: [f64; SIZE], format: Format, minexp: i32) -> Self {
+        let mut bytes = Vec::with_capacity(REPEATED_WORDS * size_of::<u64>());
+        let mut writer = BitWriter::new(&mut bytes);
+        let restored = block::encode(values, format, minexp, &mut writer);
+        let length = writer.length() as u32;
+        writer.finish();
+        let mut words = [0; REPEATED_WORDS];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Repeated {
+            words,
+            length,
+            restored,
+        }
+    }
+
+    fn write(&self, writer: &mut BitWriter) -> [f64; SIZE] {
+        let mut left = self.length;
+        for word in self.words {
+            let count = left.min(u64::BITS);
+            writer.put(word, count);
+            left -= count;
+            if left == 0 {
+                break;
+            }
+        }
+        self.restored
+    }
+}
+
+/// The blocks of at most 64 that are not all zeros, as bits.
+#[inline(always)]
+fn used_blocks(values: &[f64]) -> u64 {
+    let (whole, rest) = values.as_chunks::<SIZE>();
+    let is_used = |block: &[f64]| {
+        let bits = block.iter().fold(0, |any, value| any | value.to_bits());
+        u64::from(bits << 1 != 0)
+    };
+    let blocks = whole.iter().enumerate();
+    let used = blocks.fold(0, |used, (index, block)| used | is_used(block) << index);
+    match rest {
+        [] => used,
+        rest => used | is_used(rest) << whole.len(),
+    }
 }
 
 /// Fills `out` from the stream in `bytes`; bits that are missing read as zero.
@@ -125,6 +222,9 @@ fn decode_as(bytes: &[u8], format: Format, tolerance: f64, out: &mut [f64]) {
     let minexp = least_exponent(tolerance);
     let mut reader = BitReader::new(bytes);
     let mut blocks = out.chunks_mut(SIZE);
+    // The block before: its bits, where a peek holds them, and its values. Equal bits are equal
+    // values, and series that stand still have many.
+    let (mut known, mut known_bits, mut known_values) = (0, u64::MAX, [0.0; SIZE]);
     while blocks.len() > 0 {
         // A block of zeros is one bit, and where one is there are many.
         let (bits, held) = reader.peek_many();
@@ -137,10 +237,20 @@ fn decode_as(bytes: &[u8], format: Format, tolerance: f64, out: &mut [f64]) {
         if zeros == held as usize {
             continue;
         }
-        if let Some(out) = blocks.next() {
-            let values = block::decode(&mut reader, format, minexp);
-            out.copy_from_slice(&values[..out.len()]);
+        let Some(out) = blocks.next() else { break };
+        let (bits, held) = reader.peek_many();
+        if (bits ^ known) & known_bits == 0 {
+            reader.pass(known_bits.count_ones());
+        } else {
+            let start = reader.position();
+            known_values = block::decode(&mut reader, format, minexp);
+            let length = (reader.position() - start).min(u64::BITS as usize) as u32;
+            (known, known_bits) = match length <= held {
+                true => (bits, low_bits(length)),
+                false => (0, u64::MAX),
+            };
         }
+        out.copy_from_slice(&known_values[..out.len()]);
     }
 }
 

@@ -28,24 +28,32 @@ impl Running {
         }
     }
 
-    /// Stays below the memory limit, by shortening the retained range where that is asked for.
+    /// Stays below the memory limit, by what is asked for of the retained range.
     pub(super) fn check_memory(&self) -> Result<()> {
         let Some(limit) = self.options.memory_bytes_limit else {
             return Ok(());
         };
         let mut used = self.state_bytes();
-        let mut shortened = String::new();
-        if let (OnLimit::Shorten, Some(retained)) = (self.options.on_limit, &self.retained)
-            && used > limit
-        {
-            used -= retained.shorten(used - limit);
-            let rows = retained.shortened_rows();
-            shortened = format!(" although {rows} retained rows were dropped");
+        let mut done = String::new();
+        if let Some(retained) = self.retained.as_ref().filter(|_| used > limit) {
+            match self.options.on_limit {
+                OnLimit::Refuse => {}
+                OnLimit::Shorten => {
+                    used -= retained.shorten(used - limit);
+                    let rows = retained.shortened_rows();
+                    done = format!(" although {rows} retained rows were dropped");
+                }
+                OnLimit::Spill => {
+                    used -= retained.spill(used - limit)?;
+                    let bytes = retained.spilled_bytes();
+                    done = format!(" although {bytes} retained bytes were put into files");
+                }
+            }
         }
         match used > limit {
             true => {
                 let what = "window state and retained batches take";
-                let message = format!("{what} {used} bytes{shortened}, the limit is {limit}");
+                let message = format!("{what} {used} bytes{done}, the limit is {limit}");
                 Err(Error::limit(message)
                     .hint("raise the limit, shorten windows or retention, or group by fewer keys"))
             }

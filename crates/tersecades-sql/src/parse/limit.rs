@@ -1,0 +1,166 @@
+//! Limits on the length of a query: its plan is as deep as its longest chain of operators.
+
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use tersecades_columnar::error::{Error, Result};
+
+use super::place;
+
+/// Most that the operators of one expression cost.
+const CHAIN_MAX: usize = 1_000;
+
+/// Costs of operators: arithmetic is typed and checked again at each of its levels.
+const LOGICAL: usize = 1;
+const OTHER: usize = 2;
+const ARITHMETIC: usize = 4;
+
+/// Most that the set operations and joins of a statement cost.
+const STEPS_MAX: usize = 500;
+const UNION_ALL: usize = 1;
+const STEP: usize = 5;
+
+/// Refuses statements that are too long to plan.
+///
+/// # Errors
+/// `LimitExceeded` with the place where a limit is passed.
+pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
+    // What the operators cost that each open parenthesis and CASE holds.
+    let (mut open, mut depth, mut steps) = (vec![0usize], 0usize, 0usize);
+    let solid = tokens
+        .iter()
+        .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
+    let mut solid = solid.peekable();
+    while let Some(token) = solid.next() {
+        let all = solid.peek().is_some_and(|next| is_all(&next.token));
+        match part_of(&token.token, all) {
+            Part::Open => open.push(0),
+            Part::Close => depth -= open.pop().unwrap_or_default(),
+            Part::Next => depth -= open.last_mut().map(std::mem::take).unwrap_or_default(),
+            Part::Step(cost) => {
+                depth -= open.last_mut().map(std::mem::take).unwrap_or_default();
+                steps += cost;
+            }
+            Part::Operator(cost) => {
+                depth += cost;
+                match open.last_mut() {
+                    Some(last) => *last += cost,
+                    None => open.push(cost),
+                }
+            }
+            Part::Operand => {}
+        }
+        let (what, hint) = match (depth > CHAIN_MAX, steps > STEPS_MAX) {
+            (true, _) => ("an expression", "write `x IN (1, 2, ...)` for many values"),
+            (_, true) => ("a query of so many parts", "put rows into a table first"),
+            _ => continue,
+        };
+        let message = format!("{what} is too long{}", place(token.span.start));
+        return Err(Error::limit(message).hint(hint));
+    }
+    Ok(())
+}
+
+/// What a token is in a chain of operators.
+enum Part {
+    Open,
+    Close,
+    /// The next expression starts.
+    Next,
+    /// The next query or table starts.
+    Step(usize),
+    Operator(usize),
+    Operand,
+}
+
+fn part_of(token: &Token, before_all: bool) -> Part {
+    let word = match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        Token::LParen | Token::LBracket => return Part::Open,
+        Token::RParen | Token::RBracket => return Part::Close,
+        Token::Comma => return Part::Next,
+        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod => {
+            return Part::Operator(ARITHMETIC);
+        }
+        Token::Word(_) | Token::Number(..) | Token::Period => return Part::Operand,
+        token if is_text(token) => return Part::Operand,
+        _ => return Part::Operator(OTHER),
+    };
+    match word {
+        Keyword::CASE => Part::Open,
+        Keyword::END => Part::Close,
+        Keyword::AND | Keyword::OR | Keyword::IS | Keyword::LIKE | Keyword::IN => {
+            Part::Operator(LOGICAL)
+        }
+        Keyword::UNION if before_all => Part::Step(UNION_ALL),
+        Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::JOIN => Part::Step(STEP),
+        Keyword::SELECT
+        | Keyword::FROM
+        | Keyword::WHERE
+        | Keyword::GROUP
+        | Keyword::HAVING
+        | Keyword::ORDER
+        | Keyword::WHEN
+        | Keyword::THEN
+        | Keyword::ELSE => Part::Next,
+        _ => Part::Operand,
+    }
+}
+
+fn is_all(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == Keyword::ALL)
+}
+
+fn is_text(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::HexStringLiteral(_)
+            | Token::DollarQuotedString(_)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::parse;
+
+    /// `SELECT` of `count` terms with `between` between them.
+    fn chain(term: &str, between: &str, count: usize) -> String {
+        format!("SELECT {}", vec![term; count].join(between))
+    }
+
+    fn is_too_long(text: &str) -> bool {
+        match parse(text) {
+            Ok(_) => false,
+            Err(error) => error.message().contains("too long at line 1, column "),
+        }
+    }
+
+    #[test]
+    fn chains_are_as_long_as_their_plans_may_be_deep() {
+        for (term, between, count) in [
+            ("a", " + ", 250),
+            ("a = 1", " OR ", 330),
+            ("a", ", ", 3_000),
+        ] {
+            assert!(!is_too_long(&chain(term, between, count)), "{between}");
+        }
+        for (term, between) in [("a", " + "), ("a", " OR "), ("'a'", " || "), ("a", " = ")] {
+            assert!(is_too_long(&chain(term, between, 5_000)), "{between}");
+        }
+        let nested = chain("CASE WHEN a > 1 THEN 1 END", " + ", 2_000);
+        assert!(is_too_long(&nested));
+        assert!(!is_too_long(&chain("(a + 1)", ", ", 2_000)));
+    }
+
+    #[test]
+    fn queries_of_many_parts_are_too_long() {
+        assert!(!is_too_long(&chain("1", " UNION ALL SELECT ", 400)));
+        assert!(is_too_long(&chain("1", " UNION ALL SELECT ", 600)));
+        assert!(is_too_long(&chain("1", " UNION SELECT ", 200)));
+        let joins = " JOIN b ON a.k = b.k".repeat(200);
+        assert!(is_too_long(&format!("SELECT 1 FROM a{joins}")));
+    }
+}
