@@ -49,3 +49,22 @@ def test_errors_name_the_file(log: Path) -> None:
         tc.pack(log, log.with_suffix(".x"), layout="rar")  # type: ignore[arg-type]
     with pytest.raises(OSError, match="nowhere"):
         tc.open_packed("/nowhere/at/all.tcz")
+
+
+def test_any_part_of_a_gzip_file_of_others(log: Path) -> None:
+    raw = log.read_bytes() * 12
+    path = log.with_suffix(".gz")
+    path.write_bytes(gzip.compress(raw[:100_000]) + gzip.compress(raw[100_000:], 6))
+    for index in (None, log.with_suffix(".index"), log.with_suffix(".index")):
+        opened = tc.open_gzip(path, index=index)
+        assert (opened.size, len(opened)) == (len(raw), len(raw))
+        choose = random.Random(3)
+        for _ in range(20):
+            offset, length = choose.randrange(len(raw) + 10), choose.randrange(40_000)
+            assert opened.read_at(offset, length) == raw[offset : offset + length]
+    assert log.with_suffix(".index").stat().st_size < len(raw) / 50
+    log.with_suffix(".index").write_bytes(b"not an index")
+    with pytest.raises(tc.Corrupt):
+        tc.open_gzip(path, index=log.with_suffix(".index"))
+    with pytest.raises(tc.Corrupt):
+        tc.open_gzip(log)
