@@ -6,7 +6,7 @@
 //! Ids in order: plain, constant, base_delta, run_length, dictionary (0 to 4), frame_of_reference,
 //! patched, sequence, number_dictionary (5 to 8), bit_pack, delta, varint, pco (9 to 12), decimal,
 //! xor, fixed_point, zfp (13 to 16), symbols (17), lz4, snappy, zstd (18 to 20), row (21),
-//! gcd (22).
+//! gcd (22), linear (23).
 
 use crate::codec::Codec;
 use crate::codecs;
@@ -39,6 +39,8 @@ pub const CODECS: &[&dyn Codec] = &[
     &codecs::bit_pack::BitPack,
     // id 10: neighbours that differ by little
     &codecs::delta::Delta,
+    // id 23: times of clocks that jitter
+    &codecs::linear::Linear,
     // id 11: values of many sizes near zero
     &codecs::varint::Varint,
     // id 17: text of too many distinct values for codes

@@ -10,6 +10,7 @@ pub mod dictionary;
 pub mod fixed_point;
 pub mod frame_of_reference;
 pub mod gcd;
+pub mod linear;
 pub mod number_dictionary;
 pub mod patched;
 pub mod pco;

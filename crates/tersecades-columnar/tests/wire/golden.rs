@@ -57,6 +57,7 @@ fn integers() -> Vec<(&'static str, Chunk)> {
         ("sequence", small(&[10, 20, 30, 100, 110])),
         ("bit_pack", int(vec![1_000, 1_003, 1_001])),
         ("delta(plain)", small(&[100, 103, 106, 107])),
+        ("linear(plain)", small(&[100, 111, 119, 131])),
         ("varint", int(vec![1, -2, 300, 0])),
     ];
     named(examples)
