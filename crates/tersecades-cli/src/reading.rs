@@ -28,8 +28,8 @@ enum OnErrorArgument {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "CSV options")]
 pub(crate) struct ReadingArguments {
-    /// Field delimiter, one character or `tab` [default: guessed]
-    #[arg(long, value_parser = delimiter)]
+    /// One character or `tab` between fields [default: guessed]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     delimiter: Option<u8>,
 
     /// The first row holds values, not names
@@ -37,7 +37,7 @@ pub(crate) struct ReadingArguments {
     no_header: bool,
 
     /// Fields that mean null, comma-separated
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     null_strings: Option<Vec<String>>,
 
     /// Types of columns, as a=int64,b=utf8 [default: inferred]
@@ -45,7 +45,7 @@ pub(crate) struct ReadingArguments {
           value_parser = argument::typed_column)]
     types: Vec<(String, DataType)>,
 
-    /// strftime pattern of a time column, as NAME=PATTERN; may be repeated
+    /// strftime pattern of a time column; may be repeated
     #[arg(long, value_name = "NAME=PATTERN", value_parser = argument::pair)]
     timestamp_format: Vec<(String, String)>,
 
@@ -53,8 +53,17 @@ pub(crate) struct ReadingArguments {
     #[arg(long, value_name = "ROWS")]
     infer_rows: Option<usize>,
 
-    /// What happens to rows that do not fit
-    #[arg(long, value_enum, default_value_t)]
+    /// Rows that do not fit: fail or skip [default: fail]
+    ///
+    /// `fail` stops at the first; `skip` leaves them out and says how many.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     on_error: OnErrorArgument,
 }
 

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 const TEMPLATE: &str = "{wide_bar} {human_pos} of {human_len} rows, {per_sec}, {eta} left";
+const TEMPLATE_RUNS: &str = "running queries {wide_bar} {pos}/{len}";
 const TEMPLATE_ENDLESS: &str = "{spinner} {human_pos} rows, {per_sec}";
 
 /// Work that ends before shows nothing.
@@ -25,18 +26,37 @@ enum Bar {
     Nowhere,
 }
 
-/// Shows how many rows have arrived.
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Rows,
+    Runs,
+}
+
+/// Shows how many rows have arrived, or how many queries have run.
 pub(crate) struct Progress {
+    unit: Unit,
     bar: Option<Bar>,
     began: Instant,
     shown: Instant,
 }
 
 impl Progress {
-    /// A bar that appears when the work takes long.
+    /// A bar of rows that appears when the work takes long.
     pub(crate) fn start() -> Self {
+        Progress::of(Unit::Rows)
+    }
+
+    /// The same, of runs of queries.
+    #[cfg(feature = "sql")]
+    pub(crate) fn runs() -> Self {
+        Progress::of(Unit::Runs)
+    }
+
+    fn of(unit: Unit) -> Self {
         let now = Instant::now();
         Progress {
+            unit,
             bar: None,
             began: now,
             shown: now,
@@ -48,14 +68,17 @@ impl Progress {
         self.began.elapsed() > DELAY && self.shown.elapsed() > INTERVAL
     }
 
-    /// `rows` of `all` have arrived.
+    /// `rows` of `all` have arrived, or have run.
     pub(crate) fn show(&mut self, py: Python<'_>, rows: u64, all: Option<u64>) {
         self.shown = Instant::now();
-        match self.bar.get_or_insert_with(|| Bar::open(py, all)) {
+        match self
+            .bar
+            .get_or_insert_with(|| Bar::open(py, self.unit, all))
+        {
             Bar::Terminal(bar) => bar.set_position(rows),
             Bar::Notebook(handle) => {
                 let seconds = self.began.elapsed().as_secs_f64();
-                let text = notebook_text(rows, all, seconds);
+                let text = notebook_text(self.unit, rows, all, seconds);
                 // What a notebook cannot show is no reason to stop the query.
                 let _ = mime(py, &text).and_then(|text| update(handle.bind(py), &text));
             }
@@ -76,7 +99,7 @@ impl Progress {
 }
 
 impl Bar {
-    fn open(py: Python<'_>, all: Option<u64>) -> Self {
+    fn open(py: Python<'_>, unit: Unit, all: Option<u64>) -> Self {
         if !ENABLED.load(Ordering::Relaxed) {
             return Bar::Nowhere;
         }
@@ -87,6 +110,7 @@ impl Bar {
             return Bar::Nowhere;
         }
         let (bar, template) = match all {
+            Some(runs) if unit == Unit::Runs => (ProgressBar::new(runs), TEMPLATE_RUNS),
             Some(rows) => (ProgressBar::new(rows), TEMPLATE),
             None => (ProgressBar::new_spinner(), TEMPLATE_ENDLESS),
         };
@@ -128,12 +152,15 @@ fn update(handle: &Bound<'_, PyAny>, bundle: &Bound<'_, PyDict>) -> PyResult<()>
     Ok(())
 }
 
-fn notebook_text(rows: u64, all: Option<u64>, seconds: f64) -> String {
+fn notebook_text(unit: Unit, rows: u64, all: Option<u64>, seconds: f64) -> String {
     let rate = rows as f64 / seconds / 1e6;
     match all {
         Some(all) if all > 0 => {
             let share = 100 * rows / all;
             let full = "█".repeat((share / 4).min(25) as usize);
+            if unit == Unit::Runs {
+                return format!("{full:░<25} {rows} of {all} runs of queries");
+            }
             format!("{full:░<25} {share} % of {all} rows, {rate:.1} M rows/s")
         }
         _ => format!("{rows} rows, {rate:.1} M rows/s"),

@@ -1,10 +1,16 @@
 //! What tolerances of lossy columns cost in the answers of queries.
 
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tersecades::sql::{Experiment, Session, Setting, loosest, scheme_within};
+use tersecades::Error;
+use tersecades::sql::{Experiment, Session, Setting, loosest, loss_lines, scheme_within};
+use tersecades_plot::{Axis, LinePlot};
 
 use crate::error::OrRaise;
+use crate::progress_bar::Progress;
+use crate::running::interruptible;
 use crate::sql::register_given;
 
 /// The name of the data in the queries.
@@ -25,6 +31,7 @@ enum Queries {
 /// for a lossy `codec`; `columns` are those it encodes, all floats unless said.
 /// A row of an answer is matched by `keys` (what is no number, unless said) and, where it has a
 /// window, by overlap; the loss is missing and extra rows for each exact one.
+/// `plot` names a file for loss against compression as SVG, whose text is `svg` of the result.
 ///
 /// >>> import tersecades as tc
 /// >>> weather = tc.generate("weather", rows=5_000)
@@ -37,7 +44,7 @@ enum Queries {
 #[pyfunction]
 #[pyo3(signature = (
     data, queries, *, tolerances=vec![1e-6, 1e-4, 0.01, 0.1, 1.0, 10.0], columns=Vec::new(),
-    codec="zfp", keys=Vec::new(), max_loss=0.01, max_error=1.0
+    codec="zfp", keys=Vec::new(), max_loss=0.01, max_error=1.0, plot=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
 fn qos<'py>(
@@ -50,6 +57,7 @@ fn qos<'py>(
     keys: Vec<String>,
     max_loss: f64,
     max_error: f64,
+    plot: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut session = Session::default();
     register_given(&mut session, TABLE, data)?;
@@ -62,15 +70,35 @@ fn qos<'py>(
         queries: named(queries)?,
         keys,
     };
-    let settings = py
-        .detach(|| session.qos(&experiment, |_, _| {}))
-        .or_raise()?;
+    let mut bar = Progress::runs();
+    let ran = interruptible(py, |interrupt| {
+        session.interrupt_with(interrupt);
+        session.qos(&experiment, |done, runs| {
+            if bar.is_due() {
+                Python::attach(|py| bar.show(py, done as u64, Some(runs as u64)));
+            }
+        })
+    });
+    bar.finish(py);
+    let settings = ran?;
+    let picture = LinePlot {
+        lines: loss_lines(&settings, &experiment.queries),
+        title: "What a tolerance does to the answers".to_owned(),
+        x: Axis::linear("compression ratio of the lossy columns"),
+        y: Axis::linear("loss of rows (%)"),
+    };
+    let picture = picture.svg();
+    if let Some(path) = plot {
+        let named = |error: std::io::Error| Error::from(error).file(path.display().to_string());
+        std::fs::write(&path, &picture).map_err(named).or_raise()?;
+    }
     let found = PyDict::new(py);
     let list = PyList::empty(py);
     for setting in &settings {
         list.append(described(py, setting, &experiment)?)?;
     }
     found.set_item("settings", list)?;
+    found.set_item("svg", picture)?;
     let loosest = loosest(&settings, max_loss, max_error);
     found.set_item("loosest", loosest.map(|it| it.scheme.as_str()))?;
     found.set_item("ratio", loosest.map(|it| it.column_ratio))?;

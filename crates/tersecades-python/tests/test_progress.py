@@ -7,6 +7,7 @@ import sys
 import time
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -81,3 +82,27 @@ def test_a_notebook_shows_a_line_that_changes(monkeypatch: pytest.MonkeyPatch) -
     assert any("rows" in text for text in shown)
     # The line goes when the work is done.
     assert shown[-1] == ""
+
+
+QOS = """
+import pyarrow as pa, tersecades as tc
+data = pa.table({"v": [float(n %% 997) for n in range(300_000)]})
+tc.progress(%s)
+query = "SELECT v * 2 AS w, sum(v) AS s FROM data GROUP BY v * 2"
+tc.qos(data, [query] * 40, columns=["v"], tolerances=[0.01, 1.0], keys=["w"])
+"""
+
+
+def test_a_terminal_shows_how_many_queries_have_run() -> None:
+    assert "running queries" in on_a_terminal(QOS % True)
+    assert on_a_terminal(QOS % False) == ""
+
+
+def test_qos_draws_its_loss(tmp_path: Path) -> None:
+    data = pa.table({"v": [float(n % 97) for n in range(5_000)], "k": list(range(5_000))})
+    path = tmp_path / "loss.svg"
+    query = "SELECT k FROM data WHERE v > 50"
+    found = tc.qos(data, {"above": query}, columns=["v"], tolerances=[0.01, 8.0], plot=path)
+    drawn = path.read_text()
+    assert drawn == found["svg"] and drawn.startswith("<svg")
+    assert "above" in drawn and drawn.count("<circle") == len(found["settings"]) == 3

@@ -29,5 +29,5 @@ mod summary;
 pub use answer::{Answer, Results};
 pub use catalog::{FindTable, TableTime};
 pub use fork::Tables;
-pub use qos::{Experiment, Setting, loosest, scheme_within};
+pub use qos::{Experiment, Setting, loosest, loss_lines, scheme_within};
 pub use session::{OPTIONS, Session};

@@ -87,6 +87,21 @@ pub fn loosest(settings: &[Setting], loss_max: f64, error_max: f64) -> Option<&S
     settings.iter().filter(fine).max_by(ratio)
 }
 
+/// Compression ratio and loss in percent of each setting, by query.
+pub fn loss_lines(
+    settings: &[Setting],
+    queries: &[(String, String)],
+) -> Vec<(String, Vec<(f64, f64)>)> {
+    let line = |(index, (name, _)): (usize, &(String, String))| {
+        let points = settings.iter().filter_map(|setting| {
+            let difference = setting.differences.get(index)?;
+            Some((setting.column_ratio, difference.loss() * 100.0))
+        });
+        (name.clone(), points.collect())
+    };
+    queries.iter().enumerate().map(line).collect()
+}
+
 impl Session {
     /// Runs the queries of `experiment` exactly and at each setting; the first setting that comes
     /// back is the exact one. `progress` is told how many runs of how many are done.

@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("tersecades-plot", &[]),
     ("tersecades-cli", &["tersecades", "tersecades-plot"]),
-    ("tersecades-python", &["tersecades"]),
+    ("tersecades-python", &["tersecades", "tersecades-plot"]),
     (
         "tersecades-testkit",
         &[

@@ -22,8 +22,8 @@ use report::Report;
 /// Measure what lossy columns cost in the answers of queries
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A row of the answer is matched by its keys and, where it has a window, by \
-    overlap; the loss is missing and extra rows for each exact one."
+    after_help = "Rows match by keys and overlapping windows; loss: missing and extra rows for \
+    each exact one."
 )]
 pub(crate) struct QosArguments {
     /// A query; may be repeated
@@ -37,7 +37,7 @@ pub(crate) struct QosArguments {
     #[command(flatten)]
     session: SessionArguments,
 
-    /// The table whose columns are encoded with a loss [default: the first one]
+    /// The table of the lossy columns [default: the first one]
     #[arg(long, value_name = "TABLE")]
     encode: Option<String>,
 
@@ -49,7 +49,7 @@ pub(crate) struct QosArguments {
     #[arg(long, default_value = "zfp")]
     codec: String,
 
-    /// How far a value may be off, from strict to loose
+    /// Bounds, strict to loose
     #[arg(long, value_name = "BOUND", value_delimiter = ',', value_parser = bound,
           default_value = "1e-6,1e-4,0.01,0.1,0.5,1,2,5,10")]
     tolerances: Vec<f64>,
@@ -58,7 +58,7 @@ pub(crate) struct QosArguments {
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share)]
     max_loss: f64,
 
-    /// The most that values of matched rows may be off on average, as 1%
+    /// The most that matched values may be off on average
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
     max_error: f64,
 
@@ -67,7 +67,7 @@ pub(crate) struct QosArguments {
     #[arg(long, value_name = "COLUMN")]
     key: Vec<String>,
 
-    /// How the result is written
+    /// How it is written
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 

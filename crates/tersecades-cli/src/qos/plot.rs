@@ -1,22 +1,15 @@
 //! Loss against compression, a line for each query, as SVG.
 
-use tersecades::sql::Setting;
+use tersecades::sql::{Setting, loss_lines};
 use tersecades_plot::{Axis, LinePlot};
 
 /// The picture.
 pub(super) fn svg(settings: &[Setting], queries: &[(String, String)]) -> String {
-    let line = |(index, (name, _)): (usize, &(String, String))| {
-        let points = settings.iter().filter_map(|setting| {
-            let difference = setting.differences.get(index)?;
-            Some((setting.column_ratio, difference.loss() * 100.0))
-        });
-        (name.clone(), points.collect())
-    };
     let plot = LinePlot {
         title: "What a tolerance does to the answers".to_owned(),
         x: Axis::linear("compression ratio of the lossy columns"),
         y: Axis::linear("loss of rows (%)"),
-        lines: queries.iter().enumerate().map(line).collect(),
+        lines: loss_lines(settings, queries),
     };
     plot.svg()
 }

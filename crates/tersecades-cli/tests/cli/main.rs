@@ -428,8 +428,8 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// Lines of a terminal on a usual screen.
-const SCREEN_LINES: usize = 50;
+/// Lines of a terminal on a small screen.
+const SCREEN_LINES: usize = 36;
 
 #[test]
 fn the_help_of_each_command_fits_a_screen() {

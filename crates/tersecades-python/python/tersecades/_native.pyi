@@ -651,6 +651,7 @@ def qos(
     keys: Sequence[str] = ...,
     max_loss: float = 0.01,
     max_error: float = 1.0,
+    plot: str | PathLike[str] | None = None,
 ) -> dict[str, Any]: ...
 def generators() -> dict[str, tuple[str, dict[str, str]]]: ...
 def open_gzip(

@@ -203,6 +203,7 @@ fn check_select(select: &Select) -> ControlFlow<Error> {
     }
     for item in &select.projection {
         refuse_lists(item)?;
+        item.visit(&mut Quantified { depth: 0 })?;
     }
     for condition in [&select.selection, &select.having].into_iter().flatten() {
         check_condition(condition)?;
@@ -319,6 +320,42 @@ impl Visitor for Lists {
             ),
             _ => ControlFlow::Continue(()),
         }
+    }
+}
+
+/// Finds `= ANY (SELECT ...)` and `> ALL (SELECT ...)` outside of further subqueries.
+struct Quantified {
+    depth: usize,
+}
+
+impl Visitor for Quantified {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        let (name, left) = match expr {
+            Expr::AnyOp { left, .. } => ("ANY (SELECT ...)", left),
+            Expr::AllOp { left, .. } => ("ALL (SELECT ...)", left),
+            _ => return ControlFlow::Continue(()),
+        };
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        let what = format!("{name} in this place");
+        refuse(
+            &what,
+            left.as_ref(),
+            "write it as a condition of WHERE, joined by AND",
+        )
     }
 }
 

@@ -1,7 +1,7 @@
-//! Limits on the length of a query: its plan is as deep as its longest chain of operators.
+//! Limits on length and nesting of a query: its plan is as deep as its longest chain of operators.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
 
 use super::place;
@@ -19,18 +19,27 @@ const STEPS_MAX: usize = 500;
 const UNION_ALL: usize = 1;
 const STEP: usize = 5;
 
-/// Refuses statements that are too long to plan.
+/// Most parentheses and CASE within each other; the parser goes a little deeper.
+const NESTED_MAX: usize = 40;
+
+/// Most queries within each other as parts of expressions: the parser reads the inner one twice at
+/// each level.
+const QUERIES_MAX: usize = 12;
+
+/// Refuses statements that are too long or too deep to plan.
 ///
 /// # Errors
 /// `LimitExceeded` with the place where a limit is passed.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     // What the operators cost that each open parenthesis and CASE holds.
     let (mut open, mut depth, mut steps) = (vec![0usize], 0usize, 0usize);
+    let mut nesting = Nesting::default();
     let solid = tokens
         .iter()
         .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
     let mut solid = solid.peekable();
     while let Some(token) = solid.next() {
+        nesting.pass(token, solid.peek().map(|next| &next.token))?;
         let all = solid.peek().is_some_and(|next| is_all(&next.token));
         match part_of(&token.token, all) {
             Part::Open => open.push(0),
@@ -58,6 +67,62 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
         return Err(Error::limit(message).hint(hint));
     }
     Ok(())
+}
+
+/// The open parentheses and CASE, each with whether it holds a query that is no table.
+#[derive(Default)]
+struct Nesting {
+    open: Vec<bool>,
+    queries: usize,
+    behind_from: bool,
+}
+
+impl Nesting {
+    fn pass(&mut self, token: &TokenWithSpan, next: Option<&Token>) -> Result<()> {
+        match part_of(&token.token, false) {
+            Part::Open => {
+                let query = next.is_some_and(starts_query) && !self.behind_from;
+                self.queries += usize::from(query);
+                self.open.push(query);
+            }
+            Part::Close => self.queries -= usize::from(self.open.pop().unwrap_or_default()),
+            _ => {}
+        }
+        self.behind_from = matches!(&token.token, Token::Word(word)
+            if matches!(word.keyword, Keyword::FROM | Keyword::JOIN));
+        if self.open.len() <= NESTED_MAX && self.queries <= QUERIES_MAX {
+            return Ok(());
+        }
+        Err(too_deep(token.span.start))
+    }
+}
+
+/// A query is nested too deeply, at a place.
+fn too_deep(at: Location) -> Error {
+    Error::limit(format!("the query is nested too deeply{}", place(at)))
+        .hint("write inner queries as WITH name AS (...)")
+}
+
+/// What is said where the parser itself goes no deeper, with the place of the deepest token.
+pub(super) fn too_deep_within(tokens: &[TokenWithSpan]) -> Error {
+    let (mut open, mut most) = (0usize, 0);
+    let mut at = tokens.first().map(|token| token.span.start);
+    for token in tokens {
+        match part_of(&token.token, false) {
+            Part::Open => open += 1,
+            Part::Close => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open > most {
+            (most, at) = (open, Some(token.span.start));
+        }
+    }
+    too_deep(at.unwrap_or(Location { line: 1, column: 1 }))
+}
+
+fn starts_query(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none()
+        && matches!(word.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES))
 }
 
 /// What a token is in a chain of operators.
@@ -124,6 +189,7 @@ fn is_text(token: &Token) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::NESTED_MAX;
     use crate::parse::parse;
 
     /// `SELECT` of `count` terms with `between` between them.
@@ -153,6 +219,28 @@ mod tests {
         let nested = chain("CASE WHEN a > 1 THEN 1 END", " + ", 2_000);
         assert!(is_too_long(&nested));
         assert!(!is_too_long(&chain("(a + 1)", ", ", 2_000)));
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_is_refused_by_place() {
+        for (open, close) in [("(", ")"), ("CASE WHEN 1 = 1 THEN ", " END"), ("abs(", ")")] {
+            let nested = |depth| format!("SELECT {}1{}", open.repeat(depth), close.repeat(depth));
+            assert!(parse(&nested(NESTED_MAX)).is_ok(), "{open}");
+            let error = parse(&nested(NESTED_MAX + 1)).unwrap_err().to_string();
+            let place = format!(
+                "too deeply at line 1, column {}",
+                8 + NESTED_MAX * open.len() + open.find('(').unwrap_or_default()
+            );
+            assert!(error.contains(&place), "{error}");
+        }
+        for query in ["(SELECT ", "(SELECT * FROM ("] {
+            let close = ")".repeat(30 * query.matches('(').count());
+            let error = parse(&format!("SELECT {}1{close}", query.repeat(30))).unwrap_err();
+            assert!(
+                error.message().contains("too deeply at line 1, column "),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -114,11 +114,23 @@ pub(crate) enum Rows {
     },
 }
 
+/// Stack of the thread that parses, for queries that nest deeply.
+const PARSING_STACK_BYTES: usize = 32 << 20;
+
 /// The statements of `text`.
 ///
 /// # Errors
 /// `InvalidArgument` with line and column for what is no SQL.
 pub(crate) fn parse(text: &str) -> Result<Vec<Command>> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(PARSING_STACK_BYTES);
+        let parsing = thread.spawn_scoped(scope, || parse_here(text))?;
+        let failed = |_| Error::internal("parsing the query failed");
+        parsing.join().map_err(failed)?
+    })
+}
+
+fn parse_here(text: &str) -> Result<Vec<Command>> {
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text)
         .tokenize_with_location()
@@ -146,7 +158,7 @@ fn parse_statement(tokens: &[TokenWithSpan]) -> Result<Command> {
     let main = window::without_table_keyword(&join::sided(join::marked(main)?));
     let (mut parser, mut rest) = (parser_of(main), parser_of(behind.to_vec()));
     let end = tokens.last().map(|token| token.span.end);
-    let wrong = |error: ParserError| syntax_error(&error, end);
+    let wrong = |error: ParserError| syntax_error(&error, tokens, end);
     let command = statement::parse(&mut parser).map_err(wrong)?;
     check_end(&parser)?;
     let clauses = clause::parse(&mut rest).map_err(wrong)?;
@@ -182,12 +194,11 @@ fn name(parser: &mut Parser) -> statement::Parsed<String> {
 }
 
 /// What the parser says, with the place in words of ours; the statement ends at `end`.
-fn syntax_error(error: &ParserError, end: Option<Location>) -> Error {
+fn syntax_error(error: &ParserError, tokens: &[TokenWithSpan], end: Option<Location>) -> Error {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
         ParserError::RecursionLimitExceeded => {
-            return Error::limit("the query is nested too deeply")
-                .hint("write inner queries as WITH name AS (...)");
+            return limit::too_deep_within(tokens);
         }
     };
     let message = message
