@@ -35,21 +35,9 @@ pub(crate) fn encoded(values: Vec<i64>, rows: usize) -> Result<Vec<Chunk>> {
 /// # Errors
 /// What the encoder says.
 pub(crate) fn encoded_as(name: &str, values: Vec<i64>, rows: usize) -> Result<Vec<Chunk>> {
+    let arrays = slices(values, BATCH_ROWS);
     let mut encoder = ColumnEncoder::new(&DataType::Int64)?;
     encoder.pin(codec(name));
-    encode_all(encoder, values, rows)
-}
-
-/// [`encoded`] under the codecs that the encoder itself chooses.
-///
-/// # Errors
-/// What the encoder says.
-pub(crate) fn encoded_by_choice(values: Vec<i64>, rows: usize) -> Result<Vec<Chunk>> {
-    encode_all(ColumnEncoder::new(&DataType::Int64)?, values, rows)
-}
-
-fn encode_all(mut encoder: ColumnEncoder, values: Vec<i64>, rows: usize) -> Result<Vec<Chunk>> {
-    let arrays = slices(values, BATCH_ROWS);
     let count = rows.div_ceil(BATCH_ROWS);
     let arrays = arrays.iter().cycle().take(count);
     arrays.map(|array| encoder.encode_new(array)).collect()
