@@ -19,10 +19,10 @@ const STEPS_MAX: usize = 500;
 const UNION_ALL: usize = 1;
 const STEP: usize = 5;
 
-/// Most parentheses and CASE within each other; the parser goes a little deeper.
+/// Most parentheses within each other; the parser goes a little deeper.
 const NESTED_MAX: usize = 40;
 
-/// Most queries, and words such as CAST before a parenthesis, within each other as parts of
+/// Most CASE, queries, and words such as CAST before a parenthesis within each other as parts of
 /// expressions: the parser reads what is inside twice at each level.
 const TWICE_READ_MAX: usize = 12;
 
@@ -83,7 +83,7 @@ impl Nesting {
         match part_of(&token.token, false) {
             Part::Open => {
                 let query = next.is_some_and(starts_query) && !self.behind_from;
-                let twice = query || self.behind_prefix;
+                let twice = query || self.behind_prefix || is_prefix(&token.token);
                 self.read_twice += usize::from(twice);
                 self.open.push(twice);
             }
@@ -223,7 +223,7 @@ fn is_text(token: &Token) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::NESTED_MAX;
+    use super::{NESTED_MAX, TWICE_READ_MAX};
     use crate::parse::parse;
 
     /// `SELECT` of `count` terms with `between` between them.
@@ -257,13 +257,17 @@ mod tests {
 
     #[test]
     fn what_is_nested_too_deeply_is_refused_by_place() {
-        for (open, close) in [("(", ")"), ("CASE WHEN 1 = 1 THEN ", " END"), ("abs(", ")")] {
+        for (open, close, most) in [
+            ("(", ")", NESTED_MAX),
+            ("CASE WHEN 1 = 1 THEN ", " END", TWICE_READ_MAX),
+            ("abs(", ")", NESTED_MAX),
+        ] {
             let nested = |depth| format!("SELECT {}1{}", open.repeat(depth), close.repeat(depth));
-            assert!(parse(&nested(NESTED_MAX)).is_ok(), "{open}");
-            let error = parse(&nested(NESTED_MAX + 1)).unwrap_err().to_string();
+            assert!(parse(&nested(most)).is_ok(), "{open}");
+            let error = parse(&nested(most + 1)).unwrap_err().to_string();
             let place = format!(
                 "too deeply at line 1, column {}",
-                8 + NESTED_MAX * open.len() + open.find('(').unwrap_or_default()
+                8 + most * open.len() + open.find('(').unwrap_or_default()
             );
             assert!(error.contains(&place), "{error}");
         }
