@@ -117,7 +117,7 @@ def test_kept_rows_may_be_shortened(probes: pa.Table) -> None:
         kept.memory_limit("500KiB").collect()
     metrics = kept.memory_limit("2MiB", on_limit="shorten").collect().metrics
     assert metrics is not None and metrics.rows == 200_000
-    spilled = kept.memory_limit("500KiB", on_limit="spill").collect().metrics
+    spilled = kept.memory_limit("2MiB", on_limit="spill").collect().metrics
     assert spilled is not None and spilled.spilled_bytes > 0 and spilled.shortened_rows == 0
 
 
