@@ -10,7 +10,7 @@
 
 use super::order::{self, Order};
 use super::pack::{Lines, packs};
-use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, try_narrow};
+use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, take, try_narrow};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
 
 /// Lanes that share one word of a bitmap.
@@ -184,6 +184,7 @@ const fn lanes<L: Steps<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
         prefix_sum: |values, start| at_level!(L, L::prefix_sum(values, start)),
         add_past: |a, b, out| at_level!(L, block::add_past::<L, W>(a, b, out)),
         nth: |values, index| at_level!(L, order::nth::<L, W>(values, index)),
+        take: |table, codes, out| at_level!(L, take::take(table, codes, out)),
     }
 }
 

@@ -27,6 +27,7 @@ mod order;
 mod pack;
 mod portable;
 mod scalar;
+mod take;
 #[cfg(test)]
 mod tests;
 mod try_narrow;
@@ -98,6 +99,10 @@ pub struct LaneKernels<W: Lane> {
     ///
     /// Any number of lanes; there is one at `index`. Behind the last stands itself.
     pub nth: fn(&[W], usize) -> [W; 2],
+    /// `(table, codes, out)`: `out[i] = table[codes[i]]`; false if a code is outside the table.
+    ///
+    /// Any number of codes, as many as `out` has lanes, which are undefined after false.
+    pub take: fn(&[W], &[u32], &mut [W]) -> bool,
 }
 
 /// The shape of [`LaneKernels::add`].

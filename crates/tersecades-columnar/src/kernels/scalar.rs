@@ -56,6 +56,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         add,
         add_past: add,
         nth,
+        take,
     }
 }
 
@@ -280,6 +281,14 @@ fn overlap(
         any[entry / GROUPS] |= u8::from(maximum >= low && base <= high) << bit;
         all[entry / GROUPS] |= u8::from(base >= low && maximum <= high) << bit;
     }
+}
+
+fn take<W: Lane>(table: &[W], codes: &[u32], out: &mut [W]) -> bool {
+    out.iter_mut().zip(codes).all(|(value, code)| {
+        let found = table.get(*code as usize);
+        *value = found.copied().unwrap_or_default();
+        found.is_some()
+    })
 }
 
 fn nth<W: Lane>(values: &[W], index: usize) -> [W; 2] {
