@@ -2,6 +2,7 @@
 //!
 //! Tests hold each faster level against this file.
 
+use super::bit_stream::assert_stream;
 use super::pack::scalar::packs;
 use super::{
     BLOCK_LANES, BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow,
@@ -40,6 +41,7 @@ pub(super) static KERNELS: Kernels = Kernels {
         from_rows,
     },
     overlap,
+    unpack_stream,
 };
 
 const fn lanes<W: Lane>() -> LaneKernels<W> {
@@ -280,6 +282,15 @@ fn overlap(
         let bit = entry % GROUPS;
         any[entry / GROUPS] |= u8::from(maximum >= low && base <= high) << bit;
         all[entry / GROUPS] |= u8::from(base >= low && maximum <= high) << bit;
+    }
+}
+
+fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
+    assert_stream(bytes, width, out);
+    let width = width as usize;
+    for (index, number) in out.iter_mut().enumerate() {
+        let bit = |bit: usize| u32::from(bytes[bit / 8] >> (bit % 8) & 1);
+        *number = (0..width).map(|at| bit(index * width + at) << at).sum();
     }
 }
 

@@ -9,12 +9,10 @@
 
 use bytes::Bytes;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::kernels::kernels;
 
 /// Values of a packed group.
 const GROUP: usize = 8;
-
-/// Bytes that reading one group may touch: 32 bits a value, and a word past the last of them.
-const WINDOW: usize = 40;
 
 /// Widest number.
 const WIDTH_MAX: u32 = 32;
@@ -126,114 +124,35 @@ impl Hybrid {
 
     /// Fills `out` from groups, of the first of which `behind` values were read before.
     fn unpack(&mut self, behind: usize, out: &mut [u32]) -> Result<()> {
-        let (head, out) = match behind {
-            0 => out.split_at_mut(0),
-            _ => out.split_at_mut(out.len().min(GROUP - behind)),
-        };
-        let mut next = behind + head.len();
-        if !head.is_empty() {
-            head.copy_from_slice(&self.group(next)?[behind..next]);
+        let mut out = out;
+        if behind > 0 {
+            let mut group = [0; GROUP];
+            let end = GROUP.min(behind + out.len());
+            self.numbers(&mut group[..end])?;
+            let (head, rest) = out.split_at_mut(end - behind);
+            head.copy_from_slice(&group[behind..end]);
+            out = rest;
+            self.run = Run::Packed(end % GROUP);
+            self.at += end / GROUP * self.width as usize;
         }
-        if next == GROUP {
-            self.at += self.width as usize;
-            next = 0;
+        if !out.is_empty() {
+            self.numbers(out)?;
+            self.run = Run::Packed(out.len() % GROUP);
+            self.at += out.len() / GROUP * self.width as usize;
         }
-        let (whole, tail) = out.split_at_mut(out.len() / GROUP * GROUP);
-        if !whole.is_empty() {
-            let end = self.at + whole.len() / GROUP * self.width as usize;
-            let bytes = self.bytes.get(self.at..).ok_or_else(ended)?;
-            if end > self.bytes.len() {
-                return Err(ended());
-            }
-            UNPACK[self.width as usize](bytes, whole);
-            self.at = end;
-        }
-        if !tail.is_empty() {
-            tail.copy_from_slice(&self.group(tail.len())?[..tail.len()]);
-            next = tail.len();
-        }
-        self.run = Run::Packed(next);
         Ok(())
     }
 
-    /// The group at hand, of which `wanted` values must be there: some writers cut the last one.
-    fn group(&self, wanted: usize) -> Result<[u32; GROUP]> {
-        let width = self.width as usize;
-        let ahead = self.bytes.get(self.at..).ok_or_else(ended)?;
-        if ahead.len() * 8 < wanted * width {
-            return Err(ended());
-        }
-        let mut padded = [0; WINDOW];
-        let length = ahead.len().min(width);
-        padded[..length].copy_from_slice(&ahead[..length]);
-        let mut group = [0; GROUP];
-        UNPACK[width](&padded, &mut group);
-        Ok(group)
-    }
-}
-
-/// Unpacks as many whole groups as the output holds; the bytes of all of them are there.
-type Unpack = fn(&[u8], &mut [u32]);
-
-/// By width.
-const UNPACK: [Unpack; WIDTH_MAX as usize + 1] = [
-    unpack::<0>,
-    unpack::<1>,
-    unpack::<2>,
-    unpack::<3>,
-    unpack::<4>,
-    unpack::<5>,
-    unpack::<6>,
-    unpack::<7>,
-    unpack::<8>,
-    unpack::<9>,
-    unpack::<10>,
-    unpack::<11>,
-    unpack::<12>,
-    unpack::<13>,
-    unpack::<14>,
-    unpack::<15>,
-    unpack::<16>,
-    unpack::<17>,
-    unpack::<18>,
-    unpack::<19>,
-    unpack::<20>,
-    unpack::<21>,
-    unpack::<22>,
-    unpack::<23>,
-    unpack::<24>,
-    unpack::<25>,
-    unpack::<26>,
-    unpack::<27>,
-    unpack::<28>,
-    unpack::<29>,
-    unpack::<30>,
-    unpack::<31>,
-    unpack::<32>,
-];
-
-fn unpack<const WIDTH: usize>(bytes: &[u8], out: &mut [u32]) {
-    for (group, eight) in out.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
-        let bytes = &bytes[group * WIDTH..];
-        match bytes.first_chunk::<WINDOW>() {
-            Some(window) => unpack_group::<WIDTH>(window, eight),
-            None => {
-                let mut padded = [0; WINDOW];
-                padded[..WIDTH].copy_from_slice(&bytes[..WIDTH]);
-                unpack_group::<WIDTH>(&padded, eight);
+    /// Fills `out` from the group at hand on; some writers cut the last group.
+    fn numbers(&self, out: &mut [u32]) -> Result<()> {
+        let length = (out.len() * self.width as usize).div_ceil(8);
+        match self.bytes.get(self.at..) {
+            Some(bytes) if length <= bytes.len() => {
+                (kernels().unpack_stream)(bytes, self.width, out);
+                Ok(())
             }
+            _ => Err(ended()),
         }
-    }
-}
-
-#[inline(always)]
-fn unpack_group<const WIDTH: usize>(window: &[u8; WINDOW], out: &mut [u32; GROUP]) {
-    let mask = (1_u64 << WIDTH) - 1;
-    for (index, value) in out.iter_mut().enumerate() {
-        let bit = index * WIDTH;
-        let word = window[bit / 8..].first_chunk().copied();
-        let word = u64::from_le_bytes(word.unwrap_or_default());
-        *value = (word >> (bit % 8) & mask) as u32;
     }
 }
 
