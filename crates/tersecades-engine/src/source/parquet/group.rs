@@ -9,6 +9,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::reader::ChunkReader;
+use parquet::schema::types::SchemaDescriptor;
 use tersecades_columnar::error::{Error, Result};
 
 use super::column::CodedColumn;
@@ -139,6 +140,11 @@ impl Group {
     }
 }
 
+/// The first leaf of the column at `position`.
+pub(super) fn leaf_of(schema: &SchemaDescriptor, position: usize) -> Option<usize> {
+    (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == position)
+}
+
 /// The leaf of the column at `position`, if it can be read here from this group.
 fn leaf(
     metadata: &ArrowReaderMetadata,
@@ -146,9 +152,7 @@ fn leaf(
     position: usize,
     group: usize,
 ) -> Option<usize> {
-    let schema = metadata.parquet_schema();
-    let leaf =
-        (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == position)?;
+    let leaf = leaf_of(metadata.parquet_schema(), position)?;
     let chunk = metadata.metadata().row_group(group).column(leaf);
     (chunk.num_values() > 0 && CodedColumn::reads(field, chunk)).then_some(leaf)
 }

@@ -15,6 +15,7 @@ mod column;
 mod group;
 mod hybrid;
 mod nesting;
+mod prune;
 
 use std::fs::File;
 use std::path::Path;
@@ -55,7 +56,7 @@ pub struct ParquetSource {
     positions: Vec<usize>,
     schema: SchemaRef,
     batch_rows: usize,
-    groups: std::ops::Range<usize>,
+    groups: std::vec::IntoIter<usize>,
     reader: Option<Group>,
     rejected: Rejected,
 }
@@ -88,7 +89,7 @@ impl ParquetSource {
         })?;
         let positions = options.project(metadata.schema())?;
         let schema = Arc::new(metadata.schema().project(&positions)?);
-        let groups = 0..metadata.metadata().num_row_groups();
+        let groups = prune::groups(&metadata, &options.passing).into_iter();
         Ok(ParquetSource {
             input,
             file: None,
@@ -140,7 +141,7 @@ impl Source for ParquetSource {
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         guard("Parquet", || self.advance()).map_err(|error| {
             self.reader = None;
-            self.groups = 0..0;
+            self.groups = Vec::new().into_iter();
             match &self.file {
                 Some(file) => error.file(file),
                 None => error,

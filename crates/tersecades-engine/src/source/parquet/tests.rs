@@ -246,3 +246,59 @@ fn columns_that_are_not_read_are_not_decoded() {
     assert_eq!(found.column(0).as_primitive::<Int64Type>().values(), wanted);
     assert!(read(None).is_err(), "the other column is broken");
 }
+
+/// Ten row groups of ascending numbers, some null, beside constants.
+fn sorted_file(folder: &Path) -> std::path::PathBuf {
+    let numbers = (0..10_000_i64).map(|n| (n % 97 != 0).then_some(n));
+    let a: ArrayRef = Arc::new(Int64Array::from_iter(numbers));
+    let b: ArrayRef = Arc::new(UInt32Array::from_iter_values(
+        (0..10_000).map(|n| u32::MAX - n),
+    ));
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("a", a, true), ("b", b, false)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(1_000))
+        .build();
+    let path = folder.join("sorted.parquet");
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    path
+}
+
+#[test]
+fn groups_that_no_row_passes_in_are_left_out_where_time_does_not_matter() {
+    use crate::aggregate::count;
+    use crate::expression::{col, lit};
+    use crate::stream::Stream;
+    use crate::window::tumble;
+    use std::time::Duration;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = sorted_file(folder.path());
+    // Rows that come in and out of the filter, and the answer.
+    let run = |stream: Stream| {
+        let mut running = stream.run().unwrap();
+        let mut rows = 0;
+        for batch in &mut running {
+            rows += batch.unwrap().num_rows();
+        }
+        (running.metrics().rows, rows)
+    };
+    let open = || Stream::open(&path, &SourceOptions::default()).unwrap();
+    let middle = || col("a").gt_eq(lit(2_500)).and(col("a").lt(lit(4_000)));
+    let passing = (2_500..4_000).filter(|n| n % 97 != 0).count();
+    assert_eq!(run(open().filter(middle())), (2_000, passing));
+    let high = col("b").gt(lit(i64::from(u32::MAX) - 1_000));
+    assert_eq!(run(open().filter(high)), (1_000, 1_000));
+    assert_eq!(run(open().filter(col("a").lt(lit(-1)))), (0, 0));
+    let nulls = (0..10_000).filter(|n| n % 97 == 0).count();
+    assert_eq!(run(open().filter(col("a").is_null())), (10_000, nulls));
+    let windows = open()
+        .event_time(col("b"), Duration::ZERO)
+        .filter(middle())
+        .window(tumble(Duration::from_secs(1)))
+        .aggregate([count().alias("n")]);
+    assert_eq!(run(windows).0, 10_000, "rows that fail move the watermark");
+}
