@@ -53,7 +53,14 @@ def run(query, target):
         into = f"'connector' = 'filesystem', 'format' = 'csv', 'path' = '{target.resolve()}'"
     flink.execute_sql(f"CREATE TABLE {sink} ({', '.join(columns)}) WITH ({into})")
     start = time.perf_counter()
-    flink.execute_sql(f"INSERT INTO {sink} {queries.SQL[query]}").wait()
+    job = flink.execute_sql(f"INSERT INTO {sink} {queries.SQL[query]}")
+    try:
+        job.wait(options.limit * 1000)
+    except Exception as error:
+        if "TimeoutException" not in str(error):
+            raise
+        job.get_job_client().cancel().result()
+        raise TimeoutError from error
     return time.perf_counter() - start
 
 
