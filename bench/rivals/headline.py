@@ -31,13 +31,16 @@ FROM_PARQUET = {"parquet", "flink", "bytewax"}
 TAGS = {"flink": "5m", "bytewax": "1m"}
 # Written by hand for each query: a floor, and no engine to be faster than.
 FLOORS = {"numpy"}
+# Bytes a row of the columns that a query reads, as they arrive: what shares of the limit count.
+READ_BYTES = {"q1": 24, "q1_hop": 24, "q2": 24, "q3": 20, "q4": 8, "q4_wide": 8, "q5": 12}
 # The queries that every engine is asked.
 HEADLINE = "q1,q1_hop,q2,q3,q4,q4_wide,q5"
 
 
 def bar(query, suite):
     """What our engine has to reach, times the fastest rival."""
-    return 1.3 if suite == "scans" else {"q1": 4.0}.get(query)
+    bars = {"scans": 1.3, "queries": {"q1": 4.0}.get(query), "parquet": {"q1": 4.0}.get(query)}
+    return bars.get(suite)
 
 
 def command(engine, options):
@@ -130,6 +133,11 @@ def run_facts(options):
     return json.loads(history.read_text().splitlines()[-1])["run"]
 
 
+def share(query, rate, facts, threads):
+    """Bytes read a second by a rate in million rows, over what plain reading reached."""
+    return rate / 1e3 * READ_BYTES[query] / facts["read_gb_s"][min(threads, 2) - 1]
+
+
 def record(lines, options):
     """Appends a point for each engine and query to the history, if the machine is quiet."""
     history, facts = pathlib.Path(options.record), run_facts(options)
@@ -141,8 +149,10 @@ def record(lines, options):
         for (engine, query), parts in points.items():
             rates = [part["rows_per_s"] / 1e6 for part in parts]
             point = {"bench": "peers", "figure": figure, "series": engine, "x": query}
-            point |= {"value": statistics.median(rates), "unit": "M rows/s", "share": None}
-            point["spread"] = (max(rates) - min(rates)) / statistics.median(rates)
+            middle = statistics.median(rates)
+            point |= {"value": middle, "unit": "M rows/s"}
+            point |= {"share": share(query, middle, facts, options.threads)}
+            point["spread"] = (max(rates) - min(rates)) / middle
             out.write(json.dumps(point | {"run": facts}) + "\n")
         peaks = {}
         for line in lines:
@@ -159,7 +169,7 @@ def print_table(comparison, suite):
     print(f"\n{'M rows/s':<18}{heads}   {OURS} / fastest rival")
     for line in comparison:
         rates = [line["rows_per_s"].get(engine) for engine in engines]
-        cells = "".join(f"{rate / 1e6:>12.1f}" if rate else f"{'-':>12}" for rate in rates)
+        cells = "".join(f"{rate / 1e6:>12.2f}" if rate else f"{'-':>12}" for rate in rates)
         verdict = ""
         if "reached" in line:
             word = "reached" if line["reached"] else "MISSED"

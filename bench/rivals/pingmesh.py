@@ -115,7 +115,7 @@ def measure(engine, data, queries, options, as_arrow=lambda result: result, peak
         line |= {"input": options.input, "rows_per_s": rows_per_s, "spread": spread(times)}
         line |= {"checksum": checksums[name], "peak_mib": peak_mib()}
         lines.append(json.dumps(line))
-        print(f"  {name:<20} {rows_per_s / 1e6:11.1f} M rows/s   {checksums[name]}", flush=True)
+        print(f"  {name:<20} {rows_per_s / 1e6:11.3f} M rows/s   {checksums[name]}", flush=True)
     if options.output:
         pathlib.Path(options.output).write_text("".join(line + "\n" for line in lines))
 
