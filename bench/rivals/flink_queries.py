@@ -46,9 +46,8 @@ TEN = f"`timestamp` - MOD(`timestamp`, {pingmesh.WINDOW_MS})"
 
 
 def pairs(windows):
-    return (
-        f"SELECT {START}, {PAIR}, count(*) FROM {windows} WHERE {FAILURES} GROUP BY {BOUNDS}, {PAIR}"
-    )
+    groups = f"GROUP BY {BOUNDS}, {PAIR}"
+    return f"SELECT {START}, {PAIR}, count(*) FROM {windows} WHERE {FAILURES} {groups}"
 
 
 def above(least_us):

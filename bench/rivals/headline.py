@@ -77,9 +77,8 @@ def run(engine, options):
     lines = [line for line in lines if line.get("threads") == options.threads]
     own = used.ru_maxrss / 1024
     peaks = [max(own, line.get("peak_mib", 0)) for line in lines]
-    return [
-        line | {"peak_mib": peak} for line, peak in zip(lines, peaks, strict=True) if "query" in line
-    ]
+    pairs = zip(lines, peaks, strict=True)
+    return [line | {"peak_mib": peak} for line, peak in pairs if "query" in line]
 
 
 def arguments():

@@ -15,7 +15,7 @@ def arguments():
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--queries", required=True, help="names with commas between them")
-    parser.add_argument("--limit", type=int, default=60, help="seconds that one of Flink's may take")
+    parser.add_argument("--limit", type=int, default=60, help="seconds that Flink has for a query")
     parser.add_argument("--answers", type=pathlib.Path, help="folder that answers are written to")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     return parser.parse_args()

@@ -44,7 +44,7 @@ def arguments():
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rows-compared", type=int, default=500_000)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=60, help="seconds that one of Flink's may take")
+    parser.add_argument("--limit", type=int, default=60, help="seconds that Flink has for a query")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=2)
     return parser.parse_args()

@@ -44,8 +44,8 @@ pub(super) struct Runs<T> {
 }
 
 impl<T: Lane> Runs<T> {
-    /// Puts `values` together, each of which is of the group in `ids`; groups have so many values as
-    /// `counts` says, if it says anything.
+    /// Puts `values` together, each of which is of the group in `ids`; groups have as many values
+    /// as `counts` says, if it says anything.
     ///
     /// # Cost
     /// A scattering pass, before it a counting one without `counts`.
@@ -183,7 +183,7 @@ fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
 }
 
 impl<T: Lane> Grouped<T> {
-    /// Puts `ranks` together, each of which is of the group in `ids`; groups have so many ranks as
+    /// Puts `ranks` together, each of which is of the group in `ids`; groups have as many ranks as
     /// `counts` says, if it says anything.
     pub(super) fn new(ids: &[u32], ranks: &[T], counts: &[u64]) -> Self {
         let Some(base) = base_of(ranks) else {

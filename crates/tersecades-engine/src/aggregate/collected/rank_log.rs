@@ -303,7 +303,6 @@ impl Collection for Ranks {
         let column = rows.column(0);
         let logged = match &mut self.logs {
             Logs::Long(log) if self.physical == Physical::Wide => {
-                
                 column.gather(rows.within, values, work);
                 let scale = 10f64.powi(i32::from(self.scale));
                 let valid = (0..values.len()).filter(|index| values.is_valid(*index));
@@ -312,12 +311,10 @@ impl Collection for Ranks {
                 log.ids.len() == log.ranks.len()
             }
             Logs::Long(log) => {
-                
                 column.rank(rows.within, &mut log.ranks, work)?;
                 log.ids.len() == log.ranks.len()
             }
             Logs::Short(log) => {
-                
                 self.scratch.clear();
                 column.rank(rows.within, &mut self.scratch, work)?;
                 log.ranks
