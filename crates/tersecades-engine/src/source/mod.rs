@@ -29,7 +29,6 @@ pub mod location;
 pub mod memory;
 pub mod packed;
 pub mod parquet;
-mod parquet_nesting;
 pub mod partitioned;
 pub mod query;
 pub mod table;
