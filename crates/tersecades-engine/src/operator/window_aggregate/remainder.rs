@@ -1,12 +1,12 @@
-//! What is left of a batch whose late rows went to earlier panes: the fold of all its rows less theirs.
+//! What is left of a batch whose late rows went to earlier panes: the fold of all rows less theirs.
 //!
 //! ```text
-//! batch   r r l r r r l r r r     fold of all, no row masked     count 10  sum 83  ends 2..19
-//! late    · · l · · · l · · ·     folded for the earlier pane    count  2  sum 11  ends 4..7
-//! rest                            one less the other             count  8  sum 72  ends 2..19
+//! batch   r r l r r r l r r r    fold of all, no row masked     count 10  sum 83  ends 2..19
+//! late    · · l · · · l · · ·    folded for the earlier pane    count  2  sum 11  ends 4..7
+//! rest                           one less the other             count  8  sum 72  ends 2..19
 //! ```
-//! Counts, sums and squares of integers are exact, so that they can be taken away again. The ends of
-//! all rows are those of the rest, unless a row that went elsewhere attains one.
+//! Counts, sums and squares of integers are exact, so that they can be taken away again. The ends
+//! of all rows are those of the rest, unless a row that went elsewhere attains one.
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::fold::{Asked, Fold};
