@@ -261,6 +261,15 @@ impl Fold {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
+
+    /// Takes away the fold of some of the values, which must be integers; says whether the ends
+    /// still are those of what is left, which is so unless a value taken away attains one.
+    pub fn take_away(&mut self, part: &Fold) -> bool {
+        self.count -= part.count;
+        self.sum = self.sum.wrapping_sub(part.sum);
+        self.squares.unmerge(part.squares);
+        self.min < part.min && part.max < self.max
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::narrow::{GroupFold, with_deltas};
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
 use super::View;
+use super::rows::for_each_key;
 use super::scan::WORDS;
 
 /// [`crate::codec::Codec::fold`] over whole blocks.
@@ -60,6 +61,35 @@ pub(super) fn fold_blocks(
         if is_patched {
             patched.fold(chunk.physical.flip(), asked, out);
         }
+    }
+}
+
+/// [`crate::codec::Codec::fold`] over listed rows.
+pub(super) fn fold_rows(
+    chunk: &Chunk,
+    asked: Asked,
+    rows: &[u32],
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    work.tally.direct += rows.len() as u64;
+    let zero = chunk.physical.flip();
+    let (mut sum, mut min, mut max) = (0, u64::MAX, 0);
+    for_each_key(&View::of(chunk), rows, |_, key| {
+        sum += u128::from(key);
+        (min, max) = (min.min(key), max.max(key));
+        if asked.squares {
+            let size = u128::from(key.abs_diff(zero));
+            out.squares.add(size * size);
+        }
+    });
+    out.count += rows.len() as u64;
+    if asked.sum {
+        out.add_sum(sum as i128 - (u128::from(zero) * rows.len() as u128) as i128);
+    }
+    if asked.ends && !rows.is_empty() {
+        out.add_end(i128::from(min));
+        out.add_end(i128::from(max));
     }
 }
 

@@ -34,7 +34,7 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
@@ -49,7 +49,7 @@ use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
 
-use fold::fold_blocks;
+use fold::{fold_blocks, fold_rows};
 use rows::{RowTest, for_each_key};
 
 const BASES: usize = 0;
@@ -232,7 +232,7 @@ impl Codec for BaseDelta {
         work: &mut Work,
     ) {
         match within.shape() {
-            Shape::Rows => fold_decoded(self, chunk, asked, within, out, work),
+            Shape::Rows => fold_rows(chunk, asked, within.list(), out, work),
             _ => fold_blocks(chunk, asked, within, out, work),
         }
     }

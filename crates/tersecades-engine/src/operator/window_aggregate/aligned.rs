@@ -23,6 +23,7 @@ use crate::window::{Boundaries, Span};
 use super::open::{last_window, windows_over};
 use super::pane::Pane;
 use super::plan::AggregatePlan;
+use super::remainder::Remainder;
 use super::slide::Slide;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
@@ -45,6 +46,7 @@ pub struct AlignedState {
     settled_to: i64,
     part: Selection,
     rest: Selection,
+    remainder: Remainder,
     inside: Predicate,
     times: Values,
     placed: Vec<(i64, u32)>,
@@ -61,6 +63,7 @@ impl AlignedState {
             settled_to: i64::MIN,
             part: Selection::default(),
             rest: Selection::default(),
+            remainder: Remainder::default(),
             inside: Predicate::Keys(Vec::new()),
             times: Values::default(),
             placed: Vec::new(),
@@ -137,6 +140,54 @@ impl AlignedState {
         added
     }
 
+    /// As [`AlignedState::add_by_comparison`] for a plan that a [`Remainder`] is for.
+    fn add_by_subtraction(
+        &mut self,
+        shared: &mut Shared,
+        frame: &Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) {
+        let plan = Arc::clone(&shared.plan);
+        let (mut next, last) = arrival.time_range;
+        let (mut remainder, mut part) = (
+            std::mem::take(&mut self.remainder),
+            std::mem::take(&mut self.part),
+        );
+        remainder.start(&frame.selection);
+        let mut pane = self.boundaries.pane(next);
+        while pane.last() < last {
+            self.select_pane(pane, (frame, arrival), &mut part, work);
+            remainder.fold_part(&plan, (frame, &mut part), work);
+            remainder.put_into(|| self.pane_at(shared, pane.first()));
+            next = pane.last() + 1;
+            pane = self.boundaries.pane(next);
+        }
+        if remainder.is_small() {
+            self.select_pane(pane, (frame, arrival), &mut part, work);
+            remainder.fold_part(&plan, (frame, &mut part), work);
+        } else if !remainder.subtract(&plan, frame, work) {
+            self.select_pane(pane, (frame, arrival), &mut part, work);
+            remainder.fold_ends(&plan, (frame, &part), work);
+        }
+        remainder.put_into(|| self.pane_at(shared, pane.first()));
+        (self.remainder, self.part) = (remainder, part);
+    }
+
+    /// Sets `part` to the selected rows whose time is in `pane`.
+    fn select_pane(
+        &mut self,
+        pane: Span,
+        (frame, arrival): (&Frame, &Arrival),
+        part: &mut Selection,
+        work: &mut Work,
+    ) {
+        let time = frame.column(arrival.time_slot);
+        let times = (pane.first(), pane.last());
+        set_key_range(&mut self.inside, time.physical(), times);
+        time.compare(&self.inside, &frame.selection, part, work);
+    }
+
     fn add_row_by_row(
         &mut self,
         shared: &mut Shared,
@@ -205,12 +256,8 @@ impl AlignedState {
         if rows.1.is_empty() {
             return Ok(());
         }
-        self.slide.touch(shared, &self.panes, start);
         let plan = Arc::clone(&shared.plan);
-        let pane = self
-            .panes
-            .entry(start)
-            .or_insert_with(|| shared.take_pane());
+        let pane = self.pane_at(shared, start);
         pane.add(&plan, rows, (&mut shared.scratch, work))?;
         if rows.1.count() * 2 >= rows.0.selection.count() {
             self.settle_before(start);
@@ -226,6 +273,14 @@ impl AlignedState {
             left.for_each(|(_, pane)| pane.settle());
             self.settled_to = start;
         }
+    }
+
+    /// The pane that starts at `start`, which rows are to be added to.
+    fn pane_at(&mut self, shared: &mut Shared, start: i64) -> &mut Pane {
+        self.slide.touch(shared, &self.panes, start);
+        self.panes
+            .entry(start)
+            .or_insert_with(|| shared.take_pane())
     }
 
     /// Recycles the panes that no window from `start` on contains.
@@ -299,6 +354,10 @@ impl WindowState for AlignedState {
             ends.take(compared_max - 1).any(|end| end >= last)
         };
         match few() {
+            true if Remainder::applies(&shared.plan) => {
+                self.add_by_subtraction(shared, frame, arrival, work);
+                Ok(())
+            }
             true => self.add_by_comparison(shared, frame, arrival, work),
             false => self.add_row_by_row(shared, frame, arrival, work),
         }

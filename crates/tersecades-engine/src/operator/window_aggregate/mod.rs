@@ -15,6 +15,7 @@ mod open;
 pub mod pane;
 pub mod plan;
 pub mod position;
+mod remainder;
 pub mod session;
 pub mod slide;
 pub mod slot;

@@ -146,6 +146,15 @@ impl Pane {
         self.add_parts(plan, rows, (scratch, work))
     }
 
+    /// Adds `rows` rows whose arguments fold to `folds` to the only group.
+    pub fn add_folds(&mut self, rows: u64, folds: &[Fold]) {
+        self.grow(1);
+        self.rows[0] += rows;
+        for (known, fold) in self.folds.iter_mut().zip(folds) {
+            known.merge_fold(0, fold);
+        }
+    }
+
     /// Adds the rows of `within`, whose groups are [`PaneWork::set_ids`], all below the pane's.
     ///
     /// # Errors
