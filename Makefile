@@ -28,13 +28,15 @@ PACKAGE_LIBRARY := libtersecades_python.$(if $(filter Darwin,$(shell uname)),dyl
 
 RIVALS_PYTHON := target/rivals/venv/bin/python
 RIVALS_DATA := target/rivals/data
+FLINK_PYTHON := target/rivals/flink/bin/python
+FLINK_JARS := target/rivals/jars
 # Millions of rows that the front ends are compared on.
 FRONT_END_MILLIONS ?= 50
 
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-frontends bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-frontends bench-stream-engines bench-narrow bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -161,20 +163,22 @@ HISTORY ?= bench/history.jsonl
 bench-record: ## run the benches of docs/benchmarks.md and append them to its history (ARGS=...)
 	cargo run --release $(LOCKED) -p tersecades-bench -- $(or $(ARGS),$(RECORDED)) --record $(HISTORY)
 
-# Everything that docs/benchmarks.md shows, in two parts for two quiet stretches; see `PART`.
+# Everything that docs/benchmarks.md shows, in parts for quiet stretches; see `PART`. Flink and
+# Bytewax take as long as all others together: they are recorded where they are asked for.
 PART ?= 1 2
-bench-record-all: ## record every figure of docs/benchmarks.md (PART=1: ours, PART=2: beside rivals)
-ifneq ($(filter 1,$(PART)),)
-	$(MAKE) --no-print-directory bench-record
-	$(MAKE) --no-print-directory bench-record ARGS='queries lossy --data $(RIVALS_DATA)'
-endif
-ifneq ($(filter 2,$(PART)),)
-	$(MAKE) --no-print-directory bench-headline ARGS='--record $(HISTORY)'
-	$(MAKE) --no-print-directory bench-headline ARGS='--record $(HISTORY) --threads 2 --rounds 2'
-	$(MAKE) --no-print-directory bench-headline ARGS='--record $(HISTORY) --suite parquet --rounds 2'
-	$(MAKE) --no-print-directory bench-streams ARGS='--record $(HISTORY)'
-	$(MAKE) --no-print-directory bench-streams ARGS='--record $(HISTORY) --threads 2 --rounds 2'
-endif
+STREAMS_RECORDED := --rows 1000000 --rows-compared 100000 --rounds 1 --repetitions 1 --limit 30
+part = $(if $(filter $(1),$(PART)),+@printf '\n==> %(%T)T %s\n' -1 '$(2) $(3)'; $(MAKE) --no-print-directory $(2) ARGS='$(3)' || $(call skip,not recorded: $(2) $(3)))
+bench-record-all: ## record docs/benchmarks.md (PART=1: ours, 2: beside engines of tables, 3: of streams)
+	$(call part,1,bench-record,$(RECORDED))
+	$(call part,1,bench-record,queries lossy --data $(RIVALS_DATA))
+	$(call part,2,bench-headline,--record $(HISTORY) --rounds 2)
+	$(call part,2,bench-headline,--record $(HISTORY) --threads 2 --rounds 2 --repetitions 4)
+	$(call part,2,bench-headline,--record $(HISTORY) --suite parquet --rounds 2 --repetitions 4)
+	$(call part,2,bench-narrow,--record $(HISTORY))
+	$(call part,3,bench-stream-engines,--record $(HISTORY) --rounds 1 --repetitions 1)
+	$(call part,3,bench-stream-engines,--record $(HISTORY) --rounds 1 --repetitions 1 --threads 2)
+	$(call part,3,bench-streams,--record $(HISTORY) $(STREAMS_RECORDED))
+	$(call part,3,bench-streams,--record $(HISTORY) $(STREAMS_RECORDED) --threads 2)
 	$(MAKE) --no-print-directory bench-render
 
 bench-render: ## write docs/benchmarks.md and docs/plots from the history
@@ -186,6 +190,22 @@ bench-headline: rivals ## measure the queries against their rivals (OUT=FILE)
 	$(RIVALS_PYTHON) -B bench/rivals/headline.py --data $(RIVALS_DATA) --out '$(OUT)' \
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
+# Flink is left out where `make rivals-flink` has not put it.
+bench-stream-engines: rivals $(RIVALS_DATA)/pingmesh_1m.json $(RIVALS_DATA)/pingmesh_5m.json
+bench-stream-engines: ## measure the queries beside Flink and Bytewax (OUT=FILE)
+	cargo build --release $(LOCKED) -p tersecades-bench
+	@mkdir -p '$(dir $(OUT))'
+	@[ -x $(FLINK_PYTHON) ] || $(call skip,no Flink: make rivals-flink installs it)
+	for suite in bytewax $(if $(wildcard $(FLINK_PYTHON)),flink); do \
+	  $(RIVALS_PYTHON) -B bench/rivals/headline.py --suite $$suite --data $(RIVALS_DATA) \
+	    --flink $(FLINK_PYTHON) --jars $(FLINK_JARS) --out '$(OUT)' \
+	    --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS); \
+	done
+
+bench-narrow: rivals ## measure what an eighth of the data buys a peer
+	$(RIVALS_PYTHON) -B bench/rivals/narrow_where.py \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
 bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FILE)
 	cargo build --release $(LOCKED) -p tersecades-bench
 	@mkdir -p '$(dir $(OUT))'
@@ -193,8 +213,6 @@ bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FI
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
 # The streaming classics; with Flink where `make rivals-flink` has put it.
-FLINK_PYTHON := target/rivals/flink/bin/python
-FLINK_JARS := target/rivals/jars
 FLINK_ARTEFACTS := org.apache.flink:flink-sql-parquet:2.3.0 org.apache.hadoop:hadoop-client-api:3.3.6 \
   org.apache.hadoop:hadoop-client-runtime:3.3.6 com.github.luben:zstd-jni:1.5.6-6
 

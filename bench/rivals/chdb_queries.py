@@ -7,7 +7,7 @@ import pingmesh
 import sql_queries
 
 options = pingmesh.arguments()
-data = pingmesh.Data(options.data)
+data = pingmesh.Data(options.data, options.tag)
 database = session.Session()
 COLUMNS = (
     "timestamp Int64, src_ip UInt32, src_cluster {text}, dst_ip UInt32, dst_cluster {text}, "

@@ -14,7 +14,7 @@ import sql_queries
 BATCH_ROWS = 8_192
 
 options = pingmesh.arguments()
-data = pingmesh.Data(options.data)
+data = pingmesh.Data(options.data, options.tag)
 config = datafusion.SessionConfig().with_target_partitions(options.threads)
 context = datafusion.SessionContext(config, datafusion.RuntimeEnvBuilder())
 context.register_record_batches("tor", [data.read(data.switches).to_batches()])

@@ -6,7 +6,7 @@ import pingmesh
 import sql_queries
 
 options = pingmesh.arguments()
-data = pingmesh.Data(options.data)
+data = pingmesh.Data(options.data, options.tag)
 database = duckdb.connect(":memory:")
 database.execute(f"SET threads={options.threads}")
 database.execute(f"CREATE TABLE tor AS FROM '{data.folder}/tor.parquet'")

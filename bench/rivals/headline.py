@@ -22,42 +22,63 @@ SUITES = {
     "queries": ["polars", "duckdb", "chdb", "datafusion", "vortex", "numpy"],
     "parquet": ["polars", "duckdb", "chdb", "datafusion"],
     "scans": ["vortex"],
+    "flink": ["flink", "flink_streaming"],
+    "bytewax": ["bytewax"],
 }
+# Suites from Parquet; our bench calls all of them by one name.
+FROM_PARQUET = {"parquet", "flink", "bytewax"}
+# The input of those who cannot bear the reference input.
+TAGS = {"flink": "5m", "bytewax": "1m"}
 # Written by hand for each query: a floor, and no engine to be faster than.
 FLOORS = {"numpy"}
+# Bytes a row of the columns that a query reads, as they arrive: what shares of the limit count.
+READ_BYTES = {"q1": 24, "q1_hop": 24, "q2": 24, "q3": 20, "q4": 8, "q4_wide": 8, "q5": 12}
 # The queries that every engine is asked.
 HEADLINE = "q1,q1_hop,q2,q3,q4,q4_wide,q5"
 
 
 def bar(query, suite):
     """What our engine has to reach, times the fastest rival."""
-    return 1.3 if suite == "scans" else {"q1": 4.0}.get(query)
+    bars = {"scans": 1.3, "queries": {"q1": 4.0}.get(query), "parquet": {"q1": 4.0}.get(query)}
+    return bars.get(suite)
 
 
 def command(engine, options):
-    """What runs one engine, but for data and output."""
-    asked = [] if options.suite == "scans" else ["--queries", options.queries]
+    """What runs one engine, but for threads and output."""
+    suite, tag = options.suite, TAGS.get(options.suite, "10m")
+    asked = [] if suite == "scans" else ["--queries", options.queries]
     if engine == OURS:
-        return [*shlex.split(options.bench), options.suite, *asked]
-    script = "queries" if options.suite == "parquet" else options.suite
-    given = ["--input", "parquet"] if options.suite == "parquet" else []
-    return [sys.executable, "-B", str(FOLDER / f"{engine}_{script}.py"), *asked, *given]
+        bench = "parquet" if suite in FROM_PARQUET else suite
+        data = options.data if tag == "10m" else f"{options.data}/pingmesh_{tag}.arrow"
+        return [*shlex.split(options.bench), bench, *asked, "--data", data]
+    name, _, mode = engine.partition("_")
+    python = options.flink if name == "flink" else sys.executable
+    script = f"{name}_scans.py" if suite == "scans" else f"{name}_queries.py"
+    given = ["--data", options.data]
+    given += ["--input", "parquet", "--tag", tag] if suite in FROM_PARQUET else []
+    given += ["--mode", mode] if mode else []
+    return [python, "-B", str(FOLDER / script), *asked, *given]
 
 
 def run(engine, options):
     """One process of one engine; the lines of its queries, each with the peak of its memory."""
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder) / "lines.jsonl"
-        given = ["--data", options.data, "--repetitions", str(options.repetitions)]
+        given = ["--repetitions", str(options.repetitions)]
         if options.suite != "scans":
             given += ["--threads", str(options.threads)]
-        process = subprocess.Popen([*command(engine, options), *given, "-o", str(output)])
+        environment = os.environ | {"FLINK_JARS": options.jars or ""}
+        command_line = [*command(engine, options), *given, "-o", str(output)]
+        process = subprocess.Popen(command_line, env=environment)
         _, status, used = os.wait4(process.pid, 0)
         if status:
             sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
         lines = [json.loads(line) for line in output.read_text().splitlines()]
     lines = [line for line in lines if line.get("threads") == options.threads]
-    return [line | {"peak_mib": used.ru_maxrss / 1024} for line in lines if "query" in line]
+    own = used.ru_maxrss / 1024
+    peaks = [max(own, line.get("peak_mib", 0)) for line in lines]
+    pairs = zip(lines, peaks, strict=True)
+    return [line | {"peak_mib": peak} for line, peak in pairs if "query" in line]
 
 
 def arguments():
@@ -65,6 +86,8 @@ def arguments():
     parser.add_argument("--bench", required=True, help="command that runs our bench")
     parser.add_argument("--data", required=True, help="folder of gen_pingmesh.py")
     parser.add_argument("--suite", choices=SUITES, default="queries")
+    parser.add_argument("--flink", help="the Python that has Flink, for its suite")
+    parser.add_argument("--jars", help="folder of Flink's jars")
     parser.add_argument("--out", required=True, help="file of JSON lines")
     parser.add_argument("--queries", default=HEADLINE, help="names with commas between them")
     parser.add_argument("--threads", type=int, default=1)
@@ -109,6 +132,11 @@ def run_facts(options):
     return json.loads(history.read_text().splitlines()[-1])["run"]
 
 
+def share(query, rate, facts, threads):
+    """Bytes read a second by a rate in million rows, over what plain reading reached."""
+    return rate / 1e3 * READ_BYTES[query] / facts["read_gb_s"][min(threads, 2) - 1]
+
+
 def record(lines, options):
     """Appends a point for each engine and query to the history, if the machine is quiet."""
     history, facts = pathlib.Path(options.record), run_facts(options)
@@ -120,8 +148,10 @@ def record(lines, options):
         for (engine, query), parts in points.items():
             rates = [part["rows_per_s"] / 1e6 for part in parts]
             point = {"bench": "peers", "figure": figure, "series": engine, "x": query}
-            point |= {"value": statistics.median(rates), "unit": "M rows/s", "share": None}
-            point["spread"] = (max(rates) - min(rates)) / statistics.median(rates)
+            middle = statistics.median(rates)
+            point |= {"value": middle, "unit": "M rows/s"}
+            point |= {"share": share(query, middle, facts, options.threads)}
+            point["spread"] = (max(rates) - min(rates)) / middle
             out.write(json.dumps(point | {"run": facts}) + "\n")
         peaks = {}
         for line in lines:
@@ -138,7 +168,7 @@ def print_table(comparison, suite):
     print(f"\n{'M rows/s':<18}{heads}   {OURS} / fastest rival")
     for line in comparison:
         rates = [line["rows_per_s"].get(engine) for engine in engines]
-        cells = "".join(f"{rate / 1e6:>12.1f}" if rate else f"{'-':>12}" for rate in rates)
+        cells = "".join(f"{rate / 1e6:>12.2f}" if rate else f"{'-':>12}" for rate in rates)
         verdict = ""
         if "reached" in line:
             word = "reached" if line["reached"] else "MISSED"
@@ -149,6 +179,8 @@ def print_table(comparison, suite):
 
 def main():
     options = arguments()
+    if options.suite == "flink" and not options.flink:
+        sys.exit("the suite of Flink needs --flink: `make rivals-flink` installs it")
     lines = []
     for round_ in range(1, options.rounds + 1):
         for engine in [OURS, *SUITES[options.suite]]:

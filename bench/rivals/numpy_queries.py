@@ -6,7 +6,7 @@ import pyarrow as pa
 import pingmesh
 
 options = pingmesh.arguments()
-data = pingmesh.Data(options.data)
+data = pingmesh.Data(options.data, options.tag)
 
 
 def load():

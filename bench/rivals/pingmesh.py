@@ -78,17 +78,19 @@ def arguments():
     parser.add_argument("--data", required=True)
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--input", choices=["memory", "parquet"], default="memory")
+    parser.add_argument("--tag", default="10m", help="size in the names of the files")
+    parser.add_argument("--mode", choices=["batch", "streaming"], default="batch", help="of Flink")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--queries", help="names with commas between them; all when absent")
     parser.add_argument("-o", "--output")
     return parser.parse_args()
 
 
-def measure(engine, data, queries, options, as_arrow=lambda result: result):
+def measure(engine, data, queries, options, as_arrow=lambda result: result, peak_mib=lambda: 0):
     """Runs the queries in turn, one more time than is timed, and writes JSON lines.
 
     What a query returns is its result in the engine's own form, which `as_arrow` turns into a table
-    outside the timed part.
+    outside the timed part. `peak_mib` is the memory of processes that the engine has beside this.
     """
     if options.queries:
         wanted = options.queries.split(",")
@@ -111,8 +113,9 @@ def measure(engine, data, queries, options, as_arrow=lambda result: result):
         rows_per_s = data.rows / statistics.median(times)
         line = {"engine": engine, "query": name, "threads": options.threads, "rows": data.rows}
         line |= {"input": options.input, "rows_per_s": rows_per_s, "spread": spread(times)}
-        lines.append(json.dumps(line | {"checksum": checksums[name]}))
-        print(f"  {name:<20} {rows_per_s / 1e6:11.1f} M rows/s   {checksums[name]}", flush=True)
+        line |= {"checksum": checksums[name], "peak_mib": peak_mib()}
+        lines.append(json.dumps(line))
+        print(f"  {name:<20} {rows_per_s / 1e6:11.3f} M rows/s   {checksums[name]}", flush=True)
     if options.output:
         pathlib.Path(options.output).write_text("".join(line + "\n" for line in lines))
 

@@ -11,7 +11,7 @@ os.environ["POLARS_MAX_THREADS"] = str(options.threads)
 import polars as pl
 from polars import col
 
-data = pingmesh.Data(options.data)
+data = pingmesh.Data(options.data, options.tag)
 if options.input == "parquet":
     scan = functools.partial(pl.scan_parquet, data.parquet)
 else:

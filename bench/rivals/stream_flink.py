@@ -1,17 +1,13 @@
 """Flink SQL on the streaming classics: a local cluster in one process, from the file to its sink.
 
 Timed runs are of the streaming mode, into a sink that drops rows. Answers are written in batch
-mode, where every query gives its final rows alone. `FLINK_JARS` is the folder of the jars for
-Parquet (`bench/rivals/requirements-flink.txt`).
+mode, where every query gives its final rows alone.
 """
 
-import os
-import pathlib
 import time
 
 import stream_queries as queries
-from pyflink.common import Configuration
-from pyflink.table import EnvironmentSettings, TableEnvironment
+from flink_session import session
 from stream_runner import arguments, measure
 
 options = arguments()
@@ -29,31 +25,7 @@ YAHOO = (
 )
 WATERMARK = ", WATERMARK FOR `timestamp` AS `timestamp` - INTERVAL '1' SECOND"
 
-
-def environment():
-    settings = {
-        "pipeline.jars": ";".join(
-            jar.resolve().as_uri() for jar in pathlib.Path(os.environ["FLINK_JARS"]).glob("*.jar")
-        ),
-        "parallelism.default": str(options.threads),
-        "taskmanager.numberOfTaskSlots": str(options.threads),
-        "taskmanager.memory.managed.size": "1024m",
-        "taskmanager.memory.network.max": "256m",
-        "table.local-time-zone": "UTC",
-        "execution.checkpointing.interval": "10s",
-        "table.exec.mini-batch.enabled": "true",
-        "table.exec.mini-batch.allow-latency": "1s",
-        "table.exec.mini-batch.size": "50000",
-    }
-    configuration = Configuration()
-    for name, value in settings.items():
-        configuration.set_string(name, value)
-    chosen = EnvironmentSettings.new_instance()
-    chosen = chosen.in_batch_mode() if options.answers else chosen.in_streaming_mode()
-    return TableEnvironment.create(chosen.with_configuration(configuration).build())
-
-
-flink = environment()
+flink = session(options.threads, streaming=not options.answers)
 
 
 def create(name, columns, path):
@@ -81,7 +53,14 @@ def run(query, target):
         into = f"'connector' = 'filesystem', 'format' = 'csv', 'path' = '{target.resolve()}'"
     flink.execute_sql(f"CREATE TABLE {sink} ({', '.join(columns)}) WITH ({into})")
     start = time.perf_counter()
-    flink.execute_sql(f"INSERT INTO {sink} {queries.SQL[query]}").wait()
+    job = flink.execute_sql(f"INSERT INTO {sink} {queries.SQL[query]}")
+    try:
+        job.wait(options.limit * 1000)
+    except Exception as error:
+        if "TimeoutException" not in str(error):
+            raise
+        job.get_job_client().cancel().result()
+        raise TimeoutError from error
     return time.perf_counter() - start
 
 

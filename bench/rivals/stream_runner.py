@@ -3,6 +3,7 @@
 import argparse
 import json
 import pathlib
+import shutil
 import statistics
 
 import stream_queries as queries
@@ -14,6 +15,7 @@ def arguments():
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--queries", required=True, help="names with commas between them")
+    parser.add_argument("--limit", type=int, default=60, help="seconds that Flink has for a query")
     parser.add_argument("--answers", type=pathlib.Path, help="folder that answers are written to")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     return parser.parse_args()
@@ -25,11 +27,18 @@ def measure(engine, run, options, suffix="parquet"):
     for query in options.queries.split(","):
         if query not in queries.ENGINES[engine.split(",")[0]]:
             continue
-        if options.answers:
-            run(query, options.answers / f"{query}.{engine}.{suffix}")
+        answer = options.answers and options.answers / f"{query}.{engine}.{suffix}"
+        try:
+            if answer:
+                run(query, answer)
+                continue
+            run(query, None)
+            seconds = [run(query, None) for _ in range(options.repetitions)]
+        except TimeoutError:
+            if answer:
+                shutil.rmtree(answer, ignore_errors=True)
+            print(f"  {engine:<20} {query:<6} not within {options.limit} s, left out", flush=True)
             continue
-        run(query, None)
-        seconds = [run(query, None) for _ in range(options.repetitions)]
         median = statistics.median(seconds)
         line = {"engine": engine, "query": query, "threads": options.threads}
         lines.append(line | {"seconds": median, "all": seconds})

@@ -44,6 +44,7 @@ def arguments():
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rows-compared", type=int, default=500_000)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=60, help="seconds that Flink has for a query")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=2)
     return parser.parse_args()
@@ -69,6 +70,7 @@ def run(engine, data, options, more):
         output = pathlib.Path(folder) / "lines.jsonl"
         script = [python, "-B", str(FOLDER / f"stream_{engine}.py"), "--data", str(data)]
         script += ["--queries", options.queries, "--threads", str(options.threads)]
+        script += ["--limit", str(options.limit)]
         process = subprocess.Popen([*script, *more, "-o", str(output)], env=environment)
         _, status, used = os.wait4(process.pid, 0)
         if status:

@@ -12,7 +12,7 @@ import vortex.expr as ve
 import pingmesh
 
 options = pingmesh.arguments()
-data = pingmesh.Data(options.data)
+data = pingmesh.Data(options.data, options.tag)
 vx.set_worker_threads(1)
 
 

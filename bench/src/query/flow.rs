@@ -37,7 +37,7 @@ const SETS: [(&str, &[&str]); 3] = [
     ("q1 to q5", &["q1", "q2", "q3", "q4", "q5"]),
 ];
 
-/// Runs each set of queries over the stream of `--data`.
+/// Runs each set of queries over the stream of `--data`, and each of `--queries` alone.
 ///
 /// # Errors
 /// What reading and the engine say; `Internal` when an answer is wrong.
@@ -47,9 +47,12 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         return Ok(());
     };
     let input = Input::read(&path)?;
-    let mut runs: Vec<Vec<Run>> = SETS.iter().map(|_| Vec::new()).collect();
+    let asked: Vec<&str> = options.queries.iter().map(String::as_str).collect();
+    let mut sets = SETS.to_vec();
+    sets.extend(asked.chunks(1).map(|query| (query[0], query)));
+    let mut runs: Vec<Vec<Run>> = sets.iter().map(|_| Vec::new()).collect();
     for repetition in 0..=options.repetitions.min(5) {
-        for ((_, queries), runs) in SETS.iter().zip(&mut runs) {
+        for ((_, queries), runs) in sets.iter().zip(&mut runs) {
             let run = input.run(queries)?;
             // The first run warms up.
             if repetition > 0 {
@@ -57,14 +60,14 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
             }
         }
     }
-    for ((name, queries), runs) in SETS.iter().zip(runs) {
+    for ((name, queries), runs) in sets.iter().zip(runs) {
         let rate = summarise(runs.iter().map(|run| run.seconds).collect());
         let rate = rate.rate(input.rows as f64) / 1e6;
         let name = format!("continuous, {name}");
-        match queries.len() {
-            0 => report.add(&name, rate, "M rows/s"),
-            1 => report.judge(&name, rate, "M rows/s", Bar::AtLeast(ONE_MIN)),
-            _ => report.judge(&name, rate, "M rows/s", Bar::AtLeast(ALL_MIN)),
+        match queries {
+            ["q1"] => report.judge(&name, rate, "M rows/s", Bar::AtLeast(ONE_MIN)),
+            ["q1", ..] => report.judge(&name, rate, "M rows/s", Bar::AtLeast(ALL_MIN)),
+            _ => report.add(&name, rate, "M rows/s"),
         }
         let mut steps: Vec<f64> = runs.into_iter().flat_map(|run| run.closing_ms).collect();
         steps.sort_by(f64::total_cmp);

@@ -28,6 +28,7 @@ use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::{Interrupt, Retained, Running};
 use crate::source::location::open_table;
+use crate::source::passing::Passing;
 use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table};
 use crate::source::{Source, SourceOptions};
 use crate::window::{Updates, Window, global};
@@ -348,7 +349,7 @@ impl Stream {
         let columns = columns.filter(|columns| !columns.is_empty());
         let kept = self.options.keep.is_some() || self.options.keep_late_whole;
         let passing = match kept {
-            true => Vec::new(),
+            true => Passing::default(),
             false => passing(&self.query, &self.table.schema()),
         };
         let origin = self

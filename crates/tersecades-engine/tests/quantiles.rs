@@ -12,21 +12,33 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use tersecades_engine::aggregate::quantile;
 use tersecades_engine::expression::col;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::tumble;
+use tersecades_engine::window::hop;
 use tersecades_testkit::random::Random;
 
 const ROWS: i64 = 300_000;
 const BATCH: i64 = 10_000;
-/// Two windows of so many seconds.
+/// Windows of so many seconds.
 const SIZE: i64 = 150;
 
-/// Time in seconds, group, value.
-fn rows() -> Vec<(i64, i64, i32)> {
+/// Seconds by which rows may be late.
+const LATENESS: i64 = 40;
+
+fn seconds(count: i64) -> Duration {
+    Duration::from_secs(count as u64)
+}
+
+/// Time in seconds, group, value; one row in forty is up to `late` seconds late.
+fn rows(late: usize) -> Vec<(i64, i64, i32)> {
     let mut random = Random::new(3);
     let row = |index: i64| {
         let spread = if random.one_in(50) { 1_000_000 } else { 900 };
         let value = random.below(spread) as i32 - 100;
-        (index / 1_000, random.below(300) as i64, value)
+        let delay = match late > 0 && random.one_in(40) {
+            true => random.below(late) as i64,
+            false => 0,
+        };
+        let time = (index / 1_000 - delay).max(0);
+        (time, random.below(300) as i64, value)
     };
     (0..ROWS).map(row).collect()
 }
@@ -41,11 +53,26 @@ fn of_sorted(values: &[i32], fraction: f64) -> f64 {
 
 #[test]
 fn threads_read_the_quantiles_of_a_sort() {
-    let rows = rows();
+    check(&rows(0), SIZE);
+}
+
+/// Windows are settled before the last of their rows come.
+#[test]
+fn rows_that_come_late_are_among_the_values() {
+    check(&rows(LATENESS as usize), SIZE);
+    check(&rows(LATENESS as usize), SIZE / 3);
+}
+
+/// Compares the quantiles of windows, `slide` seconds apart, with those of a sort.
+fn check(rows: &[(i64, i64, i32)], slide: i64) {
     let mut groups: BTreeMap<(i64, i64), Vec<i32>> = BTreeMap::new();
-    for (time, group, value) in &rows {
-        let known = groups.entry((time / SIZE, *group)).or_default();
-        known.push(*value);
+    for (time, group, value) in rows {
+        let last = time / slide;
+        let first = (time - SIZE).div_euclid(slide) + 1;
+        for window in first..=last {
+            let known = groups.entry((window, *group)).or_default();
+            known.push(*value);
+        }
     }
     groups
         .values_mut()
@@ -65,8 +92,9 @@ fn threads_read_the_quantiles_of_a_sort() {
     for threads in [1, 2, 4] {
         let of_value = |fraction| quantile(col("value"), fraction);
         let results = Stream::from_batches(batches[0].schema(), batches.clone())
+            .event_time(col("timestamp"), seconds(LATENESS))
             .threads(threads)
-            .window(tumble(Duration::from_secs(SIZE as u64)))
+            .window(hop(seconds(SIZE), seconds(slide)))
             .group_by(["group"])
             .aggregate([of_value(0.5), of_value(0.99)])
             .run()

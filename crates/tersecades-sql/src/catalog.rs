@@ -11,7 +11,6 @@ use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
-use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::col;
 use tersecades_engine::plan::{LookupTable, Query};
@@ -19,6 +18,7 @@ use tersecades_engine::runtime::ingest::Origin;
 use tersecades_engine::runtime::option::RunOptions;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::passing::Passing;
 use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
@@ -84,7 +84,7 @@ impl Table for SharedTable {
         &self,
         columns: Option<&[String]>,
         options: &RunOptions,
-        passing: &[(String, Arc<Predicate>)],
+        passing: &Passing,
     ) -> Result<Origin> {
         self.0.open_passing(columns, options, passing)
     }

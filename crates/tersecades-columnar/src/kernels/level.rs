@@ -8,9 +8,10 @@
 //! table entry -> run (target features) -> loop (generic, inlined) -> step (intrinsics, inlined)
 //! ```
 
+use super::bit_stream::{self, BitStream};
 use super::order::{self, Order};
 use super::pack::{Lines, packs};
-use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, try_narrow};
+use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, take, try_narrow};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
 
 /// Lanes that share one word of a bitmap.
@@ -98,6 +99,19 @@ pub(super) trait Steps<W: Lane>: Level {
     unsafe fn select(values: &Word<W>, keep: u64, fill: W, out: &mut Word<W>);
 }
 
+/// A call that runs with the features of a level.
+macro_rules! at_level {
+    ($level:ty, $call:expr) => {
+        // SAFETY: the caller of `table` promised the features of the level.
+        unsafe {
+            <$level>::run(
+                #[inline(always)]
+                || $call,
+            )
+        }
+    };
+}
+
 /// The table of level `L`.
 ///
 /// # Safety
@@ -106,7 +120,7 @@ pub(super) const unsafe fn table<L>(name: &'static str) -> Kernels
 where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
-    L: Order<u8> + Order<u16> + Order<u32> + Order<u64>,
+    L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream,
 {
     Kernels {
         name,
@@ -138,20 +152,8 @@ where
                 )
             }
         },
+        unpack_stream: |bytes, width, out| at_level!(L, bit_stream::unpack::<L>(bytes, width, out)),
     }
-}
-
-/// A call that runs with the features of a level.
-macro_rules! at_level {
-    ($level:ty, $call:expr) => {
-        // SAFETY: the caller of `table` promised the features of the level.
-        unsafe {
-            <$level>::run(
-                #[inline(always)]
-                || $call,
-            )
-        }
-    };
 }
 
 const fn lanes<L: Steps<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
@@ -184,6 +186,7 @@ const fn lanes<L: Steps<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
         prefix_sum: |values, start| at_level!(L, L::prefix_sum(values, start)),
         add_past: |a, b, out| at_level!(L, block::add_past::<L, W>(a, b, out)),
         nth: |values, index| at_level!(L, order::nth::<L, W>(values, index)),
+        take: |table, codes, out| at_level!(L, take::take(table, codes, out)),
     }
 }
 

@@ -19,6 +19,7 @@
 //! a compiler gets wrong: lanes to bits and bits to lanes. All levels answer the same.
 
 mod based;
+mod bit_stream;
 mod bitmap;
 mod block;
 mod lane;
@@ -27,6 +28,7 @@ mod order;
 mod pack;
 mod portable;
 mod scalar;
+mod take;
 #[cfg(test)]
 mod tests;
 mod try_narrow;
@@ -98,6 +100,10 @@ pub struct LaneKernels<W: Lane> {
     ///
     /// Any number of lanes; there is one at `index`. Behind the last stands itself.
     pub nth: fn(&[W], usize) -> [W; 2],
+    /// `(table, codes, out)`: `out[i] = table[codes[i]]`; false if a code is outside the table.
+    ///
+    /// Any number of codes, as many as `out` has lanes, which are undefined after false.
+    pub take: fn(&[W], &[u32], &mut [W]) -> bool,
 }
 
 /// The shape of [`LaneKernels::add`].
@@ -211,6 +217,11 @@ pub struct Kernels {
     /// `base..=maximum` meets the range. `all`: it lies inside. `bases` and `maxima` have one
     /// length `n`, `any` and `all` have `n.div_ceil(8)`; bits after entry `n` are zero.
     pub overlap: Overlap,
+    /// `(bytes, width, out)`: the numbers of `width` bits, at most 32, that lie one behind the
+    /// other in `bytes`, the first in the lowest bits.
+    ///
+    /// Any number of them; `bytes` has all, and may have more.
+    pub unpack_stream: fn(&[u8], u32, &mut [u32]),
 }
 
 /// The best kernels this processor runs, or those that [`LEVEL_VARIABLE`] names.

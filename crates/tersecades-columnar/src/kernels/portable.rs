@@ -1,5 +1,6 @@
 //! The level that runs anywhere: flags in bytes, packed eight at a time by a multiplication.
 
+use super::bit_stream::BitStream;
 use super::level::{LINE_BYTES, Level, Steps, Word, table};
 use super::order::Order;
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
@@ -54,6 +55,8 @@ impl Level for Portable {
 }
 
 impl<W: Lane> Order<W> for Portable {}
+
+impl BitStream for Portable {}
 
 impl<W: Lane> Steps<W> for Portable {
     #[inline(always)]

@@ -2,6 +2,7 @@
 //!
 //! Tests hold each faster level against this file.
 
+use super::bit_stream::assert_stream;
 use super::pack::scalar::packs;
 use super::{
     BLOCK_LANES, BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow,
@@ -40,6 +41,7 @@ pub(super) static KERNELS: Kernels = Kernels {
         from_rows,
     },
     overlap,
+    unpack_stream,
 };
 
 const fn lanes<W: Lane>() -> LaneKernels<W> {
@@ -56,6 +58,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         add,
         add_past: add,
         nth,
+        take,
     }
 }
 
@@ -280,6 +283,23 @@ fn overlap(
         any[entry / GROUPS] |= u8::from(maximum >= low && base <= high) << bit;
         all[entry / GROUPS] |= u8::from(base >= low && maximum <= high) << bit;
     }
+}
+
+fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
+    assert_stream(bytes, width, out);
+    let width = width as usize;
+    for (index, number) in out.iter_mut().enumerate() {
+        let bit = |bit: usize| u32::from(bytes[bit / 8] >> (bit % 8) & 1);
+        *number = (0..width).map(|at| bit(index * width + at) << at).sum();
+    }
+}
+
+fn take<W: Lane>(table: &[W], codes: &[u32], out: &mut [W]) -> bool {
+    out.iter_mut().zip(codes).all(|(value, code)| {
+        let found = table.get(*code as usize);
+        *value = found.copied().unwrap_or_default();
+        found.is_some()
+    })
 }
 
 fn nth<W: Lane>(values: &[W], index: usize) -> [W; 2] {

@@ -7,7 +7,7 @@
 
 use super::*;
 
-const LENGTHS: [usize; 14] = [
+pub(super) const LENGTHS: [usize; 14] = [
     0, 1, 7, 63, 64, 65, 127, 128, 129, 500, 896, 1000, 1023, 1024,
 ];
 const FLAT_LENGTHS: [usize; 6] = [0, 65, 1024, 16_384, 16_385, 40_003];

@@ -6,12 +6,12 @@ use std::time::Duration;
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::predicate::Predicate;
 use tersecades_store::{Scan, Scanned, Snapshot};
 
 use crate::runtime::ingest::{EncodedSource, Origin};
 use crate::runtime::option::RunOptions;
 
+use super::passing::Passing;
 use super::table::Table;
 
 /// A snapshot of a store, read again by every query.
@@ -69,17 +69,17 @@ impl Table for HistoryTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
-        self.open_passing(columns, &RunOptions::default(), &[])
+        self.open_passing(columns, &RunOptions::default(), &Passing::default())
     }
 
     fn open_passing(
         &self,
         columns: Option<&[String]>,
         _options: &RunOptions,
-        passing: &[(String, Arc<Predicate>)],
+        passing: &Passing,
     ) -> Result<Origin> {
         let scan = Scan {
-            passing: passing.to_vec(),
+            passing: passing.predicates(),
             ..Scan::default().some_columns(self.snapshot.schema(), columns)
         };
         let rows = self.snapshot.scan(&scan)?;

@@ -29,13 +29,15 @@ pub mod location;
 pub mod memory;
 pub mod packed;
 pub mod parquet;
-mod parquet_nesting;
 pub mod partitioned;
+pub mod passing;
 pub mod query;
 pub mod table;
 pub mod text;
 
 pub use csv::CsvOptions;
+
+use self::passing::Passing;
 
 /// Rows of a batch unless [`SourceOptions::batch_rows`] says otherwise.
 pub const BATCH_ROWS_DEFAULT: usize = 65_536;
@@ -255,6 +257,8 @@ pub struct SourceOptions {
     pub format: Option<String>,
     /// What happens to bad rows of text formats.
     pub on_error: OnError,
+    /// What nobody wants the rows that fail it of; formats that know no such rows read all.
+    pub passing: Passing,
 }
 
 impl Default for SourceOptions {
@@ -265,6 +269,7 @@ impl Default for SourceOptions {
             csv: CsvOptions::default(),
             format: None,
             on_error: OnError::default(),
+            passing: Passing::default(),
         }
     }
 }

@@ -8,7 +8,6 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::predicate::Predicate;
 
 use crate::plan::{LookupTable, Query};
 use crate::runtime::Retained;
@@ -16,6 +15,7 @@ use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 
 use super::memory::MemorySource;
+use super::passing::Passing;
 use super::{Source, SourceOptions};
 
 /// Rows with a schema, to be opened by each query that reads them.
@@ -81,7 +81,7 @@ pub trait Table: Send + Sync {
         &self,
         columns: Option<&[String]>,
         options: &RunOptions,
-        _passing: &[(String, Arc<Predicate>)],
+        _passing: &Passing,
     ) -> Result<Origin> {
         self.open_with(columns, options)
     }
@@ -117,9 +117,21 @@ impl Table for FileTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+        self.open_passing(columns, &RunOptions::default(), &Passing::default())
+    }
+
+    fn open_passing(
+        &self,
+        columns: Option<&[String]>,
+        _options: &RunOptions,
+        passing: &Passing,
+    ) -> Result<Origin> {
         let mut options = self.options.clone();
         if let Some(columns) = columns {
             options.columns = Some(columns.to_vec());
+        }
+        if !passing.moves_time {
+            options.passing = passing.clone();
         }
         Ok(Origin::Source(super::open(&self.path, &options)?))
     }

@@ -11,6 +11,7 @@ mod avx2_lines;
 mod avx512;
 mod avx512_lines;
 mod avx512_order;
+mod bit_stream;
 
 use super::Kernels;
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};

@@ -61,8 +61,8 @@ pub trait Collection: Debug + Send {
     /// to none where that is [`NO_GROUP`].
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]);
 
-    /// Does what a merge of this collection into another would do first.
-    fn settle(&self) {}
+    /// Does what reading or merging this collection would do first; groups have had so many `rows`.
+    fn settle(&self, _rows: &[u64]) {}
 
     /// Bytes of memory held.
     fn byte_size(&self) -> usize;

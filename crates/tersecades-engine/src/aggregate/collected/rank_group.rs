@@ -44,31 +44,37 @@ pub(super) struct Runs<T> {
 }
 
 impl<T: Lane> Runs<T> {
-    /// Puts `values` together, each of which is of the group in `ids`.
+    /// Puts `values` together, each of which is of the group in `ids`; groups have as many values
+    /// as `counts` says, if it says anything.
     ///
     /// # Cost
-    /// A counting pass and a scattering pass.
-    fn new(ids: &[u32], values: impl Iterator<Item = T>) -> Self {
+    /// A scattering pass, before it a counting one without `counts`.
+    fn new(ids: &[u32], values: impl Iterator<Item = T>, counts: &[u64]) -> Self {
         match u32::try_from(ids.len()) {
-            Ok(_) => Runs::together::<u32>(ids, values),
-            Err(_) => Runs::together::<u64>(ids, values),
+            Ok(_) => Runs::together::<u32>(ids, values, counts),
+            Err(_) => Runs::together::<u64>(ids, values, counts),
         }
     }
 
     /// [`Runs::new`] with places that `P` holds: narrow ones stay in the caches.
-    fn together<P: Lane>(ids: &[u32], values: impl Iterator<Item = T>) -> Self {
+    fn together<P: Lane>(ids: &[u32], values: impl Iterator<Item = T>, counts: &[u64]) -> Self {
         let one = P::from(1);
         let place = |next: P| -> usize { Into::<u64>::into(next) as usize };
-        let greatest = ids.iter().fold(0, |most, id| most.max(*id));
-        let groups = match ids {
-            [] => 0,
-            _ => greatest as usize + 1,
+        let groups = match (ids, counts) {
+            ([], _) => 0,
+            (_, []) => ids.iter().fold(0, |most, id| most.max(*id)) as usize + 1,
+            _ => counts.len(),
         };
         // The place of each group's next value; behind the last one, its end.
         let mut next = vec![P::default(); groups + 1];
-        for id in ids {
-            let count = &mut next[*id as usize + 1];
-            *count = count.wrapping_add(one);
+        if counts.is_empty() {
+            for id in ids {
+                let count = &mut next[*id as usize + 1];
+                *count = count.wrapping_add(one);
+            }
+        }
+        for (next, count) in next.iter_mut().skip(1).zip(counts) {
+            *next = P::truncate(*count);
         }
         for group in 0..groups {
             next[group + 1] = next[group + 1].wrapping_add(next[group]);
@@ -177,10 +183,11 @@ fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
 }
 
 impl<T: Lane> Grouped<T> {
-    /// Puts `ranks` together, each of which is of the group in `ids`.
-    pub(super) fn new(ids: &[u32], ranks: &[T]) -> Self {
+    /// Puts `ranks` together, each of which is of the group in `ids`; groups have as many ranks as
+    /// `counts` says, if it says anything.
+    pub(super) fn new(ids: &[u32], ranks: &[T], counts: &[u64]) -> Self {
         let Some(base) = base_of(ranks) else {
-            return Grouped::Wide(Runs::new(ids, ranks.iter().copied()));
+            return Grouped::Wide(Runs::new(ids, ranks.iter().copied(), counts));
         };
         let (mut outside_ids, mut outside) = (Vec::new(), Vec::new());
         let lanes = ids.iter().zip(ranks).map(|(id, rank)| {
@@ -191,8 +198,8 @@ impl<T: Lane> Grouped<T> {
             }
             lane
         });
-        let lanes = Runs::new(ids, lanes);
-        let mut outside = Runs::new(&outside_ids, outside.into_iter());
+        let lanes = Runs::new(ids, lanes, counts);
+        let mut outside = Runs::new(&outside_ids, outside.into_iter(), &[]);
         let mut start = 0;
         for end in &outside.ends {
             outside.values[start..*end].sort_unstable();
@@ -210,6 +217,14 @@ impl<T: Lane> Grouped<T> {
         match self {
             Grouped::Narrow { base, .. } => Some(*base),
             Grouped::Wide(_) => None,
+        }
+    }
+
+    /// Number of groups.
+    fn groups(&self) -> usize {
+        match self {
+            Grouped::Narrow { lanes, .. } => lanes.ends.len(),
+            Grouped::Wide(ranks) => ranks.ends.len(),
         }
     }
 
@@ -282,6 +297,14 @@ pub(super) struct Share<T> {
 }
 
 impl<T: Lane> Share<T> {
+    /// The groups as they are numbered.
+    pub(super) fn whole(grouped: Arc<Grouped<T>>) -> Self {
+        Share {
+            sources: (0..grouped.groups() as u32).collect(),
+            grouped,
+        }
+    }
+
     /// The groups of what `group` makes, group `id` being `targets[id]`; `None` where some are left
     /// out or put together, which a share cannot say.
     pub(super) fn new<'a>(

@@ -33,6 +33,9 @@ const SHARED_MIN: usize = 256;
 /// Fewer values than this are read by one thread: starting another takes as long.
 const PARALLEL_MIN: usize = 1 << 16;
 
+/// A log that values come to again is put together anew, if it was so often before.
+const REOPENED_MAX: usize = 8;
+
 /// A window takes part in no more logs than this; values of further ones are copied.
 const SHARES_MAX: usize = 256;
 
@@ -78,8 +81,20 @@ impl<T: Lane> Log<T> {
     }
 
     fn grouped(&self) -> &Arc<Grouped<T>> {
-        let group = || Arc::new(Grouped::new(&self.ids, &self.ranks));
+        let group = || Arc::new(Grouped::new(&self.ids, &self.ranks, &[]));
         self.grouped.get_or_init(group)
+    }
+
+    /// Before more values come: those that were put together stay so, and the others start anew.
+    fn reopen(&mut self) {
+        let Some(grouped) = self.grouped.take() else {
+            return;
+        };
+        if self.ids.len() >= SHARED_MIN && self.shares.len() < REOPENED_MAX {
+            self.shares.push(Share::whole(grouped));
+            self.ids.clear();
+            self.ranks.clear();
+        }
     }
 
     /// Every value with its group.
@@ -117,11 +132,16 @@ impl<T: Lane> Log<T> {
         });
     }
 
-    /// Groups the own values if a merge would share them.
-    fn settle(&self) {
-        if self.ids.len() >= SHARED_MIN {
-            self.grouped();
+    /// Groups the own values if a merge would share them; groups have had so many `rows`.
+    fn settle(&self, rows: &[u64]) {
+        if self.ids.len() < SHARED_MIN {
+            return;
         }
+        // A row has one value here or none: where totals agree, so do the counts of each group.
+        let counted = rows.iter().sum::<u64>() == self.ids.len() as u64;
+        let counts = if counted { rows } else { &[] };
+        let group = || Arc::new(Grouped::new(&self.ids, &self.ranks, counts));
+        self.grouped.get_or_init(group);
     }
 
     /// The quantile of each of the groups `order`, worked out by so many threads.
@@ -186,24 +206,24 @@ impl<T: Lane> Reader<'_, T> {
             let [low, high] = ranks.map(|rank| number(rank.into()));
             Some(interpolate(low, high, share))
         };
-        if self.shares.is_empty() {
-            // In the order in which the ranks of groups lie.
-            let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
-            let mut wanted = vec![false; groups];
-            order.iter().for_each(|id| wanted[*id as usize] = true);
-            let found = wanted.iter().enumerate().map(|(id, wanted)| {
-                let found = wanted.then(|| self.own.between(id as u32, self.fraction));
-                value(found.flatten())
-            });
-            let found: Vec<Option<f64>> = found.collect();
-            return order.iter().map(|id| found[*id as usize]).collect();
-        }
-        let quantile = |id: &u32| {
-            let runs = self.shares.iter().map(|share| share.of(*id));
-            let runs = std::iter::once((self.own, *id)).chain(runs);
-            value(between(runs, self.fraction, &mut scratch))
+        // In the order in which the ranks of groups lie.
+        let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
+        let mut wanted = vec![false; groups];
+        order.iter().for_each(|id| wanted[*id as usize] = true);
+        let mut quantile = |id: u32| {
+            if self.shares.is_empty() {
+                return self.own.between(id, self.fraction);
+            }
+            let runs = self.shares.iter().map(|share| share.of(id));
+            let runs = std::iter::once((self.own, id)).chain(runs);
+            between(runs, self.fraction, &mut scratch)
         };
-        order.iter().map(quantile).collect()
+        let found = wanted.iter().zip(0..).map(|(wanted, id)| {
+            let found = wanted.then(|| quantile(id));
+            value(found.flatten())
+        });
+        let found: Vec<Option<f64>> = found.collect();
+        order.iter().map(|id| found[*id as usize]).collect()
     }
 }
 
@@ -275,11 +295,14 @@ impl Collection for Ranks {
     /// Values are gathered only where they are decimals.
     fn add(&mut self, rows: Rows<'_>, work: (&mut CollectWork, &mut Work)) -> Result<()> {
         let (CollectWork { values, .. }, work) = work;
+        match &mut self.logs {
+            Logs::Short(log) => log.reopen(),
+            Logs::Long(log) => log.reopen(),
+        }
         self.add_ids(&rows);
         let column = rows.column(0);
         let logged = match &mut self.logs {
             Logs::Long(log) if self.physical == Physical::Wide => {
-                log.grouped.take();
                 column.gather(rows.within, values, work);
                 let scale = 10f64.powi(i32::from(self.scale));
                 let valid = (0..values.len()).filter(|index| values.is_valid(*index));
@@ -288,12 +311,10 @@ impl Collection for Ranks {
                 log.ids.len() == log.ranks.len()
             }
             Logs::Long(log) => {
-                log.grouped.take();
                 column.rank(rows.within, &mut log.ranks, work)?;
                 log.ids.len() == log.ranks.len()
             }
             Logs::Short(log) => {
-                log.grouped.take();
                 self.scratch.clear();
                 column.rank(rows.within, &mut self.scratch, work)?;
                 log.ranks
@@ -318,10 +339,10 @@ impl Collection for Ranks {
         }
     }
 
-    fn settle(&self) {
+    fn settle(&self, rows: &[u64]) {
         match &self.logs {
-            Logs::Short(log) => log.settle(),
-            Logs::Long(log) => log.settle(),
+            Logs::Short(log) => log.settle(rows),
+            Logs::Long(log) => log.settle(rows),
         }
     }
 

@@ -42,6 +42,8 @@ pub struct AlignedState {
     slide: Slide,
     /// Windows that end at or before this have been emitted.
     closed_to: i64,
+    /// Panes that start before this were settled once.
+    settled_to: i64,
     part: Selection,
     rest: Selection,
     remainder: Remainder,
@@ -58,6 +60,7 @@ impl AlignedState {
             boundaries,
             panes: BTreeMap::new(),
             closed_to: i64::MIN,
+            settled_to: i64::MIN,
             part: Selection::default(),
             rest: Selection::default(),
             remainder: Remainder::default(),
@@ -255,7 +258,21 @@ impl AlignedState {
         }
         let plan = Arc::clone(&shared.plan);
         let pane = self.pane_at(shared, start);
-        pane.add(&plan, rows, (&mut shared.scratch, work))
+        pane.add(&plan, rows, (&mut shared.scratch, work))?;
+        if rows.1.count() * 2 >= rows.0.selection.count() {
+            self.settle_before(start);
+        }
+        Ok(())
+    }
+
+    /// Settles the panes before `start`, to which the stream has moved on: what is done here need
+    /// not be done when their windows close.
+    fn settle_before(&mut self, start: i64) {
+        if start > self.settled_to {
+            let left = self.panes.range(self.settled_to..start);
+            left.for_each(|(_, pane)| pane.settle());
+            self.settled_to = start;
+        }
     }
 
     /// The pane that starts at `start`, which rows are to be added to.

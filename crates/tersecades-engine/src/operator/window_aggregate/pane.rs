@@ -117,7 +117,8 @@ impl Pane {
 
     /// Does what merging or reading it would do first.
     pub fn settle(&self) {
-        self.collections.iter().for_each(|c| c.settle());
+        let collections = self.collections.iter();
+        collections.for_each(|c| c.settle(&self.rows));
     }
 
     /// Makes room for `groups` groups; new ones are empty.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::predicate::Predicate;
 
 use crate::error_bound::bounds_of;
 use crate::expression::BoundFilter;
@@ -12,6 +11,7 @@ use crate::frame::Scope;
 use crate::plan::{Query, Step};
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
+use crate::source::passing::Passing;
 
 /// Names and logical types of what arrives.
 ///
@@ -54,8 +54,12 @@ pub fn describe(query: &Query, arriving: &SchemaRef) -> Result<Vec<String>> {
 
 /// Predicates that columns of `arriving` must pass for a row to get anywhere: those of the filters
 /// that `query` begins with, up to the first that computes, which may fail.
-pub fn passing(query: &Query, arriving: &SchemaRef) -> Vec<(String, Arc<Predicate>)> {
-    let mut passing = Vec::new();
+pub fn passing(query: &Query, arriving: &SchemaRef) -> Passing {
+    let timed = |step: &Step| matches!(step, Step::Aggregate { window, .. } if window.needs_time());
+    let mut passing = Passing {
+        tests: Vec::new(),
+        moves_time: query.steps.iter().any(timed),
+    };
     let Ok(schema) = logical_schema(arriving) else {
         return passing;
     };
@@ -70,10 +74,11 @@ pub fn passing(query: &Query, arriving: &SchemaRef) -> Vec<(String, Arc<Predicat
         };
         let (found, goes_on) = filter.into_passing();
         let named = found.into_iter().map(|(slot, predicate)| {
-            let name = schema.field(slot).name().clone();
-            (name, Arc::new(predicate))
+            let field = schema.field(slot);
+            let name = field.name().clone();
+            (name, field.data_type().clone(), Arc::new(predicate))
         });
-        passing.extend(named);
+        passing.tests.extend(named);
         if !goes_on {
             break;
         }

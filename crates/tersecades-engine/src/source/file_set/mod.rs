@@ -20,9 +20,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
 use self::partition::{Partitions, repeat};
+use super::passing::Passing;
 use super::table::Table;
 use super::{Rejected, Source, SourceOptions, kind_of, open};
 use crate::runtime::ingest::Origin;
+use crate::runtime::option::RunOptions;
 
 /// Files of one schema, read one after the other by every query.
 #[derive(Debug, Clone)]
@@ -140,6 +142,7 @@ impl FilesTable {
             schema,
             file_columns,
             waiting: files,
+            passing: Passing::default(),
             current: None,
             rejected: Rejected::default(),
         })
@@ -166,6 +169,19 @@ impl Table for FilesTable {
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         Ok(Origin::Source(Box::new(self.source(columns)?)))
     }
+
+    fn open_passing(
+        &self,
+        columns: Option<&[String]>,
+        _options: &RunOptions,
+        passing: &Passing,
+    ) -> Result<Origin> {
+        let mut source = self.source(columns)?;
+        if !passing.moves_time {
+            source.passing = passing.clone();
+        }
+        Ok(Origin::Source(Box::new(source)))
+    }
 }
 
 /// The rows of a [`FilesTable`].
@@ -175,6 +191,7 @@ pub struct FilesSource {
     /// What is read of each file.
     file_columns: Vec<String>,
     waiting: std::ops::Range<usize>,
+    passing: Passing,
     current: Option<OpenFile>,
     rejected: Rejected,
 }
@@ -243,6 +260,7 @@ impl FilesSource {
         let in_file = |error: Error| error.file(path.display().to_string());
         let mut options = inner.options.clone();
         options.columns = Some(self.file_columns.clone());
+        options.passing = self.passing.clone();
         if place > 0 {
             self.check_columns(path).map_err(in_file)?;
         }

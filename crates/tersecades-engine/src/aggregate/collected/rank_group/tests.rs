@@ -27,11 +27,19 @@ fn ranks(start: u64, width: u64, off_every: u64) -> (Vec<u32>, Vec<u64>) {
 
 fn check<T: Lane>(ids: &[u32], ranks: &[u64], narrow: bool) {
     let lanes: Vec<T> = ranks.iter().map(|rank| T::truncate(*rank)).collect();
-    let grouped = Grouped::new(ids, &lanes);
+    let groups = ids.iter().max().map_or(0, |id| *id as usize + 1);
+    let mut counts = vec![0; groups];
+    ids.iter().for_each(|id| counts[*id as usize] += 1);
+    for counts in [&[][..], &counts] {
+        check_grouped(&Grouped::new(ids, &lanes, counts), (ids, &lanes), narrow);
+    }
+}
+
+fn check_grouped<T: Lane>(grouped: &Grouped<T>, (ids, lanes): (&[u32], &[T]), narrow: bool) {
     assert_eq!(matches!(grouped, Grouped::Narrow { .. }), narrow);
     let groups = ids.iter().max().unwrap() + 2;
     for id in 0..groups {
-        let own = ids.iter().zip(&lanes).filter(|(of, _)| **of == id);
+        let own = ids.iter().zip(lanes).filter(|(of, _)| **of == id);
         let mut own: Vec<T> = own.map(|(_, rank)| *rank).collect();
         own.sort_unstable();
         assert_eq!(grouped.count(id), own.len());
@@ -56,7 +64,7 @@ fn runs_of_several_panes_are_one_group() {
         let panes = starts.map(|start| {
             let (ids, ranks) = ranks(start, width, 50);
             let lanes: Vec<u32> = ranks.iter().map(|rank| *rank as u32).collect();
-            (Grouped::new(&ids, &lanes), ids, lanes)
+            (Grouped::new(&ids, &lanes, &[]), ids, lanes)
         });
         let bases = panes.each_ref().map(|(grouped, ..)| grouped.base());
         assert_eq!(bases.iter().all(|base| *base == bases[0]), alike);

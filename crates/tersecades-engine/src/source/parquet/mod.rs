@@ -2,11 +2,20 @@
 //!
 //! ```text
 //! footer -> schema, text columns declared Dictionary(Int32, Utf8)
-//! for each row group: one reader -> batches of batch_rows rows
+//! for each row group: columns of dictionary codes -> codes -> arrays   (column.rs)
+//!                     all others -> the Arrow reader                   (group.rs joins both)
+//!                     -> batches of batch_rows rows
 //! ```
 //! A reader never crosses a row group: the dictionary pages of a group then back all its batches,
 //! and no string is copied to join two dictionaries. Column chunks that were written plain (high
 //! cardinality) are interned batch by batch, so that the type of a column never changes.
+
+mod chunk_bytes;
+mod column;
+mod group;
+mod hybrid;
+mod nesting;
+mod prune;
 
 use std::fs::File;
 use std::path::Path;
@@ -15,17 +24,14 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 use tersecades_columnar::error::{Error, Result};
 
+use self::group::{Group, Wanted};
+use self::nesting::check_nesting;
 use super::guard::guard;
-use super::parquet_nesting::check_nesting;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
 /// The line of this format in [`super::SOURCES`].
@@ -47,11 +53,11 @@ pub struct ParquetSource {
     input: Input,
     file: Option<String>,
     metadata: ArrowReaderMetadata,
-    mask: ProjectionMask,
+    positions: Vec<usize>,
     schema: SchemaRef,
     batch_rows: usize,
-    groups: std::ops::Range<usize>,
-    reader: Option<ParquetRecordBatchReader>,
+    groups: std::vec::IntoIter<usize>,
+    reader: Option<Group>,
     rejected: Rejected,
 }
 
@@ -83,13 +89,12 @@ impl ParquetSource {
         })?;
         let positions = options.project(metadata.schema())?;
         let schema = Arc::new(metadata.schema().project(&positions)?);
-        let mask = ProjectionMask::roots(metadata.parquet_schema(), positions);
-        let groups = 0..metadata.metadata().num_row_groups();
+        let groups = prune::groups(&metadata, &options.passing).into_iter();
         Ok(ParquetSource {
             input,
             file: None,
             metadata,
-            mask,
+            positions,
             schema,
             batch_rows: options.batch_rows,
             groups,
@@ -101,7 +106,7 @@ impl ParquetSource {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(reader) = &mut self.reader {
-                match reader.next().transpose()? {
+                match reader.next()? {
                     Some(batch) if batch.num_rows() == 0 => continue,
                     Some(batch) => return Ok(Some(batch)),
                     None => self.reader = None,
@@ -114,23 +119,17 @@ impl ParquetSource {
         }
     }
 
-    fn open_group(&self, group: usize) -> Result<ParquetRecordBatchReader> {
+    fn open_group(&self, group: usize) -> Result<Group> {
+        let wanted = Wanted {
+            metadata: &self.metadata,
+            positions: &self.positions,
+            schema: &self.schema,
+            batch_rows: self.batch_rows,
+        };
         match &self.input {
-            Input::File(file) => self.build_reader(file.try_clone()?, group),
-            Input::Bytes(bytes) => self.build_reader(bytes.clone(), group),
+            Input::File(file) => Group::open(file.try_clone()?, &wanted, group),
+            Input::Bytes(bytes) => Group::open(bytes.clone(), &wanted, group),
         }
-    }
-
-    fn build_reader<T>(&self, input: T, group: usize) -> Result<ParquetRecordBatchReader>
-    where
-        T: ChunkReader + 'static,
-    {
-        ParquetRecordBatchReaderBuilder::new_with_metadata(input, self.metadata.clone())
-            .with_row_groups(vec![group])
-            .with_projection(self.mask.clone())
-            .with_batch_size(self.batch_rows)
-            .build()
-            .map_err(corrupt)
     }
 }
 
@@ -142,7 +141,7 @@ impl Source for ParquetSource {
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         guard("Parquet", || self.advance()).map_err(|error| {
             self.reader = None;
-            self.groups = 0..0;
+            self.groups = Vec::new().into_iter();
             match &self.file {
                 Some(file) => error.file(file),
                 None => error,
@@ -196,45 +195,4 @@ fn corrupt(error: ParquetError) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::Int64Type;
-    use arrow_array::{ArrayRef, Int64Array};
-    use parquet::arrow::ArrowWriter;
-    use parquet::basic::Compression;
-    use parquet::file::properties::WriterProperties;
-
-    use super::*;
-
-    #[test]
-    fn columns_that_are_not_read_are_not_decoded() {
-        let numbers = |factor: i64| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values(
-                (0..5_000).map(|n| n * factor % 977),
-            ))
-        };
-        let batch = RecordBatch::try_from_iter([("a", numbers(7)), ("b", numbers(11))]).unwrap();
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .build();
-        let mut writer =
-            ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        let mut bytes = writer.into_inner().unwrap();
-        let whole = ParquetSource::from_bytes(bytes.clone().into(), &SourceOptions::default());
-        let metadata = whole.unwrap().metadata.metadata().clone();
-        let (start, length) = metadata.row_group(0).column(1).byte_range();
-        bytes[start as usize..(start + length) as usize].fill(0xff);
-        let read = |columns: Option<Vec<String>>| {
-            let options = SourceOptions {
-                columns,
-                ..SourceOptions::default()
-            };
-            ParquetSource::from_bytes(bytes.clone().into(), &options)?.next()
-        };
-        let found = read(Some(vec!["a".to_owned()])).unwrap().unwrap();
-        let wanted = batch.column(0).as_primitive::<Int64Type>().values();
-        assert_eq!(found.column(0).as_primitive::<Int64Type>().values(), wanted);
-        assert!(read(None).is_err(), "the other column is broken");
-    }
-}
+mod tests;

@@ -1,0 +1,350 @@
+//! One column of a row group whose pages hold nothing but dictionary codes.
+//!
+//! ```text
+//! dictionary page -> table of values
+//! data page       -> definition levels (1 bit each, hybrid), codes (hybrid)
+//!                    numbers: table[code]      text: the code itself, beside the table
+//! ```
+//! Codes are unpacked a stretch at a time into a buffer that stays in the first-level cache, and
+//! go from there to their place in the batch.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray, make_array};
+use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field};
+use bytes::Bytes;
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageReader};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::ChunkReader;
+use parquet::file::serialized_reader::SerializedPageReader;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::kernels::{Lane, kernels};
+
+use super::chunk_bytes::ChunkBytes;
+use super::corrupt;
+use super::hybrid::Hybrid;
+use crate::source::text_type;
+
+/// Codes unpacked at a time.
+const STRETCH: usize = 1024;
+
+/// Largest compressed column of a row group that is read at once.
+const CHUNK_BYTES_MAX: u64 = 64 << 20;
+
+/// The values that codes stand for.
+enum Table {
+    Four(Vec<u32>),
+    Eight(Vec<u64>),
+    Text(ArrayRef),
+}
+
+/// Looks up values by codes; false if one is outside.
+type Take<W> = fn(&[W], &[u32], &mut [W]) -> bool;
+
+/// The page being read.
+struct DataPage {
+    /// 1 for a value, 0 for null; `None` in columns without nulls.
+    levels: Option<Hybrid>,
+    codes: Hybrid,
+    left: usize,
+}
+
+/// Rows of one column, in order.
+pub(super) struct CodedColumn {
+    pages: SerializedPageReader<ChunkBytes>,
+    data_type: DataType,
+    nullable: bool,
+    table: Table,
+    page: Option<DataPage>,
+    levels: Vec<u32>,
+}
+
+impl CodedColumn {
+    /// Whether [`Self::open`] can read the column of `field` from `chunk`.
+    pub(super) fn reads(field: &Field, chunk: &ColumnChunkMetaData) -> bool {
+        let column = chunk.column_descr();
+        let flat = column.max_rep_level() == 0 && column.max_def_level() <= 1;
+        let coded = chunk.dictionary_page_offset().is_some()
+            && chunk.page_encoding_stats_mask().is_some_and(|mask| {
+                mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
+            });
+        // Levels of files from before the hybrid.
+        #[allow(deprecated, reason = "such files exist")]
+        let old = chunk
+            .encodings()
+            .any(|encoding| encoding == Encoding::BIT_PACKED);
+        let typed = match (field.data_type(), chunk.column_type()) {
+            (DataType::Int32 | DataType::UInt32 | DataType::Date32, Type::INT32)
+            | (DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..), Type::INT64)
+            | (DataType::Float32, Type::FLOAT)
+            | (DataType::Float64, Type::DOUBLE) => true,
+            (text, Type::BYTE_ARRAY) => *text == text_type(),
+            _ => false,
+        };
+        flat && coded && !old && typed && chunk.byte_range().1 <= CHUNK_BYTES_MAX
+    }
+
+    /// The column of `field` in the `rows` rows of a row group, whose bytes `input` has.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes or the dictionary are damaged.
+    pub(super) fn open<R: ChunkReader>(
+        input: &R,
+        field: &Field,
+        chunk: &ColumnChunkMetaData,
+        rows: usize,
+    ) -> Result<Self> {
+        let bytes = ChunkBytes::load(input, chunk.byte_range())?;
+        let pages = SerializedPageReader::new(Arc::new(bytes), chunk, rows, None);
+        let mut pages = pages.map_err(corrupt)?;
+        let Some(Page::DictionaryPage {
+            buf, num_values, ..
+        }) = pages.get_next_page().map_err(corrupt)?
+        else {
+            return Err(Error::corrupt("the dictionary page is not the first"));
+        };
+        Ok(CodedColumn {
+            pages,
+            data_type: field.data_type().clone(),
+            nullable: chunk.column_descr().max_def_level() == 1,
+            table: table(&buf, num_values as usize, chunk.column_type())?,
+            page: None,
+            levels: Vec::new(),
+        })
+    }
+
+    /// The next `rows` rows.
+    ///
+    /// # Errors
+    /// `Corrupt` if pages are damaged or end before.
+    pub(super) fn next(&mut self, rows: usize) -> Result<ArrayRef> {
+        let mut table = std::mem::replace(&mut self.table, Table::Four(Vec::new()));
+        let found = match &table {
+            Table::Four(values) => self.numbers(values, rows, kernels().u32.take),
+            Table::Eight(values) => self.numbers(values, rows, kernels().u64.take),
+            Table::Text(texts) => self.texts(texts, rows),
+        };
+        std::mem::swap(&mut self.table, &mut table);
+        found
+    }
+
+    fn numbers<W>(&mut self, table: &[W], rows: usize, take: Take<W>) -> Result<ArrayRef>
+    where
+        W: Lane + ArrowNativeType,
+    {
+        let (values, nulls) = self.gather(rows, |codes, values| {
+            let mut found = [W::default(); STRETCH];
+            let found = &mut found[..codes.len()];
+            let inside = take(table, codes, found);
+            values.extend_from_slice(found);
+            inside
+        })?;
+        let data = ArrayData::try_new(
+            self.data_type.clone(),
+            rows,
+            nulls.map(|nulls| nulls.into_inner().into_inner()),
+            0,
+            vec![Buffer::from_vec(values)],
+            Vec::new(),
+        )?;
+        Ok(make_array(data))
+    }
+
+    fn texts(&mut self, texts: &ArrayRef, rows: usize) -> Result<ArrayRef> {
+        let (keys, nulls) = self.gather(rows, |codes, keys| {
+            keys.extend(codes.iter().map(|code| *code as i32));
+            true
+        })?;
+        let keys = Int32Array::try_new(keys.into(), nulls)?;
+        let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(texts))?;
+        Ok(Arc::new(array))
+    }
+
+    /// What `decode` appends for the codes of the next `rows` rows, or false; null rows hold 0.
+    fn gather<T: ArrowNativeType>(
+        &mut self,
+        rows: usize,
+        decode: impl Fn(&[u32], &mut Vec<T>) -> bool,
+    ) -> Result<(Vec<T>, Option<NullBuffer>)> {
+        let mut values = Vec::with_capacity(rows);
+        let mut valid = None;
+        while values.len() < rows {
+            let page = match self.page.take() {
+                Some(page) if page.left > 0 => self.page.insert(page),
+                _ => {
+                    let page = next_page(&mut self.pages, self.nullable)?;
+                    self.page.insert(page)
+                }
+            };
+            let start = values.len();
+            let taken = page.left.min(rows - start);
+            page.left -= taken;
+            let present = page.present(taken, &mut self.levels)?;
+            let mut codes = [0; STRETCH];
+            for from in (0..present).step_by(STRETCH) {
+                let codes = &mut codes[..STRETCH.min(present - from)];
+                page.codes.read(codes)?;
+                if !decode(codes, &mut values) {
+                    return Err(outside());
+                }
+            }
+            if present < taken {
+                values.resize(start + taken, T::default());
+                spread(&mut values[start..], present, &self.levels);
+                let valid = valid.get_or_insert_with(|| all_valid(start, rows));
+                self.levels
+                    .iter()
+                    .for_each(|level| valid.append(*level == 1));
+            } else if let Some(valid) = &mut valid {
+                valid.append_n(taken, true);
+            }
+        }
+        let nulls = valid.map(|mut valid| NullBuffer::new(valid.finish()));
+        Ok((values, nulls))
+    }
+}
+
+impl DataPage {
+    /// How many of the next `count` rows have a value; `levels` says which if not all have.
+    fn present(&mut self, count: usize, levels: &mut Vec<u32>) -> Result<usize> {
+        let Some(ahead) = &mut self.levels else {
+            return Ok(count);
+        };
+        if ahead.pass_repeated(1, count)? {
+            return Ok(count);
+        }
+        levels.resize(count, 0);
+        ahead.read(levels)?;
+        Ok(levels.iter().filter(|level| **level == 1).count())
+    }
+}
+
+fn all_valid(count: usize, capacity: usize) -> BooleanBufferBuilder {
+    let mut valid = BooleanBufferBuilder::new(capacity);
+    valid.append_n(count, true);
+    valid
+}
+
+/// Moves the first `present` values to the rows whose level is 1, from the last on.
+fn spread<T: ArrowNativeType>(values: &mut [T], mut present: usize, levels: &[u32]) {
+    for row in (0..values.len()).rev() {
+        values[row] = if levels[row] == 1 {
+            present -= 1;
+            values[present]
+        } else {
+            T::default()
+        };
+    }
+}
+
+fn next_page(pages: &mut SerializedPageReader<ChunkBytes>, nullable: bool) -> Result<DataPage> {
+    let page = pages.get_next_page().map_err(corrupt)?;
+    let (levels, codes, rows) = match page.ok_or_else(ended)? {
+        Page::DataPage {
+            mut buf,
+            num_values,
+            ..
+        } => {
+            let levels = if nullable {
+                let length = buf.split_to_checked(4)?;
+                let length = length.first_chunk().map_or(0, |n| u32::from_le_bytes(*n));
+                Some(buf.split_to_checked(length as usize)?)
+            } else {
+                None
+            };
+            (levels, buf, num_values)
+        }
+        Page::DataPageV2 {
+            mut buf,
+            num_values,
+            def_levels_byte_len,
+            rep_levels_byte_len,
+            ..
+        } => {
+            buf.split_to_checked(rep_levels_byte_len as usize)?;
+            let levels = buf.split_to_checked(def_levels_byte_len as usize)?;
+            (nullable.then_some(levels), buf, num_values)
+        }
+        Page::DictionaryPage { .. } => {
+            return Err(Error::corrupt("a second dictionary page in a row group"));
+        }
+    };
+    let mut codes = codes;
+    // A page of nulls may leave out even the width.
+    let width = match codes.is_empty() {
+        true => 0,
+        false => u32::from(codes.split_to_checked(1)?[0]),
+    };
+    Ok(DataPage {
+        levels: levels.map(|levels| Hybrid::new(levels, 1)).transpose()?,
+        codes: Hybrid::new(codes, width)?,
+        left: rows as usize,
+    })
+}
+
+/// Splitting that refuses what is not there.
+trait SplitChecked: Sized {
+    fn split_to_checked(&mut self, length: usize) -> Result<Self>;
+}
+
+impl SplitChecked for Bytes {
+    fn split_to_checked(&mut self, length: usize) -> Result<Self> {
+        if length > self.len() {
+            return Err(ended());
+        }
+        Ok(self.split_to(length))
+    }
+}
+
+/// The values of a dictionary page, which are written plainly.
+fn table(bytes: &Bytes, count: usize, stored: Type) -> Result<Table> {
+    Ok(match stored {
+        Type::INT32 | Type::FLOAT => {
+            let (values, _) = bytes.as_chunks();
+            let values = values.get(..count).ok_or_else(ended)?;
+            Table::Four(
+                values
+                    .iter()
+                    .map(|value| u32::from_le_bytes(*value))
+                    .collect(),
+            )
+        }
+        Type::INT64 | Type::DOUBLE => {
+            let (values, _) = bytes.as_chunks();
+            let values = values.get(..count).ok_or_else(ended)?;
+            Table::Eight(
+                values
+                    .iter()
+                    .map(|value| u64::from_le_bytes(*value))
+                    .collect(),
+            )
+        }
+        _ => Table::Text(text_table(bytes.clone(), count)?),
+    })
+}
+
+/// Texts, each behind its length.
+fn text_table(mut bytes: Bytes, count: usize) -> Result<ArrayRef> {
+    let mut lengths = Vec::with_capacity(count.min(bytes.len() / 4));
+    let mut text = Vec::with_capacity(bytes.len());
+    for _ in 0..count {
+        let length = bytes.split_to_checked(4)?;
+        let length = length.first_chunk().map_or(0, |n| u32::from_le_bytes(*n)) as usize;
+        text.extend_from_slice(&bytes.split_to_checked(length)?);
+        lengths.push(length);
+    }
+    let offsets: OffsetBuffer<i32> = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(StringArray::try_new(offsets, text.into(), None)?))
+}
+
+fn ended() -> Error {
+    Error::corrupt("a Parquet column ends before its last value")
+}
+
+fn outside() -> Error {
+    Error::corrupt("a Parquet page has a code outside its dictionary")
+}

@@ -1,0 +1,161 @@
+//! Numbers in the hybrid of runs and packed groups: dictionary codes and definition levels.
+//!
+//! ```text
+//! run := header (varint)
+//!        header even: one value, repeated header / 2 times, in the fewest whole bytes
+//!        header odd:  header / 2 groups of 8 values, width bits each, lowest bit first
+//! ```
+//! Source: "Encodings", Apache Parquet format, run length encoding / bit-packing hybrid.
+
+use bytes::Bytes;
+use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::kernels::kernels;
+
+/// Values of a packed group.
+const GROUP: usize = 8;
+
+/// Widest number.
+const WIDTH_MAX: u32 = 32;
+
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    /// One value again and again.
+    Repeated(u32),
+    /// Packed groups, of the first of which this many values are behind.
+    Packed(usize),
+}
+
+/// Where reading stands in one sequence of runs.
+#[derive(Debug)]
+pub(super) struct Hybrid {
+    bytes: Bytes,
+    at: usize,
+    width: u32,
+    run: Run,
+    /// Values of the run that are ahead.
+    left: usize,
+}
+
+impl Hybrid {
+    /// The numbers of `width` bits in `bytes`.
+    ///
+    /// # Errors
+    /// `Corrupt` for more than 32 bits.
+    pub(super) fn new(bytes: Bytes, width: u32) -> Result<Self> {
+        if width > WIDTH_MAX {
+            return Err(Error::corrupt(format!("numbers of {width} bits in a page")));
+        }
+        Ok(Hybrid {
+            bytes,
+            at: 0,
+            width,
+            run: Run::Repeated(0),
+            left: 0,
+        })
+    }
+
+    /// Passes over `count` numbers if all are known to be `value` without reading them.
+    pub(super) fn pass_repeated(&mut self, value: u32, count: usize) -> Result<bool> {
+        if self.left == 0 {
+            self.next_run()?;
+        }
+        let passes = matches!(self.run, Run::Repeated(found) if found == value);
+        if passes && self.left >= count {
+            self.left -= count;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Fills `out` with the next numbers.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before.
+    pub(super) fn read(&mut self, mut out: &mut [u32]) -> Result<()> {
+        while !out.is_empty() {
+            if self.left == 0 {
+                self.next_run()?;
+                continue;
+            }
+            let (filled, rest) = out.split_at_mut(self.left.min(out.len()));
+            match self.run {
+                Run::Repeated(value) => filled.fill(value),
+                Run::Packed(behind) => self.unpack(behind, filled)?,
+            }
+            self.left -= filled.len();
+            out = rest;
+        }
+        Ok(())
+    }
+
+    fn next_run(&mut self) -> Result<()> {
+        let header = self.varint()?;
+        let count = usize::try_from(header >> 1).map_err(|_| ended())?;
+        if header & 1 == 1 {
+            self.run = Run::Packed(0);
+            self.left = count.checked_mul(GROUP).ok_or_else(ended)?;
+            return Ok(());
+        }
+        let mut value = [0; 4];
+        let length = self.width.div_ceil(8) as usize;
+        let bytes = self
+            .bytes
+            .get(self.at..self.at + length)
+            .ok_or_else(ended)?;
+        value[..length].copy_from_slice(bytes);
+        self.at += length;
+        self.run = Run::Repeated(u32::from_le_bytes(value));
+        self.left = count;
+        Ok(())
+    }
+
+    fn varint(&mut self) -> Result<u64> {
+        let mut value = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = *self.bytes.get(self.at).ok_or_else(ended)?;
+            self.at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(ended())
+    }
+
+    /// Fills `out` from groups, of the first of which `behind` values were read before.
+    fn unpack(&mut self, behind: usize, out: &mut [u32]) -> Result<()> {
+        let mut out = out;
+        if behind > 0 {
+            let mut group = [0; GROUP];
+            let end = GROUP.min(behind + out.len());
+            self.numbers(&mut group[..end])?;
+            let (head, rest) = out.split_at_mut(end - behind);
+            head.copy_from_slice(&group[behind..end]);
+            out = rest;
+            self.run = Run::Packed(end % GROUP);
+            self.at += end / GROUP * self.width as usize;
+        }
+        if !out.is_empty() {
+            self.numbers(out)?;
+            self.run = Run::Packed(out.len() % GROUP);
+            self.at += out.len() / GROUP * self.width as usize;
+        }
+        Ok(())
+    }
+
+    /// Fills `out` from the group at hand on; some writers cut the last group.
+    fn numbers(&self, out: &mut [u32]) -> Result<()> {
+        let length = (out.len() * self.width as usize).div_ceil(8);
+        match self.bytes.get(self.at..) {
+            Some(bytes) if length <= bytes.len() => {
+                (kernels().unpack_stream)(bytes, self.width, out);
+                Ok(())
+            }
+            _ => Err(ended()),
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::corrupt("a Parquet page ends before its last value")
+}

@@ -1,0 +1,54 @@
+//! Row groups that a query wants nothing of, by the ends of their columns in the footer.
+
+use arrow_schema::{DataType, FieldRef};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::statistics::Statistics;
+
+use crate::source::passing::Passing;
+
+use super::group::leaf_of;
+
+/// The row groups of a file that may have rows which pass, in order.
+pub(super) fn groups(metadata: &ArrowReaderMetadata, passing: &Passing) -> Vec<usize> {
+    let groups = metadata.metadata().row_groups().iter().enumerate();
+    groups
+        .filter(|(_, group)| !is_ruled_out(metadata, group, passing))
+        .map(|(place, _)| place)
+        .collect()
+}
+
+fn is_ruled_out(
+    metadata: &ArrowReaderMetadata,
+    group: &RowGroupMetaData,
+    passing: &Passing,
+) -> bool {
+    if passing.tests.is_empty() {
+        return false;
+    }
+    let fields = metadata.schema().fields().iter().enumerate();
+    fields.into_iter().any(|(position, field)| {
+        let ends = leaf_of(metadata.parquet_schema(), position)
+            .and_then(|leaf| group.column(leaf).statistics())
+            .and_then(|statistics| ends(field, statistics));
+        ends.is_some_and(|(low, high)| passing.rules_out(field, low, high))
+    })
+}
+
+/// The least and the greatest value, if the writer said so in the order of the type.
+fn ends(field: &FieldRef, statistics: &Statistics) -> Option<(i128, i128)> {
+    if statistics.is_min_max_deprecated() {
+        return None;
+    }
+    let (low, high) = match statistics {
+        Statistics::Int32(found) => (i64::from(*found.min_opt()?), i64::from(*found.max_opt()?)),
+        Statistics::Int64(found) => (*found.min_opt()?, *found.max_opt()?),
+        _ => return None,
+    };
+    let value = |stored: i64| match field.data_type() {
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => i128::from(stored as u32),
+        DataType::UInt64 => i128::from(stored.cast_unsigned()),
+        _ => i128::from(stored),
+    };
+    Some((value(low), value(high)))
+}

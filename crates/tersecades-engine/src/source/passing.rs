@@ -1,0 +1,81 @@
+//! What a query drops rows by, so that a source need not read them.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field};
+use tersecades_columnar::predicate::{Coverage, Predicate};
+use tersecades_columnar::types::Physical;
+
+/// Predicates that columns of a row must pass for the row to get anywhere.
+///
+/// A source that knows where no row passes may leave those rows out; the query tests all others.
+#[derive(Debug, Clone, Default)]
+pub struct Passing {
+    /// Column, its type, and what its values must pass.
+    pub(crate) tests: Vec<(String, DataType, Arc<Predicate>)>,
+    /// Whether rows that fail still move the watermark that others are held against.
+    pub(crate) moves_time: bool,
+}
+
+impl Passing {
+    /// What each column must pass.
+    pub(crate) fn predicates(&self) -> Vec<(String, Arc<Predicate>)> {
+        let tests = self.tests.iter();
+        tests
+            .map(|(name, _, test)| (name.clone(), Arc::clone(test)))
+            .collect()
+    }
+
+    /// Whether no row passes in which `field` lies between `low` and `high`, both included.
+    pub(crate) fn rules_out(&self, field: &Field, low: i128, high: i128) -> bool {
+        let Ok(physical @ Physical::Integer { .. }) = Physical::of(field.data_type()) else {
+            return false;
+        };
+        let (Some(low), Some(high)) = (physical.key_of(low), physical.key_of(high)) else {
+            return false;
+        };
+        let mut tests = self
+            .tests
+            .iter()
+            .filter(|(name, data_type, _)| name == field.name() && data_type == field.data_type());
+        low <= high && tests.any(|(_, _, test)| test.coverage(low, high) == Coverage::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tersecades_columnar::predicate::Comparison;
+
+    use super::*;
+
+    #[test]
+    fn ends_rule_out_what_no_value_between_them_passes() {
+        let test = |how, constant: i64| {
+            Arc::new(Predicate::compare(&DataType::Int32, how, &constant.into()).unwrap())
+        };
+        let passing = Passing {
+            tests: vec![
+                ("a".to_owned(), DataType::Int32, test(Comparison::Less, 10)),
+                ("b".to_owned(), DataType::Int32, test(Comparison::Equal, -3)),
+            ],
+            moves_time: false,
+        };
+        let field = |name: &str, data_type| Field::new(name, data_type, true);
+        let rules_out = |name, low, high| {
+            let whole = field(name, DataType::Int32);
+            let wider = field(name, DataType::Int64);
+            assert!(!passing.rules_out(&wider, low, high), "of another type");
+            passing.rules_out(&whole, low, high)
+        };
+        assert!(rules_out("a", 10, 20));
+        assert!(!rules_out("a", 9, 20));
+        assert!(rules_out("b", -2, 5) && rules_out("b", -9, -4));
+        assert!(!rules_out("b", -5, 5));
+        assert!(!rules_out("c", 0, 0));
+        assert!(
+            !rules_out("a", 20, 10),
+            "ends that make no sense say nothing"
+        );
+        assert!(!rules_out("a", i128::from(i64::MAX), i128::from(i64::MAX)));
+    }
+}
