@@ -43,6 +43,21 @@ fn rows_go_to_stdout_in_the_format_asked_for() {
 }
 
 #[test]
+fn a_folder_is_a_table_with_a_column_for_what_its_folders_are_named() {
+    let folder = folder();
+    for (day, rows) in [("day=1", "n\n1\n2\n"), ("day=2", "n\n3\n")] {
+        let day = folder.path().join("days").join(day);
+        std::fs::create_dir_all(&day).unwrap();
+        std::fs::write(day.join("part.csv"), rows).unwrap();
+    }
+    for table in ["days", "days/", "days/**/*.csv"] {
+        let query = format!("SELECT day, sum(n) AS n FROM '{table}' GROUP BY day ORDER BY day");
+        let found = sql(folder.path(), &[&query, "--format", "csv"]);
+        assert_eq!(text(&found.stdout), "day,n\n1,3\n2,3\n", "{table}");
+    }
+}
+
+#[test]
 fn rows_go_to_a_file_and_statements_come_from_one() {
     let folder = folder();
     std::fs::write(

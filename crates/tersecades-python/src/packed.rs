@@ -1,15 +1,29 @@
 //! Packed files: compressed, and readable in the middle.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tersecades::Result;
 use tersecades::store::partition::{
     self, GzipFile, PackOptions, PackedFile, find_layout, pack_file,
 };
 
 use crate::error::OrRaise;
+
+/// The bytes that `part` reads of a range, with the lock of the interpreter free meanwhile.
+fn read(
+    py: Python<'_>,
+    offset: u64,
+    length: usize,
+    part: impl FnOnce(Range<u64>) -> Result<Vec<u8>> + Send,
+) -> PyResult<Bound<'_, PyBytes>> {
+    let range = offset..offset.saturating_add(length as u64);
+    let bytes = py.detach(|| part(range)).or_raise()?;
+    Ok(PyBytes::new(py, &bytes))
+}
 
 /// A packed file: compressed bytes of which any part is read without the rest.
 #[pyclass(frozen, module = "tersecades")]
@@ -24,9 +38,7 @@ impl Packed {
         offset: u64,
         length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let end = offset.saturating_add(length as u64);
-        let bytes = py.detach(|| self.0.read_range(offset..end)).or_raise()?;
-        Ok(PyBytes::new(py, &bytes))
+        read(py, offset, length, |range| self.0.read_range(range))
     }
 
     /// How many bytes the packed ones stand for.
@@ -75,9 +87,7 @@ impl Gzip {
         offset: u64,
         length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let end = offset.saturating_add(length as u64);
-        let bytes = py.detach(|| self.0.read_range(offset..end)).or_raise()?;
-        Ok(PyBytes::new(py, &bytes))
+        read(py, offset, length, |range| self.0.read_range(range))
     }
 
     /// How many bytes the file stands for.

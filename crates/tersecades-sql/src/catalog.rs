@@ -1,6 +1,7 @@
 //! The tables of a session, as DataFusion's planner asks for them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -251,7 +252,7 @@ impl Catalog {
         let found = self.asked.as_ref().map(|asked| asked(name)).transpose()?;
         let relation = match found.flatten() {
             Some((stream, time)) => Relation::of_results(stream, time)?,
-            None if name.contains(['.', '/', '*']) => {
+            None if name.contains(['.', '/', '*']) || Path::new(name).is_dir() => {
                 Relation::of_table(open_table(name, &self.reading)?, None)?
             }
             None => return Err(self.unknown(name)),

@@ -11,6 +11,12 @@ use super::{Aggregate, require_numeric};
 #[derive(Debug)]
 pub struct Sum;
 
+/// A sum of so many values of a type leaves the type of sums.
+pub(crate) fn too_large(argument: &DataType) -> Error {
+    Error::limit(format!("a sum of {argument} does not fit its result type"))
+        .hint("cast the argument to a float, or sum shorter windows")
+}
+
 impl Aggregate for Sum {
     fn name(&self) -> &'static str {
         "sum"
@@ -43,10 +49,7 @@ impl Aggregate for Sum {
         if fold.count == 0 {
             return Ok(Value::Null);
         }
-        let overflow = || {
-            Error::limit(format!("a sum of {argument} does not fit its result type"))
-                .hint("cast the argument to a float, or sum shorter windows")
-        };
+        let overflow = || too_large(argument);
         match (Physical::of(argument)?, argument) {
             (Physical::Wide, DataType::Decimal128(_, scale)) => {
                 let fits = !fold.overflowed && fold.sum.unsigned_abs() < 10u128.pow(38);

@@ -57,8 +57,11 @@ impl Lowerer<'_> {
         }
         let wanted = column_type(&self.type_of(expr)?);
         if matches!(wanted, DataType::Interval(_) | DataType::Duration(_)) {
-            let text = bare(expr);
-            let message = format!("`{text}` is a length of time, which no column holds");
+            let what = match expr.clone().unalias() {
+                Expr::Literal(..) => "an interval".to_owned(),
+                _ => format!("`{}`", bare(expr)),
+            };
+            let message = format!("{what} is a length of time, which no column holds");
             let hint = "extract(epoch FROM a - b) gives its seconds";
             return Err(Error::unsupported(message).hint(hint));
         }

@@ -15,6 +15,7 @@ use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
+use super::join::{Inputs, joined};
 use super::rows::{Column, Reach, Rows, free_name, type_of};
 
 /// Most rows of a table that rows are looked up in.
@@ -32,73 +33,78 @@ impl Lowering<'_> {
         let plain = join.join_type == JoinType::Inner
             && join.filter.is_none()
             && join.null_equality == NullEquality::NullEqualsNothing;
-        if let ([(left, right)], true) = (join.on.as_slice(), plain)
-            && let Some(table) = self.unique_table(join, right)?
-            && let Some(rows) = self.looked_up(join, left, table)?
-        {
-            return Ok(rows);
-        }
-        self.join(join)
-    }
-
-    /// The right side with its key, where it is small, in memory, and no key comes twice.
-    fn unique_table(&self, join: &Join, key: &Expr) -> Result<Option<Unique>> {
-        let right = self.plan(&join.right)?;
-        let rows = right.stream.rows_in_memory();
-        if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
-            return Ok(None);
-        }
-        let schema = join.right.schema();
-        let key = right.lowerer(schema)?.typed_value(key)?;
-        let columns: Result<Vec<&Expression>> = (0..schema.fields().len())
-            .map(|index| right.value(index))
-            .collect();
-        let columns = columns?;
-        let unique = match as_it_is(&right.stream, &key, &columns) {
-            Some(unique) => unique,
-            None => computed(right.stream.clone(), key, &columns)?,
+        let ([on], true) = (join.on.as_slice(), plain) else {
+            return self.join(join);
         };
-        Ok(unique.table.keyed(&unique.key).is_ok().then_some(unique))
+        let inputs = self.inputs(join)?;
+        match looked_up(join, on, &inputs)? {
+            Some(rows) => Ok(rows),
+            None => joined(join, inputs),
+        }
     }
+}
 
-    /// The rows of the left side with those of `table`; `None` where they are no longer those of
-    /// a table, or the key is no column of them.
-    fn looked_up(&self, join: &Join, key: &Expr, right: Unique) -> Result<Option<Rows>> {
-        let left = self.plan(&join.left)?;
-        let key = left.lowerer(join.left.schema())?.typed_value(key)?;
-        let stream = left.stream.schema()?;
-        let same = type_of(&key, &stream)? == right.key_type()?;
-        let Expression::Column(key) = &key else {
-            return Ok(None);
-        };
-        if !same || left.reach != Reach::Table {
-            return Ok(None);
-        }
-        // Equal keys are the same value, but for floats: -0 and 0.
-        let shared = !type_of(&col(key.as_str()), &stream)?.is_floating();
-        let mut shown: Vec<(&str, String)> = Vec::new();
-        let mut columns = left.columns.clone();
-        for (inside, field) in right.columns.iter().zip(join.right.schema().fields()) {
-            if shared && *inside == right.key {
-                columns.push(Column::Value(col(key.as_str())));
-                continue;
-            }
-            let name = free_name(field.name(), |name| {
-                stream.column_with_name(name).is_some()
-                    || shown.iter().any(|(_, known)| known == name)
-            });
-            columns.push(Column::Value(col(name.as_str())));
-            shown.push((inside, name));
-        }
-        let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (*name, &**new)).collect();
-        let found_by = (key.as_str(), right.key.as_str());
-        Ok(Some(Rows {
-            columns,
-            stream: left.stream.lookup_join(&right.table, found_by, &pairs),
-            time: left.time,
-            reach: left.reach,
-        }))
+/// The left rows with those of the right side; `None` where the left ones are no longer those of a
+/// table, the key is no column of them, or the right side is no table to look up in.
+fn looked_up(join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<Rows>> {
+    let left = &inputs.left;
+    if left.reach != Reach::Table {
+        return Ok(None);
     }
+    let Expression::Column(key) = left.lowerer(join.left.schema())?.typed_value(&on.0)? else {
+        return Ok(None);
+    };
+    let Some(right) = unique_table(join, &inputs.right, &on.1)? else {
+        return Ok(None);
+    };
+    let stream = left.stream.schema()?;
+    let key_type = type_of(&col(key.as_str()), &stream)?;
+    if key_type != right.key_type()? {
+        return Ok(None);
+    }
+    // Equal keys are the same value, but for floats: -0 and 0.
+    let shared = !key_type.is_floating();
+    let mut shown: Vec<(&str, String)> = Vec::new();
+    let mut columns = left.columns.clone();
+    for (inside, field) in right.columns.iter().zip(join.right.schema().fields()) {
+        if shared && *inside == right.key {
+            columns.push(Column::Value(col(key.as_str())));
+            continue;
+        }
+        let name = free_name(field.name(), |name| {
+            stream.column_with_name(name).is_some() || shown.iter().any(|(_, known)| known == name)
+        });
+        columns.push(Column::Value(col(name.as_str())));
+        shown.push((inside, name));
+    }
+    let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (*name, &**new)).collect();
+    let found_by = (key.as_str(), right.key.as_str());
+    let stream = left.stream.clone();
+    Ok(Some(Rows {
+        columns,
+        stream: stream.lookup_join(&right.table, found_by, &pairs),
+        time: left.time.clone(),
+        reach: left.reach,
+    }))
+}
+
+/// The right side of a join with its key, where it is small, in memory, and no key comes twice.
+fn unique_table(join: &Join, right: &Rows, key: &Expr) -> Result<Option<Unique>> {
+    let rows = right.stream.rows_in_memory();
+    if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
+        return Ok(None);
+    }
+    let schema = join.right.schema();
+    let key = right.lowerer(schema)?.typed_value(key)?;
+    let columns: Result<Vec<&Expression>> = (0..schema.fields().len())
+        .map(|index| right.value(index))
+        .collect();
+    let columns = columns?;
+    let unique = match as_it_is(&right.stream, &key, &columns) {
+        Some(unique) => unique,
+        None => computed(right.stream.clone(), key, &columns)?,
+    };
+    Ok(unique.table.keyed(&unique.key).is_ok().then_some(unique))
 }
 
 /// A table to look up in.
@@ -162,4 +168,56 @@ fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<
 /// The name of a column in the table of a lookup.
 fn inside(index: usize) -> String {
     format!("column_{index}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use arrow_schema::SchemaRef;
+    use tersecades_columnar::error::Result;
+    use tersecades_engine::runtime::ingest::Origin;
+    use tersecades_engine::source::table::{MemoryTable, Table};
+
+    use crate::Session;
+
+    /// A table that counts how often a plan asks for its rows.
+    struct Asked(MemoryTable, Arc<AtomicUsize>);
+
+    impl Table for Asked {
+        fn schema(&self) -> SchemaRef {
+            self.0.schema()
+        }
+
+        fn rows_in_memory(&self) -> Option<usize> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.rows_in_memory()
+        }
+
+        fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.open(columns)
+        }
+    }
+
+    #[test]
+    fn a_chain_of_joins_that_are_no_lookups_is_lowered_once() {
+        let keys: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        let rows = RecordBatch::try_from_iter([("k", keys)]).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let table = Asked(MemoryTable::new(rows.schema(), vec![rows]), asked.clone());
+        let mut session = Session::default();
+        session.register("t", Arc::new(table), None).unwrap();
+        let joins = 14;
+        let join = |it: usize| format!(" JOIN t AS b{it} ON a.k + {it} = b{it}.k + {it}");
+        let joins_text: String = (0..joins).map(join).collect();
+        let text = format!("SELECT count(*) AS c FROM t AS a{joins_text}");
+        let batches = session.stream(&text).unwrap().run().unwrap();
+        let batches = batches.collect::<Result<Vec<_>>>().unwrap();
+        let count = batches[0].column(0).as_any().downcast_ref::<Int64Array>();
+        assert_eq!(count.unwrap().value(0), 3);
+        assert!(asked.load(Ordering::Relaxed) < 20 * joins, "{asked:?}");
+    }
 }

@@ -203,7 +203,7 @@ fn check_select(select: &Select) -> ControlFlow<Error> {
     }
     for item in &select.projection {
         refuse_lists(item)?;
-        item.visit(&mut Quantified { depth: 0 })?;
+        item.visit(&mut Outermost::new(refuse_quantified))?;
     }
     for condition in [&select.selection, &select.having].into_iter().flatten() {
         check_condition(condition)?;
@@ -290,15 +290,22 @@ fn check_choice(choice: &Expr) -> ControlFlow<Error> {
 }
 
 fn refuse_lists(of: &impl Visit) -> ControlFlow<Error> {
-    of.visit(&mut Lists { depth: 0 })
+    of.visit(&mut Outermost::new(refuse_list))
 }
 
-/// Finds `IN (SELECT ...)` outside of further subqueries.
-struct Lists {
+/// Refuses expressions outside of subqueries.
+struct Outermost {
     depth: usize,
+    refuse: fn(&Expr) -> ControlFlow<Error>,
 }
 
-impl Visitor for Lists {
+impl Outermost {
+    fn new(refuse: fn(&Expr) -> ControlFlow<Error>) -> Self {
+        Outermost { depth: 0, refuse }
+    }
+}
+
+impl Visitor for Outermost {
     type Break = Error;
 
     fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
@@ -312,51 +319,35 @@ impl Visitor for Lists {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
-        match expr {
-            Expr::InSubquery { expr: needle, .. } if self.depth == 0 => refuse(
-                "IN (SELECT ...) in this place",
-                needle.as_ref(),
-                "write it as a condition of WHERE, joined by AND, or as EXISTS",
-            ),
+        match self.depth {
+            0 => (self.refuse)(expr),
             _ => ControlFlow::Continue(()),
         }
     }
 }
 
-/// Finds `= ANY (SELECT ...)` and `> ALL (SELECT ...)` outside of further subqueries.
-struct Quantified {
-    depth: usize,
+fn refuse_list(expr: &Expr) -> ControlFlow<Error> {
+    match expr {
+        Expr::InSubquery { expr: needle, .. } => refuse(
+            "IN (SELECT ...) in this place",
+            needle.as_ref(),
+            "write it as a condition of WHERE, joined by AND, or as EXISTS",
+        ),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
-impl Visitor for Quantified {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
-        let (name, left) = match expr {
-            Expr::AnyOp { left, .. } => ("ANY (SELECT ...)", left),
-            Expr::AllOp { left, .. } => ("ALL (SELECT ...)", left),
-            _ => return ControlFlow::Continue(()),
-        };
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
-        let what = format!("{name} in this place");
-        refuse(
-            &what,
-            left.as_ref(),
-            "write it as a condition of WHERE, joined by AND",
-        )
-    }
+fn refuse_quantified(expr: &Expr) -> ControlFlow<Error> {
+    let (name, left) = match expr {
+        Expr::AnyOp { left, .. } => ("ANY (SELECT ...)", left),
+        Expr::AllOp { left, .. } => ("ALL (SELECT ...)", left),
+        _ => return ControlFlow::Continue(()),
+    };
+    refuse(
+        &format!("{name} in this place"),
+        left.as_ref(),
+        "write it as a condition of WHERE, joined by AND",
+    )
 }
 
 /// Where the query has what a message without a place speaks of: the first function or name that

@@ -14,7 +14,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};
 
 use super::kind::{JoinKind, check_memory};
-use super::side::{JoinColumns, Keyed, SideKeys, bind_keys};
+use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 
 /// The end of a chain of rows with one key.
@@ -61,7 +61,8 @@ impl Built {
 /// A batch of the left stream on its way past the right one.
 struct Probe {
     rows: RecordBatch,
-    keys: Keyed,
+    /// The first candidate of each row.
+    firsts: Vec<u32>,
     /// The row that is next to be looked at, and its next candidate once it has begun.
     row: usize,
     candidate: Option<u32>,
@@ -159,8 +160,14 @@ impl EqualJoin {
 
     /// Sends `rows` of the left stream past the right one, from `row` on.
     fn probe(&self, rows: RecordBatch, row: usize) -> Result<Probe> {
+        let built = &self.built;
+        let first = |key: &[u8]| {
+            let id = built.ids.find(key);
+            id.map_or(END, |id| built.ends[id as usize].0)
+        };
+        let keys = self.keys.0.of(&rows)?;
         Ok(Probe {
-            keys: self.keys.0.of(&rows)?,
+            firsts: keys.map(rows.num_rows(), END, first),
             rows,
             row,
             candidate: None,
@@ -177,11 +184,8 @@ impl EqualJoin {
         // Without a condition the first candidate says that there is a pair.
         let one = self.residual.is_none() && self.columns.kind == JoinKind::LeftSemi;
         while probe.row < probe.rows.num_rows() {
-            let first = || {
-                let id = built.ids.find(probe.keys.key(probe.row)?)?;
-                Some(built.ends[id as usize].0)
-            };
-            let mut candidate = probe.candidate.take().or_else(first).unwrap_or(END);
+            let first = probe.firsts[probe.row];
+            let mut candidate = probe.candidate.take().unwrap_or(first);
             while candidate != END {
                 if pairs.len() >= OUTPUT_ROWS {
                     probe.candidate = Some(candidate);
@@ -208,7 +212,8 @@ impl EqualJoin {
             self.residual = Some(residual);
             return Ok(pairs);
         }
-        let both = self.columns_of(Some(rows), &as_output(&pairs), (true, true))?;
+        let output: Vec<(Option<u32>, u64)> = as_output(&pairs).collect();
+        let both = self.columns_of(Some(rows), &output, (true, true))?;
         let both = batch_of(&self.columns.both, both, pairs.len())?;
         let passed = residual.rows(&both);
         self.residual = Some(residual);
@@ -228,7 +233,8 @@ impl EqualJoin {
         let mut output: Vec<(Option<u32>, u64)> = Vec::new();
         let mut rest = pairs.as_slice();
         for row in first..probe.row.max(first) {
-            let own = rest.partition_point(|(left, _)| *left == row as u32);
+            let own = rest.iter().take_while(|(left, _)| *left == row as u32);
+            let own = own.count();
             let (own, following) = rest.split_at(own);
             rest = following;
             let before = row == first && carried;
@@ -308,11 +314,9 @@ impl EqualJoin {
     }
 }
 
-fn as_output(pairs: &[(u32, u32)]) -> Vec<(Option<u32>, u64)> {
+fn as_output(pairs: &[(u32, u32)]) -> impl Iterator<Item = (Option<u32>, u64)> {
     let pairs = pairs.iter();
-    pairs
-        .map(|(left, right)| (Some(*left), u64::from(*right)))
-        .collect()
+    pairs.map(|(left, right)| (Some(*left), u64::from(*right)))
 }
 
 /// What comes out for one left row: its `pairs` of this part, whether it had some before, and

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_row::Rows;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
@@ -22,6 +23,8 @@ pub struct SideKeys {
 /// The keys of some rows.
 pub struct Keyed {
     keys: Option<Rows>,
+    /// The key of each row among `keys`, where rows share them.
+    shared: Option<Vec<usize>>,
     excluded: Vec<bool>,
 }
 
@@ -31,11 +34,28 @@ impl Keyed {
         if self.excluded.get(row).copied().unwrap_or(false) {
             return None;
         }
+        let at = self.shared.as_ref().map_or(row, |shared| shared[row]);
         Some(
             self.keys
                 .as_ref()
-                .map_or(&[][..], |keys| keys.row(row).data()),
+                .map_or(&[][..], |keys| keys.row(at).data()),
         )
+    }
+
+    /// What `found` says of the key of each of `rows` rows, asked once for keys that rows share;
+    /// `absent` for rows that nothing equals.
+    pub fn map<T: Copy>(&self, rows: usize, absent: T, found: impl Fn(&[u8]) -> T) -> Vec<T> {
+        let (Some(keys), Some(shared)) = (&self.keys, &self.shared) else {
+            let of_row = |row| self.key(row).map_or(absent, &found);
+            return (0..rows).map(of_row).collect();
+        };
+        let distinct: Vec<T> = keys.iter().map(|key| found(key.data())).collect();
+        let excluded = |row| self.excluded.get(row).copied().unwrap_or(false);
+        let of_row = |(row, at): (usize, &usize)| match excluded(row) {
+            true => absent,
+            false => distinct[*at],
+        };
+        shared.iter().enumerate().map(of_row).collect()
     }
 }
 
@@ -45,22 +65,37 @@ impl SideKeys {
     /// # Errors
     /// `SchemaMismatch` when the columns are of other types.
     pub fn of(&self, rows: &RecordBatch) -> Result<Keyed> {
-        if self.slots.is_empty() {
-            return Ok(Keyed {
-                keys: None,
-                excluded: Vec::new(),
-            });
-        }
         let columns = self.slots.iter().map(|slot| Arc::clone(rows.column(*slot)));
         let columns: Vec<ArrayRef> = columns.collect();
         let excluded = match self.null_equals_null {
             true => Vec::new(),
+            false if columns.is_empty() => Vec::new(),
             false => any_null(&columns, rows.num_rows()),
         };
+        let distinct = match columns.as_slice() {
+            [one] => self.distinct(one),
+            _ => None,
+        };
+        let (keys, shared) = match distinct {
+            Some((values, codes)) => (Some(self.keys.of(&[values])?), Some(codes)),
+            None if columns.is_empty() => (None, None),
+            None => (Some(self.keys.of(&columns)?), None),
+        };
         Ok(Keyed {
-            keys: Some(self.keys.of(&columns)?),
+            keys,
+            shared,
             excluded,
         })
+    }
+
+    /// Values of a column with a dictionary, and which of them each row has; `None` where there
+    /// are more values than rows, or where null is a key.
+    fn distinct(&self, column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
+        let coded = column.as_any_dictionary_opt()?;
+        let values = coded.values();
+        let fits = !values.is_empty() && values.len() <= column.len();
+        let without_null = !self.null_equals_null || column.logical_null_count() == 0;
+        (fits && without_null).then(|| (Arc::clone(values), coded.normalized_keys()))
     }
 }
 

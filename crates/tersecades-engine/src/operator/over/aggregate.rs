@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, UInt32Array};
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt32Array, UInt64Array,
+};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use arrow_select::take::take;
@@ -17,6 +19,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::OverFunction;
 use super::frame::Frames;
+use crate::aggregate::sum::too_large;
 use crate::operator::row::keys::{RowKeys, SortOrder};
 
 /// One value for each frame.
@@ -60,23 +63,28 @@ pub(super) fn over_frames(
         return Ok(cast(&result, data_type)?);
     }
     let sums = running_sums(argument)?;
-    let sum = |frame: &Range<usize>| sums[frame.end] - sums[frame.start];
+    let sum = |frame: &Range<usize>| -> Result<i128> {
+        let sum = sums[frame.end].less(sums[frame.start]);
+        sum.ok_or_else(|| too_large(argument.data_type()))
+    };
+    let sum = |frame: &Range<usize>| match count(frame) {
+        0 => Ok(None),
+        _ => sum(frame).map(Some),
+    };
     if function == OverFunction::Mean {
         let scale = match argument.data_type() {
             DataType::Decimal128(_, scale) => 10f64.powi(i32::from(*scale)),
             _ => 1.0,
         };
         let value = |frame: &Range<usize>| {
-            let filled = count(frame);
-            (filled > 0).then(|| sum(frame) as f64 / filled as f64 / scale)
+            let mean = |sum| sum as f64 / count(frame) as f64 / scale;
+            Ok(sum(frame)?.map(mean))
         };
-        return Ok(Arc::new(frames.iter().map(value).collect::<Float64Array>()));
+        let means = frames.iter().map(value).collect::<Result<Float64Array>>()?;
+        return Ok(Arc::new(means));
     }
-    let sums: Vec<Option<i128>> = frames
-        .iter()
-        .map(|frame| (count(frame) > 0).then(|| sum(frame)))
-        .collect();
-    whole_sums(sums, data_type)
+    let sums = frames.iter().map(sum).collect::<Result<Vec<_>>>()?;
+    whole_sums(&sums, data_type).ok_or_else(|| too_large(argument.data_type()))
 }
 
 /// How many values there are before each row, and in all.
@@ -92,7 +100,7 @@ fn counted(argument: Option<&ArrayRef>, rows: usize) -> Vec<usize> {
 }
 
 /// The sum of the values before each row, and of all; null counts nothing.
-fn running_sums(argument: &ArrayRef) -> Result<Vec<i128>> {
+fn running_sums(argument: &ArrayRef) -> Result<Vec<RunningSum>> {
     let values: Vec<i128> = match argument.data_type() {
         DataType::Decimal128(..) => {
             let values = argument.as_primitive::<Decimal128Type>();
@@ -113,35 +121,61 @@ fn running_sums(argument: &ArrayRef) -> Result<Vec<i128>> {
         }
         other => return Err(Error::unsupported(format!("a sum of {other}"))),
     };
+    Ok(running(values.into_iter()))
+}
+
+fn running(values: impl ExactSizeIterator<Item = i128>) -> Vec<RunningSum> {
     let mut sums = Vec::with_capacity(values.len() + 1);
-    let mut sum = 0i128;
+    let mut sum = RunningSum::default();
     sums.push(sum);
     for value in values {
-        sum = sum.checked_add(value).ok_or_else(too_large)?;
+        sum.add(value);
         sums.push(sum);
     }
-    Ok(sums)
+    sums
 }
 
-fn too_large() -> Error {
-    Error::limit("a sum over rows does not fit its type").hint("cast it: sum(CAST(x AS DOUBLE))")
+/// A sum that no number of rows overflows: upper and lower halves of the values apart.
+#[derive(Debug, Clone, Copy, Default)]
+struct RunningSum {
+    upper: i128,
+    lower: i128,
 }
 
-fn whole_sums(sums: Vec<Option<i128>>, data_type: &DataType) -> Result<ArrayRef> {
-    fn fitted<T: TryFrom<i128>>(sums: Vec<Option<i128>>) -> Result<Vec<Option<T>>> {
-        let fit = |sum: Option<i128>| match sum {
-            None => Ok(None),
-            Some(sum) => T::try_from(sum).map(Some).map_err(|_| too_large()),
-        };
-        sums.into_iter().map(fit).collect()
+impl RunningSum {
+    fn add(&mut self, value: i128) {
+        self.upper += value >> 64;
+        self.lower += i128::from(value as u64);
     }
-    Ok(match data_type {
-        DataType::UInt64 => Arc::new(arrow_array::UInt64Array::from(fitted::<u64>(sums)?)),
+
+    /// The sum of the rows that `earlier` lacks, if 128 bits hold it.
+    fn less(self, earlier: RunningSum) -> Option<i128> {
+        let lower = self.lower - earlier.lower;
+        // Both halves have the sign of the whole where their carries are settled.
+        let upper = self.upper - earlier.upper + (lower >> 64);
+        let upper = i64::try_from(upper).ok()?;
+        Some(i128::from(upper) << 64 | i128::from(lower as u64))
+    }
+}
+
+/// Sums in their type; none if one does not fit it.
+fn whole_sums(sums: &[Option<i128>], data_type: &DataType) -> Option<ArrayRef> {
+    fn fitted<T: TryFrom<i128>>(sums: &[Option<i128>]) -> Option<Vec<Option<T>>> {
+        let fit = |sum: &Option<i128>| match sum {
+            None => Some(None),
+            Some(sum) => T::try_from(*sum).ok().map(Some),
+        };
+        sums.iter().map(fit).collect()
+    }
+    Some(match data_type {
+        DataType::UInt64 => Arc::new(UInt64Array::from(fitted::<u64>(sums)?)),
         DataType::Decimal128(precision, scale) => {
-            let sums = arrow_array::Decimal128Array::from(sums);
-            Arc::new(sums.with_precision_and_scale(*precision, *scale)?)
+            let sums = Decimal128Array::from(sums.to_vec());
+            let sums = sums.with_precision_and_scale(*precision, *scale).ok()?;
+            sums.validate_decimal_precision(*precision).ok()?;
+            Arc::new(sums)
         }
-        other => cast(&Int64Array::from(fitted::<i64>(sums)?), other)?,
+        _ => Arc::new(Int64Array::from(fitted::<i64>(sums)?)),
     })
 }
 
@@ -226,6 +260,34 @@ impl<T: Copy, F: Fn(T, T) -> T> Tree<T, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_of_frames_are_exact_however_far_the_running_sum_goes() {
+        let values = [
+            i128::MAX,
+            i128::MAX,
+            -1,
+            i128::MIN,
+            5,
+            -(1 << 64),
+            1 << 64,
+            i128::MIN,
+        ];
+        let sums = running(values.into_iter());
+        for start in 0..=values.len() {
+            for end in start..=values.len() {
+                // The frame as a sum of two halves, which 128 bits hold.
+                let range = &values[start..end];
+                let lower: i128 = range.iter().map(|value| value & 0xFFFF_FFFF).sum();
+                let upper: i128 =
+                    range.iter().map(|value| value >> 32).sum::<i128>() + (lower >> 32);
+                let wanted = upper
+                    .checked_mul(1 << 32)
+                    .map(|upper| upper | lower & 0xFFFF_FFFF);
+                assert_eq!(sums[end].less(sums[start]), wanted, "{start}..{end}");
+            }
+        }
+    }
 
     #[test]
     fn a_tree_gives_what_the_values_give_one_by_one() {

@@ -17,6 +17,9 @@ use crate::runtime::state::{StateReader, StateWriter};
 /// Fewer rows than this wait as they are for more, so that codecs see enough to choose by.
 const ENCODED_ROWS_MIN: usize = 4_096;
 
+/// Rows of a segment are ranked by address where at least one of so many is asked for.
+const DENSE_PART: usize = 32;
+
 /// The number of no row: its columns are null.
 pub const NO_ROW: u64 = u64::MAX;
 
@@ -31,6 +34,60 @@ struct Segment {
     /// Rows that may still be asked for.
     wanted: usize,
     rows: Option<Rows>,
+}
+
+impl Segment {
+    fn holds(&self, row: u64) -> bool {
+        let inside = self.first..self.first + self.len as u64;
+        self.rows.is_some() && inside.contains(&row)
+    }
+}
+
+/// Rows that are asked for.
+struct Asked {
+    /// The part that each is in.
+    of_rows: Vec<Option<u32>>,
+    parts: Vec<Part>,
+}
+
+/// Rows of one segment, in the order in which they are asked for.
+struct Part {
+    segment: usize,
+    rows: Vec<u32>,
+}
+
+/// Writes the distinct `rows` of a segment of `len` rows to `distinct`, in order; where each of
+/// `rows` is among them.
+///
+/// # Cost
+/// Linear where they come in order, or are many for the segment; sorts them else.
+fn rank(rows: &[u32], len: usize, distinct: &mut Vec<u32>) -> Vec<u32> {
+    if rows.is_sorted() {
+        let mut within = Vec::with_capacity(rows.len());
+        for row in rows {
+            if distinct.last() != Some(row) {
+                distinct.push(*row);
+            }
+            within.push(distinct.len() as u32 - 1);
+        }
+        return within;
+    }
+    if rows.len() >= len / DENSE_PART {
+        let mut ranks = vec![u32::MAX; len];
+        rows.iter().for_each(|row| ranks[*row as usize] = 0);
+        for (row, rank) in ranks.iter_mut().enumerate() {
+            if *rank == 0 {
+                *rank = distinct.len() as u32;
+                distinct.push(row as u32);
+            }
+        }
+        return rows.iter().map(|row| ranks[*row as usize]).collect();
+    }
+    distinct.extend_from_slice(rows);
+    distinct.sort_unstable();
+    distinct.dedup();
+    let place = |row: &u32| distinct.partition_point(|known| known < row) as u32;
+    rows.iter().map(place).collect()
 }
 
 /// Rows of one schema, numbered in order of arrival from 0.
@@ -156,38 +213,22 @@ impl KeptRows {
     /// # Cost
     /// Decodes each asked row once.
     pub fn pick(&mut self, rows: &[u64]) -> Result<Vec<ArrayRef>> {
-        let mut places = Vec::with_capacity(rows.len());
-        for row in rows {
-            places.push(match *row {
-                NO_ROW => None,
-                row => Some(self.place(row)?),
-            });
+        let asked = self.asked(rows)?;
+        let mut pieces = Vec::with_capacity(asked.parts.len());
+        let mut positions = Vec::with_capacity(asked.parts.len());
+        for part in &asked.parts {
+            let (piece, within) = self.piece(part)?;
+            pieces.push(piece);
+            positions.push(within.into_iter());
         }
-        let mut asked: Vec<(usize, u32)> = places.iter().flatten().copied().collect();
-        asked.sort_unstable();
-        asked.dedup();
-        let mut pieces: Vec<RecordBatch> = Vec::new();
-        let mut from = vec![None; rows.len()];
-        let mut starts = Vec::new();
-        for part in asked.chunk_by(|a, b| a.0 == b.0) {
-            starts.push((part[0].0, pieces.len()));
-            pieces.push(self.piece(part)?);
-        }
-        for (place, from) in places.iter().zip(&mut from) {
-            let Some((segment, row)) = *place else {
-                continue;
-            };
-            let piece = starts.partition_point(|(at, _)| *at < segment);
-            let plain = matches!(self.segments[segment].rows, Some(Rows::Plain(_)));
-            let position = match plain {
-                true => row as usize,
-                false => {
-                    let first = asked.partition_point(|(at, _)| *at < segment);
-                    asked.partition_point(|place| *place < (segment, row)) - first
-                }
-            };
-            *from = Some((piece, position));
-        }
+        let from: Vec<Option<(usize, usize)>> = asked
+            .of_rows
+            .iter()
+            .map(|part| {
+                let part = part.as_ref().map(|part| *part as usize)?;
+                positions[part].next().map(|row| (part, row as usize))
+            })
+            .collect();
         (0..self.schema.fields().len())
             .map(|index| {
                 let columns = pieces.iter().map(|piece| Arc::clone(piece.column(index)));
@@ -200,31 +241,60 @@ impl KeptRows {
             .collect()
     }
 
-    /// Segment and position of a row.
-    fn place(&self, row: u64) -> Result<(usize, u32)> {
+    /// Where rows lie, segment by segment.
+    fn asked(&self, rows: &[u64]) -> Result<Asked> {
+        let mut asked = Asked {
+            of_rows: Vec::with_capacity(rows.len()),
+            parts: Vec::new(),
+        };
+        let mut part_of = vec![None; self.segments.len()];
+        // Neighbours are mostly asked for together.
+        let mut at = 0;
+        for row in rows {
+            if *row == NO_ROW {
+                asked.of_rows.push(None);
+                continue;
+            }
+            let near = self.segments.get(at);
+            if !near.is_some_and(|segment| segment.holds(*row)) {
+                at = self.segment_of(*row)?;
+            }
+            let part = *part_of[at].get_or_insert_with(|| {
+                asked.parts.push(Part {
+                    segment: at,
+                    rows: Vec::new(),
+                });
+                asked.parts.len() as u32 - 1
+            });
+            let position = row - self.segments[at].first;
+            asked.parts[part as usize].rows.push(position as u32);
+            asked.of_rows.push(Some(part));
+        }
+        Ok(asked)
+    }
+
+    /// The segment that holds a row.
+    fn segment_of(&self, row: u64) -> Result<usize> {
         let at = self
             .segments
             .partition_point(|segment| segment.first <= row);
-        let found = at.checked_sub(1).and_then(|at| {
-            let segment = self.segments.get(at)?;
-            let position = row - segment.first;
-            (segment.rows.is_some() && position < segment.len as u64)
-                .then_some((at, position as u32))
-        });
+        let found = at.checked_sub(1);
+        let found = found.filter(|at| self.segments[*at].holds(row));
         found.ok_or_else(|| Error::internal("a row was asked for after its release"))
     }
 
-    /// The rows of one segment: those asked for when it is encoded, all of them when not.
-    fn piece(&mut self, asked: &[(usize, u32)]) -> Result<RecordBatch> {
-        let segment = &self.segments[asked[0].0];
+    /// The rows of one segment: those asked for when it is encoded, all of them when not; and
+    /// where each asked row is among them.
+    fn piece(&mut self, part: &Part) -> Result<(RecordBatch, Vec<u32>)> {
+        let segment = &self.segments[part.segment];
         match &segment.rows {
-            Some(Rows::Plain(batch)) => Ok(batch.clone()),
+            Some(Rows::Plain(batch)) => Ok((batch.clone(), part.rows.clone())),
             Some(Rows::Encoded(batch)) => {
                 let mut wanted = Selection::default();
                 let list = wanted.set_rows(segment.len);
-                list.extend(asked.iter().map(|(_, row)| *row));
+                let within = rank(&part.rows, segment.len, list);
                 wanted.settle();
-                batch.to_arrow(&wanted, &mut self.work)
+                Ok((batch.to_arrow(&wanted, &mut self.work)?, within))
             }
             None => Err(Error::internal("a row was asked for after its release")),
         }
@@ -311,4 +381,29 @@ impl KeptRows {
 
 fn array_bytes_of(array: &ArrayRef) -> usize {
     array_bytes(array.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_those_of_sorted_distinct_rows() {
+        let mixed = |count: u32, len: u32| (0..count).map(|row| row * 7919 % len).collect();
+        let cases: [(Vec<u32>, usize); 5] = [
+            (Vec::new(), 10),
+            (vec![0, 0, 3, 9], 10),
+            (vec![9, 0, 9, 3], 10),
+            (mixed(100, 65_000), 65_000),
+            (mixed(60_000, 65_000), 65_000),
+        ];
+        for (rows, len) in cases {
+            let mut distinct = Vec::new();
+            let within = rank(&rows, len, &mut distinct);
+            let wanted: std::collections::BTreeSet<u32> = rows.iter().copied().collect();
+            assert!(distinct.iter().eq(wanted.iter()));
+            let found: Vec<u32> = within.iter().map(|at| distinct[*at as usize]).collect();
+            assert_eq!(found, rows);
+        }
+    }
 }

@@ -108,8 +108,19 @@ pub fn weave(mut pieces: Vec<ArrayRef>, from: &[Option<(usize, usize)>]) -> Resu
     let Some(first) = pieces.first() else {
         return Err(Error::internal("nothing to take values from"));
     };
+    if pieces.len() == 1 {
+        let positions = from.iter().map(|place| place.map(|(_, at)| at as u32));
+        return Ok(take_array(
+            first,
+            &positions.collect::<UInt32Array>(),
+            None,
+        )?);
+    }
     let absent = pieces.len();
-    pieces.push(new_null_array(first.data_type(), 1));
+    // Another piece is another dictionary, which takes merging.
+    if from.iter().any(Option::is_none) {
+        pieces.push(new_null_array(first.data_type(), 1));
+    }
     let indices: Vec<(usize, usize)> = from
         .iter()
         .map(|place| place.unwrap_or((absent, 0)))

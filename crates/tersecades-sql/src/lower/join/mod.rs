@@ -31,8 +31,8 @@ use timed::Pairing;
 
 /// Both inputs of a join.
 pub(super) struct Inputs {
-    left: Rows,
-    right: Rows,
+    pub(super) left: Rows,
+    pub(super) right: Rows,
 }
 
 /// Names of the window's edges in what a window join gives.
@@ -47,36 +47,51 @@ impl Lowering<'_> {
         if matches!(join.join_type, JoinType::LeftMark | JoinType::RightMark) {
             return self.mark_join(join);
         }
-        let inputs = Inputs {
+        joined(join, self.inputs(join)?)
+    }
+
+    /// Lowers both sides.
+    ///
+    /// # Errors
+    /// What lowering them says.
+    pub(super) fn inputs(&self, join: &Join) -> Result<Inputs> {
+        Ok(Inputs {
             left: self.plan(&join.left)?,
             right: self.plan(&join.right)?,
-        };
-        let mut on = join.on.clone();
-        let filter = join.filter.clone();
-        let mut terms = filter.map_or_else(Vec::new, split_conjunction_owned);
-        let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
-        let mut taken = match pairing {
-            Pairing::Window(_) => EDGES.map(str::to_owned).to_vec(),
-            _ => Vec::new(),
-        };
-        let (left_time, right_time) = match &pairing {
-            Pairing::AsOf { times, .. } | Pairing::Interval { times, .. } => {
-                (Some(&times.0), Some(&times.1))
-            }
-            _ => (None, None),
-        };
-        let keys = on.iter().map(|(left, _)| left).chain(left_time);
-        let left = Side::of(inputs.left, join.left.schema(), keys, &mut taken)?;
-        let keys = on.iter().map(|(_, right)| right).chain(right_time);
-        let right = Side::of(inputs.right, join.right.schema(), keys, &mut taken)?;
-        let left = match join.null_aware {
-            true => outside_list(join, left, &right)?,
-            false => left,
-        };
-        match pairing {
-            Pairing::Any => equal_join(join, left, right, terms),
-            pairing => timed_join(join, (left, right), pairing, terms),
+        })
+    }
+}
+
+/// Joins both sides, but for mark joins.
+///
+/// # Errors
+/// `Unsupported` for kinds that the engine does not have.
+pub(super) fn joined(join: &Join, inputs: Inputs) -> Result<Rows> {
+    let mut on = join.on.clone();
+    let filter = join.filter.clone();
+    let mut terms = filter.map_or_else(Vec::new, split_conjunction_owned);
+    let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
+    let mut taken = match pairing {
+        Pairing::Window(_) => EDGES.map(str::to_owned).to_vec(),
+        _ => Vec::new(),
+    };
+    let (left_time, right_time) = match &pairing {
+        Pairing::AsOf { times, .. } | Pairing::Interval { times, .. } => {
+            (Some(&times.0), Some(&times.1))
         }
+        _ => (None, None),
+    };
+    let keys = on.iter().map(|(left, _)| left).chain(left_time);
+    let left = Side::of(inputs.left, join.left.schema(), keys, &mut taken)?;
+    let keys = on.iter().map(|(_, right)| right).chain(right_time);
+    let right = Side::of(inputs.right, join.right.schema(), keys, &mut taken)?;
+    let left = match join.null_aware {
+        true => outside_list(join, left, &right)?,
+        false => left,
+    };
+    match pairing {
+        Pairing::Any => equal_join(join, left, right, terms),
+        pairing => timed_join(join, (left, right), pairing, terms),
     }
 }
 
