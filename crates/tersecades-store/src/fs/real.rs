@@ -32,7 +32,7 @@ impl Input for File {
 }
 
 /// A lock lasts as long as the open file.
-impl Lock for File {}
+impl Lock for Locked {}
 
 impl FileSystem for RealFileSystem {
     fn create(&self, path: &Path) -> io::Result<Box<dyn Output>> {
@@ -74,9 +74,21 @@ impl FileSystem for RealFileSystem {
             .write(true)
             .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(file)),
+            Ok(()) => Ok(Box::new(Locked(file))),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A file locked by this process.
+struct Locked(File);
+
+impl Drop for Locked {
+    /// Gives the lock back at once: closing would not while a program that another thread is
+    /// starting holds a copy of the file, as it does until it runs.
+    fn drop(&mut self) {
+        // The lock is gone with the last copy in any case.
+        let _ = self.0.unlock();
     }
 }

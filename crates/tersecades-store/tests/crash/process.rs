@@ -4,9 +4,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tersecades_store::{Durability, Layout, Store, StoreOptions};
+use tersecades_store::{Durability, Layout, Store};
 
 use crate::simulated::Random;
 use crate::workload::{check_opened, numbers, options, rows, schema};
@@ -33,7 +33,9 @@ fn a_process_that_is_to_be_ended() {
         // Runs and what is in them last in every mode.
         options.buffer_rows = 1 << 20;
     }
-    let store = open_or_create(&folder, &options);
+    let store = Store::open(&folder)
+        .or_else(|_| Store::create(&folder, schema(), options))
+        .unwrap();
     let mut writer = store.writer().unwrap();
     let mut sent = store.snapshot().sequence();
     let mut out = std::io::stdout();
@@ -43,22 +45,6 @@ fn a_process_that_is_to_be_ended() {
         assert_eq!(end, sent);
         writeln!(out, "acked {end}").unwrap();
         out.flush().unwrap();
-    }
-}
-
-/// The store at `folder`, which nobody else has open.
-///
-/// Other tests start programs meanwhile, and such a program holds a copy of every file that is
-/// locked in this process until it runs: a lock may outlive its store for a moment.
-fn open_or_create(folder: &Path, options: &StoreOptions) -> Store {
-    let ends = Instant::now() + Duration::from_secs(20);
-    loop {
-        let opened = Store::open(folder);
-        match opened.or_else(|_| Store::create(folder, schema(), options.clone())) {
-            Ok(store) => return store,
-            Err(error) if Instant::now() > ends => panic!("{error}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(1)),
-        }
     }
 }
 
