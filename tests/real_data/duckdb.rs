@@ -11,20 +11,22 @@ use crate::question::Question;
 use crate::row::{Row, rows_of};
 use crate::skip;
 
-/// A Python that has DuckDB: `TERSECADES_PYTHON`, `.venv`, or the one of the system.
-static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(|| python_with("duckdb"));
+
+/// A Python that has `module`: `TERSECADES_PYTHON`, `.venv`, or the one of the system.
+pub(crate) fn python_with(module: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let given = std::env::var_os("TERSECADES_PYTHON").map(PathBuf::from);
     let known = [root.join(".venv/bin/python"), PathBuf::from("python3")];
     given.into_iter().chain(known).find(|python| {
         let mut import = Command::new(python);
         import
-            .args(["-c", "import duckdb"])
+            .args(["-c", &format!("import {module}")])
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         import.status().is_ok_and(|status| status.success())
     })
-});
+}
 
 /// DuckDB's answers to `questions`, in order; `None`, said on the terminal, without DuckDB.
 pub(crate) fn answers(
@@ -70,11 +72,13 @@ pub(crate) fn answers_to_sql(
         "{}",
         String::from_utf8_lossy(&run.stderr)
     );
-    let read = |(name, _): &(&str, String)| {
-        let file = folder.path().join(format!("{name}.parquet"));
-        let mut source = open(&file, &SourceOptions::default()).unwrap();
-        let batches = std::iter::from_fn(|| source.next().unwrap());
-        rows_of(&batches.collect::<Vec<_>>())
-    };
+    let read = |(name, _): &(&str, String)| rows_in(&folder.path().join(format!("{name}.parquet")));
     Some(queries.iter().map(read).collect())
+}
+
+/// The rows of a file.
+pub(crate) fn rows_in(file: &Path) -> Vec<Row> {
+    let mut source = open(file, &SourceOptions::default()).unwrap();
+    let batches = std::iter::from_fn(|| source.next().unwrap());
+    rows_of(&batches.collect::<Vec<_>>())
 }

@@ -5,6 +5,7 @@
 //!                   │
 //!                   ├─▶ round_trip        what was encoded comes back bit for bit
 //!                   ├─▶ answers ◀─ DuckDB on the same files (questions, each asked of both)
+//!                   ├─▶ polars ◀── Polars on the same files: windows of its own
 //!                   ├─▶ determinism       arrival order and restarts change nothing
 //!                   ├─▶ stages            windows over windows, retained ranges
 //!                   ├─▶ late              late rows, counted by the definition
@@ -37,6 +38,7 @@ mod join;
 mod late;
 mod many_files;
 mod oddities;
+mod polars;
 mod round_trip;
 mod session;
 mod stages;

@@ -193,6 +193,11 @@ fn a_range_that_spills_stays_below_its_limit_and_answers_as_one_in_memory() {
         (whole.spilled_bytes(), spilling.metrics().shortened_rows),
         (0, 0)
     );
+    let files = format!("{} bytes in files", spilled.spilled_bytes());
+    let lines = spilling.describe();
+    assert!(lines.iter().any(|line| line.contains(&files)), "{lines:?}");
+    let lines = in_memory.describe();
+    assert!(!lines.iter().any(|line| line.contains("in files")));
     assert_eq!(spilled.rows(), whole.rows());
     assert_eq!(extent(spilled), extent(whole));
     assert_eq!(windows(spilled), windows(whole));

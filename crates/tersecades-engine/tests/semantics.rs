@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampSecondType};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_cast::display::array_value_to_string;
 use arrow_schema::TimeUnit;
 use chrono::DateTime;
-use tersecades_engine::aggregate::count as rows;
+use tersecades_engine::aggregate::{AGGREGATES, call, count as rows};
 use tersecades_engine::expression::col;
+use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::{Window, calendar, count, cumulate, global, hop, session, tumble};
 
@@ -90,6 +92,62 @@ fn in_seconds(text: &str) -> String {
     let (span, count) = rest.split_once(')').unwrap();
     let (start, end) = span.split_once(',').unwrap();
     format!("{group}[{},{}){count}", second(start), second(end))
+}
+
+/// Values of the page: integers, or floats if any has a point or is no number; nulls apart.
+fn values(text: &str) -> ArrayRef {
+    let words = || text.split(' ').map(|word| (word != "null").then_some(word));
+    match text.contains(['.', 'N']) {
+        true => {
+            let floats = words().map(|word| word.map(|word| word.parse().unwrap()));
+            Arc::new(floats.collect::<Float64Array>())
+        }
+        false => {
+            let integers = words().map(|word| word.map(|word| word.parse().unwrap()));
+            Arc::new(integers.collect::<Int64Array>())
+        }
+    }
+}
+
+#[test]
+fn the_aggregates_of_the_page_hold() {
+    let lines = PAGE.lines().filter(|line| line.starts_with("| "));
+    let cells = |line: &'static str| -> Vec<&str> {
+        line.trim_matches('|').split('|').map(str::trim).collect()
+    };
+    let named = |name: &str| AGGREGATES.iter().any(|known| known.name() == name);
+    let cases: Vec<Vec<&str>> = lines
+        .map(cells)
+        .filter(|cells| cells.len() == 3 && named(cells[0].split(' ').next().unwrap()))
+        .collect();
+    assert!(cases.len() >= 20, "the page has {} aggregates", cases.len());
+    for case in &cases {
+        let (name, parameter) = case[0].split_once(' ').unwrap_or((case[0], ""));
+        let value = values(case[1]);
+        let time: ArrayRef = Arc::new(Int64Array::from_iter_values(0..value.len() as i64));
+        let rows = RecordBatch::try_from_iter([("timestamp", time), ("value", value)]).unwrap();
+        let aggregate = AggregateCall {
+            parameter: parameter.parse().ok(),
+            ..call(name, col("value"))
+        };
+        for batch_rows in [1, 100] {
+            let starts = (0..rows.num_rows()).step_by(batch_rows);
+            let parts = starts.map(|at| rows.slice(at, batch_rows.min(rows.num_rows() - at)));
+            let run = Stream::from_batches(rows.schema(), parts.collect())
+                .event_time_unit(TimeUnit::Second)
+                .window(tumble(Duration::from_secs(3_600)))
+                .aggregate([aggregate.clone()])
+                .run()
+                .unwrap();
+            let found: Vec<RecordBatch> = run.collect::<Result<_, _>>().unwrap();
+            let found = found[0].column(2);
+            let shown = match found.is_null(0) {
+                true => "null".to_owned(),
+                false => array_value_to_string(found, 0).unwrap(),
+            };
+            assert_eq!(shown, case[2], "{case:?}");
+        }
+    }
 }
 
 #[test]

@@ -170,6 +170,7 @@ impl Running {
         let mut lines = self.ingest.describe();
         lines.extend(self.stage.describe());
         lines.extend(self.tails.iter().flat_map(Part::describe));
+        lines.extend(self.retained.as_ref().and_then(Retained::at_limit));
         let observed = self.options.observed.iter();
         lines.extend(observed.flat_map(|observed| observed.lines()));
         lines.extend(bound_lines(&self.schema()));

@@ -210,6 +210,17 @@ impl Retained {
         before - kept.bytes
     }
 
+    /// What the range has given up in memory to stay below a memory limit, in words.
+    pub(crate) fn at_limit(&self) -> Option<String> {
+        let kept = self.lock();
+        let (files, rows) = (kept.spilled_bytes, kept.shortened_rows);
+        let limited = files > 0 || rows > 0;
+        limited.then(|| {
+            let memory = kept.bytes - files;
+            format!("keep {memory} bytes in memory, {files} bytes in files, {rows} rows dropped")
+        })
+    }
+
     /// Rows that were dropped before their time to stay below a memory limit.
     pub fn shortened_rows(&self) -> u64 {
         self.lock().shortened_rows
