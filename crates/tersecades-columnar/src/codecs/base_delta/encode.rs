@@ -31,7 +31,7 @@ use super::speculate::Speculation;
 use super::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 
 /// A patch costs its bytes, and as much again for the time a scan spends on it.
-const PATCH_TIME_BYTES: usize = 6;
+const PATCH_TIME_BYTES: usize = 2;
 
 /// What a patch of a column of such lanes costs.
 pub(super) fn patch_cost(lane_bytes: usize) -> usize {

@@ -207,6 +207,22 @@ fn squares(keys: &[u64], zero: u64) -> SquareSum {
     sum
 }
 
+/// The sum of the keys that the holes of a block stand for.
+fn sum_of_holes(view: &View<'_>, block: usize) -> u128 {
+    let rows = &view.patches.rows()[view.patches.of_block(block)];
+    let bases = view.block_bases(block);
+    let base = |row: usize| bases[row / GROUP_ROWS % GROUPS];
+    let mut sum = 0;
+    with_deltas!(view.deltas, block, deltas => {
+        for row in rows.iter().map(|row| usize::from(*row)) {
+            sum += u128::from(base(row).wrapping_add(deltas[row].key()));
+        }
+    }, zero {
+        sum += rows.iter().map(|row| u128::from(base(usize::from(*row)))).sum::<u128>();
+    });
+    sum
+}
+
 /// The sum of all values: bases times their rows, deltas in runs of one width, patches in place of
 /// their holes.
 fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
@@ -220,11 +236,11 @@ fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
     }
     let mut correction = 0;
     if !view.patches.is_empty() {
+        with_lanes!(view.patches.keys(), keys => {
+            correction += keys.iter().map(|key| i128::from(key.key())).sum::<i128>();
+        }, else {});
         for block in 0..view.deltas.widths.len() {
-            for index in view.patches.of_block(block) {
-                let hole = view.unpatched_key(block * BLOCK_ROWS + view.patches.row(index));
-                correction += i128::from(view.patches.key(index)) - i128::from(hole);
-            }
+            correction -= sum_of_holes(view, block) as i128;
         }
     }
     let flips = i128::from(chunk.physical.flip()) * chunk.rows as i128;

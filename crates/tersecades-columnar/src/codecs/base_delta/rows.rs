@@ -1,5 +1,6 @@
 //! Single rows: tests and keys by position, without a look at the rest of their blocks.
 
+use crate::bitmap::{WORD_ROWS, ones};
 use crate::block::{BLOCK_ROWS, GROUP_ROWS};
 use crate::kernels::prefetch_rows;
 use crate::lane::KeyLane;
@@ -122,6 +123,9 @@ pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(
 }
 
 /// [`for_each_key`] where `deltas` are those of all rows from `first` on.
+///
+/// Keys are put together many at a time without a branch; those of saturated deltas, which may be
+/// holes, are looked at afterwards.
 #[inline]
 fn for_each_key_of<D: KeyLane>(
     view: &View<'_>,
@@ -129,18 +133,24 @@ fn for_each_key_of<D: KeyLane>(
     rows: &[u32],
     mut visit: impl FnMut(u32, u64),
 ) {
-    for row in rows {
-        let at = *row as usize;
-        let delta = deltas[at - first].key();
-        let saturated = delta == 0 || delta == D::MAX.key();
-        let patch = match saturated {
-            true => view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS),
-            false => None,
-        };
-        visit(
-            *row,
-            patch.unwrap_or_else(|| view.bases[at / GROUP_ROWS].wrapping_add(delta)),
-        );
+    let mut keys = [0; WORD_ROWS];
+    for rows in rows.chunks(WORD_ROWS) {
+        let mut saturated = 0;
+        for (index, (slot, row)) in keys.iter_mut().zip(rows).enumerate() {
+            let at = *row as usize;
+            let delta = deltas[at - first].key();
+            saturated |= u64::from((delta == 0) | (delta == D::MAX.key())) << index;
+            *slot = view.bases[at / GROUP_ROWS].wrapping_add(delta);
+        }
+        for index in ones(&[saturated], 0..WORD_ROWS) {
+            let at = rows[index] as usize;
+            if let Some(key) = view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS) {
+                keys[index] = key;
+            }
+        }
+        for (row, key) in rows.iter().zip(keys) {
+            visit(*row, key);
+        }
     }
 }
 
