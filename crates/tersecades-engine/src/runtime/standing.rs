@@ -120,6 +120,9 @@ impl EncodedSource for SharedTable {
     }
 }
 
+/// What runs, by name.
+pub(crate) type Named = Vec<(String, Running)>;
+
 /// A query that stands over the stream.
 struct Member {
     name: Arc<str>,
@@ -135,6 +138,8 @@ struct Member {
 pub struct Standing {
     ingest: Ingest,
     table: SharedTable,
+    /// What fills panes for queries that share them.
+    fillers: Vec<Member>,
     members: Vec<Member>,
     /// What keeps the stream, where it is kept.
     keeper: Option<Running>,
@@ -147,7 +152,7 @@ impl Standing {
     pub(crate) fn new(
         ingest: Ingest,
         table: SharedTable,
-        queries: Vec<(String, Running)>,
+        (fillers, queries): (Named, Named),
         keeper: Option<Running>,
     ) -> Self {
         let member = |(name, running): (String, Running)| Member {
@@ -158,6 +163,7 @@ impl Standing {
         Standing {
             ingest,
             table,
+            fillers: fillers.into_iter().map(member).collect(),
             members: queries.into_iter().map(member).collect(),
             keeper,
             ready: VecDeque::new(),
@@ -169,6 +175,11 @@ impl Standing {
     pub fn queries(&mut self) -> impl Iterator<Item = (&str, &mut Running)> {
         let members = self.members.iter_mut();
         members.map(|member| (&*member.name, &mut member.running))
+    }
+
+    /// The names of queries that share panes, a line for each set of them.
+    pub fn sharing(&self) -> impl Iterator<Item = &str> {
+        self.fillers.iter().map(|filler| &*filler.name)
     }
 
     /// The retained range, if the stream is kept.
@@ -205,6 +216,10 @@ impl Standing {
         self.table.put(batch, &self.ingest);
         if let Some(keeper) = &mut self.keeper {
             keeper.step()?;
+        }
+        for filler in &mut self.fillers {
+            let stepped = filler.running.step();
+            stepped.map_err(|error| of_query(&filler.name, error))?;
         }
         for member in &mut self.members {
             let Member {

@@ -20,6 +20,7 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Span};
 
+use super::feed::{PaneFeed, Sharing};
 use super::open::{last_window, windows_over};
 use super::pane::Pane;
 use super::plan::AggregatePlan;
@@ -40,6 +41,8 @@ pub struct AlignedState {
     /// Panes by their first time.
     panes: BTreeMap<i64, Pane>,
     slide: Slide,
+    /// Where panes come from, if others fill them.
+    feed: Option<PaneFeed>,
     /// Windows that end at or before this have been emitted.
     closed_to: i64,
     /// Panes that start before this were settled once.
@@ -59,6 +62,10 @@ impl AlignedState {
             slide: Slide::new(boundaries.overlap(), plan),
             boundaries,
             panes: BTreeMap::new(),
+            feed: match &plan.sharing {
+                Sharing::Reads(feed) => Some(feed.clone()),
+                _ => None,
+            },
             closed_to: i64::MIN,
             settled_to: i64::MIN,
             part: Selection::default(),
@@ -68,6 +75,11 @@ impl AlignedState {
             times: Values::default(),
             placed: Vec::new(),
         }
+    }
+
+    /// Starts of the panes that have rows.
+    pub(super) fn starts(&self) -> Vec<i64> {
+        self.panes.keys().copied().collect()
     }
 
     fn is_covered(&self, time: i64) -> bool {
@@ -332,6 +344,9 @@ impl WindowState for AlignedState {
         arrival: &Arrival,
         work: &mut Work,
     ) -> Result<()> {
+        if self.feed.is_some() {
+            return Ok(());
+        }
         if self.boundaries.leaves_gaps() {
             return self.add_row_by_row(shared, frame, arrival, work);
         }
@@ -395,7 +410,8 @@ impl WindowState for AlignedState {
     }
 
     fn open_windows(&self) -> Vec<Span> {
-        let panes = self.panes.keys();
+        let fed = self.feed.as_ref().map_or_else(Vec::new, PaneFeed::open);
+        let panes = self.panes.keys().chain(&fed);
         let open = windows_over(&*self.boundaries, panes, self.closed_to);
         open.into_values().collect()
     }
@@ -433,6 +449,21 @@ impl WindowState for AlignedState {
             self.slide.touch(shared, &self.panes, *start);
         }
         merge_panes(shared, &mut self.panes, panes);
+    }
+
+    fn pull(&mut self, shared: &mut Shared) {
+        let Some(feed) = self.feed.clone() else {
+            return;
+        };
+        while let Some(panes) = feed.take(shared.row) {
+            let open = self.boundaries.ending_after(self.closed_to).start;
+            for (start, pane) in panes {
+                let own = self.boundaries.pane(start);
+                if own.start >= open {
+                    self.absorb(shared, BTreeMap::from([(own.first(), pane)]));
+                }
+            }
+        }
     }
 
     fn snapshot(&self, out: &mut StateWriter) {
