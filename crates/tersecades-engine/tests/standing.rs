@@ -10,11 +10,11 @@ use arrow_array::RecordBatch;
 use tersecades_columnar::error::ErrorKind;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
-use tersecades_engine::plan::{Query, Step};
+use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::{Keep, Running};
 use tersecades_engine::source::table::{MemoryTable, Table};
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{Window, cumulate, hop, tumble};
+use tersecades_engine::window::tumble;
 use tersecades_testkit::data::{Stream as Rows, to_batches};
 use tersecades_testkit::oracle::{Answer, difference};
 use tersecades_testkit::query::random_query;
@@ -22,7 +22,6 @@ use tersecades_testkit::random::Random;
 use tersecades_testkit::trial::smaller;
 
 const SEEDS: u64 = 400;
-const SHARED_SEEDS: u64 = 400;
 
 /// Results, and late rows.
 fn answer_of(running: &Running, results: &[RecordBatch]) -> (Answer, u64) {
@@ -96,76 +95,6 @@ fn each_query_answers_as_it_does_alone() {
     }
     assert!(together > 200, "{together} cases");
     assert!(answered > 300, "{answered} answers with rows");
-}
-
-/// Queries like `query` over other windows, each with some of its aggregates.
-fn of_other_windows(query: &Query, random: &mut Random) -> Vec<Query> {
-    let size = Duration::from_secs(*random.pick(&[1, 2, 5, 60]));
-    let windows = [
-        tumble(size),
-        hop(size * 3, size),
-        hop(size * 4, size * 2),
-        cumulate(size * 6, size * 2),
-        tumble(size * 2).offset(size),
-        hop(size * 5, size * 3).offset(size * 2),
-    ];
-    let with = |window: Window, random: &mut Random| {
-        let mut query = query.clone();
-        query
-            .steps
-            .truncate(1 + query.steps.iter().position(is_grouped).unwrap());
-        if let Some(Step::Aggregate {
-            window: own,
-            aggregates,
-            ..
-        }) = query.steps.last_mut()
-        {
-            *own = window;
-            let kept = aggregates.iter().filter(|_| !random.one_in(3));
-            let kept: Vec<_> = kept.cloned().collect();
-            *aggregates = if kept.is_empty() {
-                vec![count().alias("rows")]
-            } else {
-                kept
-            };
-        }
-        query
-    };
-    windows
-        .into_iter()
-        .map(|window| with(window, random))
-        .collect()
-}
-
-fn is_grouped(step: &Step) -> bool {
-    matches!(step, Step::Aggregate { .. })
-}
-
-#[test]
-fn queries_that_share_panes_answer_as_each_does_alone() {
-    let (mut answered, mut shared) = (0, 0);
-    for seed in 0..SHARED_SEEDS {
-        let (query, rows) = random_query(seed);
-        if !query.steps.iter().any(is_grouped) {
-            continue;
-        }
-        let mut random = Random::new(seed ^ 0x9A_7E5);
-        let queries: Vec<Query> = of_other_windows(&query, &mut random)
-            .into_iter()
-            .filter(|query| can_stand(query, &rows))
-            .collect();
-        if queries.len() > 1 {
-            let stream = to_batches(&rows.schema, &rows.rows, 64);
-            let stream = Stream::from_batches(rows.schema.clone(), stream);
-            let named = queries.iter().enumerate();
-            let named =
-                named.map(|(at, query)| (at.to_string(), stream.clone().query(query.clone())));
-            shared += usize::from(stream.clone().standing(named).unwrap().sharing().count() > 0);
-            answered += compare(&queries, &rows, seed);
-        }
-    }
-    assert!(shared > 100, "{shared} sets shared panes");
-    assert!(answered > 500, "{answered} answers with rows");
 }
 
 fn probes() -> Stream {

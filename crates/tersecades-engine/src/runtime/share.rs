@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tersecades_columnar::error::Result;
 
-use crate::operator::window_aggregate::feed::{Filled, PaneFeed, Sharing};
+use crate::operator::window_aggregate::feed::{Filled, ReadFrom, SharedPanes, Sharing};
 use crate::operator::window_aggregate::plan::{AggregatePlan, tick_ns};
 use crate::plan::{AggregateCall, EventTime, Query, Step};
 use crate::window::{Shape, Updates, Window, Windowing, tumble};
@@ -30,8 +30,8 @@ pub(crate) enum Share {
     Fill {
         /// The windows of each reader.
         windows: Vec<Window>,
-        /// Where each reads.
-        feeds: Vec<PaneFeed>,
+        /// Where all of them read.
+        panes: SharedPanes,
     },
     /// It reads them.
     Read {
@@ -40,7 +40,7 @@ pub(crate) enum Share {
         /// Which of the filler's readings are its own.
         at: Vec<usize>,
         /// Where it reads.
-        feed: PaneFeed,
+        from: ReadFrom,
     },
 }
 
@@ -55,7 +55,7 @@ impl Share {
             return Ok(());
         };
         match self {
-            Share::Fill { windows, feeds } => {
+            Share::Fill { windows, panes } => {
                 let mut bound = Vec::new();
                 for window in windows {
                     if let Windowing::Aligned(boundaries) = window.bind(tick_ns)? {
@@ -64,11 +64,11 @@ impl Share {
                 }
                 let filled = Filled {
                     windows: bound,
-                    feeds: feeds.clone(),
+                    panes: panes.clone(),
                 };
                 plan.sharing = Sharing::Fills(Arc::new(filled));
             }
-            Share::Read { filler, at, feed } => plan.read_panes(filler, at, feed.clone()),
+            Share::Read { filler, at, from } => plan.read_panes(filler, at, from),
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl<'a> Grouped<'a> {
         else {
             return None;
         };
-        let alone = options.threads > 1 || options.measured || options.memory_bytes_limit.is_some();
+        let alone = options.threads > 1 || options.measured;
         if alone || window.updates != Updates::default() {
             return None;
         }
@@ -224,6 +224,12 @@ impl Group {
         }
         self.members.push((index, at));
         true
+    }
+
+    /// The panes, for explain: those of the queries called `names`.
+    pub(crate) fn show(&self, names: &str) -> String {
+        let step = std::time::Duration::from_nanos(u64::try_from(self.step).unwrap_or(u64::MAX));
+        format!("panes of {step:?} shared by `{names}`")
     }
 
     /// The steps of the filler, those of a member being `steps`.

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::lit;
-use crate::operator::window_aggregate::feed::PaneFeed;
+use crate::operator::window_aggregate::feed::{ReadFrom, SharedPanes};
 use crate::plan::{Query, uses_of};
 use crate::runtime::Running;
 use crate::runtime::engine::columns_read;
 use crate::runtime::ingest::Ingest;
 use crate::runtime::option::TimeKind;
 use crate::runtime::share::{Share, groups};
-use crate::runtime::standing::{Named, SharedTable, Standing};
+use crate::runtime::standing::{Filler, SharedTable, Standing};
 
 use super::Stream;
 
 /// What fills panes, by the names of its queries, and each query's part in them.
-type Filling = (Named, Vec<Option<Share>>);
+type Filling = (Vec<Filler>, Vec<Option<Share>>);
 
 /// Starts, by `over`, what fills the panes that `queries` share.
 fn fill(
@@ -43,20 +43,31 @@ fn fill(
         filler.options.keep = None;
         filler.options.keep_late = false;
         filler.options.keep_late_whole = false;
-        let feeds: Vec<PaneFeed> = group.members.iter().map(|_| PaneFeed::default()).collect();
+        // Readers count its bytes, each its part.
+        filler.options.memory_bytes_limit = None;
+        let panes = SharedPanes::default();
+        let from = ReadFrom {
+            panes: panes.clone(),
+            readers: group.members.len(),
+            shown: group.show(&name),
+        };
         let share = Share::Fill {
             windows: group.windows,
-            feeds: feeds.clone(),
+            panes: panes.clone(),
         };
-        let running = over(filler, Some(&share))?;
+        // What is wrong with a query is said where it is bound by itself.
+        let Ok(running) = over(filler, Some(&share)) else {
+            continue;
+        };
         let Some(plan) = running.aggregate_plan().cloned() else {
             continue;
         };
-        for ((member, at), feed) in group.members.into_iter().zip(feeds) {
+        for (member, at) in group.members {
             let filler = Arc::clone(&plan);
-            shares[member] = Some(Share::Read { filler, at, feed });
+            let from = from.clone();
+            shares[member] = Some(Share::Read { filler, at, from });
         }
-        fillers.push((name, running));
+        fillers.push(Filler::new(name, running, from));
     }
     Ok((fillers, shares))
 }
@@ -144,8 +155,12 @@ impl Stream {
             query.options.keep = None;
             running.push((name, over(query, share.as_ref())?));
         }
-        let running = (fillers, running);
-        Ok(Standing::new(ingest, table, running, keeper.transpose()?))
+        Ok(Standing::new(
+            ingest,
+            table,
+            (fillers, running),
+            keeper.transpose()?,
+        ))
     }
 
     /// The columns that any of the queries reads; all when `None`.

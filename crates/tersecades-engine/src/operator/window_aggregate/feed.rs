@@ -1,13 +1,14 @@
 //! Panes that several group-bys share: one fills them, the others read them.
 //!
 //! ```text
-//! rows ─▶ FillingState ─complete panes, and before which row─▶ PaneFeed ─▶ windows of one
-//!                                                            ├▶ PaneFeed ─▶ windows of another
+//! rows ─▶ FillingState ─complete panes, and before which row─▶ SharedPanes ─▶ windows of one
+//!                                                                         └▶ windows of another
 //! ```
-//! Who fills takes in every row, late or not; who reads judges late rows by its own windows, and
-//! leaves out panes that none of its open windows holds.
+//! Who fills takes in every row that some reader takes; each reader judges late rows by its own
+//! windows, leaves out panes that none of its open windows holds, and merges of the others what its
+//! own aggregates need.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::RecordBatch;
@@ -21,6 +22,7 @@ use crate::window::Boundaries;
 
 use super::aligned::AlignedState;
 use super::pane::Pane;
+use super::plan::AggregatePlan;
 use super::state::{Shared, WindowState};
 
 /// What a group-by has to do with panes of others.
@@ -32,50 +34,141 @@ pub enum Sharing {
     /// It fills panes for others.
     Fills(Arc<Filled>),
     /// It reads panes that another fills.
-    Reads(PaneFeed),
+    Reads(Arc<PaneReader>),
 }
 
-/// Those that panes are filled for.
+/// Panes that are filled for others.
 #[derive(Debug)]
 pub struct Filled {
-    /// The windows of each.
+    /// The windows of each reader.
     pub windows: Vec<Arc<dyn Boundaries>>,
-    /// Where each reads.
-    pub feeds: Vec<PaneFeed>,
+    /// Where all of them read.
+    pub panes: SharedPanes,
 }
 
+/// Panes on their way to their readers.
 #[derive(Debug, Default)]
-struct Queue {
-    /// Complete panes, with the number of the row that they were handed over before.
-    ready: VecDeque<(u64, BTreeMap<i64, Pane>)>,
+struct Handed {
+    /// Complete panes: the number of the row that each was handed over before, and its start.
+    ready: Vec<(u64, i64, Pane)>,
+    /// How many were handed over before those.
+    taken: u64,
+    /// Panes that every reader is done with, for their memory.
+    spent: Vec<Pane>,
     /// Starts of panes with rows that are not complete.
     open: Vec<i64>,
+    /// Bytes of all panes that were not handed over.
+    bytes: usize,
 }
 
-/// Panes on their way to one reader.
+/// A handle on panes on their way to their readers.
 #[derive(Debug, Clone, Default)]
-pub struct PaneFeed(Arc<Mutex<Queue>>);
+pub struct SharedPanes(Arc<Mutex<Handed>>);
 
-impl PaneFeed {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+impl SharedPanes {
+    fn lock(&self) -> MutexGuard<'_, Handed> {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The next panes that were handed over before row `row` or an earlier one.
-    pub(super) fn take(&self, row: u64) -> Option<BTreeMap<i64, Pane>> {
-        let mut queue = self.lock();
-        let (before, _) = queue.ready.front()?;
-        match *before <= row {
-            true => queue.ready.pop_front().map(|(_, panes)| panes),
-            false => None,
+    /// Takes back the panes that were handed over: every reader that goes on has read them.
+    pub fn clear(&self) {
+        let mut handed = self.lock();
+        let Handed {
+            ready,
+            taken,
+            spent,
+            ..
+        } = &mut *handed;
+        *taken += ready.len() as u64;
+        spent.extend(ready.drain(..).map(|(.., pane)| pane));
+    }
+}
+
+/// Panes that several read.
+#[derive(Debug, Clone)]
+pub struct ReadFrom {
+    /// The panes.
+    pub panes: SharedPanes,
+    /// How many read them.
+    pub readers: usize,
+    /// What they are, for explain.
+    pub shown: String,
+}
+
+/// One reader of shared panes, and what it takes of them.
+#[derive(Debug)]
+pub struct PaneReader {
+    panes: SharedPanes,
+    /// How many read them.
+    readers: usize,
+    /// Pairs of an own argument and the one of the panes that it takes.
+    pub(super) arguments: Vec<(usize, usize)>,
+    /// The same for collections.
+    pub(super) collections: Vec<(usize, usize)>,
+}
+
+impl PaneReader {
+    /// Visits the next panes that were handed over before row `row` or an earlier one; `taken` is
+    /// how many were visited so far.
+    pub(super) fn visit(&self, row: u64, taken: &mut u64, mut visit: impl FnMut(i64, &Pane)) {
+        let handed = self.panes.lock();
+        let from = taken.saturating_sub(handed.taken) as usize;
+        for (before, start, pane) in handed.ready.iter().skip(from) {
+            if *before > row {
+                break;
+            }
+            visit(*start, pane);
+            *taken += 1;
         }
     }
 
     /// Starts of panes with rows that were not handed over.
     pub(super) fn open(&self) -> Vec<i64> {
-        self.lock().open.clone()
+        self.panes.lock().open.clone()
+    }
+
+    /// The reader's part of the bytes of panes that were not handed over.
+    pub(super) fn byte_size(&self) -> usize {
+        self.panes.lock().bytes / self.readers
+    }
+}
+
+impl AggregatePlan {
+    /// Reads the rows from `panes`, which `filler` describes: reading `i` is its reading `at[i]`.
+    pub fn read_panes(&mut self, filler: &AggregatePlan, at: &[usize], from: &ReadFrom) {
+        let ReadFrom {
+            panes,
+            readers,
+            shown,
+        } = from.clone();
+        let (mut arguments, mut collections) = (Vec::new(), Vec::new());
+        let theirs = at.iter().map(|at| &filler.readings[*at]);
+        for (own, theirs) in self.readings.iter().zip(theirs) {
+            arguments.extend(own.argument.zip(theirs.argument));
+            if let Some((own, theirs)) = own.collection.zip(theirs.collection) {
+                collections.push((own, theirs));
+                let own = self.collections[own].arguments.iter().copied();
+                let theirs = &filler.collections[theirs].arguments;
+                arguments.extend(own.zip(theirs.iter().copied()));
+            }
+        }
+        for pairs in [&mut arguments, &mut collections] {
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
+        for (own, theirs) in &arguments {
+            self.arguments[*own].dictionary = filler.arguments[*theirs].dictionary.clone();
+        }
+        self.keys = filler.keys.clone();
+        self.label = format!("{} from {shown}", self.label);
+        self.sharing = Sharing::Reads(Arc::new(PaneReader {
+            panes,
+            readers,
+            arguments,
+            collections,
+        }));
     }
 }
 
@@ -91,17 +184,32 @@ impl FillingState {
     pub(super) fn new(inner: AlignedState, filled: Arc<Filled>) -> Self {
         FillingState { inner, filled }
     }
+
+    /// Says what is open.
+    fn report(&self) {
+        let mut handed = self.filled.panes.lock();
+        handed.open.clear();
+        handed.open.extend(self.inner.starts());
+        handed.bytes = self.inner.byte_size();
+    }
 }
 
 impl WindowState for FillingState {
     fn admit(
         &mut self,
-        _: &mut Shared,
+        shared: &mut Shared,
         frame: &mut Frame,
         arrival: &Arrival,
-        _: &mut Work,
+        work: &mut Work,
     ) -> Result<()> {
         frame.retain_valid(arrival.time_slot);
+        let mut handed = self.filled.panes.lock();
+        let spent = handed.spent.drain(..);
+        spent.for_each(|pane| shared.put_pane(pane));
+        drop(handed);
+        let windows = self.filled.windows.iter();
+        let open = windows.map(|windows| windows.ending_after(arrival.watermark).start);
+        self.inner.drop_before(open.min(), frame, arrival, work);
         Ok(())
     }
 
@@ -113,9 +221,7 @@ impl WindowState for FillingState {
         work: &mut Work,
     ) -> Result<()> {
         self.inner.add(shared, frame, arrival, work)?;
-        for feed in &self.filled.feeds {
-            feed.lock().open = self.inner.starts();
-        }
+        self.report();
         Ok(())
     }
 
@@ -130,17 +236,13 @@ impl WindowState for FillingState {
         _: &mut Vec<RecordBatch>,
     ) -> Result<()> {
         let complete = self.inner.take(watermark);
-        if complete.is_empty() {
-            return Ok(());
+        if !complete.is_empty() {
+            let row = shared.row;
+            let complete = complete.into_iter();
+            let complete = complete.map(|(start, pane)| (row, start, pane));
+            self.filled.panes.lock().ready.extend(complete);
+            self.report();
         }
-        for feed in &self.filled.feeds {
-            let mut queue = feed.lock();
-            queue.open = self.inner.starts();
-            queue.ready.push_back((shared.row, complete.clone()));
-        }
-        complete
-            .into_values()
-            .for_each(|pane| shared.put_pane(pane));
         Ok(())
     }
 
@@ -148,8 +250,9 @@ impl WindowState for FillingState {
         self.inner.least_start(watermark)
     }
 
+    /// Nothing: readers count its bytes.
     fn byte_size(&self) -> usize {
-        self.inner.byte_size()
+        0
     }
 
     fn take(&mut self, watermark: i64) -> BTreeMap<i64, Pane> {
@@ -165,6 +268,8 @@ impl WindowState for FillingState {
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
-        self.inner.restore(shared, from)
+        self.inner.restore(shared, from)?;
+        self.report();
+        Ok(())
     }
 }

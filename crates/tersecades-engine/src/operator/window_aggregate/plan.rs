@@ -16,7 +16,7 @@ use crate::frame::{EVENT_TIME, Scope, Slot};
 use crate::plan::{AggregateCall, UserCall};
 use crate::window::{Emission, Window, Windowing};
 
-use super::feed::{PaneFeed, Sharing};
+use super::feed::Sharing;
 use super::keys::{KeyLayout, SharedDictionary};
 
 /// One argument, folded once for all aggregates that read it.
@@ -186,16 +186,6 @@ impl AggregatePlan {
 }
 
 impl AggregatePlan {
-    /// Reads results from panes that `filler` describes: reading `i` from its `at[i]`.
-    pub fn read_panes(&mut self, filler: &AggregatePlan, at: &[usize], feed: PaneFeed) {
-        self.keys = filler.keys.clone();
-        self.arguments = filler.arguments.clone();
-        self.collections = filler.collections.clone();
-        self.filters = filler.filters.clone();
-        self.readings = at.iter().map(|at| filler.readings[*at].clone()).collect();
-        self.sharing = Sharing::Reads(feed);
-    }
-
     /// Whether the state of a group does not grow with its rows.
     pub fn is_compact(&self) -> bool {
         self.collections.iter().all(|collecting| {
