@@ -154,13 +154,36 @@ impl<'a> Grouped<'a> {
 
 /// Whether a step before a group-by is one that can be told to be the same as another.
 fn is_plain(step: &Step) -> bool {
-    matches!(step, Step::Filter(_) | Step::Project(_))
+    matches!(
+        step,
+        Step::Filter(_) | Step::Project(_) | Step::LookupJoin { .. }
+    )
 }
 
 fn same(a: &Step, b: &Step) -> bool {
     match (a, b) {
         (Step::Filter(a), Step::Filter(b)) => a == b,
         (Step::Project(a), Step::Project(b)) => a == b,
+        (
+            Step::LookupJoin {
+                table,
+                stream_key,
+                table_key,
+                columns,
+                ..
+            },
+            Step::LookupJoin {
+                table: other,
+                stream_key: other_stream_key,
+                table_key: other_table_key,
+                columns: other_columns,
+                ..
+            },
+        ) => {
+            Arc::ptr_eq(table, other)
+                && (stream_key, table_key) == (other_stream_key, other_table_key)
+                && columns == other_columns
+        }
         _ => false,
     }
 }

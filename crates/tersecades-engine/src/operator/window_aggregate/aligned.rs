@@ -186,28 +186,18 @@ impl AlignedState {
         (self.remainder, self.part) = (remainder, part);
     }
 
-    /// Sets `self.part` to the selected rows whose time is before `open`.
-    fn select_before(&mut self, open: i128, (frame, arrival): (&Frame, &Arrival), work: &mut Work) {
+    /// Sets `self.part`, which is returned, to the selected rows whose time is before `open`.
+    pub(super) fn select_before(
+        &mut self,
+        open: i128,
+        (frame, arrival): (&Frame, &Arrival),
+        work: &mut Work,
+    ) -> &Selection {
         let time = frame.column(arrival.time_slot);
         let last = i64::try_from(open - 1).unwrap_or(i64::MAX);
         set_key_range(&mut self.inside, time.physical(), (i64::MIN, last));
         time.compare(&self.inside, &frame.selection, &mut self.part, work);
-    }
-
-    /// Removes from the frame the rows whose time is before `open`.
-    pub(super) fn drop_before(
-        &mut self,
-        open: Option<i128>,
-        frame: &mut Frame,
-        arrival: &Arrival,
-        work: &mut Work,
-    ) {
-        let late = open.filter(|open| i128::from(arrival.time_range.0) < *open);
-        if let Some(open) = late.filter(|_| !frame.selection.is_empty()) {
-            self.select_before(open, (frame, arrival), work);
-            frame.selection.subtract(&self.part);
-            frame.selection.settle();
-        }
+        &self.part
     }
 
     /// Sets `part` to the selected rows whose time is in `pane`.

@@ -209,7 +209,12 @@ impl WindowState for FillingState {
         drop(handed);
         let windows = self.filled.windows.iter();
         let open = windows.map(|windows| windows.ending_after(arrival.watermark).start);
-        self.inner.drop_before(open.min(), frame, arrival, work);
+        let late = |open: &i128| i128::from(arrival.time_range.0) < *open;
+        if let Some(open) = open.min().filter(late) {
+            let late = self.inner.select_before(open, (frame, arrival), work);
+            frame.selection.subtract(late);
+            frame.selection.settle();
+        }
         Ok(())
     }
 
