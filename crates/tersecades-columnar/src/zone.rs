@@ -51,6 +51,7 @@ pub(crate) struct ZoneMarks {
     touched: u64,
     covered: u64,
     blocks_shift: u32,
+    fine: bool,
 }
 
 impl ZoneMarks {
@@ -60,11 +61,18 @@ impl ZoneMarks {
         covered: 0,
         // One zone stands for every block.
         blocks_shift: u64::BITS - 1,
+        fine: false,
     };
 
     /// Whether no value is in the range.
     pub(crate) fn is_empty(&self) -> bool {
         self.touched == 0
+    }
+
+    /// Whether each block has marks of its own, no wider than the narrowest deltas reach: the
+    /// exact ends of a block hardly tell more.
+    pub(crate) fn are_fine(&self) -> bool {
+        self.fine
     }
 
     /// Whether a value of `block` may be in the range.
@@ -184,6 +192,7 @@ impl Zones {
             touched,
             covered: covered & touched,
             blocks_shift: self.blocks_shift,
+            fine: self.blocks_shift == 0 && self.key_shift <= u8::BITS,
         }
     }
 

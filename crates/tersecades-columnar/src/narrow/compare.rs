@@ -6,7 +6,7 @@
 //! deltas         runs of blocks of one width that are left     one kernel call a run
 //! ```
 //! The comparison of deltas is exact without the ends, so these are read only as long as they rule
-//! blocks out.
+//! blocks out, and not at all where zones are as fine.
 
 use std::ops::Range;
 
@@ -98,12 +98,12 @@ impl<const PER: usize> Bounded<'_, PER> {
             tally.skipped += rows as u64;
             return out.set_none(rows);
         }
-        self.prefetch(zones.first_touched());
+        self.prefetch(zones.first_touched(), !zones.are_fine());
         let words = out.set_stale_bits(rows);
         let blocks = self.deltas.widths.len();
         let mut test = EndTest {
             range,
-            useful: true,
+            useful: !zones.are_fine(),
         };
         let (mut seen, mut first) = (false, 0);
         while first < blocks {
@@ -183,11 +183,14 @@ impl<const PER: usize> Bounded<'_, PER> {
     }
 
     /// Asks for what is read first: widths, places, ends of the first strips, deltas of `block`.
-    fn prefetch(&self, block: usize) {
+    fn prefetch(&self, block: usize, maxima: bool) {
         prefetch_start(self.deltas.widths, START_BYTES);
         prefetch_start(bytemuck::cast_slice(self.deltas.offsets), START_BYTES);
         for strip in 0..AHEAD_STRIPS {
-            self.prefetch_ends(block + strip * STRIP, strip == 0 || PER < GROUPS);
+            self.prefetch_ends(
+                block + strip * STRIP,
+                maxima && (strip == 0 || PER < GROUPS),
+            );
         }
         let line = self.deltas.offsets.get(block).copied().unwrap_or(0);
         let start = line as usize * CACHE_LINE_BYTES;
