@@ -93,11 +93,11 @@ test-workspace:
 	cargo test --workspace $(LOCKED)
 	cargo test $(LOCKED) -p tersecades-store --features shuttle --test interleaving
 
-# The tests of the workspace run a quarter as many, 20,200.
-test-oracle: ## compare 80,000 random queries over random streams with the naive engine
+# The tests of the workspace run a quarter as many, 20,600.
+test-oracle: ## compare 82,400 random queries over random streams with the naive engine
 	$(call step,random queries over messy streams beside the naive engine)
 	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test oracle --test joins --test rows \
-	  --test partitions --test updates --test restarts --test in_order -- --nocapture \
+	  --test partitions --test updates --test restarts --test in_order --test shared_panes -- --nocapture \
 	  | grep -E 'cases|FAILED|panicked' | tee target/oracle.txt
 	@awk '/ cases / { cases += $$2 } END { print cases " cases in all" }' target/oracle.txt
 

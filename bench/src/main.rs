@@ -250,6 +250,12 @@ const BENCHES: &[Bench] = &[
         run: query::disorder::run_alone,
     },
     Bench {
+        name: "standing",
+        about: "several queries over one stream, together and apart",
+        micro: false,
+        run: query::standing::run_alone,
+    },
+    Bench {
         name: "continuous",
         about: "the reference queries over a stream as it flows",
         micro: false,

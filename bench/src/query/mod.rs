@@ -10,6 +10,7 @@ pub(crate) mod flow;
 mod overlap;
 pub(crate) mod plan;
 mod range;
+pub(crate) mod standing;
 
 use std::path::Path;
 use std::sync::Arc;

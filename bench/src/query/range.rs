@@ -70,7 +70,17 @@ fn plain(path: &Path) -> Result<Retained> {
     let schema = stream.schema()?;
     let stream = stream.event_time(col("timestamp"), LATENESS);
     let names = schema.fields().iter().map(|field| field.name().as_str());
-    let stream = names.fold(stream, |stream, name| stream.encoding(name, "plain"));
+    hold(names.fold(stream, |stream, name| stream.encoding(name, "plain")))
+}
+
+/// The rows of the file, encoded and kept whole.
+pub(super) fn kept(path: &Path) -> Result<Retained> {
+    let stream = Stream::open(path, &SourceOptions::default())?;
+    hold(stream.event_time(col("timestamp"), LATENESS))
+}
+
+/// Reads a stream to its end and keeps all of it.
+fn hold(stream: Stream) -> Result<Retained> {
     let mut running = stream.keep(Keep::Bytes(KEEP_BYTES)).run()?;
     while running.step()? {
         while running.take_result().is_some() {}

@@ -26,6 +26,7 @@ use crate::runtime::ablation::Ablation;
 use crate::runtime::engine::{columns_read, describe, output_schema, passing};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::share::Share;
 use crate::runtime::{Interrupt, Retained, Running};
 use crate::source::location::open_table;
 use crate::source::passing::Passing;
@@ -328,7 +329,7 @@ impl Stream {
     /// # Errors
     /// Everything that can be wrong with a query, before a row is read.
     pub fn run(self) -> Result<Running> {
-        self.prepared()?.timed()?.start()
+        self.prepared()?.timed()?.start(None)
     }
 
     /// The stream as it runs, if its table holds what it asks for.
@@ -337,7 +338,15 @@ impl Stream {
         self.nested()
     }
 
-    fn start(mut self) -> Result<Running> {
+    /// As [`Stream::run`], for a query that may share panes with others.
+    ///
+    /// # Errors
+    /// As [`Stream::run`].
+    pub(crate) fn run_shared(self, share: Option<&Share>) -> Result<Running> {
+        self.prepared()?.timed()?.start(share)
+    }
+
+    fn start(mut self, share: Option<&Share>) -> Result<Running> {
         let observed = self.observed()?;
         let columns = match (self.options.keep, &observed) {
             _ if self.options.keep_late_whole => None,
@@ -358,7 +367,7 @@ impl Stream {
         // What is encoded already, and late rows with all their columns, stay as they are.
         let reducible = matches!(origin, Origin::Source(_)) && !self.options.keep_late_whole;
         self.options.observed = observed.filter(|_| reducible).map(Arc::new);
-        Running::start(origin, &self.query, self.options)
+        Running::start_shared(origin, &self.query, self.options, share)
     }
 }
 

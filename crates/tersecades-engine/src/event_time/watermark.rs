@@ -1,5 +1,6 @@
 //! The watermark of one stream, and where a batch must be cut.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tersecades_columnar::chunk::Chunk;
@@ -234,6 +235,29 @@ impl Watermark {
         self.reached = after;
     }
 
+    /// As [`Watermark::pass`], with the cuts of all of `windows`.
+    pub fn pass_all(
+        &mut self,
+        time: &Chunk,
+        windows: &[Arc<dyn Boundaries>],
+        cuts: &mut Vec<Cut>,
+        work: &mut Work,
+    ) {
+        let mut all = Vec::new();
+        for boundaries in windows {
+            let closing = Closing {
+                boundaries: &**boundaries,
+                emission: None,
+            };
+            self.clone().pass(time, Some(closing), cuts, work);
+            all.append(cuts);
+        }
+        self.pass(time, None, cuts, work);
+        cuts.append(&mut all);
+        cuts.sort_unstable_by_key(|cut| cut.first_row);
+        cuts.dedup_by_key(|cut| cut.first_row);
+    }
+
     /// The newest time of a batch that may move the watermark; counts those that may not.
     fn batch_newest(&mut self, time: &Chunk, work: &mut Work) -> Option<i64> {
         let newest = time.physical().value_of(time.stats().max) as i64;
@@ -351,7 +375,6 @@ impl Closing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use arrow_array::{ArrayRef, Int64Array};

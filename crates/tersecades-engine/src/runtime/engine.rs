@@ -21,7 +21,8 @@ use crate::event_time::clock::ticks_late;
 use crate::event_time::{Arrival, Closing, Course, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
-use crate::operator::window_aggregate::plan::tick_ns;
+use crate::operator::window_aggregate::feed::Sharing;
+use crate::operator::window_aggregate::plan::{AggregatePlan, tick_ns};
 use crate::plan::Query;
 use crate::source::SourceState;
 use crate::window::Windowing;
@@ -30,7 +31,8 @@ use super::ingest::{Ingest, Origin};
 use super::metrics::{LateWindow, Metrics};
 use super::option::RunOptions;
 use super::part::Part;
-use super::retained::{Keep, Retained};
+use super::retained::Retained;
+use super::share::{Share, first_stage};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Workers;
 
@@ -73,6 +75,8 @@ pub struct Running {
     spare: Option<Box<Frame>>,
     last_batch: Option<Arc<Batch>>,
     rows_before: u64,
+    /// How many rows came before what is done.
+    row: u64,
     finished: bool,
 }
 
@@ -82,19 +86,25 @@ impl Running {
     /// # Errors
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
+        Running::start_shared(origin, query, options, None)
+    }
+
+    /// As [`Running::start`], for a query that may share panes with others.
+    ///
+    /// # Errors
+    /// As [`Running::start`].
+    pub(crate) fn start_shared(
+        origin: Origin,
+        query: &Query,
+        options: RunOptions,
+        share: Option<&Share>,
+    ) -> Result<Self> {
         let (first, mut tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
         let ingest = {
             let uses = |column: &str| query.uses(column);
             Ingest::new(origin, first.columns_read(), &options, &uses)?
         };
-        let timed = match options.keep {
-            Some(Keep::Duration(_)) => true,
-            Some(Keep::Bytes(_)) => !first.event_time.is_absent(ingest.schema()),
-            None => false,
-        };
-        let plan = first
-            .over(Arc::clone(ingest.schema()), timed)?
-            .for_run(&options);
+        let plan = first_stage(&first, &ingest, &options, share)?;
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
             .timed
@@ -146,6 +156,7 @@ impl Running {
             spare: None,
             last_batch: None,
             rows_before: 0,
+            row: 0,
             finished: false,
         })
     }
@@ -153,6 +164,11 @@ impl Running {
     /// Columns of the results.
     pub fn schema(&self) -> SchemaRef {
         self.bounds.mark(&results_of(&self.plan, &self.tails))
+    }
+
+    /// What the first group-by computes.
+    pub(crate) fn aggregate_plan(&self) -> Option<&Arc<AggregatePlan>> {
+        self.plan.aggregate()
     }
 
     /// The retained range, if the stream is kept.
@@ -324,8 +340,16 @@ impl Running {
             emission: aggregate.and_then(|plan| plan.emission),
         });
         self.course = Some(self.watermark.course());
-        self.watermark
-            .pass(column, closing, &mut self.cuts, &mut self.work);
+        match aggregate.map(|plan| &plan.sharing) {
+            Some(Sharing::Fills(filled)) => {
+                let windows = &filled.windows;
+                self.watermark
+                    .pass_all(column, windows, &mut self.cuts, &mut self.work);
+            }
+            _ => self
+                .watermark
+                .pass(column, closing, &mut self.cuts, &mut self.work),
+        }
         self.retain(&frame.batch, range);
         Ok(range.or_else(|| boundaries.is_none().then_some((0, 0))))
     }
@@ -341,6 +365,7 @@ impl Running {
         let cuts = std::mem::take(&mut self.cuts);
         for (index, cut) in cuts.iter().enumerate() {
             if index > 0 {
+                self.row = self.rows_before + cut.first_row as u64;
                 self.close(cut.watermark)?;
             }
             let mut frame = match whole.take() {
@@ -363,6 +388,7 @@ impl Running {
             self.dispatch(frame, arrival)?;
         }
         self.cuts = cuts;
+        self.row = self.rows_before + batch.rows() as u64;
         self.close(self.watermark.current())
     }
 

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod option;
 pub mod part;
 pub mod retained;
+pub(crate) mod share;
 pub mod spill;
 pub mod stage;
 pub mod standing;

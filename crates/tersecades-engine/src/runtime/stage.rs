@@ -21,6 +21,7 @@ use crate::operator::lookup_join::{LookupJoin, PreparedTable};
 use crate::operator::project::Project;
 use crate::operator::row::RowInput;
 use crate::operator::window_aggregate::WindowAggregate;
+use crate::operator::window_aggregate::feed::Sharing;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
 use crate::window::Windowing;
@@ -274,11 +275,16 @@ impl StagePlan {
 
     /// The same plan for a run with `options`.
     pub fn for_run(mut self, options: &RunOptions) -> Self {
-        if let Some(aggregate) = self.aggregate.as_mut().map(Arc::make_mut) {
+        if let Some(aggregate) = self.aggregate_mut() {
             aggregate.keys.standard_map = options.ablation.own_table;
             aggregate.threads = options.threads;
         }
         self
+    }
+
+    /// What the stage ends with, to change it for a run.
+    pub(super) fn aggregate_mut(&mut self) -> Option<&mut AggregatePlan> {
+        self.aggregate.as_mut().map(Arc::make_mut)
     }
 
     /// The windows, if the stage ends with a group-by.
@@ -330,6 +336,9 @@ impl StagePlan {
                     let bound =
                         AggregatePlan::bind(window, keys, aggregates, &mut scope, &mut computed)?;
                     let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));
+                    if matches!(shared.sharing, Sharing::Reads(_)) {
+                        computed.clear();
+                    }
                     stage.aggregate = Some(WindowAggregate::new(shared, computed, keep_late));
                 }
                 Step::Rows(_) => return Err(Error::internal("a stage holds no row operators")),

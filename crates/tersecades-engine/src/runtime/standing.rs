@@ -14,10 +14,12 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::operator::window_aggregate::feed::ReadFrom;
 use crate::source::PartitionState;
 use crate::source::table::Table;
 
 use super::ingest::{EncodedSource, Ingest, Origin};
+use super::state::{StateReader, StateWriter};
 use super::{Retained, Running};
 
 /// The batch that all queries are at, and how the partitions of the stream stand.
@@ -127,14 +129,34 @@ struct Member {
     open: bool,
 }
 
+/// What fills the panes that some of the queries share.
+pub(crate) struct Filler {
+    /// The names of the queries.
+    name: String,
+    running: Running,
+    panes: ReadFrom,
+}
+
+impl Filler {
+    /// What fills `panes` for the queries called `name`.
+    pub(crate) fn new(name: String, running: Running, panes: ReadFrom) -> Self {
+        Filler {
+            name,
+            running,
+            panes,
+        }
+    }
+}
+
 /// Queries that run together over one stream; an iterator of their results, each with the name of
 /// its query.
 ///
-/// Made by [`Stream::standing`](crate::stream::Stream::standing). There are no snapshots of queries
-/// that run together.
+/// Made by [`Stream::standing`](crate::stream::Stream::standing).
 pub struct Standing {
     ingest: Ingest,
     table: SharedTable,
+    /// What fills panes for queries that share them.
+    fillers: Vec<Filler>,
     members: Vec<Member>,
     /// What keeps the stream, where it is kept.
     keeper: Option<Running>,
@@ -147,7 +169,7 @@ impl Standing {
     pub(crate) fn new(
         ingest: Ingest,
         table: SharedTable,
-        queries: Vec<(String, Running)>,
+        (fillers, queries): (Vec<Filler>, Vec<(String, Running)>),
         keeper: Option<Running>,
     ) -> Self {
         let member = |(name, running): (String, Running)| Member {
@@ -158,6 +180,7 @@ impl Standing {
         Standing {
             ingest,
             table,
+            fillers,
             members: queries.into_iter().map(member).collect(),
             keeper,
             ready: VecDeque::new(),
@@ -169,6 +192,57 @@ impl Standing {
     pub fn queries(&mut self) -> impl Iterator<Item = (&str, &mut Running)> {
         let members = self.members.iter_mut();
         members.map(|member| (&*member.name, &mut member.running))
+    }
+
+    /// Which queries share panes, a line for each set of them; the lines of a query say it too.
+    pub fn sharing(&self) -> impl Iterator<Item = &str> {
+        self.fillers.iter().map(|filler| &*filler.panes.shown)
+    }
+
+    /// All state of all queries, to be given to [`Standing::restore`] of a fresh run of the same
+    /// queries over the rest of the stream. Results must have been taken; a retained range is not
+    /// part of it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when results are waiting; what the source and the queries say.
+    pub fn snapshot(&mut self) -> Result<Vec<u8>> {
+        if !self.ready.is_empty() {
+            return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
+        }
+        let mut out = StateWriter::default();
+        out.bool(self.finished);
+        self.ingest.snapshot(false, &mut out)?;
+        for filler in &mut self.fillers {
+            filler.running.snapshot_member(&mut out)?;
+        }
+        for member in &mut self.members {
+            out.blob(member.name.as_bytes());
+            out.bool(member.open);
+            member.running.snapshot_member(&mut out)?;
+        }
+        Ok(out.seal())
+    }
+
+    /// Takes over the state of another run, before the first batch.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are damaged or belong to other queries.
+    pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
+        let from = &mut StateReader::open(snapshot)?;
+        self.finished = from.bool()?;
+        self.ingest.restore(false, from)?;
+        for filler in &mut self.fillers {
+            filler.running.restore_member(from)?;
+        }
+        for member in &mut self.members {
+            if from.blob()? != member.name.as_bytes() {
+                return Err(Error::corrupt("the snapshot belongs to other queries")
+                    .hint("restore with the queries it was taken with, in the same order"));
+            }
+            member.open = from.bool()?;
+            member.running.restore_member(from)?;
+        }
+        Ok(())
     }
 
     /// The retained range, if the stream is kept.
@@ -205,6 +279,11 @@ impl Standing {
         self.table.put(batch, &self.ingest);
         if let Some(keeper) = &mut self.keeper {
             keeper.step()?;
+        }
+        for filler in &mut self.fillers {
+            filler.panes.panes.clear();
+            let stepped = filler.running.step();
+            stepped.map_err(|error| of_query(&filler.name, error))?;
         }
         for member in &mut self.members {
             let Member {

@@ -5,13 +5,72 @@ use std::sync::Arc;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::lit;
+use crate::operator::window_aggregate::feed::{ReadFrom, SharedPanes};
 use crate::plan::{Query, uses_of};
+use crate::runtime::Running;
 use crate::runtime::engine::columns_read;
 use crate::runtime::ingest::Ingest;
 use crate::runtime::option::TimeKind;
-use crate::runtime::standing::{SharedTable, Standing};
+use crate::runtime::share::{Share, groups};
+use crate::runtime::standing::{Filler, SharedTable, Standing};
 
 use super::Stream;
+
+/// What fills panes, by the names of its queries, and each query's part in them.
+type Filling = (Vec<Filler>, Vec<Option<Share>>);
+
+/// Starts, by `over`, what fills the panes that `queries` share.
+fn fill(
+    queries: &[(String, Stream)],
+    over: &dyn Fn(Stream, Option<&Share>) -> Result<Running>,
+) -> Result<Filling> {
+    let (mut fillers, mut shares) = (Vec::new(), Vec::new());
+    shares.resize_with(queries.len(), || None);
+    let asked = queries
+        .iter()
+        .map(|(_, query)| (&query.query, &query.options));
+    for group in groups(asked) {
+        let names = group.members.iter().map(|(member, _)| &*queries[*member].0);
+        let name = names.collect::<Vec<&str>>().join("`, `");
+        let Some((first, _)) = group.members.first() else {
+            continue;
+        };
+        let mut filler = queries[*first].1.clone();
+        let Some(steps) = group.steps(&filler.query.steps) else {
+            continue;
+        };
+        filler.query.steps = steps;
+        filler.options.keep = None;
+        filler.options.keep_late = false;
+        filler.options.keep_late_whole = false;
+        // Readers count its bytes, each its part.
+        filler.options.memory_bytes_limit = None;
+        let panes = SharedPanes::default();
+        let from = ReadFrom {
+            panes: panes.clone(),
+            readers: group.members.len(),
+            shown: group.show(&name),
+        };
+        let share = Share::Fill {
+            windows: group.windows,
+            panes: panes.clone(),
+        };
+        // What is wrong with a query is said where it is bound by itself.
+        let Ok(running) = over(filler, Some(&share)) else {
+            continue;
+        };
+        let Some(plan) = running.aggregate_plan().cloned() else {
+            continue;
+        };
+        for (member, at) in group.members {
+            let filler = Arc::clone(&plan);
+            let from = from.clone();
+            shares[member] = Some(Share::Read { filler, at, from });
+        }
+        fillers.push(Filler::new(name, running, from));
+    }
+    Ok((fillers, shares))
+}
 
 impl Stream {
     /// Runs `queries`, by name, together over this stream: it is read once, and encoded once where
@@ -28,7 +87,9 @@ impl Stream {
     ///
     /// # Cost
     /// The queries take turns batch by batch, so that what one has read is in the caches for the
-    /// next.
+    /// next. Those with the same filters, columns and keys before windows on a grid (`tumble`,
+    /// `hop`, `cumulate`) share panes, on one thread: rows are filtered, grouped and added once for
+    /// all of them.
     ///
     /// # Examples
     /// ```
@@ -78,22 +139,28 @@ impl Stream {
         let uses = |column: &str| uses_of(&asked, column);
         let ingest = Ingest::new(origin, columns, &self.options, &uses)?;
         let table = SharedTable::of(&ingest);
-        let over = |mut stream: Stream| {
+        let over = |mut stream: Stream, share: Option<&Share>| {
             stream.table = Arc::new(table.clone());
             // The columns are encoded, and kept by one.
             stream.options.encoding.schemes.clear();
-            stream.run()
+            stream.run_shared(share)
         };
         let keeper = self.options.keep.map(|_| {
             let nothing = self.clone().filter(lit(false));
-            over(nothing)
+            over(nothing, None)
         });
+        let (fillers, shares) = fill(&queries, &over)?;
         let mut running = Vec::with_capacity(queries.len());
-        for (name, mut query) in queries {
+        for ((name, mut query), share) in queries.into_iter().zip(shares) {
             query.options.keep = None;
-            running.push((name, over(query)?));
+            running.push((name, over(query, share.as_ref())?));
         }
-        Ok(Standing::new(ingest, table, running, keeper.transpose()?))
+        Ok(Standing::new(
+            ingest,
+            table,
+            (fillers, running),
+            keeper.transpose()?,
+        ))
     }
 
     /// The columns that any of the queries reads; all when `None`.

@@ -20,6 +20,7 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Boundaries, Span};
 
+use super::feed::{PaneReader, Sharing};
 use super::open::{last_window, windows_over};
 use super::pane::Pane;
 use super::plan::AggregatePlan;
@@ -40,6 +41,8 @@ pub struct AlignedState {
     /// Panes by their first time.
     panes: BTreeMap<i64, Pane>,
     slide: Slide,
+    /// Where rows come from, if another state puts them into panes, and panes read so far.
+    feed: Option<(Arc<PaneReader>, u64)>,
     /// Windows that end at or before this have been emitted.
     closed_to: i64,
     /// Panes that start before this were settled once.
@@ -59,6 +62,10 @@ impl AlignedState {
             slide: Slide::new(boundaries.overlap(), plan),
             boundaries,
             panes: BTreeMap::new(),
+            feed: match &plan.sharing {
+                Sharing::Reads(reader) => Some((Arc::clone(reader), 0)),
+                _ => None,
+            },
             closed_to: i64::MIN,
             settled_to: i64::MIN,
             part: Selection::default(),
@@ -68,6 +75,11 @@ impl AlignedState {
             times: Values::default(),
             placed: Vec::new(),
         }
+    }
+
+    /// Starts of the panes that have rows.
+    pub(super) fn starts(&self) -> Vec<i64> {
+        self.panes.keys().copied().collect()
     }
 
     fn is_covered(&self, time: i64) -> bool {
@@ -172,6 +184,20 @@ impl AlignedState {
         }
         remainder.put_into(|| self.pane_at(shared, pane.first()));
         (self.remainder, self.part) = (remainder, part);
+    }
+
+    /// Sets `self.part`, which is returned, to the selected rows whose time is before `open`.
+    pub(super) fn select_before(
+        &mut self,
+        open: i128,
+        (frame, arrival): (&Frame, &Arrival),
+        work: &mut Work,
+    ) -> &Selection {
+        let time = frame.column(arrival.time_slot);
+        let last = i64::try_from(open - 1).unwrap_or(i64::MAX);
+        set_key_range(&mut self.inside, time.physical(), (i64::MIN, last));
+        time.compare(&self.inside, &frame.selection, &mut self.part, work);
+        &self.part
     }
 
     /// Sets `part` to the selected rows whose time is in `pane`.
@@ -307,15 +333,11 @@ impl WindowState for AlignedState {
         if arrival.watermark == i64::MIN || frame.selection.is_empty() {
             return Ok(());
         }
-        let open = self.boundaries.ending_after(arrival.watermark);
-        if i128::from(arrival.time_range.0) >= open.start {
+        let open = self.boundaries.ending_after(arrival.watermark).start;
+        if i128::from(arrival.time_range.0) >= open {
             return Ok(());
         }
-        let time = frame.column(arrival.time_slot);
-        let closed_to = i64::try_from(open.start - 1).unwrap_or(i64::MAX);
-        let times = (i64::MIN, closed_to);
-        set_key_range(&mut self.inside, time.physical(), times);
-        time.compare(&self.inside, &frame.selection, &mut self.part, work);
+        self.select_before(open, (frame, arrival), work);
         if self.boundaries.leaves_gaps() {
             self.drop_uncovered(frame, arrival, work);
         }
@@ -332,6 +354,9 @@ impl WindowState for AlignedState {
         arrival: &Arrival,
         work: &mut Work,
     ) -> Result<()> {
+        if self.feed.is_some() {
+            return Ok(());
+        }
         if self.boundaries.leaves_gaps() {
             return self.add_row_by_row(shared, frame, arrival, work);
         }
@@ -395,7 +420,9 @@ impl WindowState for AlignedState {
     }
 
     fn open_windows(&self) -> Vec<Span> {
-        let panes = self.panes.keys();
+        let feed = self.feed.as_ref();
+        let fed = feed.map_or_else(Vec::new, |(reader, _)| reader.open());
+        let panes = self.panes.keys().chain(&fed);
         let open = windows_over(&*self.boundaries, panes, self.closed_to);
         open.into_values().collect()
     }
@@ -406,7 +433,8 @@ impl WindowState for AlignedState {
 
     fn byte_size(&self) -> usize {
         let panes: usize = self.panes.values().map(Pane::byte_size).sum();
-        panes + self.slide.byte_size()
+        let fed = self.feed.as_ref().map_or(0, |(fed, _)| fed.byte_size());
+        panes + self.slide.byte_size() + fed
     }
 
     fn take(&mut self, watermark: i64) -> BTreeMap<i64, Pane> {
@@ -433,6 +461,22 @@ impl WindowState for AlignedState {
             self.slide.touch(shared, &self.panes, *start);
         }
         merge_panes(shared, &mut self.panes, panes);
+    }
+
+    fn pull(&mut self, shared: &mut Shared) {
+        let Some((reader, mut taken)) = self.feed.take() else {
+            return;
+        };
+        let plan = Arc::clone(&shared.plan);
+        let open = self.boundaries.ending_after(self.closed_to).start;
+        reader.visit(shared.row, &mut taken, |start, pane| {
+            let own = self.boundaries.pane(start);
+            if own.start >= open {
+                let into = self.pane_at(shared, own.first());
+                into.merge_read(&plan, pane, &reader);
+            }
+        });
+        self.feed = Some((reader, taken));
     }
 
     fn snapshot(&self, out: &mut StateWriter) {

@@ -9,6 +9,7 @@ pub mod aligned;
 pub mod coded;
 pub mod count;
 pub mod emit;
+pub mod feed;
 pub mod keys;
 pub mod late;
 mod open;
@@ -38,8 +39,9 @@ use crate::expression::evaluate::BoundExpression;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use crate::window::Span;
+use crate::window::{Span, Windowing};
 
+use feed::Sharing;
 use keys::SharedDictionary;
 use late::LateWindows;
 use pane::Pane;
@@ -152,6 +154,25 @@ impl WindowAggregate {
         self.shared.late_windows.merge(&partial.late_windows);
         self.shared.late.extend(partial.late);
         self.state.absorb(&mut self.shared, partial.panes);
+    }
+
+    /// Takes in, from whoever fills panes for this state, all rows before row `row` whose panes are
+    /// complete.
+    pub fn pull(&mut self, row: u64) {
+        self.shared.row = row;
+        self.state.pull(&mut self.shared);
+    }
+
+    /// Whether a frame must be pushed: not if another state takes in its rows and none is late.
+    pub fn wants(&self, arrival: &Arrival) -> bool {
+        match (&self.shared.plan.sharing, &self.shared.plan.window) {
+            (Sharing::Reads(_), Windowing::Aligned(windows)) => {
+                let oldest = i128::from(arrival.time_range.0);
+                arrival.watermark != i64::MIN
+                    && oldest < windows.ending_after(arrival.watermark).start
+            }
+            _ => true,
+        }
     }
 
     /// Whether some window ends after the last advance and at or before `watermark`.

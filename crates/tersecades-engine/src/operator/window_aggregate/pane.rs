@@ -14,6 +14,7 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::coded::CodeReader;
+use super::feed::PaneReader;
 use super::keys::{KeyPacker, Translation};
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
@@ -327,6 +328,26 @@ impl Pane {
         self.find_groups(plan, other, &mut targets);
         let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
         self.merge_into(other, &targets, groups.max(self.len()));
+    }
+
+    /// Adds what `reader` takes of the groups of `other`.
+    pub fn merge_read(&mut self, plan: &AggregatePlan, other: &Pane, reader: &PaneReader) {
+        let mut targets: Vec<u32> = Vec::with_capacity(other.len());
+        self.find_groups(plan, other, &mut targets);
+        self.merge_rows(other, &targets);
+        for (own, theirs) in &reader.arguments {
+            self.folds[*own].merge(&other.folds[*theirs], &targets);
+        }
+        for (own, theirs) in &reader.collections {
+            self.collections[*own].merge(&*other.collections[*theirs], &targets);
+        }
+    }
+
+    /// Adds the number of rows of each group of `other`; makes room for the rest.
+    fn merge_rows(&mut self, other: &Pane, targets: &[u32]) {
+        let groups = targets.iter().max().map_or(0, |id| *id as usize + 1);
+        self.grow(groups.max(self.len()));
+        for_each_target(&mut self.rows, &other.rows, targets, |to, rows| *to += rows);
     }
 
     /// Sets `targets` to the group here of each group of `other`, new ones included.

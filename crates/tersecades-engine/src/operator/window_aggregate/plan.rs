@@ -16,6 +16,7 @@ use crate::frame::{EVENT_TIME, Scope, Slot};
 use crate::plan::{AggregateCall, UserCall};
 use crate::window::{Emission, Window, Windowing};
 
+use super::feed::Sharing;
 use super::keys::{KeyLayout, SharedDictionary};
 
 /// One argument, folded once for all aggregates that read it.
@@ -93,6 +94,8 @@ pub struct AggregatePlan {
     pub label: String,
     /// Threads that may work on a result.
     pub threads: usize,
+    /// Whether panes are filled for others, or by others.
+    pub sharing: Sharing,
 }
 
 /// The last column of results that may be replaced: `insert` or `update`.
@@ -177,6 +180,7 @@ impl AggregatePlan {
             schema,
             label,
             threads: 1,
+            sharing: Sharing::Alone,
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::window::{Span, Windowing};
 
 use super::aligned::AlignedState;
 use super::count::CountState;
+use super::feed::{FillingState, Sharing};
 use super::late::LateWindows;
 use super::pane::{Pane, PaneWork};
 use super::plan::AggregatePlan;
@@ -45,6 +46,8 @@ pub struct Shared {
     pub late_windows: LateWindows,
     /// Late rows, where they are kept.
     pub late: Vec<RecordBatch>,
+    /// How many rows of the stream came before what is done.
+    pub(super) row: u64,
     pub(super) scratch: PaneWork,
     pub(super) sorter: Sorter,
     keep_late: bool,
@@ -58,6 +61,7 @@ impl Shared {
             unplaced: Unplaced::default(),
             late_windows: LateWindows::default(),
             late: Vec::new(),
+            row: 0,
             scratch: PaneWork::default(),
             sorter: Sorter::default(),
             keep_late,
@@ -166,6 +170,9 @@ pub trait WindowState: Send {
     /// Adds what another worker has seen.
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>);
 
+    /// Takes in the rows before [`Shared::row`] that others have put into panes.
+    fn pull(&mut self, _shared: &mut Shared) {}
+
     /// Writes the state.
     fn snapshot(&self, out: &mut StateWriter);
 
@@ -181,7 +188,15 @@ pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
     match &shared.plan.window {
         Windowing::Global => Box::new(WholeState::default()),
         Windowing::Aligned(boundaries) => match shared.plan.emission {
-            None => Box::new(AlignedState::new(Arc::clone(boundaries), &shared.plan)),
+            None => {
+                let state = AlignedState::new(Arc::clone(boundaries), &shared.plan);
+                match &shared.plan.sharing {
+                    Sharing::Fills(filled) => {
+                        Box::new(FillingState::new(state, Arc::clone(filled)))
+                    }
+                    _ => Box::new(state),
+                }
+            }
             Some(emission) => Box::new(UpdatingState::new(shared, boundaries, emission)),
         },
         Windowing::Session { gap } => Box::new(SessionState::new(shared, *gap)),

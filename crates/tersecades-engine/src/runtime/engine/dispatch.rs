@@ -22,6 +22,11 @@ pub(super) struct Held {
 
 impl Running {
     pub(super) fn dispatch(&mut self, mut frame: Box<Frame>, arrival: Arrival) -> Result<()> {
+        let aggregate = self.stage.aggregate.as_ref();
+        if aggregate.is_some_and(|aggregate| !aggregate.wants(&arrival)) {
+            self.spare = Some(frame);
+            return self.pass_on();
+        }
         if self.workers.is_empty() {
             let rows = self.stage.push(&mut frame, &arrival, &mut self.work)?;
             self.spare = Some(frame);
@@ -91,6 +96,9 @@ impl Running {
 
     /// Emits the windows that `watermark` has passed, or holds them until the workers have frames.
     pub(super) fn close(&mut self, watermark: i64) -> Result<()> {
+        if let Some(aggregate) = &mut self.stage.aggregate {
+            aggregate.pull(self.row);
+        }
         if !self.passes_end(watermark) {
             return Ok(());
         }

@@ -32,11 +32,7 @@ impl Running {
     /// # Errors
     /// `Corrupt` when the bytes are damaged or belong to another query.
     pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
-        if self.metrics.batches > 0 {
-            return Err(Error::invalid(
-                "a snapshot is restored before the first batch",
-            ));
-        }
+        self.check_fresh()?;
         self.read_state(false, &mut StateReader::open(snapshot)?)
     }
 
@@ -61,9 +57,35 @@ impl Running {
         self.read_state(true, from)
     }
 
+    /// Writes the state of one of several runs over one stream, without where that stands.
+    ///
+    /// # Errors
+    /// As [`Running::snapshot`].
+    pub(crate) fn snapshot_member(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.flush()?;
+        out.bool(self.finished);
+        out.blob(self.query.as_bytes());
+        self.write_operators(out)
+    }
+
+    /// Reads what [`Running::snapshot_member`] wrote.
+    ///
+    /// # Errors
+    /// As [`Running::restore`].
+    pub(crate) fn restore_member(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.check_fresh()?;
+        self.finished = from.bool()?;
+        self.check_query(from)?;
+        self.read_operators(from)
+    }
+
     fn write_state(&mut self, is_input: bool, out: &mut StateWriter) -> Result<()> {
         out.blob(self.query.as_bytes());
         self.ingest.snapshot(is_input, out)?;
+        self.write_operators(out)
+    }
+
+    fn write_operators(&mut self, out: &mut StateWriter) -> Result<()> {
         self.watermark.snapshot(out);
         out.u64(self.metrics.untimed_rows);
         out.u64(self.rows_before);
@@ -76,11 +98,29 @@ impl Running {
     }
 
     fn read_state(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
+        self.check_query(from)?;
+        self.ingest.restore(is_input, from)?;
+        self.read_operators(from)
+    }
+
+    fn check_fresh(&self) -> Result<()> {
+        match self.metrics.batches {
+            0 => Ok(()),
+            _ => Err(Error::invalid(
+                "a snapshot is restored before the first batch",
+            )),
+        }
+    }
+
+    fn check_query(&self, from: &mut StateReader<'_>) -> Result<()> {
         if from.blob()? != self.query.as_bytes() {
             return Err(Error::corrupt("the snapshot belongs to another query")
                 .hint("restore with the event time and the steps it was taken with"));
         }
-        self.ingest.restore(is_input, from)?;
+        Ok(())
+    }
+
+    fn read_operators(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.watermark.restore(from)?;
         self.metrics.untimed_rows = from.u64()?;
         self.rows_before = from.u64()?;
