@@ -23,6 +23,7 @@ use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
 use crate::primitive::rank::rank_decoded;
 use crate::primitive::repeat::{Repeats, repeats_decoded};
+use crate::primitive::search::search_decoded;
 use crate::primitive::slice::slice_decoded;
 use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::Selection;
@@ -296,6 +297,12 @@ pub trait Codec: Debug + Send + Sync {
     /// Appends the values of the listed rows, ascending, to `out`.
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
         gather_decoded(self.decoder(), chunk, rows, out, work);
+    }
+
+    /// The rows of `rows` whose key is `key`; values are integers that ascend over `rows`, none of
+    /// them null.
+    fn search(&self, chunk: &Chunk, key: u64, rows: Range<usize>, work: &mut Work) -> Range<usize> {
+        search_decoded(self.decoder(), chunk, key, rows, work)
     }
 
     /// Asks for what the listed rows need, ahead of fetching them.

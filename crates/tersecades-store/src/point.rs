@@ -258,21 +258,8 @@ impl PointReader {
         };
         let kept = &mut self.kept;
         let scratch = &mut self.scratch;
-        scratch.selected.set_all(rows);
-        for (slot, term) in self.terms[..terms].iter().enumerate() {
-            let Some(chunk) = place.column(slot, kept)? else {
-                return Ok(false);
-            };
-            if !term.may_be_in(chunk.stats(), chunk.nulls(), chunk.rows()) {
-                return Ok(false);
-            }
-            let (selected, passed) = (&mut scratch.selected, &mut scratch.passed);
-            chunk.compare(&term.predicate, selected, passed, &mut scratch.work);
-            std::mem::swap(selected, passed);
-            selected.settle();
-            if selected.is_empty() {
-                return Ok(false);
-            }
+        if !select(&place, rows, &self.terms[..terms], kept, scratch)? {
+            return Ok(false);
         }
         let time = match &self.gone {
             Some(_) => place.column(self.slots.time, kept)?,
@@ -312,6 +299,52 @@ impl PointReader {
         }
         Ok(true)
     }
+}
+
+/// Selects the rows of `place` that `terms` want; whether there are any.
+fn select(
+    place: &Place<'_>,
+    rows: usize,
+    terms: &[Term],
+    kept: &mut KeptChunks,
+    scratch: &mut Scratch,
+) -> Result<bool> {
+    let mut found = 0..rows;
+    let mut searched = 0;
+    if place.is_sorted() {
+        // Rows with the same values in the columns before ascend in this one.
+        for (slot, term) in terms.iter().enumerate() {
+            let chunk = place.column(slot, kept)?;
+            let (Some(key), Some(chunk)) = (term.point, &chunk) else {
+                break;
+            };
+            if chunk.nulls() > 0 {
+                break;
+            }
+            found = chunk.search(key, found, &mut scratch.work);
+            if found.is_empty() {
+                return Ok(false);
+            }
+            searched += 1;
+        }
+    }
+    scratch.selected.set_range(found, rows);
+    for (slot, term) in terms.iter().enumerate().skip(searched) {
+        let Some(chunk) = place.column(slot, kept)? else {
+            return Ok(false);
+        };
+        if !term.may_be_in(chunk.stats(), chunk.nulls(), chunk.rows()) {
+            return Ok(false);
+        }
+        let (selected, passed) = (&mut scratch.selected, &mut scratch.passed);
+        chunk.compare(&term.predicate, selected, passed, &mut scratch.work);
+        std::mem::swap(selected, passed);
+        selected.settle();
+        if selected.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the selected row marks its key as deleted.

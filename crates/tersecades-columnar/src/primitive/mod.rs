@@ -7,6 +7,7 @@
 //! fold_by       a fold for each group id       windowed group-by
 //! arithmetic    + and * into a new chunk       computed columns
 //! slice         a range of rows                cutting batches
+//! search        the rows with a key            reads by key
 //! ```
 //! Each file has the default, which decodes and computes and is what overrides are tested
 //! against, and the method of [`Chunk`] that keeps nulls out and asks the codec.
@@ -16,6 +17,7 @@ pub mod decoded;
 pub mod fold_by;
 pub mod rank;
 pub mod repeat;
+pub mod search;
 pub mod slice;
 
 use crate::bitmap::WORD_ROWS;

@@ -127,6 +127,11 @@ pub(super) enum Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// Whether rows lie in the order of the store.
+    pub(super) fn is_sorted(&self) -> bool {
+        matches!(self, Place::Group(..))
+    }
+
     /// The column that is read as number `slot`; `None` where it is null throughout.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ pub mod lossy;
 mod case;
 mod expected;
 mod primitive;
+mod search;
 
 pub use codec::{check_codec, check_scheme};
 pub use lossy::check_lossy_codec;

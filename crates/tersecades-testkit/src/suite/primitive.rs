@@ -18,6 +18,7 @@ use tersecades_columnar::types::{Physical, Value};
 use super::case::{Case, Within};
 use super::codec::{Check, check_answers};
 use super::expected::Expected;
+use super::search::check_search;
 use crate::oracle::order::order;
 use crate::random::Random;
 
@@ -135,6 +136,7 @@ pub(super) fn check_made(
     random: &mut Random,
 ) -> Check {
     check_slices(chunk, case, random).map_err(|error| format!("slice {error}"))?;
+    check_search(chunk, case, random)?;
     if !matches!(chunk.physical(), Physical::Integer { .. }) {
         return Ok(());
     }

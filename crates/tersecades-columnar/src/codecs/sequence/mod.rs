@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::{add_lanes_section, lanes_section};
-use crate::predicate::Predicate;
+use crate::predicate::{KeyRange, Predicate};
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -89,6 +89,35 @@ impl<'a> View<'a> {
 
     fn segments(&self) -> impl Iterator<Item = Segment> {
         (0..self.ends.len()).map(|index| self.segment(index))
+    }
+
+    /// The rows of `rows` whose key is `key`, where keys ascend.
+    fn search(&self, key: u64, rows: Range<usize>) -> Range<usize> {
+        if rows.is_empty() {
+            return rows;
+        }
+        let (mut low, mut high) = (self.index_of(rows.start), self.index_of(rows.end - 1));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.segment(middle).last() < key {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let range = KeyRange {
+            low: key,
+            high: key,
+        };
+        let mut found = self.segment(low).rows_in(range);
+        for index in low + 1..self.ends.len() {
+            let next = self.segment(index).rows_in(range);
+            if next.is_empty() || next.start >= rows.end {
+                break;
+            }
+            found.end = next.end;
+        }
+        let end = found.end.min(rows.end).max(rows.start);
+        found.start.clamp(rows.start, end)..end
     }
 
     /// Calls `visit` with the keys of ascending `rows`.
@@ -268,6 +297,11 @@ impl Codec for Sequence {
         View::of(chunk).for_each_key(rows, |_, key| out.keys.push(key));
     }
 
+    fn search(&self, chunk: &Chunk, key: u64, rows: Range<usize>, work: &mut Work) -> Range<usize> {
+        work.tally.direct += 1;
+        View::of(chunk).search(key, rows)
+    }
+
     fn decoder(&self) -> &dyn Codec {
         self
     }
@@ -283,7 +317,6 @@ mod tests {
     use super::*;
     use crate::codec::compare_decoded;
     use crate::encoder::ColumnEncoder;
-    use crate::predicate::KeyRange;
     use crate::registry::by_id;
 
     fn encode(array: ArrayRef) -> Chunk {

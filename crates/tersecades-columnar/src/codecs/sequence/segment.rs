@@ -28,7 +28,8 @@ impl Segment {
             .wrapping_add((self.step as u64).wrapping_mul(offset))
     }
 
-    fn last(&self) -> u64 {
+    /// The key of its last row.
+    pub(super) fn last(&self) -> u64 {
         self.key(self.rows.end - 1)
     }
 
