@@ -34,7 +34,7 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-frontends bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -206,6 +206,11 @@ bench-streams: ## measure Yahoo's benchmark and Nexmark beside Flink and DuckDB 
 	$(RIVALS_PYTHON) -B bench/rivals/streams.py --program $(TARGET)/release/tersecades \
 	  --bench $(TARGET)/release/tersecades-bench --data $(RIVALS_DATA) --out '$(OUT)' \
 	  $(if $(wildcard $(FLINK_PYTHON)),--flink $(FLINK_PYTHON) --jars $(FLINK_JARS)) $(ARGS)
+
+bench-store: target/rivals/installed
+bench-store: ## measure the store beside fjall and RocksDB (ARGS: options of the RocksDB script)
+	cargo run --release $(LOCKED) -p tersecades-bench --features fjall -- lsm --queries history,ingest,rival
+	$(RIVALS_PYTHON) -B bench/rivals/rocksdb_rows.py $(ARGS)
 
 rivals-flink: ## install Flink for the streaming classics (needs Java 17 and Maven)
 	$(PYTHON) -m venv target/rivals/flink

@@ -1,8 +1,8 @@
 """The rows of `tersecades-bench lsm --queries history,ingest` in RocksDB, through rocksdict.
 
-Keys are those of the rows, largest byte first; one codec in every level; blocks of 16 KB and a filter
-of ten bits, or the defaults. Loads write through the log without a sync; the durable ones sync each batch.
-Reads and scans include what a call from Python costs, which is printed.
+Keys are those of the rows, largest byte first; one codec in every level; blocks of 16 KB and a
+filter of ten bits, or the defaults. Loads write through the log without a sync; the durable ones
+sync each batch. Reads and scans include what a call from Python costs, which is printed.
 """
 
 import argparse
@@ -113,7 +113,8 @@ def measure(name, rows, count, label, chosen, folder):
     p50, p99 = quantiles(times)
     print(
         f"{label}, {name}: {size:.3f} B/row, filters {filters:.3f} and indexes {indexes:.3f} more, "
-        f"load {load:.2f} M rows/s, read p50 {p50:.2f} us, p99 {p99:.2f} us, scan {scan:.2f} M rows/s",
+        f"load {load:.2f} M rows/s, read p50 {p50:.2f} us, p99 {p99:.2f} us, "
+        f"scan {scan:.2f} M rows/s",
         flush=True,
     )
     database.close()
@@ -150,7 +151,10 @@ def durable(count, chosen, folder):
     rows = CASES["pairs, values below a million"]
     share = count // WRITERS
     batches = [
-        [batch_of(rows, first, first + DURABLE_ROWS) for first in range(start, start + share, DURABLE_ROWS)]
+        [
+            batch_of(rows, first, first + DURABLE_ROWS)
+            for first in range(start, start + share, DURABLE_ROWS)
+        ]
         for start in range(0, share * WRITERS, share)
     ]
     waits = [[] for _ in range(WRITERS)]
@@ -171,8 +175,9 @@ def durable(count, chosen, folder):
     rate = written / (time.perf_counter() - started) / 1e6
     p50, p99 = quantiles(sum(waits, []))
     print(
-        f"durable ingest, {WRITERS} writers, {DURABLE_ROWS} rows a batch, sync=true: {rate:.1f} MB/s raw, "
-        f"acknowledgement p50 {p50:.2f} ms, p99 {p99:.2f} ms; a sync of 4 KiB p99 {sync_p99(folder):.2f} ms"
+        f"durable ingest, {WRITERS} writers, {DURABLE_ROWS} rows a batch, sync=true: "
+        f"{rate:.1f} MB/s raw, acknowledgement p50 {p50:.2f} ms, p99 {p99:.2f} ms; "
+        f"a sync of 4 KiB p99 {sync_p99(folder):.2f} ms"
     )
     database.close()
 
