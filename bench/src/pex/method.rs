@@ -7,8 +7,10 @@ use tersecades_store::partition::phrase::{Extraction, PhraseMap};
 /// A way to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Decode from the start of the partition, with its entropy code.
+    /// Decode of the partition as much as its layout likes, with its entropy code.
     Decode,
+    /// The same from the start of the partition to the last byte that is read.
+    Start,
     /// The same over phrases, as if there were no entropy code.
     Phrases,
     /// Follow copies back to literals.
@@ -18,7 +20,7 @@ pub(super) enum Way {
 /// A unit in partitions, ready to be read in one way.
 pub(super) struct Method {
     way: Way,
-    stops_early: bool,
+    layout: &'static dyn Layout,
     partition: usize,
     unit_len: usize,
     decoder: Box<dyn PartitionDecoder>,
@@ -34,7 +36,7 @@ impl Method {
     /// # Errors
     /// What the layout says.
     pub(super) fn new(
-        layout: &dyn Layout,
+        layout: &'static dyn Layout,
         level: i32,
         partition: usize,
         way: Way,
@@ -45,14 +47,14 @@ impl Method {
         for raw in unit.chunks(partition) {
             let mut bytes = Vec::new();
             encoder.encode(raw, &mut bytes)?;
-            if way != Way::Decode {
+            if matches!(way, Way::Phrases | Way::Recursive) {
                 maps.extend(layout.phrases(&bytes, raw.len())?);
             }
             stored.push(bytes);
         }
         Ok(Method {
             way,
-            stops_early: layout.stops_early(),
+            layout,
             partition,
             unit_len: unit.len(),
             decoder: layout.decoder(&[])?,
@@ -109,11 +111,16 @@ impl Method {
             self.extraction.extract(&self.maps[at], start, piece);
             return Ok(());
         }
-        let early = self.stops_early || self.way == Way::Phrases;
-        let end = if early { start + piece.len() } else { raw_len };
+        let end = start + piece.len();
+        let end = match self.way {
+            Way::Decode => self.layout.front_len(end, raw_len),
+            _ => end,
+        };
         self.front.resize(end, 0);
+        let (stored, front) = (&self.stored[at], &mut self.front);
         match self.way {
-            Way::Decode => self.decoder.decode(&self.stored[at], &mut self.front)?,
+            Way::Decode if end == raw_len => self.decoder.decode_whole(stored, front)?,
+            Way::Decode | Way::Start => self.decoder.decode(stored, front)?,
             _ => drop(self.maps[at].decode(&mut self.front)),
         }
         piece.copy_from_slice(&self.front[start..start + piece.len()]);
