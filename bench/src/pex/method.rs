@@ -1,16 +1,17 @@
 //! Ways to get a few bytes out of a compressed unit.
 
-use tersecades_columnar::error::Result;
+use flate2::{Decompress, FlushDecompress};
+use tersecades_columnar::error::{Error, Result};
 use tersecades_store::partition::layout::{Layout, PartitionDecoder};
 use tersecades_store::partition::phrase::{Extraction, PhraseMap};
 
 /// A way to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Decode of the partition as much as its layout likes, with its entropy code.
+    /// Decode from the start of the partition, with its entropy code.
     Decode,
-    /// The same from the start of the partition to the last byte that is read.
-    Start,
+    /// The same by a stock decoder of streams, for layout `zlib`.
+    Stream,
     /// The same over phrases, as if there were no entropy code.
     Phrases,
     /// Follow copies back to literals.
@@ -20,10 +21,11 @@ pub(super) enum Way {
 /// A unit in partitions, ready to be read in one way.
 pub(super) struct Method {
     way: Way,
-    layout: &'static dyn Layout,
+    stops_early: bool,
     partition: usize,
     unit_len: usize,
     decoder: Box<dyn PartitionDecoder>,
+    stream: Decompress,
     stored: Vec<Vec<u8>>,
     maps: Vec<PhraseMap>,
     extraction: Extraction,
@@ -36,7 +38,7 @@ impl Method {
     /// # Errors
     /// What the layout says.
     pub(super) fn new(
-        layout: &'static dyn Layout,
+        layout: &dyn Layout,
         level: i32,
         partition: usize,
         way: Way,
@@ -54,10 +56,11 @@ impl Method {
         }
         Ok(Method {
             way,
-            layout,
+            stops_early: layout.stops_early(),
             partition,
             unit_len: unit.len(),
             decoder: layout.decoder(&[])?,
+            stream: Decompress::new(false),
             stored,
             maps,
             extraction: Extraction::default(),
@@ -111,16 +114,17 @@ impl Method {
             self.extraction.extract(&self.maps[at], start, piece);
             return Ok(());
         }
-        let end = start + piece.len();
-        let end = match self.way {
-            Way::Decode => self.layout.front_len(end, raw_len),
-            _ => end,
-        };
+        let early = self.stops_early || self.way == Way::Phrases;
+        let end = if early { start + piece.len() } else { raw_len };
         self.front.resize(end, 0);
-        let (stored, front) = (&self.stored[at], &mut self.front);
         match self.way {
-            Way::Decode if end == raw_len => self.decoder.decode_whole(stored, front)?,
-            Way::Decode | Way::Start => self.decoder.decode(stored, front)?,
+            Way::Decode => self.decoder.decode(&self.stored[at], &mut self.front)?,
+            Way::Stream => {
+                self.stream.reset(false);
+                self.stream
+                    .decompress(&self.stored[at], &mut self.front, FlushDecompress::None)
+                    .map_err(|error| Error::corrupt(error.to_string()))?;
+            }
             _ => drop(self.maps[at].decode(&mut self.front)),
         }
         piece.copy_from_slice(&self.front[start..start + piece.len()]);

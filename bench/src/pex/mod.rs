@@ -222,7 +222,7 @@ impl Bench<'_> {
     /// Figures 11 to 13: reads of partitions with and without Huffman coding.
     fn partitions(&self, report: &mut Report) -> Result<()> {
         let zlib = ("zlib", FASTEST);
-        let start = self.measure(zlib, WHOLE, Way::Start, &LARGE)?;
+        let start = self.measure(zlib, WHOLE, Way::Stream, &LARGE)?;
         let either = self.measure(zlib, WHOLE, Way::Decode, &LARGE)?;
         let mut columns = vec![start.by_unit()];
         let mut speedups = Vec::new();
@@ -265,7 +265,7 @@ impl Bench<'_> {
                 );
                 report.judge("4 to 32 KiB: [0,b] / PEX", factor, "x", Bar::AtLeast(9.0));
                 let factor = either.mean() / pex;
-                let name = "the same where units too are decoded whole past half";
+                let name = "the same where the decoder of whole streams reads units too";
                 report.add(name, factor, "x");
             }
         }

@@ -421,20 +421,17 @@ impl<S: ReadAt> Packed<S> {
                 }
             };
             if piece.len() == partition.raw_len() {
-                let done = decode.decode_whole(stored, piece);
+                let done = decode.decode(stored, piece);
                 return done.map_err(|error| self.located(error));
             }
             *last = None;
             // Who comes back to a partition will read on in it.
-            let raw_len = partition.raw_len();
-            let wanted = if again { raw_len } else { end };
+            let stop = self.layout.stops_early() && !again;
             front.clear();
-            front.resize(self.layout.front_len(wanted, raw_len), 0);
-            let decoded = match front.len() == raw_len {
-                true => decode.decode_whole(stored, front),
-                false => decode.decode(stored, front),
-            };
-            decoded.map_err(|error| self.located(error))?;
+            front.resize(if stop { end } else { partition.raw_len() }, 0);
+            decode
+                .decode(stored, front)
+                .map_err(|error| self.located(error))?;
             *last = Some(at);
         }
         piece.copy_from_slice(&front[from..end]);

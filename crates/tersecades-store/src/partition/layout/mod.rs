@@ -70,10 +70,9 @@ pub trait Layout: Debug + Send + Sync {
         0
     }
 
-    /// How many bytes of a partition of `raw_len` are best decoded where the first `end` are
-    /// wanted.
-    fn front_len(&self, _end: usize, raw_len: usize) -> usize {
-        raw_len
+    /// Whether decoding can stop in the middle of a partition.
+    fn stops_early(&self) -> bool {
+        false
     }
 
     /// The longest read that is faster by following copies in a phrase map than by decoding.
@@ -116,19 +115,12 @@ pub trait PartitionEncoder: Send {
 
 /// Decodes one partition after the other.
 pub trait PartitionDecoder: Send {
-    /// Fills `front` with the first bytes of a partition: as many as [`Layout::front_len`] says.
+    /// Fills `front` with the first bytes of a partition: all of them, unless the layout stops
+    /// early.
     ///
     /// # Errors
     /// Bytes that stand for fewer bytes than asked, or are damaged.
     fn decode(&mut self, stored: &[u8], front: &mut [u8]) -> Result<()>;
-
-    /// Fills `raw` with all bytes of a partition.
-    ///
-    /// # Errors
-    /// As [`PartitionDecoder::decode`].
-    fn decode_whole(&mut self, stored: &[u8], raw: &mut [u8]) -> Result<()> {
-        self.decode(stored, raw)
-    }
 }
 
 /// What stands around partitions, so that stock tools read them as one stream and skip the rest.
