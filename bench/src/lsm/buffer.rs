@@ -91,8 +91,10 @@ pub(super) fn run(_: &Options, report: &mut Report) -> Result<()> {
         "codecs",
         "load s",
         "by the model",
+        "off",
         "read us",
         "by the model",
+        "off",
     ];
     report.head(&columns);
     let mut near = [0, 0];
@@ -111,20 +113,21 @@ pub(super) fn run(_: &Options, report: &mut Report) -> Result<()> {
             for _ in 1..TIMES {
                 load_s = load_s.min(timed_load(&options)?.2);
             }
-            for (near, (model, measured)) in near
-                .iter_mut()
-                .zip([(model_s, load_s), (model_us, read_us)])
-            {
-                *near += usize::from((model / measured - 1.0).abs() <= 0.25);
+            let off = [model_s / load_s - 1.0, model_us / read_us - 1.0];
+            for (near, off) in near.iter_mut().zip(off) {
+                *near += usize::from(off.abs() <= 0.25);
             }
+            let [load_off, read_off] = off.map(|off| format!("{:+.0} %", off * 100.0));
             cases += 1;
             let cells = [
                 buffer_rows.to_string(),
                 policy.to_string(),
                 format!("{load_s:.3}"),
                 format!("{model_s:.3}"),
+                load_off,
                 format!("{read_us:.1}"),
                 format!("{model_us:.1}"),
+                read_off,
             ];
             report.row(&cells, load_s, "s");
         }
