@@ -47,8 +47,9 @@ pub struct Explained {
     pub levels: f64,
     /// Times that a row is written to a run.
     pub write_amplification: f64,
-    /// By the model, microseconds to read the rows of a key: a group of each run that filters
-    /// leave, at what it cost to read a group of the sample and to find and decode a key in it.
+    /// By the model, microseconds to read the rows of a key: finding the groups that may hold it,
+    /// and a group of each run that filters leave, at what it cost to read a group of the sample
+    /// and to find and decode a key in it.
     pub point_model_us: f64,
     /// The same by the clock.
     pub point_measured_us: f64,
@@ -79,6 +80,7 @@ impl Snapshot {
         let name = schema.fields().field(key).name();
         let keys = keys_of(name, &groups)?;
         let (batches, group_ns) = self.group_ns(name, &groups, &keys)?;
+        let plan_ns = self.plan_ns(name, &keys)?;
         let rows = batches.iter().map(decode).collect::<Result<Vec<_>>>()?;
         let shape = TreeShape {
             rows: self.sequence() as f64,
@@ -92,7 +94,7 @@ impl Snapshot {
             policies: policies.collect::<Result<_>>()?,
             levels: shape.levels(),
             write_amplification: shape.write_amplification(),
-            point_model_us: opened * group_ns / 1e3,
+            point_model_us: (plan_ns + opened * group_ns) / 1e3,
             point_measured_us: self.measure_points(name, keys)?,
             points: groups.len(),
         }))
@@ -170,6 +172,16 @@ impl Snapshot {
             batches.push(batch);
         }
         Ok((batches, weighed_ns / f64::max(weight, 1.0)))
+    }
+
+    /// The mean nanoseconds to find the groups that may hold one of `keys`.
+    fn plan_ns(&self, name: &str, keys: &[Value]) -> Result<f64> {
+        let mut sum_ns = 0.0;
+        for key in keys {
+            let wanted = Scan::default().equal(name, key.clone());
+            sum_ns += median_ns(|| self.scan(&wanted).map(drop))?.1;
+        }
+        Ok(sum_ns / keys.len().max(1) as f64)
     }
 
     /// Microseconds to read the rows of one of `keys`.

@@ -69,7 +69,10 @@ impl Layout for Zlib {
     fn encoder(&self, level: i32, _dictionary: &[u8]) -> Result<Box<dyn PartitionEncoder>> {
         check_level(self, level)?;
         let level = if level == 1 { FASTEST } else { level as u32 };
-        Ok(Box::new(Deflate(Compress::new(Compression::new(level), false))))
+        Ok(Box::new(Deflate(Compress::new(
+            Compression::new(level),
+            false,
+        ))))
     }
 
     fn decoder(&self, _dictionary: &[u8]) -> Result<Box<dyn PartitionDecoder>> {
