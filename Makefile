@@ -226,7 +226,8 @@ bench-streams: ## measure Yahoo's benchmark and Nexmark beside Flink and DuckDB 
 	  $(if $(wildcard $(FLINK_PYTHON)),--flink $(FLINK_PYTHON) --jars $(FLINK_JARS)) $(ARGS)
 
 bench-store: target/rivals/installed
-bench-store: ## measure the rows of `lsm --queries history,ingest` in RocksDB (ARGS=...)
+bench-store: ## measure the store, fjall and RocksDB on the same rows (ARGS: options of the RocksDB script)
+	cargo run --release $(LOCKED) -p tersecades-bench --features fjall -- lsm --queries history,ingest,rival
 	$(RIVALS_PYTHON) -B bench/rivals/rocksdb_rows.py $(or $(ARGS),--codecs zstd)
 
 rivals-flink: ## install Flink for the streaming classics (needs Java 17 and Maven)

@@ -1,6 +1,7 @@
 //! Ways to get a few bytes out of a compressed unit.
 
-use tersecades_columnar::error::Result;
+use flate2::{Decompress, FlushDecompress};
+use tersecades_columnar::error::{Error, Result};
 use tersecades_store::partition::layout::{Layout, PartitionDecoder};
 use tersecades_store::partition::phrase::{Extraction, PhraseMap};
 
@@ -9,6 +10,8 @@ use tersecades_store::partition::phrase::{Extraction, PhraseMap};
 pub(super) enum Way {
     /// Decode from the start of the partition, with its entropy code.
     Decode,
+    /// The same by a stock decoder of streams, for layout `zlib`.
+    Stream,
     /// The same over phrases, as if there were no entropy code.
     Phrases,
     /// Follow copies back to literals.
@@ -22,6 +25,7 @@ pub(super) struct Method {
     partition: usize,
     unit_len: usize,
     decoder: Box<dyn PartitionDecoder>,
+    stream: Decompress,
     stored: Vec<Vec<u8>>,
     maps: Vec<PhraseMap>,
     extraction: Extraction,
@@ -45,7 +49,7 @@ impl Method {
         for raw in unit.chunks(partition) {
             let mut bytes = Vec::new();
             encoder.encode(raw, &mut bytes)?;
-            if way != Way::Decode {
+            if matches!(way, Way::Phrases | Way::Recursive) {
                 maps.extend(layout.phrases(&bytes, raw.len())?);
             }
             stored.push(bytes);
@@ -56,6 +60,7 @@ impl Method {
             partition,
             unit_len: unit.len(),
             decoder: layout.decoder(&[])?,
+            stream: Decompress::new(false),
             stored,
             maps,
             extraction: Extraction::default(),
@@ -114,6 +119,12 @@ impl Method {
         self.front.resize(end, 0);
         match self.way {
             Way::Decode => self.decoder.decode(&self.stored[at], &mut self.front)?,
+            Way::Stream => {
+                self.stream.reset(false);
+                self.stream
+                    .decompress(&self.stored[at], &mut self.front, FlushDecompress::None)
+                    .map_err(|error| Error::corrupt(error.to_string()))?;
+            }
             _ => drop(self.maps[at].decode(&mut self.front)),
         }
         piece.copy_from_slice(&self.front[start..start + piece.len()]);

@@ -214,6 +214,28 @@ fn windows_come_out_before_the_stream_ends() {
 }
 
 #[test]
+fn followers_read_the_groups_of_history_that_may_hold_wanted_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = create(folder.path(), &[]);
+    stream().feed("numbers", &store).unwrap().run().unwrap();
+    store.flush().unwrap();
+    let runs = std::fs::read_dir(folder.path().join("runs")).unwrap();
+    for run in runs.map(|run| run.unwrap().path()) {
+        // The first group, which lies behind the header.
+        let mut bytes = std::fs::read(&run).unwrap();
+        bytes[64..96].fill(0xff);
+        std::fs::write(&run, bytes).unwrap();
+    }
+    let follow = || Stream::from_store(&store).unwrap();
+    let last = follow().filter(col("n").gt_eq(lit(ROWS - 100)));
+    assert_eq!(
+        sum(last.run().unwrap(), "n"),
+        (ROWS - 100..ROWS).sum::<i64>()
+    );
+    assert!(follow().run().unwrap().any(|batch| batch.is_err()));
+}
+
+#[test]
 fn a_follower_hears_of_a_failure_and_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let store = create(folder.path(), &[]);

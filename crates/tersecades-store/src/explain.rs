@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
+use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Value;
 use tersecades_columnar::values::Values;
@@ -45,8 +47,9 @@ pub struct Explained {
     pub levels: f64,
     /// Times that a row is written to a run.
     pub write_amplification: f64,
-    /// By the model, microseconds to read the rows of a key: a group of each run that filters
-    /// leave, at what a group of the sample cost.
+    /// By the model, microseconds to read the rows of a key: finding the groups that may hold it,
+    /// and a group of each run that filters leave, at what it cost to read a group of the sample
+    /// and to find and decode a key in it.
     pub point_model_us: f64,
     /// The same by the clock.
     pub point_measured_us: f64,
@@ -74,15 +77,10 @@ impl Snapshot {
         else {
             return Ok(None);
         };
-        let fields = schema.stored();
-        // Keys are read as often as there are rows of them: larger groups count for more.
-        let (mut batches, mut weighed_ns, mut weight) = (Vec::new(), 0.0, 0.0);
-        for (run, index) in &groups {
-            let (batch, ns) = median_ns(|| run.read_group(*index, &fields))?;
-            weighed_ns += ns * batch.rows() as f64;
-            weight += batch.rows() as f64;
-            batches.push(batch);
-        }
+        let name = schema.fields().field(key).name();
+        let keys = keys_of(name, &groups)?;
+        let (batches, group_ns) = self.group_ns(name, &groups, &keys)?;
+        let plan_ns = self.plan_ns(name, &keys)?;
         let rows = batches.iter().map(decode).collect::<Result<Vec<_>>>()?;
         let shape = TreeShape {
             rows: self.sequence() as f64,
@@ -92,14 +90,12 @@ impl Snapshot {
         };
         let policies = CodecPolicy::all().map(|policy| self.measure(policy, &rows, &shape));
         let opened = runs_opened(self.version.runs.len() as f64, options.bloom_bits as f64);
-        let group_ns = weighed_ns / f64::max(weight, 1.0);
-        let name = schema.fields().field(key).name();
         Ok(Some(Explained {
             policies: policies.collect::<Result<_>>()?,
             levels: shape.levels(),
             write_amplification: shape.write_amplification(),
-            point_model_us: opened * group_ns / 1e3,
-            point_measured_us: self.measure_points(name, &groups)?,
+            point_model_us: (plan_ns + opened * group_ns) / 1e3,
+            point_measured_us: self.measure_points(name, keys)?,
             points: groups.len(),
         }))
     }
@@ -145,14 +141,51 @@ impl Snapshot {
         })
     }
 
-    /// Microseconds to read the rows of a key, one from the middle of each group.
-    fn measure_points(&self, name: &str, groups: &[(Arc<Run>, usize)]) -> Result<f64> {
-        let mut keys = Vec::with_capacity(groups.len());
-        for (run, group) in groups {
-            if let Ok(column) = run.fields().index_of(name) {
-                keys.push(value_in_the_middle(run, *group, column)?);
-            }
+    /// The batches of `groups`, and the mean nanoseconds to read one, find the one of `keys` that
+    /// is in it and decode its rows. Keys are read as often as there are rows of them, so larger
+    /// groups count for more.
+    fn group_ns(
+        &self,
+        name: &str,
+        groups: &[(Arc<Run>, usize)],
+        keys: &[Value],
+    ) -> Result<(Vec<Batch>, f64)> {
+        let fields = self.schema().stored();
+        let column = fields.index_of(name)?;
+        let data_type = fields.field(column).data_type();
+        let (mut batches, mut weighed_ns, mut weight) = (Vec::new(), 0.0, 0.0);
+        let (mut found, mut work) = (Selection::default(), Work::default());
+        for ((run, index), key) in groups.iter().zip(keys) {
+            let (batch, ns) = median_ns(|| {
+                let batch = run.read_group(*index, &fields)?;
+                let wanted = Predicate::between(data_type, key, key)?;
+                let all = Selection::all(batch.rows());
+                let chunk = batch.column(column);
+                chunk.compare(&wanted, &all, &mut found, &mut work);
+                for column in 0..fields.fields().len() {
+                    batch.column(column).to_arrow(&found, &mut work)?;
+                }
+                Ok(batch)
+            })?;
+            weighed_ns += ns * batch.rows() as f64;
+            weight += batch.rows() as f64;
+            batches.push(batch);
         }
+        Ok((batches, weighed_ns / f64::max(weight, 1.0)))
+    }
+
+    /// The mean nanoseconds to find the groups that may hold one of `keys`.
+    fn plan_ns(&self, name: &str, keys: &[Value]) -> Result<f64> {
+        let mut sum_ns = 0.0;
+        for key in keys {
+            let wanted = Scan::default().equal(name, key.clone());
+            sum_ns += median_ns(|| self.scan(&wanted).map(drop))?.1;
+        }
+        Ok(sum_ns / keys.len().max(1) as f64)
+    }
+
+    /// Microseconds to read the rows of one of `keys`.
+    fn measure_points(&self, name: &str, keys: Vec<Value>) -> Result<f64> {
         let (count, mut sum_ns) = (keys.len().max(1), 0.0);
         for key in keys {
             let wanted = Scan::default().equal(name, key);
@@ -170,7 +203,7 @@ impl Snapshot {
 const TIMES: usize = 5;
 
 /// What `work` gives, and the median of the nanoseconds it takes.
-fn median_ns<T>(work: impl Fn() -> Result<T>) -> Result<(T, f64)> {
+fn median_ns<T>(mut work: impl FnMut() -> Result<T>) -> Result<(T, f64)> {
     let mut times = [0.0; TIMES];
     let mut done = work()?;
     for time in &mut times {
@@ -180,6 +213,15 @@ fn median_ns<T>(work: impl Fn() -> Result<T>) -> Result<(T, f64)> {
     }
     times.sort_by(f64::total_cmp);
     Ok((done, times[TIMES / 2]))
+}
+
+/// A value of column `name` from the middle of each group.
+fn keys_of(name: &str, groups: &[(Arc<Run>, usize)]) -> Result<Vec<Value>> {
+    let keys = groups.iter().map(|(run, group)| {
+        let column = run.fields().index_of(name)?;
+        value_in_the_middle(run, *group, column)
+    });
+    keys.collect()
 }
 
 fn value_in_the_middle(run: &Run, group: usize, column: usize) -> Result<Value> {

@@ -42,6 +42,11 @@ impl Store {
         self.merger.lock().unwrap_or_else(|held| held.into_inner())
     }
 
+    /// Whether a thread of its own writes and merges runs.
+    pub(crate) fn merges_beside(&self) -> bool {
+        self.lock_merger().is_some()
+    }
+
     /// Writes a run where memory is full and merges where levels are, or asks the thread that does.
     ///
     /// # Errors

@@ -280,7 +280,9 @@ impl PointReader {
             scratch.selected.set_rows(rows).push(last);
         }
         let first = found.len();
-        found.resize(first + scratch.selected.count(), Vec::new());
+        let columns = self.slots.wanted.len();
+        let row = || Vec::with_capacity(columns);
+        found.resize_with(first + scratch.selected.count(), row);
         if is_primary && is_deleted(&place, self.slots.deleted, kept, scratch)? {
             found.truncate(first);
             return Ok(true);

@@ -200,8 +200,7 @@ impl Snapshot {
         let time = schema.time_column();
         let time = time.map(|time| schema.fields().field(time).name().clone());
         let plan = match schema.is_primary() {
-            // A group that is left out could hold the row that counts.
-            true => self.plan_merge(&mut read, &keys, floor)?,
+            true => self.plan_merge(&mut read, &keys, &filter, floor)?,
             false => {
                 let mut parts = self.parts(&keys, &filter, scan.level);
                 if let Some(time) = &time {
@@ -239,14 +238,24 @@ impl Snapshot {
     }
 
     /// A merge of all rows with wanted keys; the columns it needs are added to `read`.
-    fn plan_merge(&self, read: &mut Vec<String>, keys: &KeyRange, floor: Floor) -> Result<Plan> {
+    ///
+    /// Groups are left out by their keys alone: by another column, one could be left out that
+    /// holds the row that counts.
+    fn plan_merge(
+        &self,
+        read: &mut Vec<String>,
+        keys: &KeyRange,
+        filter: &Filter,
+        floor: Floor,
+    ) -> Result<Plan> {
         let schema = self.schema();
         let stored = schema.stored();
-        let needed = schema
+        let key_names: Vec<&str> = schema
             .key_columns()
             .iter()
-            .map(|key| stored.field(*key).name().as_str());
-        for name in needed.chain([DELETED]) {
+            .map(|key| stored.field(*key).name().as_str())
+            .collect();
+        for name in key_names.iter().copied().chain([DELETED]) {
             if !read.iter().any(|known| known == name) {
                 read.push(name.to_owned());
             }
@@ -254,7 +263,13 @@ impl Snapshot {
         let fields = run::project(&stored, read)?;
         let mut sources: Vec<Source> = Vec::new();
         for run in self.version.runs.iter().filter(|run| keys.may_be_in(run)) {
-            sources.push(Source::Run(Arc::clone(run), keys.groups(run)));
+            let is_key = |column: &str| key_names.contains(&column);
+            let groups = keys.groups(run);
+            let wanted = |at: &usize| filter.may_match_by(is_key, run, run.group(*at));
+            if let Some(first) = groups.clone().find(wanted) {
+                let last = groups.rev().find(wanted).unwrap_or(first);
+                sources.push(Source::Run(Arc::clone(run), first..last + 1));
+            }
         }
         let rows = decode_all(&self.memory, &fields)?;
         if let Some(first) = rows.first() {

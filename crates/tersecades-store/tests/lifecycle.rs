@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_store::{Layout, Scan, Snapshot, Store, StoreOptions, StoreSchema};
 
 /// Rows of ten series, in the order of their times.
@@ -245,6 +246,83 @@ fn one_process_writes_and_others_read() {
     );
     assert!(reader.writer().is_err() && reader.flush().is_err() && reader.compact().is_err());
     assert!(reader.verify().unwrap().damage.is_empty());
+}
+
+/// Overwrites what follows the header of every run of the store: its first group.
+fn damage_first_groups(folder: &Path) {
+    let runs = std::fs::read_dir(folder.join("runs")).unwrap();
+    for run in runs.map(|run| run.unwrap().path()) {
+        let mut bytes = std::fs::read(&run).unwrap();
+        bytes[64..96].fill(0xff);
+        std::fs::write(&run, bytes).unwrap();
+    }
+}
+
+#[test]
+fn readers_beside_the_writer_see_the_newest_row_of_a_key_and_read_the_groups_of_wanted_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = StoreSchema::new(&rows(0, 0).schema()).unwrap();
+    let options = StoreOptions {
+        chunk_rows: 128,
+        ..options(Layout::Tiered)
+    };
+    let schema = schema.primary_key(&["ts"]).unwrap();
+    let store = Store::create(folder.path(), schema, options).unwrap();
+    let changed = |times: std::ops::Range<i64>, value: i64| {
+        let column = |of: &dyn Fn(i64) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(times.clone().map(of)))
+        };
+        let columns = [
+            ("k", column(&|n| n % 10)),
+            ("ts", column(&|n| n)),
+            ("v", column(&|_| value)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    fill(&store, 0, 3_000);
+    let mut writer = store.writer().unwrap();
+    writer.append(&changed(1_000..2_000, -1)).unwrap();
+    writer.append(&changed(1_500..1_600, -2)).unwrap();
+    writer
+        .delete(&changed(1_900..1_950, 0).project(&[1]).unwrap())
+        .unwrap();
+    let reader = Store::open_read_only(folder.path()).unwrap().snapshot();
+    let found = |scan: &Scan| -> Result<Vec<(i64, i64)>, tersecades_columnar::error::Error> {
+        let mut found = Vec::new();
+        for part in reader.scan(scan)? {
+            let batch = part?.to_arrow()?;
+            let column = |name: &str| {
+                let column = batch.column_by_name(name).unwrap();
+                column.as_primitive::<Int64Type>().values().to_vec()
+            };
+            found.extend(column("ts").into_iter().zip(column("v")));
+        }
+        Ok(found)
+    };
+    let newest = |time: i64| match time {
+        1_500..1_600 => Some(-2),
+        1_900..1_950 => None,
+        1_000..2_000 => Some(-1),
+        _ => Some(time * time % 97),
+    };
+    let expected = |times: std::ops::Range<i64>| -> Vec<(i64, i64)> {
+        times
+            .filter_map(|time| Some((time, newest(time)?)))
+            .collect()
+    };
+    assert_eq!(found(&Scan::default()).unwrap(), expected(0..3_000));
+    // Rows of old values must not come back where their successors do not pass.
+    let type_of = &DataType::Int64;
+    let positive = Predicate::compare(type_of, Comparison::GreaterOrEqual, &0.into()).unwrap();
+    let scan = Scan::default().passing("v", Arc::new(positive));
+    assert_eq!(found(&scan).unwrap(), expected(0..3_000));
+
+    damage_first_groups(folder.path());
+    let late = Predicate::compare(type_of, Comparison::GreaterOrEqual, &2_800.into()).unwrap();
+    let scan = Scan::default().passing("ts", Arc::new(late));
+    let last = found(&scan).unwrap();
+    assert!(last.ends_with(&expected(2_800..3_000)), "{last:?}");
+    assert!(found(&Scan::default()).is_err());
 }
 
 #[test]

@@ -10,7 +10,9 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_store::{Arrival, Arrivals, Scan, Scanned, Store};
 
 use crate::runtime::ingest::{EncodedSource, Origin};
+use crate::runtime::option::RunOptions;
 
+use super::passing::Passing;
 use super::table::Table;
 
 /// How long a query waits for rows before it looks whether it may go on.
@@ -50,7 +52,19 @@ impl Table for LiveTable {
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
-        let scan = Scan::default().some_columns(&self.store.schema(), columns);
+        self.open_passing(columns, &RunOptions::default(), &Passing::default())
+    }
+
+    fn open_passing(
+        &self,
+        columns: Option<&[String]>,
+        _options: &RunOptions,
+        passing: &Passing,
+    ) -> Result<Origin> {
+        let mut scan = Scan::default().some_columns(&self.store.schema(), columns);
+        if !passing.moves_time {
+            scan.passing = passing.predicates();
+        }
         let (snapshot, arrivals) = self.store.follow();
         let time = snapshot.schema().time_column();
         let history = snapshot.scan(&scan)?;

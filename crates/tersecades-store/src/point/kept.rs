@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::error::Result;
 
@@ -22,7 +23,7 @@ struct Kept {
 pub(super) struct KeptChunks {
     limit: usize,
     bytes: usize,
-    chunks: HashMap<Key, Kept>,
+    chunks: HashMap<Key, Kept, FixedState>,
     turn: VecDeque<Key>,
     opened: u64,
 }
@@ -33,7 +34,7 @@ impl KeptChunks {
         KeptChunks {
             limit,
             bytes: 0,
-            chunks: HashMap::new(),
+            chunks: HashMap::default(),
             turn: VecDeque::new(),
             opened: 0,
         }

@@ -69,12 +69,14 @@ impl RunPlace {
     /// The groups that may hold what `terms` want.
     pub(super) fn groups(&self, terms: &[Term], aim: &Aim) -> Range<usize> {
         let mut zones = self.zones.iter().zip(terms);
-        let possible = zones.all(|(stats, term)| term.may_be_in(*stats, 0, usize::MAX));
+        if !zones.all(|(stats, term)| term.may_be_in(*stats, 0, usize::MAX)) {
+            return 0..0;
+        }
         let held = match aim {
             Aim::Point(hash) => hash.is_none_or(|hash| self.run.may_hold(hash)),
             Aim::Range(range) => range.may_be_in(&self.run),
         };
-        if !possible || !held {
+        if !held {
             return 0..0;
         }
         match (aim, terms.first().and_then(|term| term.point)) {

@@ -97,7 +97,18 @@ impl Filter {
 
     /// Whether a group may hold wanted rows, by its statistics.
     pub(super) fn may_match(&self, run: &Run, group: &Group) -> bool {
-        self.terms.iter().chain(&self.of_groups).all(|term| {
+        self.may_match_by(|_| true, run, group)
+    }
+
+    /// Whether a group may hold wanted rows, by the statistics of the columns that are `known`.
+    pub(super) fn may_match_by(
+        &self,
+        known: impl Fn(&str) -> bool,
+        run: &Run,
+        group: &Group,
+    ) -> bool {
+        let terms = self.terms.iter().chain(&self.of_groups);
+        terms.filter(|term| known(&term.column)).all(|term| {
             let Ok(column) = run.fields().index_of(&term.column) else {
                 return term.excludes;
             };

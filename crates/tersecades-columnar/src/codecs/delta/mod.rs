@@ -265,6 +265,13 @@ impl Codec for Delta {
         }
     }
 
+    fn search(&self, chunk: &Chunk, key: u64, rows: Range<usize>, work: &mut Work) -> Range<usize> {
+        match View::of(chunk) {
+            Some(view) => scan::find_key(&view, key, rows, work),
+            None => rows.start..rows.start,
+        }
+    }
+
     fn decoder(&self) -> &dyn Codec {
         self
     }

@@ -25,6 +25,20 @@ impl View<'_> {
     fn is_wanted(&self, within: &Selection, block: usize) -> bool {
         !matches!(within.block(block), BlockSelection::None)
     }
+
+    /// The keys of those of `rows` that lie in `block`, and the first of them.
+    fn keys_within<'v>(
+        &self,
+        block: usize,
+        rows: &Range<usize>,
+        values: &'v mut Values,
+    ) -> (usize, &'v [u64]) {
+        let whole = block_rows(block, self.rows);
+        let from = whole.start.max(rows.start);
+        values.reset(self.steps.physical);
+        self.decode(whole.start..whole.end.min(rows.end), values);
+        (from, &values.keys[from - whole.start..])
+    }
 }
 
 /// [`crate::codec::Codec::compare`] within all rows or a bitmap.
@@ -162,4 +176,32 @@ pub(super) fn gather(view: &View<'_>, rows: &[u32], out: &mut Values, work: &mut
             .extend(inside.map(|row| keys[*row as usize % BLOCK_ROWS]));
     });
     work.values = values;
+}
+
+/// [`crate::codec::Codec::search`]: the first keys of blocks tell the block in which the wanted
+/// rows begin, and the one in which they end; only those are decoded.
+pub(super) fn find_key(
+    view: &View<'_>,
+    key: u64,
+    rows: Range<usize>,
+    work: &mut Work,
+) -> Range<usize> {
+    if rows.is_empty() {
+        return rows;
+    }
+    let first = rows.start / BLOCK_ROWS;
+    let starts = &view.firsts[first + 1..=(rows.end - 1) / BLOCK_ROWS];
+    let begins = first + starts.partition_point(|start| *start < key);
+    let ends = first + starts.partition_point(|start| *start <= key);
+    let mut values = std::mem::take(&mut work.values);
+    let (mut from, mut keys) = view.keys_within(begins, &rows, &mut values);
+    work.tally.decoded += keys.len() as u64;
+    let start = from + keys.partition_point(|other| *other < key);
+    if ends != begins {
+        (from, keys) = view.keys_within(ends, &rows, &mut values);
+        work.tally.decoded += keys.len() as u64;
+    }
+    let end = from + keys.partition_point(|other| *other <= key);
+    work.values = values;
+    start..end
 }

@@ -95,6 +95,27 @@ impl<'a> View<'a> {
         first + self.ends[first..].partition_point(|end| *end as usize <= row)
     }
 
+    /// The rows of `rows` whose key is `key`, where keys ascend.
+    fn search(&self, key: u64, rows: Range<usize>) -> Range<usize> {
+        let (first, last) = (self.run_of(rows.start), self.run_of(rows.end - 1));
+        // The first row whose key does not pass, of keys that pass first.
+        let end_of = |passes: &dyn Fn(u64) -> bool| {
+            let (mut low, mut high) = (first, last + 1);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match passes(self.keys.bits(middle)) {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            match low > first {
+                true => (self.ends[low - 1] as usize).min(rows.end),
+                false => rows.start,
+            }
+        };
+        end_of(&|other| other < key)..end_of(&|other| other <= key)
+    }
+
     /// Calls `visit` with key and rows of every run that meets `rows`.
     fn for_each_run(&self, rows: Range<usize>, mut visit: impl FnMut(u64, Range<usize>)) {
         let mut start = rows.start;
@@ -335,6 +356,17 @@ impl Codec for RunLength {
             rows.iter()
                 .map(|row| view.keys.bits(view.run_of(*row as usize))),
         );
+    }
+
+    fn search(&self, chunk: &Chunk, key: u64, rows: Range<usize>, work: &mut Work) -> Range<usize> {
+        if rows.is_empty() {
+            return rows;
+        }
+        let blocks = rows.start / BLOCK_ROWS..block_count(rows.end);
+        let mut decoded = Decoded::default();
+        let view = View::of(chunk, blocks, &mut decoded);
+        work.tally.direct += view.ends.len() as u64;
+        view.search(key, rows)
     }
 
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
