@@ -257,6 +257,12 @@ pub trait Codec: Debug + Send + Sync {
     /// `LimitExceeded` when the input is larger than the codec's layout can address.
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()>;
 
+    /// Nanoseconds per row and read that `chunk` takes for values it keeps apart, which its size does
+    /// not tell.
+    fn apart_ns(&self, _chunk: &Chunk, _goal: &Goal) -> f64 {
+        0.0
+    }
+
     /// Checks everything the primitives rely on, for chunks that come from outside.
     ///
     /// # Errors
