@@ -21,6 +21,7 @@ use crate::input::Input;
 use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
+use crate::primitive::pair::Bands;
 use crate::primitive::rank::rank_decoded;
 use crate::primitive::repeat::{Repeats, repeats_decoded};
 use crate::primitive::search::search_decoded;
@@ -354,6 +355,11 @@ pub trait Codec: Debug + Send + Sync {
         encode: &mut EncodeWork,
     ) -> Result<()> {
         map_decoded(self.decoder(), chunk, change, out, work, encode)
+    }
+
+    /// The chunk as bases, narrow deltas and patches, if that is how its integers lie.
+    fn bands<'a>(&self, _chunk: &'a Chunk) -> Option<Bands<'a>> {
+        None
     }
 
     /// Whether [`Codec::add`] works on the encoded form.

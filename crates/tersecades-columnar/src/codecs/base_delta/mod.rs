@@ -45,6 +45,7 @@ use crate::patch::{Correction, Patches};
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::keep_selected;
+use crate::primitive::pair::Bands;
 use crate::primitive::slice::slice_decoded;
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
@@ -282,7 +283,7 @@ impl Codec for BaseDelta {
     }
 
     fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
-        matches!(change, Change::Add(_))
+        matches!(change, Change::Add(_) | Change::Multiply(-1))
     }
 
     fn map(
@@ -295,6 +296,7 @@ impl Codec for BaseDelta {
     ) -> Result<()> {
         let moved = match change {
             Change::Add(_) => arithmetic::shift(chunk, change, out, encode),
+            Change::Multiply(-1) => arithmetic::negate(chunk, out, encode),
             Change::Multiply(_) => false,
         };
         if !moved {
@@ -302,6 +304,18 @@ impl Codec for BaseDelta {
         }
         work.tally.direct += chunk.rows as u64;
         Ok(())
+    }
+
+    fn bands<'a>(&self, chunk: &'a Chunk) -> Option<Bands<'a>> {
+        let view = View::of(chunk);
+        Some(Bands {
+            physical: chunk.physical,
+            bases: view.bases,
+            maxima: view.maxima,
+            bases_a_block: GROUPS,
+            deltas: Some(view.deltas),
+            patches: Some(view.patches),
+        })
     }
 
     fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {

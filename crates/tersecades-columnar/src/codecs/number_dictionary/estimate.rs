@@ -23,7 +23,10 @@ use super::{code_type, place};
 const PROBE_ROWS: usize = 128;
 const PROBE_DISTINCT: usize = 120;
 
-/// Most distinct numbers among the rows.
+/// Most distinct numbers among the rows of a sample: of more, the guess of all is too low too often.
+const SAMPLE_SHARE_MAX: f64 = 0.6;
+
+/// Most distinct numbers among the rows of a column.
 const TABLE_SHARE_MAX: f64 = 0.5;
 
 /// Expected bytes per row; infinite where the numbers are too many, or as narrow as codes.
@@ -41,6 +44,9 @@ pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
     table.sort_unstable_by_key(|key| place(*key));
     let count = keep_distinct(table);
     let table = &table[..count];
+    if count as f64 > SAMPLE_SHARE_MAX * keys.len() as f64 {
+        return f64::INFINITY.into();
+    }
     let rank = |key: u64| table.partition_point(|other| place(*other) < place(key));
     let distinct = distinct_of(sample, count, rank);
     let data_type = code_type(distinct as usize);
