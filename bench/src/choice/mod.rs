@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, UInt64Array};
+use rustix::time::{ClockId, clock_gettime};
 use tersecades_columnar::Result;
 use tersecades_columnar::batch::{BATCH_ROWS, Batch, BatchEncoder};
 use tersecades_columnar::chunk::Chunk;
@@ -184,17 +185,14 @@ fn explain(report: &mut Report, table: &Table, tier: Tier, total: &mut Total) ->
 }
 
 /// Processor time of passes over a table in a steady state, with choosing and without.
+///
+/// The two encoders take turns pass by pass, so that what disturbs one disturbs the other.
 fn choosing(table: &Table) -> Result<(f64, f64)> {
-    const CHUNKS: usize = 256;
+    const CHUNKS: usize = 1_024;
     let Some(first) = table.batches.first() else {
         return Ok((0.0, 0.0));
     };
-    let passes = CHUNKS.div_ceil(table.batches.len());
-    let mut seconds = [0.0; 2];
-    for (seconds, interval) in seconds
-        .iter_mut()
-        .zip([Goal::default().look_interval, u32::MAX])
-    {
+    let encoder = |interval: u32| -> Result<BatchEncoder> {
         let mut encoder = BatchEncoder::new(&first.schema())?;
         for column in encoder.columns_mut() {
             column.aim(Goal {
@@ -202,34 +200,30 @@ fn choosing(table: &Table) -> Result<(f64, f64)> {
                 ..Goal::default()
             });
         }
-        let mut target = Batch::empty(encoder.schema().clone());
-        let mut pass = || -> Result<()> {
-            for batch in table
-                .batches
-                .iter()
-                .cycle()
-                .take(passes * table.batches.len())
-            {
-                encoder.encode(batch, &mut target)?;
+        Ok(encoder)
+    };
+    let mut encoders = [encoder(Goal::default().look_interval)?, encoder(u32::MAX)?];
+    let mut target = Batch::empty(encoders[0].schema().clone());
+    let mut seconds = [0.0; 2];
+    let passes = CHUNKS.div_ceil(table.batches.len());
+    for pass in 0..2 * passes {
+        for turn in [pass % 2, 1 - pass % 2] {
+            let start = processor_s();
+            for batch in &table.batches {
+                encoders[turn].encode(batch, &mut target)?;
             }
-            Ok(())
-        };
-        pass()?;
-        let start = processor_s();
-        pass()?;
-        *seconds = processor_s() - start;
+            if pass >= passes {
+                seconds[turn] += processor_s() - start;
+            }
+        }
     }
     Ok((seconds[0], seconds[1]))
 }
 
 /// Seconds this thread has been running, so that other programs do not count.
 fn processor_s() -> f64 {
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let running = statistics
-        .split(' ')
-        .next()
-        .and_then(|ns| ns.parse::<f64>().ok());
-    running.unwrap_or(f64::NAN) * 1e-9
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 /// Scans of random values as chosen, against the same kept plain.

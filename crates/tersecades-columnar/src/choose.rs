@@ -14,8 +14,8 @@ use crate::input::{Input, Lanes};
 use crate::registry::{CODECS, fallback};
 use crate::types::Physical;
 
-/// Most candidates kept with a chunk.
-pub const CANDIDATES_MAX: usize = 24;
+/// Most candidates kept with a chunk: every codec.
+pub const CANDIDATES_MAX: usize = CODECS.len();
 
 /// Windows sampled from a chunk, spread evenly, of [`WINDOW_ROWS`] each.
 const WINDOWS: usize = 4;
@@ -223,7 +223,8 @@ impl Sample<'_> {
 pub struct Estimate {
     /// Bytes per row of the column, those of inner codecs included.
     pub bytes_per_row: f64,
-    /// Nanoseconds per row and read that inner codecs compute, getting their bytes not counted.
+    /// Nanoseconds per row and read that inner codecs compute, getting their bytes not counted, and
+    /// that values kept apart take.
     pub inner_ns: f64,
 }
 
@@ -243,7 +244,8 @@ pub fn price(chunk: &Chunk, goal: &Goal) -> f64 {
         let computing_ns = price(inner, goal) * inner.rows() as f64;
         (computing_ns - goal.read_ns(inner.byte_size() as f64)) / rows
     });
-    goal.cost_ns(chunk.codec(), chunk.byte_size() as f64 / rows) + inner.sum::<f64>()
+    let own_ns = goal.cost_ns(chunk.codec(), chunk.byte_size() as f64 / rows);
+    own_ns + chunk.codec().apart_ns(chunk, goal) + inner.sum::<f64>()
 }
 
 /// Prices every codec that accepts `input`.

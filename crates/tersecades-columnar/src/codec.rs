@@ -21,6 +21,7 @@ use crate::input::Input;
 use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
+use crate::primitive::pair::Bands;
 use crate::primitive::rank::rank_decoded;
 use crate::primitive::repeat::{Repeats, repeats_decoded};
 use crate::primitive::search::search_decoded;
@@ -257,6 +258,12 @@ pub trait Codec: Debug + Send + Sync {
     /// `LimitExceeded` when the input is larger than the codec's layout can address.
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()>;
 
+    /// Nanoseconds per row and read that `chunk` takes for values it keeps apart, which its size does
+    /// not tell.
+    fn apart_ns(&self, _chunk: &Chunk, _goal: &Goal) -> f64 {
+        0.0
+    }
+
     /// Checks everything the primitives rely on, for chunks that come from outside.
     ///
     /// # Errors
@@ -348,6 +355,11 @@ pub trait Codec: Debug + Send + Sync {
         encode: &mut EncodeWork,
     ) -> Result<()> {
         map_decoded(self.decoder(), chunk, change, out, work, encode)
+    }
+
+    /// The chunk as bases, narrow deltas and patches, if that is how its integers lie.
+    fn bands<'a>(&self, _chunk: &'a Chunk) -> Option<Bands<'a>> {
+        None
     }
 
     /// Whether [`Codec::add`] works on the encoded form.

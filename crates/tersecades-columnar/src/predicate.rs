@@ -45,6 +45,18 @@ impl Comparison {
         }
     }
 
+    /// The comparison that holds where this one does not.
+    pub fn opposite(self) -> Self {
+        match self {
+            Comparison::Equal => Comparison::NotEqual,
+            Comparison::NotEqual => Comparison::Equal,
+            Comparison::Less => Comparison::GreaterOrEqual,
+            Comparison::LessOrEqual => Comparison::Greater,
+            Comparison::Greater => Comparison::LessOrEqual,
+            Comparison::GreaterOrEqual => Comparison::Less,
+        }
+    }
+
     /// The comparison with its sides exchanged (`5 < x` is `x > 5`).
     pub fn mirrored(self) -> Self {
         match self {

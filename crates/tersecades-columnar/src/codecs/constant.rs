@@ -25,6 +25,7 @@ use crate::patch::{self as patches, Patches};
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::{Change, add_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded, single};
+use crate::primitive::pair::Bands;
 use crate::primitive::rank::{rank_decoded, rank_of};
 use crate::primitive::repeat::{Repeats, repeats_decoded};
 use crate::selection::{Selection, Shape};
@@ -336,6 +337,19 @@ impl Codec for Constant {
         Patches::of(chunk, PATCHES).collect(chunk.rows, 0..chunk.rows, encode, key);
         patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
         Ok(())
+    }
+
+    fn bands<'a>(&self, chunk: &'a Chunk) -> Option<Bands<'a>> {
+        let value = chunk.body.section::<u64>(VALUE);
+        let integer = matches!(chunk.physical, Physical::Integer { .. });
+        integer.then(|| Bands {
+            physical: chunk.physical,
+            bases: value,
+            maxima: value,
+            bases_a_block: 0,
+            deltas: None,
+            patches: Some(Patches::of(chunk, PATCHES)),
+        })
     }
 
     fn adds(&self, chunk: &Chunk, other: &Chunk) -> bool {

@@ -8,8 +8,9 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, Work};
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
+use crate::keys::fold_keys;
 use crate::predicate::Predicate;
-use crate::selection::{Selection, Shape};
+use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
 
@@ -124,7 +125,9 @@ pub fn fold_decoded(
             values.reset(chunk.physical());
             codec.decode(chunk, range, &mut values);
             work.tally.decoded += values.len() as u64;
-            if within.shape() == Shape::All {
+            if matches!(values.physical, Physical::Integer { .. }) {
+                fold_unit(&values, start, within, asked, out);
+            } else if within.shape() == Shape::All {
                 fold_values(&values, 0..values.len(), asked, out);
             } else {
                 let chosen = ones(within.words(), start..start + values.len());
@@ -135,7 +138,19 @@ pub fn fold_decoded(
     work.values = values;
 }
 
-/// Folds the decoded values at `indices`.
+/// Folds the decoded integers of a unit that starts at row `start`, those that are selected.
+fn fold_unit(values: &Values, start: usize, within: &Selection, asked: Asked, out: &mut Fold) {
+    for (index, keys) in values.keys.chunks(BLOCK_ROWS).enumerate() {
+        let mask = match within.block(start / BLOCK_ROWS + index) {
+            BlockSelection::All => None,
+            BlockSelection::Bits(words) => Some(words),
+            BlockSelection::None => continue,
+        };
+        fold_keys(keys, values.physical, asked, mask, out);
+    }
+}
+
+/// Folds the decoded values at `indices`, one by one.
 pub fn fold_values(
     values: &Values,
     indices: impl Iterator<Item = usize>,

@@ -6,6 +6,7 @@
 //! rank          keys that sort as values do    quantiles, merges, arg_min and arg_max
 //! fold_by       a fold for each group id       windowed group-by
 //! arithmetic    + and * into a new chunk       computed columns
+//! pair          two columns, row by row        conditions on two columns
 //! slice         a range of rows                cutting batches
 //! search        the rows with a key            reads by key
 //! ```
@@ -15,6 +16,7 @@
 pub mod arithmetic;
 pub mod decoded;
 pub mod fold_by;
+pub mod pair;
 pub mod rank;
 pub mod repeat;
 pub mod search;

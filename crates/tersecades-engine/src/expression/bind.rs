@@ -190,13 +190,19 @@ fn bind_compare(how: Comparison, a: &Expression, b: &Expression, scope: &Scope) 
                 let error = mismatch((a, &left.data_type), (b, &right.data_type));
                 return Err(within(error, &text()));
             }
-            Ok(Node::Compare(
-                how,
-                Box::new(left.node),
-                Box::new(right.node),
-            ))
+            let alike = are_alike(&left.data_type, &right.data_type);
+            Ok(match (left.node, right.node) {
+                (Node::Column(a), Node::Column(b)) if alike => Node::CompareColumns(how, [a, b]),
+                (a, b) => Node::Compare(how, Box::new(a), Box::new(b)),
+            })
         }
     }
+}
+
+/// Whether values of two types are integers that compare as numbers.
+fn are_alike(a: &DataType, b: &DataType) -> bool {
+    let is_integer = |data_type| matches!(Physical::of(data_type), Ok(Physical::Integer { .. }));
+    (a == b || a.is_integer() && b.is_integer()) && is_integer(a) && is_integer(b)
 }
 
 fn test(

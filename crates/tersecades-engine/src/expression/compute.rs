@@ -195,6 +195,15 @@ pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
         Node::Compare(how, a, b) => {
             compare::compare(*how, &evaluate(a, inputs)?, &evaluate(b, inputs)?)
         }
+        Node::CompareColumns(how, [a, b]) => {
+            let column = |slot: &Slot| -> Result<Operand> {
+                Ok(Operand {
+                    array: inputs.column(*slot)?,
+                    scalar: false,
+                })
+            };
+            compare::compare(*how, &column(a)?, &column(b)?)
+        }
         Node::Arithmetic {
             how,
             sides,

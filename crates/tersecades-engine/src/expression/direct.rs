@@ -176,7 +176,16 @@ mod tests {
         let frame = Frame::new(Arc::new(encoder.encode_new(&rows).unwrap()));
         let scope = Scope::of_schema(&rows.schema());
         let value = |a: i128, b: i128, how: usize| {
-            [a + b, a + 3, b - 9, 2 * a + b + 1, a + b + a - 5, 2 * a][how]
+            [
+                a + b,
+                a + 3,
+                b - 9,
+                2 * a + b + 1,
+                a + b + a - 5,
+                a - b,
+                b - a,
+                2 * a,
+            ][how]
         };
         let sums = [
             col("a") + col("b"),
@@ -184,6 +193,8 @@ mod tests {
             col("b") - lit(9i64),
             col("a") + col("b") + (col("a") + lit(1i64)),
             (col("a") + col("b")) + (col("a") - lit(5i64)),
+            col("a") - col("b"),
+            col("b") - col("a"),
             col("a") * lit(2i64),
         ];
         let (mut out, mut values) = (Chunk::default(), Values::default());
@@ -192,12 +203,12 @@ mod tests {
             let mut bound = BoundExpression::bind(sum, &scope).unwrap();
             bound.evaluate(&frame, &mut out, &mut work).unwrap();
             assert_eq!(work.tally.decoded, 0, "{sum}");
-            assert_eq!(out.codec().id() == 2, how < 5, "{sum}");
+            assert_eq!(out.codec().id() == 2, how < 7, "{sum}");
             assert!(out.stats().known);
             out.gather(&frame.selection, &mut values, &mut work);
             for i in 0..3_000i32 {
                 let (a, b) = (i128::from(i * 7 % 90), i128::from(-(i % 40)));
-                let null = i % 5 == 0 && [true, false, true, true, true, false][how];
+                let null = i % 5 == 0 && [true, false, true, true, true, true, true, false][how];
                 assert_eq!(values.is_valid(i as usize), !null, "{sum} row {i}");
                 if !null {
                     assert_eq!(

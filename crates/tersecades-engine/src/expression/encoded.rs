@@ -12,7 +12,7 @@
 
 use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::predicate::Predicate;
+use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Physical;
 
@@ -33,6 +33,8 @@ pub(super) enum Encoded {
     Fails { slot: Slot, predicate: Predicate },
     /// Rows of a column that are null, or that are not.
     Null { slot: Slot, wanted: bool },
+    /// Rows of two integer columns that stand in a relation.
+    Columns { how: Comparison, slots: [Slot; 2] },
     /// Every row, or none.
     Always(bool),
     /// Rows of every part.
@@ -47,7 +49,7 @@ pub(super) type Pool = Vec<Selection>;
 /// Whether [`lower`] takes `node`.
 pub(super) fn is_encodable(node: &Node) -> bool {
     match node {
-        Node::Column(_) | Node::Truth(_) => true,
+        Node::Column(_) | Node::Truth(_) | Node::CompareColumns(..) => true,
         Node::Test { input, .. } | Node::IsNull(input) => matches!(**input, Node::Column(_)),
         Node::All(parts) | Node::Any(parts) => parts.iter().all(is_encodable),
         Node::Not(input) => is_encodable(input),
@@ -69,6 +71,10 @@ pub(super) fn lower(node: Node, negated: bool) -> Option<Encoded> {
                 predicate: Predicate::key_range(wanted, wanted),
             }
         }
+        Node::CompareColumns(how, slots) => Encoded::Columns {
+            how: if negated { how.opposite() } else { how },
+            slots,
+        },
         Node::Truth(truth) => Encoded::Always(truth == Some(!negated)),
         Node::Test {
             input,
@@ -193,6 +199,10 @@ impl Encoded {
             } => {
                 frame.column(*slot).compare(predicate, within, out, work);
             }
+            Encoded::Columns { how, slots } => {
+                let [a, b] = slots.map(|slot| frame.column(slot));
+                a.compare_columns(*how, b, within, out, work);
+            }
             Encoded::Fails { slot, predicate } => {
                 let chunk = frame.column(*slot);
                 let mut passed = pool.pop().unwrap_or_default();
@@ -239,6 +249,10 @@ impl Encoded {
                 let chunk = frame.column(*slot);
                 chunk.byte_size() as f64 / chunk.rows().max(1) as f64
             }
+            Encoded::Columns { slots, .. } => {
+                let bytes = |slot: &Slot| frame.column(*slot).bytes_per_row();
+                slots.iter().map(bytes).sum()
+            }
             Encoded::Null { .. } | Encoded::Always(_) => 0.0,
             Encoded::All(parts) | Encoded::Any(parts) => {
                 parts.iter().map(|part| part.row_bytes(frame)).sum()
@@ -257,6 +271,11 @@ impl Encoded {
                     |range: &tersecades_columnar::predicate::KeyRange| range.low == range.high;
                 if ranges.iter().all(single) { 0.1 } else { 0.4 }
             }
+            Encoded::Columns { how, .. } => match how {
+                Comparison::Equal => 0.1,
+                Comparison::NotEqual => 0.9,
+                _ => 0.4,
+            },
             Encoded::Always(keep) => f64::from(u8::from(*keep)),
             Encoded::Null { wanted: true, .. } => 0.1,
             Encoded::Null { wanted: false, .. } => 0.9,

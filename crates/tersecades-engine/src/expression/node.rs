@@ -33,6 +33,8 @@ pub(super) enum Node {
     },
     /// Two computed values compared.
     Compare(Comparison, Box<Node>, Box<Node>),
+    /// Two columns compared whose integers are of one kind, so that their encoded forms tell.
+    CompareColumns(Comparison, [Slot; 2]),
     /// Arithmetic in `number`, one of `Int64`, `Float64` and `Decimal128`.
     Arithmetic {
         how: Arithmetic,
@@ -67,10 +69,10 @@ pub(super) enum Node {
 impl Node {
     /// Calls `see` with the slot of every column.
     pub(super) fn for_each_slot(&self, see: &mut dyn FnMut(Slot)) {
-        self.visit(&mut |node| {
-            if let Node::Column(slot) = node {
-                see(*slot);
-            }
+        self.visit(&mut |node| match node {
+            Node::Column(slot) => see(*slot),
+            Node::CompareColumns(_, slots) => slots.iter().copied().for_each(&mut *see),
+            _ => {}
         });
     }
 
@@ -88,7 +90,7 @@ impl Node {
     fn visit(&self, see: &mut dyn FnMut(&Node)) {
         see(self);
         match self {
-            Node::Column(_) | Node::Constant(_) | Node::Truth(_) => {}
+            Node::Column(_) | Node::Constant(_) | Node::Truth(_) | Node::CompareColumns(..) => {}
             Node::Compare(_, a, b) => {
                 a.visit(see);
                 b.visit(see);

@@ -46,6 +46,9 @@ fn look(node: &Node, see: &mut dyn FnMut(Slot, Aspect)) {
             Node::Column(slot) => see(slot, Aspect::Class(predicate.cut_points())),
             _ => look(input, see),
         },
+        Node::CompareColumns(_, slots) => {
+            slots.iter().for_each(|slot| see(*slot, Aspect::Value));
+        }
         Node::Compare(_, a, b) => {
             look(a, see);
             look(b, see);

@@ -204,7 +204,7 @@ fn check_maps(chunk: &Chunk, case: &Case, random: &mut Random) -> Check {
         random.between(i64::MIN / 2, i64::MAX / 2),
     ];
     let mut changes: Vec<Change> = constants.map(Change::Add).to_vec();
-    changes.extend([0, 2, -3, i64::MIN].map(Change::Multiply));
+    changes.extend([0, 2, -1, -3, i64::MIN].map(Change::Multiply));
     while changes.len() > MADE_MAX {
         changes.swap_remove(random.below(changes.len()));
     }

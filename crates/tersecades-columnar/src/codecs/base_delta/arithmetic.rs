@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! x + c     bases and maxima move by c; deltas are copied; patches move too
+//! -x        maxima become bases, deltas are counted down from the span of their group
 //! x + y     bases add; deltas of a width add as they are where the spans of a block's groups,
 //!           (max x - base x) + (max y - base y), fit that width, else in the width they fit
 //! ```
@@ -89,25 +90,85 @@ pub(super) fn shift(
     let view = View::of(chunk);
     let by = bias(&[chunk.physical]) + change.apply(0);
     out.begin_shift(chunk);
+    if !move_bases(chunk, out, |base, _| i128::from(base) + by) {
+        return false;
+    }
+    let key = |key| change.key(chunk.physical, key);
+    view.patches.collect(chunk.rows, 0..chunk.rows, encode, key);
+    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    true
+}
+
+/// Turns every value into its opposite; false when only decoding tells the results.
+pub(super) fn negate(chunk: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) -> bool {
+    let view = View::of(chunk);
+    let zero = i128::from(chunk.physical.flip()) + i128::from(RESULT.flip());
+    out.begin_shift(chunk);
+    let opposite = |_, maximum: u64| zero - i128::from(maximum);
+    if !move_bases(chunk, out, opposite) {
+        return false;
+    }
+    for block in 0..block_count(chunk.rows) {
+        let groups = block * GROUPS..(block + 1) * GROUPS;
+        let spans: [u64; GROUPS] = std::array::from_fn(|group| {
+            view.maxima[groups.start + group] - view.bases[groups.start + group]
+        });
+        let line = view.deltas.offsets[block] as usize * CACHE_LINE_BYTES;
+        let (rows, width) = (view.deltas.block_len(block), view.deltas.widths[block]);
+        let bytes = line..line + rows * usize::from(width);
+        let deltas = &mut section_mut::<u8>(out, DELTAS)[bytes];
+        match width {
+            0 => {}
+            1 => mirror::<u8>(deltas, &spans),
+            2 => mirror::<u16>(deltas, &spans),
+            4 => mirror::<u32>(deltas, &spans),
+            _ => mirror::<u64>(deltas, &spans),
+        }
+    }
+    patches::begin(encode);
+    for block in 0..block_count(chunk.rows) {
+        patches::begin_block(encode);
+        for index in view.patches.of_block(block) {
+            let key = u64::try_from(zero - i128::from(view.patches.key(index))).ok();
+            put(block, view.patches.row(index), key, out, encode);
+        }
+    }
+    patches::begin_block(encode);
+    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    true
+}
+
+/// Counts the deltas of each group down from its span; what patched rows hold comes later.
+fn mirror<D: KeyLane>(deltas: &mut [u8], spans: &[u64; GROUPS]) {
+    let lanes: &mut [D] = bytemuck::cast_slice_mut(deltas);
+    for (lanes, span) in lanes.chunks_mut(GROUP_ROWS).zip(spans) {
+        let span = D::cut(*span);
+        for lane in lanes {
+            *lane = span.wrapping_sub(*lane);
+        }
+    }
+}
+
+/// Gives `out` the deltas of `chunk`, and each group the base that `base` makes of its own and its
+/// maximum; false when a group with values has none.
+fn move_bases(chunk: &Chunk, out: &mut Chunk, base: impl Fn(u64, u64) -> i128) -> bool {
+    let view = View::of(chunk);
     let blocks = block_count(chunk.rows);
     lay_out_blocks(out, blocks);
     for group in 0..blocks * GROUPS {
-        let span = view.maxima[group] - view.bases[group];
-        let base = i128::from(view.bases[group]) + by;
-        let Some(base) = place(base, span, || has_values(chunk, group)) else {
+        let (low, high) = (view.bases[group], view.maxima[group]);
+        let moved = place(base(low, high), high - low, || has_values(chunk, group));
+        let Some(moved) = moved else {
             return false;
         };
-        section_mut::<u64>(out, BASES)[group] = base;
-        section_mut::<u64>(out, MAXIMA)[group] = base + span;
+        section_mut::<u64>(out, BASES)[group] = moved;
+        section_mut::<u64>(out, MAXIMA)[group] = moved + (high - low);
     }
     section_mut::<u8>(out, WIDTHS).copy_from_slice(view.deltas.widths);
     section_mut::<u32>(out, OFFSETS).copy_from_slice(view.deltas.offsets);
     let deltas = view.deltas.of_blocks(0..blocks);
     lay_out_deltas(out, deltas.len() / CACHE_LINE_BYTES);
     section_mut::<u8>(out, DELTAS).copy_from_slice(deltas);
-    let key = |key| change.key(chunk.physical, key);
-    view.patches.collect(chunk.rows, 0..chunk.rows, encode, key);
-    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
     true
 }
 

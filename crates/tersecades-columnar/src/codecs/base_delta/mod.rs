@@ -37,13 +37,15 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
+use crate::goal::Goal;
 use crate::input::{Input, Lanes};
 use crate::lane::with_lanes;
 use crate::narrow::{Deltas, widen, with_deltas};
-use crate::patch::Patches;
+use crate::patch::{Correction, Patches};
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::keep_selected;
+use crate::primitive::pair::Bands;
 use crate::primitive::slice::slice_decoded;
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
@@ -58,6 +60,12 @@ const WIDTHS: usize = 2;
 const OFFSETS: usize = 3;
 const DELTAS: usize = 4;
 const PATCHES: usize = 5;
+
+/// What an outlier takes in scans of set D4, a tenth of it outliers (docs/direct-execution.md).
+const OUTLIER: Correction = Correction {
+    compare_ns: 0.1,
+    fold_ns: 3.0,
+};
 
 /// A base for each 128 values and narrow deltas.
 #[derive(Debug)]
@@ -125,7 +133,15 @@ impl Codec for BaseDelta {
     }
 
     fn estimate(&self, sample: &Sample<'_>) -> Estimate {
-        estimate::estimate(sample.input, sample.windows).into()
+        let (bytes_per_row, share) = estimate::estimate(sample.input, sample.windows);
+        Estimate {
+            bytes_per_row,
+            inner_ns: OUTLIER.ns(share, sample.goal),
+        }
+    }
+
+    fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
+        OUTLIER.ns(View::of(chunk).patches.share(chunk.rows), goal)
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
@@ -267,7 +283,7 @@ impl Codec for BaseDelta {
     }
 
     fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
-        matches!(change, Change::Add(_))
+        matches!(change, Change::Add(_) | Change::Multiply(-1))
     }
 
     fn map(
@@ -280,6 +296,7 @@ impl Codec for BaseDelta {
     ) -> Result<()> {
         let moved = match change {
             Change::Add(_) => arithmetic::shift(chunk, change, out, encode),
+            Change::Multiply(-1) => arithmetic::negate(chunk, out, encode),
             Change::Multiply(_) => false,
         };
         if !moved {
@@ -287,6 +304,18 @@ impl Codec for BaseDelta {
         }
         work.tally.direct += chunk.rows as u64;
         Ok(())
+    }
+
+    fn bands<'a>(&self, chunk: &'a Chunk) -> Option<Bands<'a>> {
+        let view = View::of(chunk);
+        Some(Bands {
+            physical: chunk.physical,
+            bases: view.bases,
+            maxima: view.maxima,
+            bases_a_block: GROUPS,
+            deltas: Some(view.deltas),
+            patches: Some(view.patches),
+        })
     }
 
     fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {

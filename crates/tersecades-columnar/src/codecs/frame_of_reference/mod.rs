@@ -35,6 +35,7 @@ use crate::narrow::{
     with_deltas,
 };
 use crate::predicate::Predicate;
+use crate::primitive::pair::Bands;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -311,6 +312,18 @@ impl Codec for FrameOfReference {
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {
         Deltas::of(chunk, WIDTHS).prefetch(rows);
+    }
+
+    fn bands<'a>(&self, chunk: &'a Chunk) -> Option<Bands<'a>> {
+        let view = View::of(chunk);
+        Some(Bands {
+            physical: chunk.physical,
+            bases: view.bases,
+            maxima: view.maxima,
+            bases_a_block: 1,
+            deltas: Some(view.deltas),
+            patches: None,
+        })
     }
 
     fn decoder(&self) -> &dyn Codec {

@@ -11,6 +11,7 @@
 use arrow_schema::DataType;
 
 use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
+use crate::goal::Tier;
 use crate::input::{Input, Lanes};
 use crate::lane::KeyLane;
 use crate::narrow::width_of;
@@ -22,12 +23,19 @@ use super::{code_type, place};
 const PROBE_ROWS: usize = 128;
 const PROBE_DISTINCT: usize = 120;
 
+/// Most distinct numbers among the rows of a sample: of more, the guess of all is too low too often.
+const SAMPLE_SHARE_MAX: f64 = 0.6;
+
+/// Most distinct numbers among the rows of a column.
+const TABLE_SHARE_MAX: f64 = 0.5;
+
 /// Expected bytes per row; infinite where the numbers are too many, or as narrow as codes.
 pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
     let input = sample.input;
     let (mut room, mut table_room) = ([0; SAMPLE_ROWS_MAX], [0; SAMPLE_ROWS_MAX]);
     let keys = sample.keys(&mut room);
-    if is_narrow(input, keys, &DataType::UInt8) || is_distinct(keys) {
+    let cold = sample.goal.tier == Tier::Cold;
+    if !cold && is_narrow(input, keys, &DataType::UInt8) || is_distinct(keys) {
         return f64::INFINITY.into();
     }
     let place = |key: u64| place(input.physical, key);
@@ -36,13 +44,18 @@ pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
     table.sort_unstable_by_key(|key| place(*key));
     let count = keep_distinct(table);
     let table = &table[..count];
-    if count * 2 > keys.len() {
+    if count as f64 > SAMPLE_SHARE_MAX * keys.len() as f64 {
         return f64::INFINITY.into();
     }
     let rank = |key: u64| table.partition_point(|other| place(*other) < place(key));
     let distinct = distinct_of(sample, count, rank);
     let data_type = code_type(distinct as usize);
-    if is_narrow(input, table, &data_type) {
+    let narrow = match cold {
+        true => is_narrow_in_bits(input, table, distinct as u64),
+        false => is_narrow(input, table, &data_type),
+    };
+    let table_bytes = distinct * input.physical.lane_bytes() as f64 / input.rows() as f64;
+    if narrow || table_bytes > TABLE_SHARE_MAX * input.physical.lane_bytes() as f64 {
         return f64::INFINITY.into();
     }
     let spread = distinct / count as f64;
@@ -56,8 +69,7 @@ pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
         DataType::UInt16 => price(Lanes::U16(&cut(keys)[..rows])),
         _ => price(Lanes::U32(&cut(keys)[..rows])),
     };
-    let table_bytes = distinct * input.physical.lane_bytes() as f64;
-    estimate.bytes_per_row += table_bytes / input.rows() as f64;
+    estimate.bytes_per_row += table_bytes;
     estimate
 }
 
@@ -118,11 +130,24 @@ fn cut<T: KeyLane>(codes: &[u64]) -> [T; SAMPLE_ROWS_MAX] {
     lanes
 }
 
-/// Whether integers lie so close that codes would be no narrower.
+/// Whether integers lie so close that codes would take no fewer bytes.
 fn is_narrow(input: &Input<'_>, keys: &[u64], codes: &DataType) -> bool {
-    let (Some(first), Some(last)) = (keys.iter().min(), keys.iter().max()) else {
+    let Some(range) = range_of(keys) else {
         return true;
     };
     let code_bytes = Physical::of(codes).map_or(0, Physical::lane_bytes);
-    matches!(input.physical, Physical::Integer { .. }) && width_of(last - first) <= code_bytes
+    matches!(input.physical, Physical::Integer { .. }) && width_of(range) <= code_bytes
+}
+
+/// Whether integers lie so close that codes of `distinct` numbers would take no fewer bits.
+fn is_narrow_in_bits(input: &Input<'_>, keys: &[u64], distinct: u64) -> bool {
+    let bits = |largest: u64| u64::BITS - largest.leading_zeros();
+    let narrow = |range| bits(range) <= bits(distinct.saturating_sub(1));
+    matches!(input.physical, Physical::Integer { .. }) && range_of(keys).is_none_or(narrow)
+}
+
+/// How far apart the smallest and the largest key are.
+fn range_of(keys: &[u64]) -> Option<u64> {
+    let (first, last) = keys.iter().min().zip(keys.iter().max())?;
+    Some(last - first)
 }

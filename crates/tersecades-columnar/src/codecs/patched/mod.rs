@@ -24,12 +24,12 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, SquareSum};
-use crate::goal::Tier;
+use crate::goal::{Goal, Tier};
 use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
 use crate::narrow::width_of;
-use crate::patch::{self as patches, Patches};
+use crate::patch::{self as patches, Correction, Patches};
 use crate::predicate::{Coverage, Predicate};
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
@@ -40,8 +40,11 @@ use kept::Kept;
 
 const PATCHES: usize = 0;
 
-/// Nanoseconds to correct one outlier, a guess.
-const PATCH_NS: f64 = 1.0;
+/// What an outlier takes in scans of set D4, a tenth of it outliers (docs/direct-execution.md).
+const OUTLIER: Correction = Correction {
+    compare_ns: 0.1,
+    fold_ns: 5.0,
+};
 
 /// Outliers apart, everything else to the codec inside.
 #[derive(Debug)]
@@ -215,7 +218,7 @@ impl Codec for Patched {
         };
         let share = outliers as f64 / keys.len() as f64;
         estimate.bytes_per_row += share * (2 + bytes) as f64 + 4.0 / BLOCK_ROWS as f64;
-        estimate.inner_ns += share * PATCH_NS;
+        estimate.inner_ns += OUTLIER.ns(share, sample.goal);
         estimate
     }
 
@@ -258,6 +261,11 @@ impl Codec for Patched {
             }
         }
         Ok(())
+    }
+
+    fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
+        let share = |view: View<'_>| view.patches.share(chunk.rows);
+        OUTLIER.ns(View::of(chunk).map_or(0.0, share), goal)
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {
