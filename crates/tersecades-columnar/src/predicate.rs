@@ -5,6 +5,8 @@
 //! cannot hold (`x > 2.5` on integers, `x = 300` on bytes) are rounded to the range with the same
 //! rows, never wrapped.
 
+mod comparison;
+
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
@@ -15,59 +17,7 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::types::{Physical, Value, float_key};
 
-/// A comparison of a column with one constant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-}
-
-impl Comparison {
-    /// The SQL spelling.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Comparison::Equal => "=",
-            Comparison::NotEqual => "<>",
-            Comparison::Less => "<",
-            Comparison::LessOrEqual => "<=",
-            Comparison::Greater => ">",
-            Comparison::GreaterOrEqual => ">=",
-        }
-    }
-
-    /// The comparison that holds where this one does not.
-    pub fn opposite(self) -> Self {
-        match self {
-            Comparison::Equal => Comparison::NotEqual,
-            Comparison::NotEqual => Comparison::Equal,
-            Comparison::Less => Comparison::GreaterOrEqual,
-            Comparison::LessOrEqual => Comparison::Greater,
-            Comparison::Greater => Comparison::LessOrEqual,
-            Comparison::GreaterOrEqual => Comparison::Less,
-        }
-    }
-
-    /// The comparison with its sides exchanged (`5 < x` is `x > 5`).
-    pub fn mirrored(self) -> Self {
-        match self {
-            Comparison::Less => Comparison::Greater,
-            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-            Comparison::Greater => Comparison::Less,
-            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-            same => same,
-        }
-    }
-}
+pub use comparison::Comparison;
 
 /// An inclusive range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -108,8 +108,8 @@ impl Comparison {
         }
     }
 
-    /// The differences `dx - dy` for which `x + dx` and `y + dy` pass, where `apart` is `y - x`, and
-    /// whether those outside pass instead.
+    /// The differences `dx - dy` for which `x + dx` and `y + dy` pass, where `apart` is `y - x`,
+    /// and whether those outside pass instead.
     fn differences(self, apart: i128) -> (RangeInclusive<i128>, bool) {
         let (least, most) = (i128::MIN, i128::MAX);
         match self {
@@ -479,11 +479,8 @@ mod tests {
                     chunk.compare_columns(how, other, within, &mut out, &mut work);
                     let (mut got, mut expected) = (Vec::new(), Vec::new());
                     out.for_each(|row| got.push(row));
-                    within.for_each(|row| {
-                        if holds(how, (a[row], b[row])) {
-                            expected.push(row);
-                        }
-                    });
+                    within.for_each(|row| expected.push(row));
+                    expected.retain(|row| holds(how, (a[*row], b[*row])));
                     assert_eq!(got, expected, "{chunk:?} {how:?} {other:?}");
                 }
             }

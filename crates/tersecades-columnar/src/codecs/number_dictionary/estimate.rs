@@ -23,7 +23,8 @@ use super::{code_type, place};
 const PROBE_ROWS: usize = 128;
 const PROBE_DISTINCT: usize = 120;
 
-/// Most distinct numbers among the rows of a sample: of more, the guess of all is too low too often.
+/// Most distinct numbers among the rows of a sample: of more, the guess of all is too low too
+/// often.
 const SAMPLE_SHARE_MAX: f64 = 0.6;
 
 /// Most distinct numbers among the rows of a column.
