@@ -170,7 +170,7 @@ pub trait WindowState: Send {
     /// Adds what another worker has seen.
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>);
 
-    /// Takes in the rows before [`Shared::row`] that others have put into panes.
+    /// Takes in the rows before the next one of the run that others have put into panes.
     fn pull(&mut self, _shared: &mut Shared) {}
 
     /// Writes the state.
