@@ -14,22 +14,19 @@ use super::encode::{PATCH_SHARE_MIN, patch_cost};
 /// Widths in bytes, widest first.
 const WIDTHS: [usize; 5] = [8, 4, 2, 1, 0];
 
-/// Expected bytes per row, statistics included, and patches per row.
-pub(super) fn estimate(input: &Input<'_>, windows: &[Range<usize>]) -> (f64, f64) {
-    let (mut bytes, mut patches, mut rows) = (0, 0, 0);
+/// Expected bytes per row, statistics included.
+pub(super) fn estimate(input: &Input<'_>, windows: &[Range<usize>]) -> f64 {
+    let (mut bytes, mut rows) = (0, 0);
     for window in windows {
-        let (window_bytes, outliers) = price_window(input, window.clone());
-        bytes += window_bytes;
-        patches += outliers;
+        bytes += price_window(input, window.clone());
         rows += window.len();
     }
     let statistics = (2 * GROUPS * 8 + 9) as f64 / BLOCK_ROWS as f64;
-    let rows = (rows as f64).max(1.0);
-    (bytes as f64 / rows + statistics, patches as f64 / rows)
+    bytes as f64 / (rows as f64).max(1.0) + statistics
 }
 
-/// Bytes of a window at its cheapest width, and the values patched in it.
-fn price_window(input: &Input<'_>, window: Range<usize>) -> (usize, usize) {
+/// Bytes of a window at its cheapest width.
+fn price_window(input: &Input<'_>, window: Range<usize>) -> usize {
     let lane_bytes = input.physical.lane_bytes();
     let mut outliers = [0; WIDTHS.len()];
     let mut keys = [0u64; GROUP_ROWS];
@@ -56,9 +53,8 @@ fn price_window(input: &Input<'_>, window: Range<usize>) -> (usize, usize) {
         width * window.len() + **outliers * patch_cost(lane_bytes)
     };
     let best = legal.min_by_key(cost);
-    best.map_or((0, 0), |(outliers, width)| {
-        let bytes = width * window.len() + outliers * (2 + lane_bytes);
-        (bytes, *outliers)
+    best.map_or(0, |(outliers, width)| {
+        width * window.len() + outliers * (2 + lane_bytes)
     })
 }
 

@@ -37,11 +37,10 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
-use crate::goal::Goal;
 use crate::input::{Input, Lanes};
 use crate::lane::with_lanes;
 use crate::narrow::{Deltas, widen, with_deltas};
-use crate::patch::{Correction, Patches};
+use crate::patch::Patches;
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::keep_selected;
@@ -60,12 +59,6 @@ const WIDTHS: usize = 2;
 const OFFSETS: usize = 3;
 const DELTAS: usize = 4;
 const PATCHES: usize = 5;
-
-/// What an outlier takes in scans of set D4, a tenth of it outliers (docs/direct-execution.md).
-const OUTLIER: Correction = Correction {
-    compare_ns: 0.1,
-    fold_ns: 3.0,
-};
 
 /// A base for each 128 values and narrow deltas.
 #[derive(Debug)]
@@ -133,15 +126,7 @@ impl Codec for BaseDelta {
     }
 
     fn estimate(&self, sample: &Sample<'_>) -> Estimate {
-        let (bytes_per_row, share) = estimate::estimate(sample.input, sample.windows);
-        Estimate {
-            bytes_per_row,
-            inner_ns: OUTLIER.ns(share, sample.goal),
-        }
-    }
-
-    fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
-        OUTLIER.ns(View::of(chunk).patches.share(chunk.rows), goal)
+        estimate::estimate(sample.input, sample.windows).into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
