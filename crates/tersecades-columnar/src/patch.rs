@@ -9,7 +9,6 @@ use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::{Body, Chunk};
 use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
-use crate::goal::Goal;
 use crate::input::Lanes;
 use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 
@@ -19,20 +18,6 @@ pub(crate) struct Patches<'a> {
     starts: &'a [u32],
     rows: &'a [u16],
     keys: Lanes<'a>,
-}
-
-/// Nanoseconds that correcting an operation by one value kept apart takes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Correction {
-    pub(crate) compare_ns: f64,
-    pub(crate) fold_ns: f64,
-}
-
-impl Correction {
-    /// Nanoseconds per row and read, where `share` of the values are kept apart.
-    pub(crate) fn ns(self, share: f64, goal: &Goal) -> f64 {
-        share * (goal.uses.compare * self.compare_ns + goal.uses.fold * self.fold_ns)
-    }
 }
 
 /// First of the three sections, by codec.
@@ -50,11 +35,6 @@ impl<'a> Patches<'a> {
     /// Patches of all blocks.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Patches for each of `rows` rows.
-    pub(crate) fn share(&self, rows: usize) -> f64 {
-        self.len() as f64 / rows.max(1) as f64
     }
 
     /// Whether no block has a patch.
