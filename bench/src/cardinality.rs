@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use tersecades_columnar::Result;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
-use tersecades_engine::runtime::Retained;
 use tersecades_engine::stream::Stream;
 
 use crate::Options;
@@ -30,29 +29,31 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
             let values = (0..rows).map(|_| random.below(bound) as i64);
             Arc::new(Int64Array::from_iter_values(values))
         };
-        let batch = [("k", column(keys)), ("w", column(200))];
+        let floats = (0..rows).map(|row| (row % 1_000_003) as f64 / 7.0);
+        let floats: ArrayRef = Arc::new(Float64Array::from_iter_values(floats));
+        let batch = [("k", column(keys)), ("w", column(200)), ("f", floats)];
         let batch = RecordBatch::try_from_iter(batch)?;
         let kept = retained(Stream::from_batches(batch.schema(), vec![batch]))?;
-        let query = |kept: &Retained| {
-            let stream = Stream::from_retained(kept).group_by(["k"]);
-            stream.aggregate([count(), call("sum", col("w"))])
-        };
-        let groups: usize = answer(query(&kept))?
-            .iter()
-            .map(RecordBatch::num_rows)
-            .sum();
-        report.note(&format!("{groups} groups"));
-        let [timing] = interleave(
-            options.repetitions.min(5),
-            [&mut || drop(answer(query(&kept)))],
-        );
-        let done = Done {
-            amount: rows as f64 / 1e6,
-            unit: "M rows/s",
-            bytes: kept.byte_size() as f64,
-            threads: 1,
-        };
-        report.timed("cardinality", ("count, sum", keys.into()), &timing, done);
+        for (name, aggregates) in [
+            ("count, sum", vec![count(), call("sum", col("w"))]),
+            ("mean of floats", vec![call("mean", col("f"))]),
+        ] {
+            let query = || {
+                let stream = Stream::from_retained(&kept).group_by(["k"]);
+                answer(stream.aggregate(aggregates.clone()))
+            };
+            let groups: usize = query()?.iter().map(RecordBatch::num_rows).sum();
+            report.note(&format!("{groups} groups"));
+            let repetitions = options.repetitions.min(5);
+            let [timing] = interleave(repetitions, [&mut || drop(query())]);
+            let done = Done {
+                amount: rows as f64 / 1e6,
+                unit: "M rows/s",
+                bytes: kept.byte_size() as f64,
+                threads: 1,
+            };
+            report.timed("cardinality", (name, keys.into()), &timing, done);
+        }
     }
     Ok(())
 }

@@ -192,15 +192,6 @@ pub struct Codes<'a> {
     pub dictionary: &'a std::sync::Arc<Dictionary>,
 }
 
-impl Codes<'_> {
-    /// Replaces `out` by the codes of all rows of `block`.
-    pub fn read(&self, block: usize, out: &mut Values) {
-        out.reset(self.codes.physical());
-        let rows = crate::block::block_rows(block, self.codes.rows());
-        self.codes.codec().decode(self.codes, rows, out);
-    }
-}
-
 /// One way to encode a column's values, and to work on them encoded.
 ///
 /// Selections handed to primitives never contain a null row; the caller ([`Chunk`]) has removed

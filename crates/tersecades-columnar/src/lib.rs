@@ -26,6 +26,7 @@ pub mod predicate;
 pub mod selection;
 pub mod stats;
 
+mod float_fold;
 pub mod fold;
 pub mod values;
 

@@ -6,6 +6,7 @@ use crate::bitmap::{WORD_ROWS, ones};
 use crate::block::BLOCK_ROWS;
 use crate::chunk::Chunk;
 use crate::codec::{Codec, Work};
+use crate::float_fold::fold_floats;
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::keys::fold_keys;
@@ -118,14 +119,20 @@ pub fn fold_decoded(
     values.reset(chunk.physical());
     if within.shape() == Shape::Rows {
         codec.gather(chunk, within.list(), &mut values, work);
-        fold_values(&values, 0..values.len(), asked, out);
+        match values.physical {
+            Physical::Float { bytes } => fold_floats(&values.keys, bytes, None, asked, out),
+            _ => fold_values(&values, 0..values.len(), asked, out),
+        }
     } else {
         for range in units(codec, chunk.rows()) {
             let start = range.start;
             values.reset(chunk.physical());
             codec.decode(chunk, range, &mut values);
             work.tally.decoded += values.len() as u64;
-            if matches!(values.physical, Physical::Integer { .. }) {
+            if matches!(
+                values.physical,
+                Physical::Integer { .. } | Physical::Float { .. }
+            ) {
                 fold_unit(&values, start, within, asked, out);
             } else if within.shape() == Shape::All {
                 fold_values(&values, 0..values.len(), asked, out);
@@ -138,7 +145,7 @@ pub fn fold_decoded(
     work.values = values;
 }
 
-/// Folds the decoded integers of a unit that starts at row `start`, those that are selected.
+/// Folds the decoded numbers of a unit that starts at row `start`, those that are selected.
 fn fold_unit(values: &Values, start: usize, within: &Selection, asked: Asked, out: &mut Fold) {
     for (index, keys) in values.keys.chunks(BLOCK_ROWS).enumerate() {
         let mask = match within.block(start / BLOCK_ROWS + index) {
@@ -146,7 +153,10 @@ fn fold_unit(values: &Values, start: usize, within: &Selection, asked: Asked, ou
             BlockSelection::Bits(words) => Some(words),
             BlockSelection::None => continue,
         };
-        fold_keys(keys, values.physical, asked, mask, out);
+        match values.physical {
+            Physical::Float { bytes } => fold_floats(keys, bytes, mask, asked, out),
+            physical => fold_keys(keys, physical, asked, mask, out),
+        }
     }
 }
 

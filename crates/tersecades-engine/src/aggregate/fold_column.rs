@@ -30,9 +30,17 @@ impl FoldColumn {
     /// No group, for values of `argument`.
     pub fn new(argument: &Argument) -> Self {
         FoldColumn {
-            asked: argument.asked,
-            physical: argument.physical,
             dictionary: argument.dictionary.clone(),
+            ..FoldColumn::of(argument.physical, argument.asked)
+        }
+    }
+
+    /// No group, for values of `physical`.
+    pub fn of(physical: Physical, asked: Asked) -> Self {
+        FoldColumn {
+            asked,
+            physical,
+            dictionary: SharedDictionary::default(),
             counts: Vec::new(),
             sums: Vec::new(),
             squares: Vec::new(),
@@ -137,6 +145,17 @@ impl FoldColumn {
                 visit(self, *id as usize, index);
             }
         }
+    }
+
+    /// The parts kept.
+    pub fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Adds to how many values each group has.
+    pub fn add_counts(&mut self, counts: &[u64]) {
+        let groups = self.counts.iter_mut().zip(counts);
+        groups.for_each(|(known, count)| *known += count);
     }
 
     /// Adds `fold` to group `id`.

@@ -9,6 +9,7 @@
 pub mod call;
 pub mod result;
 
+pub mod batch_fold;
 pub mod fold_column;
 
 pub mod any_value;

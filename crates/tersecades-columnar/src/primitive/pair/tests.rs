@@ -1,3 +1,5 @@
+//! Comparing columns against values compared one by one.
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;

@@ -31,7 +31,7 @@ pub struct Distinct {
 #[derive(Debug, Clone)]
 enum Seen {
     Dense(Dense),
-    Pairs(Pairs),
+    Pairs(Box<Pairs>),
 }
 
 /// Pairs of group and value, and how many each group has.
@@ -56,10 +56,10 @@ impl Distinct {
         let physical = argument.physical;
         let seen = match physical {
             Physical::Integer { .. } | Physical::Text => Seen::Dense(Dense::default()),
-            _ => Seen::Pairs(Pairs {
+            _ => Seen::Pairs(Box::new(Pairs {
                 values: GroupedValues::new(physical),
                 counts: Vec::new(),
-            }),
+            })),
         };
         Distinct { physical, seen }
     }
@@ -76,7 +76,7 @@ impl Distinct {
         for (id, value) in dense.pairs() {
             pairs.insert(id, u128::from(value));
         }
-        self.seen = Seen::Pairs(pairs);
+        self.seen = Seen::Pairs(Box::new(pairs));
     }
 
     fn insert(&mut self, id: u32, value: u128) {
@@ -200,7 +200,7 @@ impl Collection for Distinct {
         for (id, _) in values.pairs() {
             counts[id as usize] += 1;
         }
-        self.seen = Seen::Pairs(Pairs { values, counts });
+        self.seen = Seen::Pairs(Box::new(Pairs { values, counts }));
         Ok(())
     }
 

@@ -17,6 +17,8 @@ use tersecades_columnar::values::Values;
 use crate::frame::{Frame, Slot};
 use crate::runtime::state::{StateReader, StateWriter};
 
+use super::direct::{AXES, Span};
+
 /// The code that stands for null text.
 pub const NULL_CODE: u64 = u32::MAX as u64;
 
@@ -30,10 +32,32 @@ pub struct KeyColumn {
     /// Where a frame keeps it.
     pub slot: Slot,
     physical: Physical,
-    word: usize,
-    shift: u32,
+    place: KeyPlace,
     bits: u32,
     dictionary: SharedDictionary,
+}
+
+/// Where a column's part lies in a key.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KeyPlace {
+    word: usize,
+    shift: u32,
+    /// The bits of the part, moved to the bottom of a word.
+    mask: u64,
+}
+
+impl KeyPlace {
+    /// The part of `key` that lies here.
+    #[inline]
+    pub fn part(&self, key: &[u64]) -> u64 {
+        key[self.word] >> self.shift & self.mask
+    }
+
+    /// Sets the part of `key` that lies here, which is zero, to `part`.
+    #[inline]
+    pub fn put(&self, part: u64, key: &mut [u64]) {
+        key[self.word] |= (part & self.mask) << self.shift;
+    }
 }
 
 /// The dictionary that all workers code one text column in: the first one met.
@@ -160,24 +184,33 @@ impl KeyColumn {
     /// The column's part of `key`, below 2^64.
     #[inline]
     pub fn part(&self, key: &[u64]) -> u64 {
-        key[self.word] >> self.shift & self.mask()
+        self.place.part(key)
     }
 
     /// A word of which `part` is the column's, the rest being zero.
     #[inline]
     pub fn placed(&self, part: u64) -> u64 {
-        (part & self.mask()) << self.shift
+        (part & self.place.mask) << self.place.shift
     }
 
-    /// The bits of a part, moved to the bottom of a word.
-    #[inline]
-    fn mask(&self) -> u64 {
-        u64::MAX >> (64 - self.bits.min(64))
+    /// What the column's parts span in `frame`, if that is known: codes, or integers with
+    /// statistics.
+    fn span(&self, frame: &Frame) -> Option<Span> {
+        let chunk = frame.column(self.slot);
+        let stats = chunk.stats();
+        match self.physical {
+            Physical::Text => Some(Span {
+                origin: 0,
+                extent: self.dictionary.get().map_or(0, |texts| texts.len() as u64),
+            }),
+            Physical::Integer { .. } if stats.known => Some(Span::of_ends(stats.min, stats.max)),
+            _ => None,
+        }
     }
 
     fn wide_part(&self, key: &[u64]) -> i128 {
-        let low = u128::from(key[self.word]);
-        (low | u128::from(key[self.word + 1]) << 64) as i128
+        let low = u128::from(key[self.place.word]);
+        (low | u128::from(key[self.place.word + 1]) << 64) as i128
     }
 }
 
@@ -215,8 +248,11 @@ impl KeyLayout {
                 data_type: data_type.clone(),
                 slot: *slot,
                 physical,
-                word,
-                shift,
+                place: KeyPlace {
+                    word,
+                    shift,
+                    mask: u64::MAX >> (64 - bits.min(64)),
+                },
                 bits,
                 dictionary: SharedDictionary::default(),
             });
@@ -226,6 +262,41 @@ impl KeyLayout {
             layout.words += 1;
         }
         Ok(layout)
+    }
+
+    /// Whether all columns are text.
+    pub fn is_text(&self) -> bool {
+        self.columns.iter().all(KeyColumn::is_text)
+    }
+
+    /// The word in which nulls of columns that are not text have a bit each, if there is one.
+    pub fn null_word(&self) -> Option<usize> {
+        self.null_word
+    }
+
+    /// Where the first columns lie; that of a column that is not there is empty.
+    pub fn places(&self) -> [KeyPlace; AXES] {
+        [0, 1].map(|axis| {
+            self.columns
+                .get(axis)
+                .map_or(KeyPlace::default(), |c| c.place)
+        })
+    }
+
+    /// What the parts of the columns span in `frame`, if that is known and they are few; a column
+    /// that is not there spans one value.
+    pub fn spans(&self, frame: &Frame) -> Option<[Span; AXES]> {
+        let mut spans = [Span {
+            origin: 0,
+            extent: 1,
+        }; AXES];
+        if self.columns.is_empty() || self.columns.len() > AXES {
+            return None;
+        }
+        for (column, span) in self.columns.iter().zip(&mut spans) {
+            *span = column.span(frame)?;
+        }
+        Some(spans)
     }
 
     /// Whether column `index` of `key` is null.
@@ -246,7 +317,7 @@ impl KeyLayout {
         values.reset(column.physical);
         values.dictionary = column.dictionary.get().map(Arc::clone);
         let key = |id: &u32| &arena[*id as usize * self.words..][..self.words];
-        let (words, word, shift, mask) = (self.words, column.word, column.shift, column.mask());
+        let (words, KeyPlace { word, shift, mask }) = (self.words, column.place);
         let part = |id: &u32| arena[*id as usize * words + word] >> shift & mask;
         let parts = ids.iter().map(part);
         match column.physical {
@@ -355,18 +426,18 @@ impl KeyPacker {
         match column.physical {
             Physical::Wide => {
                 for (key, value) in keys.zip(&values.wide) {
-                    key[column.word] = *value as u64;
-                    key[column.word + 1] = (*value >> 64) as u64;
+                    key[column.place.word] = *value as u64;
+                    key[column.place.word + 1] = (*value >> 64) as u64;
                 }
             }
             Physical::Float { .. } => {
                 for (index, key) in keys.enumerate() {
-                    key[column.word] |= float_key(values.float(index)) << column.shift;
+                    key[column.place.word] |= float_key(values.float(index)) << column.place.shift;
                 }
             }
             _ => {
                 for (key, value) in keys.zip(&values.keys) {
-                    key[column.word] |= value << column.shift;
+                    key[column.place.word] |= value << column.place.shift;
                 }
             }
         }
@@ -384,7 +455,7 @@ impl KeyPacker {
             } else {
                 NULL_CODE
             };
-            key[column.word] |= code << column.shift;
+            key[column.place.word] |= code << column.place.shift;
         }
     }
 
@@ -405,9 +476,9 @@ impl KeyPacker {
             }
             key[null_word] |= 1 << index;
             if column.bits > 64 {
-                key[column.word + 1] = 0;
+                key[column.place.word + 1] = 0;
             }
-            key[column.word] &= !(column.mask() << column.shift);
+            key[column.place.word] &= !(column.place.mask << column.place.shift);
         }
     }
 }

@@ -6,14 +6,15 @@
 //! ```
 
 pub mod aligned;
-pub mod coded;
 pub mod count;
+pub mod direct;
 pub mod emit;
 pub mod feed;
 pub mod keys;
 pub mod late;
 mod open;
 pub mod pane;
+pub mod part;
 pub mod plan;
 pub mod position;
 mod remainder;

@@ -8,14 +8,15 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
+use crate::aggregate::batch_fold::BatchFold;
 use crate::aggregate::collected::{CollectWork, Collection, Rows};
 use crate::aggregate::fold_column::{FoldColumn, for_each_target};
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use super::coded::CodeReader;
 use super::feed::PaneReader;
 use super::keys::{KeyPacker, Translation};
+use super::part::PartReader;
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
 
@@ -55,7 +56,7 @@ struct Part<'a> {
 pub struct PaneWork {
     /// Packs keys.
     pub packer: KeyPacker,
-    coded: CodeReader,
+    parts: PartReader,
     ids: Vec<u32>,
     passed: Selection,
     passed_ids: Vec<u32>,
@@ -63,6 +64,7 @@ pub struct PaneWork {
     zeros: Vec<u32>,
     values: Values,
     translations: Vec<Translation>,
+    batch: BatchFold,
     collect: CollectWork,
 }
 
@@ -166,9 +168,7 @@ impl Pane {
         rows: PaneRows<'_>,
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
-        for id in &scratch.ids {
-            self.rows[*id as usize] += 1;
-        }
+        count_rows(&mut self.rows, &scratch.ids, &mut scratch.batch);
         self.add_parts(plan, rows, (scratch, work))
     }
 
@@ -211,18 +211,21 @@ impl Pane {
             return Ok(());
         }
         let PaneWork {
-            packer, coded, ids, ..
+            packer,
+            parts,
+            ids,
+            batch,
+            ..
         } = scratch;
         let found = (&mut self.groups, &mut *ids);
-        if !coded.assign(&plan.keys, (frame, within), found, work) {
+        if !parts.assign(&plan.keys, (frame, within), found, work) {
             packer.pack(&plan.keys, frame, within, work)?;
-            self.groups.prepare(&plan.keys);
+            let (keys, rows) = (&plan.keys, within.count());
+            self.groups.cover(keys, keys.spans(frame), rows);
             self.groups.assign(&packer.keys, ids);
         }
         self.grow(self.groups.group_count());
-        for id in &scratch.ids {
-            self.rows[*id as usize] += 1;
-        }
+        count_rows(&mut self.rows, ids, batch);
         Ok(())
     }
 
@@ -248,6 +251,7 @@ impl Pane {
         }
         let mut added = Ok(());
         if !passed.is_empty() {
+            scratch.batch.count(&ids, self.len());
             let part = Part {
                 within: &passed,
                 ids: &ids,
@@ -316,7 +320,9 @@ impl Pane {
             let mut fold = Fold::default();
             column.fold(argument.asked, part.within, &mut fold, work);
             folds.merge_fold(0, &fold);
-        } else {
+        } else if !scratch.batch.add((column, part.ids), folds, |cells| {
+            column.fold_by(part.within, part.ids, cells, work);
+        }) {
             column.fold_by(part.within, part.ids, folds, work);
         }
         Ok(())
@@ -353,7 +359,7 @@ impl Pane {
     /// Sets `targets` to the group here of each group of `other`, new ones included.
     pub fn find_groups(&mut self, plan: &AggregatePlan, other: &Pane, targets: &mut Vec<u32>) {
         targets.clear();
-        self.groups.prepare(&plan.keys);
+        self.groups.cover_as(&plan.keys, &other.groups);
         match plan.keys.columns.is_empty() {
             true => targets.resize(other.len(), 0),
             false => self.groups.assign(other.groups.keys(), targets),
@@ -440,4 +446,14 @@ impl Pane {
         }
         Ok(pane)
     }
+}
+
+/// Adds the rows of each group, which `batch` counts first where that is the faster way.
+fn count_rows(rows: &mut [u64], ids: &[u32], batch: &mut BatchFold) {
+    batch.count(ids, rows.len());
+    if batch.counts().is_empty() {
+        return ids.iter().for_each(|id| rows[*id as usize] += 1);
+    }
+    let groups = rows.iter_mut().zip(batch.counts());
+    groups.for_each(|(rows, count)| *rows += count);
 }

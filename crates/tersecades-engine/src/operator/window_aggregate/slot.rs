@@ -81,7 +81,8 @@ impl Slots {
         }
         let packer = &mut shared.scratch.packer;
         packer.pack(layout, frame, &frame.selection, work)?;
-        self.keys.prepare(layout);
+        let rows = frame.selection.count();
+        self.keys.cover(layout, layout.spans(frame), rows);
         self.keys.assign(&packer.keys, ids);
         Ok(())
     }

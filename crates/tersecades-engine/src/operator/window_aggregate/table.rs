@@ -1,17 +1,16 @@
 //! From packed keys to dense group ids: our own open-addressing table.
 //!
 //! Keys lie in one arena in order of arrival; slots hold group ids. Where the key is one or two
-//! text columns with few texts, a direct array by codes answers most look-ups without hashing.
+//! columns of few texts or integers, cells by direct address answer most look-ups without hashing.
 //! A run may do without all that and find groups through the map of the standard library.
 
 use std::collections::HashMap;
 
-use super::keys::{KeyLayout, NULL_CODE};
+use super::direct::{AXES, DirectCells, EMPTY, Span};
+use super::keys::KeyLayout;
 
-/// Most cells of the direct array: 1 MiB, which stays in the second-level cache.
-const DIRECT_CELLS_MAX: usize = 1 << 18;
-
-const EMPTY: u32 = u32::MAX;
+/// Words of a key by direct address: two columns of 64 bits and the bits of their nulls.
+const DIRECT_WORDS_MAX: usize = 3;
 
 /// Rows that are looked through at once for new groups.
 const ASSIGNED: usize = 32;
@@ -35,9 +34,7 @@ pub struct GroupTable {
     keys: Vec<u64>,
     len: usize,
     slots: Vec<u32>,
-    direct: Vec<u32>,
-    /// Texts of the two columns of the direct array; zero when there is none.
-    extent: (u64, u64),
+    direct: DirectCells,
     /// The standard library's map, where it is to do the work.
     standard: Option<HashMap<Box<[u64]>, u32>>,
 }
@@ -76,18 +73,14 @@ impl GroupTable {
 
     /// Bytes of memory held.
     pub fn byte_size(&self) -> usize {
-        (self.slots.capacity() + self.direct.capacity()) * size_of::<u32>()
+        self.slots.capacity() * size_of::<u32>()
+            + self.direct.byte_size()
             + self.keys.capacity() * size_of::<u64>()
     }
 
     /// Forgets all groups, keeps the memory.
     pub fn clear(&mut self) {
-        let indexed = if self.direct.is_empty() { 0 } else { self.len };
-        for id in 0..indexed {
-            if let Some(cell) = self.direct_cell(self.keys[id * self.words]) {
-                self.direct[cell] = EMPTY;
-            }
-        }
+        self.direct.clear(&self.keys, self.words);
         self.slots.fill(EMPTY);
         self.keys.clear();
         self.len = 0;
@@ -96,40 +89,20 @@ impl GroupTable {
         }
     }
 
-    /// Sizes the direct array for the dictionaries of `layout` as they are; only while empty.
-    pub fn prepare(&mut self, layout: &KeyLayout) {
-        if self.len > 0
-            || self.words != 1
-            || self.standard.is_some()
-            || !layout.columns.iter().all(|c| c.is_text())
-        {
-            return;
-        }
-        let texts = |index: usize| {
-            let column = layout.columns.get(index)?;
-            column
-                .dictionary()
-                .get()
-                .map(|dictionary| dictionary.len() as u64)
+    /// Makes cells by direct address for keys whose columns span `spans`, of which `rows` are at
+    /// hand; whether every such key without a null has one.
+    pub fn cover(&mut self, layout: &KeyLayout, spans: Option<[Span; AXES]>, rows: usize) -> bool {
+        let Some(spans) = spans.filter(|_| self.standard.is_none()) else {
+            return false;
         };
-        let extent = match layout.columns.len() {
-            1 => (texts(0).unwrap_or(0), 1),
-            2 => (texts(0).unwrap_or(0), texts(1).unwrap_or(0)),
-            _ => return,
-        };
-        let cells = extent.0.saturating_mul(extent.1);
-        if extent != self.extent && cells <= DIRECT_CELLS_MAX as u64 {
-            self.extent = extent;
-            self.direct.clear();
-            self.direct.resize(cells as usize, EMPTY);
-        }
+        let known = (&self.keys[..], self.len.max(rows));
+        self.direct.cover(layout, spans, known)
     }
 
-    #[inline]
-    fn direct_cell(&self, key: u64) -> Option<usize> {
-        let (first, second) = (key & NULL_CODE, key >> 32);
-        let inside = first < self.extent.0 && second < self.extent.1;
-        inside.then(|| (first * self.extent.1 + second) as usize)
+    /// Makes cells for the keys that have them in `other`.
+    pub fn cover_as(&mut self, layout: &KeyLayout, other: &GroupTable) {
+        let spans = Some(other.direct.spans()).filter(|_| !other.direct.is_empty());
+        self.cover(layout, spans, other.len);
     }
 
     /// Appends to `ids` the group of each of the packed `keys`, new ones included.
@@ -140,9 +113,11 @@ impl GroupTable {
         }
         match self.words {
             1 if self.direct.is_empty() => self.assign_each::<1>(keys, ids),
-            1 => self.assign_direct(keys, ids),
-            2 => self.assign_each::<2>(keys, ids),
-            3 => self.assign_each::<3>(keys, ids),
+            1 => self.assign_direct::<1>(keys, ids),
+            2 if self.direct.is_empty() => self.assign_each::<2>(keys, ids),
+            2 => self.assign_direct::<2>(keys, ids),
+            3 if self.direct.is_empty() => self.assign_each::<3>(keys, ids),
+            3 => self.assign_direct::<3>(keys, ids),
             words => {
                 for key in keys.chunks_exact(words.max(1)) {
                     let id = self.assign_hashed(key);
@@ -157,38 +132,48 @@ impl GroupTable {
         ids.extend(keys.iter().map(|key| self.assign_array(key)));
     }
 
-    /// [`GroupTable::assign`] by the direct array.
+    /// [`GroupTable::assign`] by direct address.
     ///
     /// Whether a key is new is as good as random where groups are many, so nothing branches on it:
     /// every key is written to where the next group goes, and stays there if it is new.
-    fn assign_direct(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
-        self.keys.resize(self.len + keys.len(), 0);
+    fn assign_direct<const WORDS: usize>(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
+        let (keys, _) = keys.as_chunks::<WORDS>();
+        let address = self.direct.address();
+        self.keys.resize((self.len + keys.len()) * WORDS, 0);
         for (index, key) in keys.iter().enumerate() {
-            let Some(cell) = self.direct_cell(*key) else {
-                self.keys.truncate(self.len);
+            let Some(cell) = address.cell(key) else {
+                self.keys.truncate(self.len * WORDS);
                 for key in &keys[index..] {
-                    ids.push(self.assign_word(*key));
+                    ids.push(self.assign_one(key));
                 }
                 return;
             };
             let next = self.len;
-            let known = self.direct[cell];
+            let known = self.direct.get(cell);
             let new = known == EMPTY;
             let id = if new { next as u32 } else { known };
-            self.keys[next] = *key;
-            self.direct[cell] = id;
+            self.keys[next * WORDS..][..WORDS].copy_from_slice(key);
+            self.direct.set(cell, id);
             self.len += usize::from(new);
             ids.push(id);
         }
-        self.keys.truncate(self.len);
+        self.keys.truncate(self.len * WORDS);
     }
 
-    /// Appends to `ids` the group of each pair of codes, new ones included; the key is one word.
-    pub fn assign_codes(&mut self, first: &[u64], second: &[u64], ids: &mut Vec<u32>) {
-        let pairs = first.iter().zip(second);
+    /// Appends to `ids` the group of each pair of parts, new ones included; the parts of a column
+    /// that is not there are zero. Leaves distances from the first cell in place of the parts.
+    pub fn assign_parts(&mut self, first: &mut [u64], second: &mut [u64], ids: &mut Vec<u32>) {
+        let [rows, columns] = self.direct.spans();
+        for (parts, span) in [(&mut *first, rows), (&mut *second, columns)] {
+            if span.origin != 0 {
+                let distance = |part: &mut u64| *part = part.wrapping_sub(span.origin);
+                parts.iter_mut().for_each(distance);
+            }
+        }
+        let pairs = first.iter().zip(&*second);
         let start = ids.len();
-        if all_below(first, self.extent.0) && all_below(second, self.extent.1) {
-            let (width, cells) = (self.extent.1, &self.direct[..]);
+        if all_below(first, rows.extent) && all_below(second, columns.extent) {
+            let (width, cells) = (columns.extent, self.direct.cells());
             let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
             ids.extend(pairs.clone().map(cell));
         } else {
@@ -201,10 +186,19 @@ impl GroupTable {
             }
             for (id, (first, second)) in ids.iter_mut().zip(first.iter().zip(second)) {
                 if *id == EMPTY {
-                    *id = self.assign_word(first | second << 32);
+                    let first = first.wrapping_add(rows.origin);
+                    let second = second.wrapping_add(columns.origin);
+                    *id = self.assign_pair([first, second]);
                 }
             }
         }
+    }
+
+    fn assign_pair(&mut self, parts: [u64; AXES]) -> u32 {
+        let mut key = [0; DIRECT_WORDS_MAX];
+        let key = &mut key[..self.words];
+        self.direct.key(parts, key);
+        self.assign_one(key)
     }
 
     /// The group of one packed key, new if need be.
@@ -212,9 +206,16 @@ impl GroupTable {
         if self.standard.is_some() {
             return self.assign_standard(key);
         }
-        match key {
-            [word] => self.assign_word(*word),
-            words => self.assign_hashed(words),
+        let Some(cell) = self.direct.cell(key) else {
+            return self.assign_hashed(key);
+        };
+        match self.direct.get(cell) {
+            EMPTY => {
+                let id = self.push(key);
+                self.direct.set(cell, id);
+                id
+            }
+            id => id,
         }
     }
 
@@ -228,21 +229,6 @@ impl GroupTable {
             self.push(key);
         }
         id
-    }
-
-    #[inline]
-    fn assign_word(&mut self, key: u64) -> u32 {
-        let Some(cell) = self.direct_cell(key) else {
-            return self.assign_hashed(&[key]);
-        };
-        match self.direct[cell] {
-            EMPTY => {
-                let id = self.push(&[key]);
-                self.direct[cell] = id;
-                id
-            }
-            id => id,
-        }
     }
 
     /// Appends a group that no look-up finds.
@@ -282,14 +268,14 @@ impl GroupTable {
         }
     }
 
-    /// Doubles the slots; groups that the direct array holds need none.
+    /// Makes twice as many slots as there are groups; groups with a cell need none.
     fn rehash(&mut self) {
-        let capacity = (self.slots.len() * 2).max(64);
+        let capacity = ((self.len + 1) * 2).next_power_of_two().max(64);
         self.slots.clear();
         self.slots.resize(capacity, EMPTY);
         for id in 0..self.len {
             let key = &self.keys[id * self.words..(id + 1) * self.words];
-            if self.words == 1 && self.direct_cell(key[0]).is_some() {
+            if self.direct.cell(key).is_some() {
                 continue;
             }
             let mut at = hash(key) as usize & (capacity - 1);

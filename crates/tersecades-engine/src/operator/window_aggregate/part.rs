@@ -1,35 +1,37 @@
-//! Groups of text columns by the codes their chunks lie in: no key is packed or hashed.
+//! Groups of columns of few values by direct address: no key is packed or hashed.
 //!
 //! ```text
 //! source codes       3 1 3 …  ┐ a block at a time       cell 3·n + 7 ──▶ group 0
 //! destination codes  7 2 7 …  ┘ (they stay in cache)    cell 1·n + 2 ──▶ group 1
 //! ```
+//! A text's part of the key is its code, an integer's its distance from the least.
 
 use std::sync::Arc;
 
-use tersecades_columnar::block::{BLOCK_ROWS, block_count};
-use tersecades_columnar::codec::{Codes, Work};
+use tersecades_columnar::block::{BLOCK_ROWS, block_count, block_rows};
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
 use tersecades_columnar::selection::{BlockSelection, Selection, Shape};
+use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
 use crate::frame::Frame;
 
+use super::direct::AXES;
 use super::keys::{KeyColumn, KeyLayout};
 use super::table::GroupTable;
 
-/// Columns that a key may have.
-const COLUMNS_MAX: usize = 2;
-
-/// Codes of one block, their memory reused.
+/// The parts of keys of one block, their memory reused.
 #[derive(Debug, Default)]
-pub struct CodeReader {
+pub struct PartReader {
     decoded: Values,
-    codes: [Vec<u64>; COLUMNS_MAX],
+    parts: [Vec<u64>; AXES],
 }
 
-impl CodeReader {
+impl PartReader {
     /// Appends to `ids` the group of each row of `within`, new ones included; does nothing and says
-    /// false unless all keys are texts without nulls, whose codes all panes share.
+    /// false unless all keys are texts whose codes all panes share, or integers of few values,
+    /// without nulls.
     pub fn assign(
         &mut self,
         layout: &KeyLayout,
@@ -39,47 +41,60 @@ impl CodeReader {
     ) -> bool {
         let dense = matches!(within.shape(), Shape::All | Shape::Bits);
         let columns = layout.columns.len();
-        if !dense || layout.standard_map || !(1..=COLUMNS_MAX).contains(&columns) {
+        if !dense || layout.standard_map || !(1..=AXES).contains(&columns) {
             return false;
         }
-        let mut coded = [None; COLUMNS_MAX];
-        for (column, into) in layout.columns.iter().zip(&mut coded) {
-            *into = codes_of(column, frame);
+        let mut chunks = [None; AXES];
+        for (column, into) in layout.columns.iter().zip(&mut chunks) {
+            *into = parts_of(column, frame);
             if into.is_none() {
                 return false;
             }
         }
-        groups.prepare(layout);
+        if !groups.cover(layout, layout.spans(frame), within.count()) && !layout.is_text() {
+            return false;
+        }
         ids.reserve(within.count());
         for block in 0..block_count(within.rows()) {
             let selected = within.block(block);
             if matches!(selected, BlockSelection::None) {
                 continue;
             }
-            for (codes, into) in coded.iter().flatten().zip(&mut self.codes) {
-                codes.read(block, &mut self.decoded);
+            for (chunk, into) in chunks.iter().flatten().zip(&mut self.parts) {
+                self.decoded.reset(chunk.physical());
+                let rows = block_rows(block, chunk.rows());
+                chunk.codec().decode(chunk, rows, &mut self.decoded);
                 match selected {
                     BlockSelection::Bits(words) => keep(&self.decoded.keys, words, into),
                     _ => std::mem::swap(&mut self.decoded.keys, into),
                 }
             }
-            let [first, second] = &mut self.codes;
+            let [first, second] = &mut self.parts;
             if columns == 1 {
                 second.resize(first.len().max(BLOCK_ROWS), 0);
             }
-            groups.assign_codes(first, second, ids);
+            groups.assign_parts(first, second, ids);
         }
         work.tally.gathered += (columns * ids.len()) as u64;
         true
     }
 }
 
-/// The codes of a key column, if its texts lie in the dictionary that all panes share.
-fn codes_of<'a>(column: &KeyColumn, frame: &'a Frame) -> Option<Codes<'a>> {
+/// The parts of a key column as they lie: its integers or, if its texts lie in the dictionary that
+/// all panes share, their codes.
+fn parts_of<'a>(column: &KeyColumn, frame: &'a Frame) -> Option<&'a Chunk> {
     let chunk = frame.column(column.slot);
-    let codes = chunk.codes().filter(|_| chunk.nulls() == 0)?;
+    if chunk.nulls() > 0 {
+        return None;
+    }
+    if !column.is_text() {
+        let in_blocks = chunk.codec().unit_rows() <= BLOCK_ROWS;
+        let is_integer = matches!(chunk.physical(), Physical::Integer { .. });
+        return (in_blocks && is_integer).then_some(chunk);
+    }
+    let codes = chunk.codes()?;
     let shared = column.dictionary().adopt(codes.dictionary);
-    Arc::ptr_eq(shared, codes.dictionary).then_some(codes)
+    Arc::ptr_eq(shared, codes.dictionary).then_some(codes.codes)
 }
 
 /// Replaces `into` by the selected of a block's codes.
