@@ -36,7 +36,7 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-cardinality bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -204,6 +204,11 @@ bench-stream-engines: ## measure the queries beside Flink and Bytewax (OUT=FILE)
 
 bench-narrow: rivals ## measure what an eighth of the data buys a peer
 	$(RIVALS_PYTHON) -B bench/rivals/narrow_where.py \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
+bench-cardinality: rivals ## measure grouping by integers beside DuckDB and Polars
+	cargo build --release $(LOCKED) -p tersecades-bench
+	$(RIVALS_PYTHON) -B bench/rivals/cardinality.py \
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
 bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FILE)

@@ -1,11 +1,19 @@
 //! Grouping by one column of ten to ten million different values, over a retained range.
+//!
+//! `--export FOLDER` writes the rows, which `rivals/cardinality.py` gives to other engines.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use tersecades_columnar::Result;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
+use tersecades_engine::sink::{self, SinkOptions};
 use tersecades_engine::stream::Stream;
 
 use crate::Options;
@@ -33,6 +41,9 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         let floats: ArrayRef = Arc::new(Float64Array::from_iter_values(floats));
         let batch = [("k", column(keys)), ("w", column(200)), ("f", floats)];
         let batch = RecordBatch::try_from_iter(batch)?;
+        if let Some(folder) = &options.export {
+            export(&folder.join(format!("keys_{keys}.arrow")), &batch)?;
+        }
         let kept = retained(Stream::from_batches(batch.schema(), vec![batch]))?;
         for (name, aggregates) in [
             ("count, sum", vec![count(), call("sum", col("w"))]),
@@ -42,8 +53,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
                 let stream = Stream::from_retained(&kept).group_by(["k"]);
                 answer(stream.aggregate(aggregates.clone()))
             };
-            let groups: usize = query()?.iter().map(RecordBatch::num_rows).sum();
-            report.note(&format!("{groups} groups"));
+            report.note(&totals(&query()?)?);
             let repetitions = options.repetitions.min(5);
             let [timing] = interleave(repetitions, [&mut || drop(query())]);
             let done = Done {
@@ -56,4 +66,29 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn export(path: &Path, batch: &RecordBatch) -> Result<()> {
+    let mut sink = sink::create(path, &batch.schema(), &SinkOptions::default())?;
+    sink.write(batch)?;
+    sink.finish()
+}
+
+/// Groups of an answer, and the totals of its aggregates.
+fn totals(answer: &[RecordBatch]) -> Result<String> {
+    let groups: usize = answer.iter().map(RecordBatch::num_rows).sum();
+    let mut text = format!("answer: {groups}");
+    for column in 1..answer.first().map_or(0, RecordBatch::num_columns) {
+        let mut total = 0.0;
+        for batch in answer {
+            let values = cast(batch.column(column), &DataType::Float64)?;
+            total += values
+                .as_primitive::<Float64Type>()
+                .values()
+                .iter()
+                .sum::<f64>();
+        }
+        text += &format!(" {total:.6e}");
+    }
+    Ok(text)
 }

@@ -230,18 +230,33 @@ impl FoldColumn {
 
     /// The fold of group `id`.
     pub fn get(&self, id: usize) -> Fold {
-        let (sum, overflowed) = self.sums.get(id).copied().unwrap_or_default();
-        let (min, max) = self.ends.get(id).copied().unwrap_or((i128::MAX, i128::MIN));
-        Fold {
-            count: self.counts[id],
-            sum,
-            overflowed,
-            squares: self.squares.get(id).copied().unwrap_or_default(),
-            float_sum: self.float_sums.get(id).copied().unwrap_or_default(),
-            spread: self.spreads.get(id).copied().unwrap_or_default(),
-            min,
-            max,
-        }
+        let mut fold = [Fold::default()];
+        self.read(&[id as u32], &mut fold);
+        fold[0]
+    }
+
+    /// Replaces `folds` by those of the groups `ids`.
+    ///
+    /// # Cost
+    /// Part by part, so that many reads of distant groups are on their way at once.
+    pub fn read(&self, ids: &[u32], folds: &mut [Fold]) {
+        folds.fill(Fold::default());
+        read(&self.counts, ids, folds, |fold, count| fold.count = *count);
+        read(&self.sums, ids, folds, |fold, (sum, overflowed)| {
+            (fold.sum, fold.overflowed) = (*sum, *overflowed);
+        });
+        read(&self.squares, ids, folds, |fold, squares| {
+            fold.squares = *squares
+        });
+        read(&self.float_sums, ids, folds, |fold, sum| {
+            fold.float_sum = *sum
+        });
+        read(&self.spreads, ids, folds, |fold, spread| {
+            fold.spread = *spread
+        });
+        read(&self.ends, ids, folds, |fold, (min, max)| {
+            (fold.min, fold.max) = (*min, *max);
+        });
     }
 
     /// The count of group `id`.
@@ -307,6 +322,17 @@ impl FoldColumn {
             self.merge_fold(id, &fold);
         }
         Ok(())
+    }
+}
+
+/// Calls `set` with each fold and the part of its group, where the part is kept.
+#[inline]
+fn read<T>(parts: &[T], ids: &[u32], folds: &mut [Fold], set: impl Fn(&mut Fold, &T)) {
+    if parts.is_empty() {
+        return;
+    }
+    for (fold, id) in folds.iter_mut().zip(ids) {
+        set(fold, &parts[*id as usize]);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::fold::Fold;
 use tersecades_columnar::types::Value;
 
 use crate::aggregate::collected::Finish;
@@ -13,6 +14,9 @@ use crate::window::Span;
 
 use super::pane::Pane;
 use super::plan::AggregatePlan;
+
+/// Groups whose folds are read at once.
+const GROUPS_READ: usize = 128;
 
 /// The windows that results are of.
 #[derive(Debug, Clone, Copy)]
@@ -123,21 +127,22 @@ fn reading_column(
     }
     let texts = argument.and_then(|argument| argument.dictionary.get());
     let mut column = ResultColumn::new(&reading.data_type, texts)?;
-    let ids = order.iter().map(|id| *id as usize);
     match (reading.argument, argument) {
         (Some(index), Some(argument)) => {
-            for id in ids {
-                let fold = pane.folds[index].get(id);
-                column.push(reading.aggregate.finish(&fold, &argument.data_type)?);
+            let mut folds = [Fold::default(); GROUPS_READ];
+            for ids in order.chunks(GROUPS_READ) {
+                let folds = &mut folds[..ids.len()];
+                pane.folds[index].read(ids, folds);
+                for fold in folds {
+                    column.push(reading.aggregate.finish(fold, &argument.data_type)?);
+                }
             }
         }
         // Without an argument an aggregate counts rows, and the count is the result.
         _ => {
             let flip = column.values.physical.flip();
-            column
-                .values
-                .keys
-                .extend(ids.map(|id| pane.rows[id] ^ flip));
+            let counts = order.iter().map(|id| pane.rows[*id as usize] ^ flip);
+            column.values.keys.extend(counts);
         }
     }
     column.finish(&reading.data_type)

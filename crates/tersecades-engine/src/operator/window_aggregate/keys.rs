@@ -337,7 +337,10 @@ impl KeyLayout {
         }
         let has_nulls = match (column.is_text(), self.null_word) {
             (true, _) => values.keys.contains(&NULL_CODE),
-            (false, Some(word)) => ids.iter().any(|id| key(id)[word] >> index & 1 == 1),
+            // All keys in turn take less time than some of them here and there.
+            (false, Some(word)) => arena
+                .chunks_exact(self.words)
+                .any(|key| key[word] >> index & 1 == 1),
             (false, None) => false,
         };
         if has_nulls {

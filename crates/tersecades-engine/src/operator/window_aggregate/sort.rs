@@ -1,10 +1,12 @@
 //! Putting the groups of a window in key order, by the cheapest form of the key that sorts right.
 //!
-//! Few texts: each group's rank is its position in an array, marked and read out in order. Keys
-//! that fit 64 bits and hold no null: one number each. Everything else: column by column.
+//! Few texts: each group's rank is its position in an array, marked and read out in order.
+//! Integers by direct address: the cells, in turn. Keys that fit 64 bits and hold no null: one
+//! number each. Everything else: column by column.
 
 use tersecades_columnar::dictionary::Ranks;
 
+use super::direct::EMPTY;
 use super::keys::KeyLayout;
 use super::pane::Pane;
 use super::position::{Positions, for_each_mark, ranks_of};
@@ -39,11 +41,26 @@ impl Sorter {
         }
         let ranks = ranks_of(keys);
         // An array has a position for each key, not for each group.
-        let sorted = unique && self.sort_positions(keys, pane, &ranks);
+        let sorted =
+            unique && (self.read_cells(keys, pane) || self.sort_positions(keys, pane, &ranks));
         if !sorted && !self.sort_numbers(keys, pane, &ranks) {
             self.sort_columns(keys, pane, &ranks);
         }
         &mut self.order
+    }
+
+    /// Integers that all have cells, which lie in the order of the keys.
+    fn read_cells(&mut self, keys: &KeyLayout, pane: &Pane) -> bool {
+        if keys.columns.iter().any(|column| column.is_text()) {
+            return false;
+        }
+        let cells = pane.groups.cells().iter();
+        self.order.extend(cells.filter(|id| **id != EMPTY));
+        let all = self.order.len() == pane.len();
+        if !all {
+            self.order.clear();
+        }
+        all
     }
 
     /// One or two text columns with few texts.

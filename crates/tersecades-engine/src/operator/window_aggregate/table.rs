@@ -71,6 +71,11 @@ impl GroupTable {
         &self.keys
     }
 
+    /// The groups by direct address, in the order of their parts; empty without such cells.
+    pub fn cells(&self) -> &[u32] {
+        self.direct.cells()
+    }
+
     /// Bytes of memory held.
     pub fn byte_size(&self) -> usize {
         self.slots.capacity() * size_of::<u32>()
