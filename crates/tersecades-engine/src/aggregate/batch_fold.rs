@@ -3,7 +3,7 @@
 //!
 //! Integers are added as their distances from the least of the batch, floats as they are. Where
 //! groups are few, rows of one group often follow each other, and each would wait for the store of
-//! the one before: so neighbours have cells of their own, [`LANES`] for each group.
+//! the one before: so neighbours have cells of their own, several for each group.
 
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::fold::{FloatSum, Fold, Spread};
