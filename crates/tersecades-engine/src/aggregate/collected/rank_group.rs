@@ -175,10 +175,10 @@ fn base_of<T: Lane>(ranks: &[T]) -> Option<T> {
 #[inline]
 fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
     let first = base.wrapping_add(T::from(1));
-    let distance: u64 = rank.wrapping_sub(base).into();
+    let distance: u64 = rank.wrapping_sub(first).into();
     match rank < first {
         true => BELOW,
-        false => distance.min(ABOVE.into()) as u16,
+        false => distance.min(u64::from(ABOVE - 1)) as u16 + 1,
     }
 }
 

@@ -106,3 +106,14 @@ fn groups_hold_their_ranks_in_order_whatever_lies_outside() {
     check::<u64>(&[0, 5], &[0, u64::MAX], false);
     check::<u64>(&[7], &[u64::MAX], true);
 }
+
+#[test]
+fn ends_of_the_type_lie_outside_of_lanes_that_start_at_the_other_end() {
+    let near_zero = |rank: u64| if rank.is_multiple_of(17) { !0 } else { rank };
+    for mirrored in [0, u64::MAX] {
+        let ranks: Vec<u64> = (0..4_000).map(|rank| near_zero(rank) ^ mirrored).collect();
+        let ids: Vec<u32> = (0..4_000).map(|row| row % 7).collect();
+        check::<u32>(&ids, &ranks, true);
+        check::<u64>(&ids, &ranks, true);
+    }
+}
