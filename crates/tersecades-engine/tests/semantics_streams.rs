@@ -19,7 +19,7 @@ use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{Emit, tumble};
+use tersecades_engine::window::{Emit, session, tumble};
 
 const PAGE: &str = include_str!("../../../docs/semantics.md");
 
@@ -48,6 +48,13 @@ fn shown(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
     column.is_valid(row).then(value)
 }
 
+fn seconds_of(batch: &RecordBatch, column: &str) -> Vec<i64> {
+    let column = batch.column_by_name(column).unwrap();
+    let column = arrow_cast::cast(column, &arrow_schema::DataType::Int64).unwrap();
+    let column = column.as_any().downcast_ref::<Int64Array>().unwrap();
+    column.values().to_vec()
+}
+
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
@@ -67,33 +74,38 @@ fn batches(stream: Stream) -> Vec<RecordBatch> {
 
 #[test]
 fn the_updates_of_the_page_hold() {
-    for case in table("| emit | allowed | rows | results, in order |") {
-        let emit = match case[0].split_once(' ') {
+    for case in table("| window | emit | allowed | rows | results, in order |") {
+        let window = match case[0].split_once(' ').unwrap() {
+            ("session", gap) => session(seconds(gap)),
+            (_, length) => tumble(seconds(length)),
+        };
+        let emit = match case[1].split_once(' ') {
             Some((_, every)) => Emit::Every(seconds(every)),
-            None if case[0] == "update" => Emit::Update,
+            None if case[1] == "update" => Emit::Update,
             None => Emit::Final,
         };
-        let times = case[2].split(' ').map(|time| time.parse().unwrap());
+        let times = case[3].split(' ').map(|time| time.parse().unwrap());
         let times: ArrayRef = Arc::new(Int64Array::from_iter_values(times));
-        let window = tumble(seconds("10"));
         let windows = stream(&batch(vec![("time", times)]), 1, "time").window(window);
         let mut windows = windows.emit(emit);
-        if case[1] != "0" {
-            windows = windows.allowed_lateness(seconds(case[1]));
+        if case[2] != "0" {
+            windows = windows.allowed_lateness(seconds(case[2]));
         }
         let mut found = Vec::new();
         for batch in batches(windows.aggregate([count()])) {
-            let start = batch.column_by_name("window_start").unwrap();
-            let start = arrow_cast::cast(start, &arrow_schema::DataType::Int64).unwrap();
-            let start = start.as_any().downcast_ref::<Int64Array>().unwrap();
+            let [starts, ends] = ["window_start", "window_end"].map(|end| seconds_of(&batch, end));
             for row in 0..batch.num_rows() {
                 let rows = shown(&batch, "count", row).unwrap();
                 let change = shown(&batch, "change", row);
                 let change = change.map_or_else(String::new, |change| format!(" {change}"));
-                found.push(format!("{}:{rows}{change}", start.value(row)));
+                let name = match case[0].starts_with("session") {
+                    true => format!("{}-{}", starts[row], ends[row]),
+                    false => starts[row].to_string(),
+                };
+                found.push(format!("{name}:{rows}{change}"));
             }
         }
-        assert_eq!(found.join(", "), case[3], "{case:?}");
+        assert_eq!(found.join(", "), case[4], "{case:?}");
     }
 }
 

@@ -102,7 +102,8 @@ impl GroupedStream {
     }
 
     /// Lets rows that far behind the watermark change results that came out; the last column,
-    /// `change`, then says whether a row is new (`insert`) or replaces an earlier one (`update`).
+    /// `change`, then says whether a row is new (`insert`), replaces an earlier one (`update`) or
+    /// takes one back (`delete`, of sessions whose ends moved).
     fn allowed_lateness(&self, late: Length) -> Self {
         self.rewindowed(|window| window.allowed_lateness(late.0))
     }

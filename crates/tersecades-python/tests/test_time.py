@@ -123,6 +123,23 @@ def test_results_are_updated() -> None:
         windows.emit()
 
 
+def test_sessions_that_were_joined_are_taken_back() -> None:
+    arrived = pa.concat_tables([at(1, 30), at(12), at(70)])
+    rows = tc.from_arrow(arrived, event_time="timestamp")
+    sessions = rows.window(tc.session("20s")).allowed_lateness("1m")
+    changes = sessions.emit("update").agg(n=tc.count()).to_pylist()
+    there: dict[tuple[object, object], int] = {}
+    for row in changes:
+        name = (row["window_start"], row["window_end"])
+        if row["change"] == "delete":
+            assert there.pop(name) == row["n"]
+        else:
+            assert (name in there) == (row["change"] == "update")
+            there[name] = row["n"]
+    assert list(there.values()) == [3, 1]
+    assert "delete" in {row["change"] for row in changes}
+
+
 def test_late_rows_by_window() -> None:
     rows = tc.from_arrow(at(1, 25, 3, 4, 12), event_time="timestamp")
     metrics = counts(rows).metrics

@@ -127,7 +127,8 @@ impl WindowedStream {
     /// When results come.
     ///
     /// Where they may come more than once, their last column `change` says of a row whether its
-    /// window and keys are new (`insert`) or replace what came before (`update`).
+    /// window and keys are new (`insert`), replace what came before (`update`), or are taken back
+    /// with the values they came with (`delete`, of sessions whose ends moved).
     pub fn emit(mut self, emit: Emit) -> Self {
         self.window = self.window.emit(emit);
         self

@@ -181,14 +181,17 @@ impl Window {
     /// `Unsupported` for windows that come out once only; what [`Updates::bind`] says.
     pub fn emission(&self, tick_ns: i64) -> Result<Option<Emission>> {
         let emission = self.updates.bind(Ticks { tick_ns })?;
-        if emission.is_some() && !matches!(self.bind(tick_ns)?, Windowing::Aligned(_)) {
+        let once = matches!(
+            self.bind(tick_ns)?,
+            Windowing::Global | Windowing::Count { .. }
+        );
+        if emission.is_some() && once {
             let message = format!(
                 "a {} window comes out once, when it closes",
                 self.kind().name
             );
-            return Err(Error::unsupported(message).hint(
-                "leave out updates and allowed lateness, or use windows of fixed boundaries",
-            ));
+            return Err(Error::unsupported(message)
+                .hint("leave out updates and allowed lateness, or use windows of time"));
         }
         Ok(emission)
     }

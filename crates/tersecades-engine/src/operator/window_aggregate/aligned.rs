@@ -479,9 +479,10 @@ impl WindowState for AlignedState {
         self.feed = Some((reader, taken));
     }
 
-    fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         out.i64(self.closed_to);
         write_panes(&self.panes, out);
+        Ok(())
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {

@@ -214,7 +214,7 @@ impl WindowState for CountState {
 
     fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
 
-    fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         self.slots.snapshot(out);
         for counted in &self.counted {
             let (first, last) = counted.times.unwrap_or_default();
@@ -227,6 +227,7 @@ impl WindowState for CountState {
             out.u64(slots.len() as u64);
             slots.iter().for_each(|slot| out.u64(u64::from(*slot)));
         }
+        Ok(())
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {

@@ -268,8 +268,8 @@ impl WindowState for FillingState {
         self.inner.absorb(shared, panes);
     }
 
-    fn snapshot(&self, out: &mut StateWriter) {
-        self.inner.snapshot(out);
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
+        self.inner.snapshot(out)
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {

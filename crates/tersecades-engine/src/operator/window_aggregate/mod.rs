@@ -26,6 +26,7 @@ pub mod state;
 pub mod table;
 pub mod total;
 pub mod update;
+pub mod update_session;
 pub mod whole;
 
 use std::collections::BTreeMap;
@@ -233,8 +234,7 @@ impl WindowAggregate {
         late::write_rows(&self.shared.late, out)?;
         self.dictionaries()
             .for_each(|dictionary| dictionary.snapshot(out));
-        self.state.snapshot(out);
-        Ok(())
+        self.state.snapshot(out)
     }
 
     /// Reads what [`WindowAggregate::snapshot`] wrote, into a state that has seen no row.

@@ -41,9 +41,13 @@ struct Session {
 #[derive(Debug)]
 pub struct SessionState {
     gap: i64,
+    /// How far behind the watermark rows still count.
+    allowed: i64,
     slots: Slots,
     /// By slot.
     sessions: Vec<Session>,
+    /// Slots that were joined to others since they were last taken.
+    joined: Vec<u32>,
     /// By key id.
     heads: Vec<u32>,
     /// A lower bound of the last time of each open session.
@@ -56,12 +60,14 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    /// No session.
-    pub(super) fn new(shared: &Shared, gap: i64) -> Self {
+    /// No session; rows up to `allowed` behind the watermark count.
+    pub(super) fn new(shared: &Shared, gap: i64, allowed: i64) -> Self {
         SessionState {
             gap,
+            allowed,
             slots: Slots::new(shared),
             sessions: Vec::new(),
+            joined: Vec::new(),
             heads: Vec::new(),
             ends: BinaryHeap::new(),
             open: 0,
@@ -72,13 +78,50 @@ impl SessionState {
         }
     }
 
-    fn end(&self, last: i64) -> i128 {
+    pub(super) fn end(&self, last: i64) -> i128 {
         i128::from(last) + i128::from(self.gap)
+    }
+
+    /// Slots handed out.
+    pub(super) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// The slots of the rows admitted last.
+    pub(super) fn admitted(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The time of the last row of `slot`.
+    pub(super) fn last(&self, slot: u32) -> i64 {
+        self.sessions[slot as usize].last
+    }
+
+    /// From the first row of `slot` to a gap behind the last.
+    pub(super) fn span(&self, slot: u32) -> Span {
+        let session = self.sessions[slot as usize];
+        Span {
+            start: session.first.into(),
+            end: self.end(session.last),
+        }
+    }
+
+    /// Takes the slots that were joined to others since this was last called.
+    pub(super) fn take_joined(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.joined)
+    }
+
+    /// Open sessions that were joined to no other.
+    pub(super) fn open_slots(&self) -> impl Iterator<Item = u32> {
+        let slots = (0..self.sessions.len() as u32).zip(&self.sessions);
+        let open = slots.filter(|(slot, session)| !session.closed && session.parent == *slot);
+        open.map(|(slot, _)| slot)
     }
 
     /// The slot of a row of `key` at `time`, judged by `watermark`; `None` when it is late.
     fn place(&mut self, key: u32, time: i64, watermark: i64) -> Option<u32> {
-        let (time_end, watermark) = (self.end(time), i128::from(watermark));
+        let watermark = i128::from(self.finished(watermark));
+        let time_end = self.end(time);
         let (mut home, mut previous, mut at) = (NONE, NONE, self.heads[key as usize]);
         while at != NONE {
             let session = self.sessions[at as usize];
@@ -89,6 +132,7 @@ impl SessionState {
                     self.extend(home, session.first, session.last);
                     self.sessions[at as usize].parent = home;
                     self.sessions[previous as usize].next = session.next;
+                    self.joined.push(at);
                     self.open -= 1;
                 }
                 joined => {
@@ -121,6 +165,14 @@ impl SessionState {
         Some(slot)
     }
 
+    /// Sessions that end at or before this take no more rows.
+    fn finished(&self, watermark: i64) -> i64 {
+        match watermark {
+            i64::MAX => i64::MAX,
+            watermark => watermark.saturating_sub(self.allowed),
+        }
+    }
+
     fn extend(&mut self, slot: u32, first: i64, last: i64) {
         let session = &mut self.sessions[slot as usize];
         session.first = session.first.min(first);
@@ -128,7 +180,7 @@ impl SessionState {
     }
 
     /// The session that `slot` was joined to in the end.
-    fn root(&self, mut slot: u32) -> u32 {
+    pub(super) fn root(&self, mut slot: u32) -> u32 {
         while self.sessions[slot as usize].parent != slot {
             slot = self.sessions[slot as usize].parent;
         }
@@ -142,8 +194,9 @@ impl SessionState {
         }
     }
 
-    /// Takes the sessions that end at or before `watermark` out of the open ones.
-    fn close(&mut self, watermark: i64) -> Vec<u32> {
+    /// Takes the sessions that take no more rows at `watermark` out of the open ones.
+    pub(super) fn close(&mut self, watermark: i64) -> Vec<u32> {
+        let watermark = self.finished(watermark);
         let mut closing = Vec::new();
         while let Some(Reverse((last, slot))) = self.ends.peek().copied() {
             if watermark != i64::MAX && self.end(last) > i128::from(watermark) {
@@ -183,8 +236,12 @@ impl SessionState {
         }
     }
 
-    /// Drops the slots of closed sessions, and makes one of those that were joined.
-    fn tidy(&mut self, shared: &mut Shared) {
+    /// Where many slots are of closed sessions, drops them and makes one of those that were joined;
+    /// says which slot each is part of from here on.
+    pub(super) fn tidy(&mut self, shared: &mut Shared) -> Option<Vec<u32>> {
+        if !self.slots.is_untidy(self.open) {
+            return None;
+        }
         let mut targets = vec![NO_GROUP; self.sessions.len()];
         let mut kept = Vec::new();
         for (slot, session) in self.sessions.iter().enumerate() {
@@ -198,6 +255,28 @@ impl SessionState {
         self.slots.replace(shared, &targets);
         self.sessions = kept;
         self.link();
+        Some(targets)
+    }
+
+    /// The results of the sessions `slots`, and which of them each is, by end, start and key.
+    pub(super) fn results(
+        &self,
+        shared: &mut Shared,
+        slots: &[u32],
+    ) -> Result<(RecordBatch, Vec<u32>)> {
+        let mut targets = vec![NO_GROUP; self.sessions.len()];
+        for (group, slot) in slots.iter().enumerate() {
+            targets[*slot as usize] = group as u32;
+        }
+        let spans: Vec<_> = slots.iter().map(|slot| Some(self.span(*slot))).collect();
+        self.join(&mut targets);
+        let pane = self.slots.extract(shared, &targets);
+        let order = shared.sorter.sort_slots(&shared.plan.keys, &pane);
+        order.sort_by_key(|group| spans[*group as usize].map(|span| (span.end, span.start)));
+        let order = order.to_vec();
+        let emitted = emit(&shared.plan, Windows::Each(&spans), &pane, &order);
+        shared.put_pane(pane);
+        Ok((emitted?, order))
     }
 
     /// Finds the open sessions of each key.
@@ -227,7 +306,7 @@ impl SessionState {
         let course = arrival.course?;
         let (oldest, newest) = arrival.time_range;
         // A row at or above every watermark of the batch touches no session that they close.
-        if oldest >= course.watermark(course.newest().max(Some(newest))) {
+        if oldest >= self.finished(course.watermark(course.newest().max(Some(newest)))) {
             return None;
         }
         let time = frame.column(arrival.time_slot);
@@ -297,9 +376,10 @@ impl WindowState for SessionState {
     }
 
     fn closes(&self, watermark: i64) -> bool {
+        let finished = self.finished(watermark);
         let first = self.ends.peek();
         first.is_some_and(|Reverse((last, _))| {
-            watermark == i64::MAX || self.end(*last) <= i128::from(watermark)
+            finished == i64::MAX || self.end(*last) <= i128::from(finished)
         })
     }
 
@@ -313,32 +393,16 @@ impl WindowState for SessionState {
         if closing.is_empty() {
             return Ok(());
         }
-        let mut targets = vec![NO_GROUP; self.sessions.len()];
-        let mut spans = Vec::with_capacity(closing.len());
-        for (group, slot) in closing.iter().enumerate() {
-            targets[*slot as usize] = group as u32;
-            let session = self.sessions[*slot as usize];
-            spans.push(Some(Span {
-                start: session.first.into(),
-                end: self.end(session.last),
-            }));
-        }
-        self.join(&mut targets);
-        let pane = self.slots.extract(shared, &targets);
-        let order = shared.sorter.sort_slots(&shared.plan.keys, &pane);
-        order.sort_by_key(|group| spans[*group as usize].map(|span| (span.end, span.start)));
-        let emitted = emit(&shared.plan, Windows::Each(&spans), &pane, order);
-        shared.put_pane(pane);
-        if self.slots.is_untidy(self.open) {
-            self.tidy(shared);
-        }
-        out.push(emitted?);
+        let (results, _) = self.results(shared, &closing)?;
+        self.tidy(shared);
+        self.joined.clear();
+        out.push(results);
         Ok(())
     }
 
     fn least_start(&self, watermark: i64) -> i64 {
         match self.open {
-            0 => watermark.saturating_sub(self.gap - 1),
+            0 => self.finished(watermark).saturating_sub(self.gap - 1),
             // Rows of any age can join an open session and move its start back.
             _ => i64::MIN,
         }
@@ -357,7 +421,7 @@ impl WindowState for SessionState {
 
     fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
 
-    fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         self.slots.snapshot(out);
         for slot in 0..self.sessions.len() as u32 {
             let session = self.sessions[slot as usize];
@@ -366,6 +430,7 @@ impl WindowState for SessionState {
             out.u64(u64::from(self.root(slot)));
             out.u64(u64::from(session.closed));
         }
+        Ok(())
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
@@ -387,6 +452,9 @@ impl WindowState for SessionState {
         if !self.sessions.iter().all(|session| is_root(session.parent)) {
             return Err(no_such_slot());
         }
+        let slots = (0..self.sessions.len() as u32).zip(&self.sessions);
+        let joined = slots.filter(|(slot, session)| session.parent != *slot);
+        self.joined = joined.map(|(slot, _)| slot).collect();
         self.link();
         Ok(())
     }

@@ -22,6 +22,7 @@ use super::plan::AggregatePlan;
 use super::session::SessionState;
 use super::sort::Sorter;
 use super::update::UpdatingState;
+use super::update_session::UpdatingSessions;
 use super::whole::WholeState;
 
 /// Panes that are kept for their memory.
@@ -174,7 +175,10 @@ pub trait WindowState: Send {
     fn pull(&mut self, _shared: &mut Shared) {}
 
     /// Writes the state.
-    fn snapshot(&self, out: &mut StateWriter);
+    ///
+    /// # Errors
+    /// What writing rows says.
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()>;
 
     /// Reads what [`WindowState::snapshot`] wrote.
     ///
@@ -199,7 +203,10 @@ pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
             }
             Some(emission) => Box::new(UpdatingState::new(shared, boundaries, emission)),
         },
-        Windowing::Session { gap } => Box::new(SessionState::new(shared, *gap)),
+        Windowing::Session { gap } => match shared.plan.emission {
+            None => Box::new(SessionState::new(shared, *gap, 0)),
+            Some(emission) => Box::new(UpdatingSessions::new(shared, *gap, emission)),
+        },
         Windowing::Count { rows } => Box::new(CountState::new(shared, *rows)),
     }
 }

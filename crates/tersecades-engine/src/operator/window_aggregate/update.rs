@@ -27,6 +27,15 @@ use super::pane::Pane;
 use super::plan::CHANGE;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
+/// A group that its window did not have before.
+pub(super) const INSERT: &str = "insert";
+
+/// A row that replaces the one of the same window and keys.
+pub(super) const UPDATE: &str = "update";
+
+/// A row that came out before and is none of the results any more.
+pub(super) const DELETE: &str = "delete";
+
 /// Panes of windows that take rows, with what changed since results last came apart.
 #[derive(Debug)]
 pub struct UpdatingState {
@@ -86,7 +95,11 @@ impl UpdatingState {
         let emitted = emit(&shared.plan, Windows::One(window), &merged, &order);
         shared.put_pane(merged);
         shared.put_pane(changed);
-        out.push(with_change(&emitted?, (&order, known))?);
+        let kinds = order.iter().map(|id| match (*id as usize) < known {
+            true => UPDATE,
+            false => INSERT,
+        });
+        out.push(with_change(&emitted?, kinds)?);
         Ok(())
     }
 
@@ -129,7 +142,7 @@ impl UpdatingState {
         let order = shared.sorter.sort(&shared.plan.keys, &merged).to_vec();
         let emitted = emit(&shared.plan, Windows::One(window), &merged, &order);
         shared.put_pane(merged);
-        out.push(with_change(&emitted?, (&order, 0))?);
+        out.push(with_change(&emitted?, order.iter().map(|_| INSERT))?);
         Ok(())
     }
 
@@ -230,10 +243,10 @@ impl WindowState for UpdatingState {
         self.fresh.absorb(shared, panes);
     }
 
-    fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         out.i64(self.closed_to);
         write_panes(&self.settled, out);
-        self.fresh.snapshot(out);
+        self.fresh.snapshot(out)
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
@@ -243,13 +256,11 @@ impl WindowState for UpdatingState {
     }
 }
 
-/// `rows` with a last column that says of each group in `order` whether it came out before, which
-/// the first `known` did.
-fn with_change(rows: &RecordBatch, (order, known): (&[u32], usize)) -> Result<RecordBatch> {
-    let kinds = order.iter().map(|id| match (*id as usize) < known {
-        true => "update",
-        false => "insert",
-    });
+/// `rows` with a last column that says of each what it does to what came out before.
+pub(super) fn with_change<'a>(
+    rows: &RecordBatch,
+    kinds: impl Iterator<Item = &'a str>,
+) -> Result<RecordBatch> {
     let kinds = StringArray::from_iter_values(kinds);
     let schema = rows.schema();
     let mut fields: Vec<Field> = schema.fields().iter().map(|f| (**f).clone()).collect();

@@ -93,8 +93,9 @@ impl WindowState for WholeState {
         merge_panes(shared, &mut self.panes, panes);
     }
 
-    fn snapshot(&self, out: &mut StateWriter) {
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         write_panes(&self.panes, out);
+        Ok(())
     }
 
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {

@@ -1,0 +1,319 @@
+//! State of sessions that come out more than once.
+//!
+//! ```text
+//! rows ──▶ sessions ──results come──▶ delete what came out of those that moved or were joined,
+//!                                     then insert or update those that changed
+//! ```
+//! A session is named by its ends, and a late row can move them or join two sessions: so rows that
+//! came out are kept until no row can change them, to be withdrawn as they were.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_select::interleave::interleave_record_batch;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{Error, Result};
+
+use crate::event_time::Arrival;
+use crate::frame::Frame;
+use crate::runtime::state::{StateReader, StateWriter};
+use crate::window::{Emission, Rhythm, Span, floor};
+
+use super::late::{read_rows, write_rows};
+use super::pane::{NO_GROUP, Pane};
+use super::session::SessionState;
+use super::slot::no_such_slot;
+use super::state::{Shared, WindowState};
+use super::update::{DELETE, INSERT, UPDATE, with_change};
+
+/// A result that came out.
+#[derive(Debug, Clone)]
+struct Shown {
+    rows: Arc<RecordBatch>,
+    row: usize,
+    span: Span,
+}
+
+/// Sessions that take rows, and what came out of them.
+#[derive(Debug)]
+pub struct UpdatingSessions {
+    emission: Emission,
+    sessions: SessionState,
+    /// By slot.
+    shown: Vec<Option<Shown>>,
+    /// Slots with rows since results last came.
+    touched: Vec<u32>,
+    /// A lower bound of the last time of each session that was not seen to end.
+    ends: BinaryHeap<Reverse<(i64, u32)>>,
+    /// The watermark when results last came.
+    closed_to: i64,
+}
+
+impl UpdatingSessions {
+    /// No session.
+    pub(super) fn new(shared: &Shared, gap: i64, emission: Emission) -> Self {
+        UpdatingSessions {
+            emission,
+            sessions: SessionState::new(shared, gap, emission.allowed),
+            shown: Vec::new(),
+            touched: Vec::new(),
+            ends: BinaryHeap::new(),
+            closed_to: i64::MIN,
+        }
+    }
+
+    fn has_ended(&self, last: i64, watermark: i64) -> bool {
+        watermark == i64::MAX || self.sessions.end(last) <= i128::from(watermark)
+    }
+
+    /// The sessions that changed or that ended, each once.
+    fn candidates(&mut self, watermark: i64) -> Vec<u32> {
+        let roots = self.touched.iter().map(|slot| self.sessions.root(*slot));
+        let mut found: Vec<u32> = roots.collect();
+        self.touched.clear();
+        while let Some(Reverse((last, slot))) = self.ends.peek().copied() {
+            if !self.has_ended(last, watermark) {
+                break;
+            }
+            self.ends.pop();
+            let known = self.sessions.last(slot);
+            if self.sessions.root(slot) != slot {
+                continue;
+            }
+            if known > last {
+                self.ends.push(Reverse((known, slot)));
+            } else if self.shown[slot as usize].is_none() {
+                found.push(slot);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// What came out of sessions that were joined to others.
+    fn withdraw_joined(&mut self) -> Vec<Shown> {
+        let joined = self.sessions.take_joined();
+        let shown = joined.iter().map(|slot| self.shown[*slot as usize].take());
+        shown.flatten().collect()
+    }
+
+    /// Emits what became of `candidates`, behind what is withdrawn.
+    fn emit_changes(
+        &mut self,
+        shared: &mut Shared,
+        (candidates, watermark): (Vec<u32>, i64),
+        out: &mut Vec<RecordBatch>,
+    ) -> Result<()> {
+        let mut withdrawn = self.withdraw_joined();
+        let (mut slots, mut kinds) = (Vec::new(), Vec::new());
+        for slot in candidates {
+            let (span, last) = (self.sessions.span(slot), self.sessions.last(slot));
+            let ended = self.has_ended(last, watermark);
+            if !ended {
+                self.ends.push(Reverse((last, slot)));
+            }
+            let before = self.shown[slot as usize].take();
+            let stays = before.as_ref().is_some_and(|shown| shown.span == span);
+            withdrawn.extend(before.filter(|_| !stays));
+            if ended || self.emission.rhythm != Rhythm::Final {
+                slots.push(slot);
+                kinds.push(if stays { UPDATE } else { INSERT });
+            }
+        }
+        if !withdrawn.is_empty() {
+            withdrawn.sort_by_key(|shown| (shown.span.end, shown.span.start));
+            let rows = rows_of(&withdrawn)?;
+            out.push(with_change(&rows, withdrawn.iter().map(|_| DELETE))?);
+        }
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let (rows, order) = self.sessions.results(shared, &slots)?;
+        out.push(with_change(
+            &rows,
+            order.iter().map(|at| kinds[*at as usize]),
+        )?);
+        let rows = Arc::new(rows);
+        for (row, at) in order.into_iter().enumerate() {
+            let slot = slots[at as usize];
+            self.shown[slot as usize] = Some(Shown {
+                rows: Arc::clone(&rows),
+                row,
+                span: self.sessions.span(slot),
+            });
+        }
+        Ok(())
+    }
+
+    /// Forgets the sessions that take no more rows.
+    fn forget_finished(&mut self, shared: &mut Shared, watermark: i64) {
+        for slot in self.sessions.close(watermark) {
+            self.shown[slot as usize] = None;
+        }
+        let Some(targets) = self.sessions.tidy(shared) else {
+            return;
+        };
+        let mut shown = vec![None; self.sessions.len()];
+        for (known, target) in self.shown.drain(..).zip(&targets) {
+            if known.is_some() && *target != NO_GROUP {
+                shown[*target as usize] = known;
+            }
+        }
+        self.shown = shown;
+        let slots = std::mem::take(&mut self.ends).into_iter();
+        let renamed = slots.map(|Reverse((last, slot))| Reverse((last, targets[slot as usize])));
+        let kept = renamed.filter(|Reverse((_, slot))| *slot != NO_GROUP);
+        self.ends = kept.collect();
+    }
+}
+
+impl WindowState for UpdatingSessions {
+    fn admit(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        self.sessions.admit(shared, frame, arrival, work)?;
+        for slot in self.shown.len() as u32..self.sessions.len() as u32 {
+            self.ends.push(Reverse((self.sessions.last(slot), slot)));
+        }
+        self.shown.resize(self.sessions.len(), None);
+        self.touched.extend_from_slice(self.sessions.admitted());
+        self.touched.dedup();
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        shared: &mut Shared,
+        frame: &mut Frame,
+        arrival: &Arrival,
+        work: &mut Work,
+    ) -> Result<()> {
+        self.sessions.add(shared, frame, arrival, work)
+    }
+
+    fn closes(&self, watermark: i64) -> bool {
+        let first = self.ends.peek();
+        let passes = match self.emission.rhythm {
+            Rhythm::Final => false,
+            Rhythm::Batch => true,
+            Rhythm::Every(period) => {
+                watermark > self.closed_to
+                    && floor(watermark, period, 0) > i128::from(self.closed_to)
+            }
+        };
+        passes
+            || watermark == i64::MAX
+            || first.is_some_and(|Reverse((last, _))| self.has_ended(*last, watermark))
+            || self.sessions.closes(watermark)
+    }
+
+    fn advance(
+        &mut self,
+        shared: &mut Shared,
+        watermark: i64,
+        out: &mut Vec<RecordBatch>,
+    ) -> Result<()> {
+        let candidates = self.candidates(watermark);
+        self.emit_changes(shared, (candidates, watermark), out)?;
+        self.forget_finished(shared, watermark);
+        self.closed_to = self.closed_to.max(watermark);
+        Ok(())
+    }
+
+    fn least_start(&self, watermark: i64) -> i64 {
+        self.sessions.least_start(watermark)
+    }
+
+    fn byte_size(&self) -> usize {
+        let batches: BTreeMap<_, _> = self
+            .shown
+            .iter()
+            .flatten()
+            .map(|shown| (Arc::as_ptr(&shown.rows), shown.rows.get_array_memory_size()))
+            .collect();
+        self.sessions.byte_size()
+            + self.shown.capacity() * size_of::<Option<Shown>>()
+            + batches.values().sum::<usize>()
+    }
+
+    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
+        BTreeMap::new()
+    }
+
+    fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
+
+    fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
+        out.i64(self.closed_to);
+        self.sessions.snapshot(out)?;
+        let slots = self.shown.iter().enumerate();
+        let (slots, shown): (Vec<usize>, Vec<Shown>) = slots
+            .filter_map(|(slot, shown)| Some((slot, shown.clone()?)))
+            .unzip();
+        out.u64(shown.len() as u64);
+        for (slot, Shown { span, .. }) in slots.iter().zip(&shown) {
+            out.u64(*slot as u64);
+            out.i128(span.start);
+            out.i128(span.end);
+        }
+        let rows = (!shown.is_empty()).then(|| rows_of(&shown)).transpose()?;
+        write_rows(rows.as_slice(), out)?;
+        out.u64(self.touched.len() as u64);
+        self.touched.iter().for_each(|slot| out.u64((*slot).into()));
+        Ok(())
+    }
+
+    fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
+        self.closed_to = from.i64()?;
+        self.sessions.restore(shared, from)?;
+        let slots = self.sessions.len();
+        self.shown = vec![None; slots];
+        let mut shown = Vec::new();
+        for _ in 0..from.count()? {
+            let slot = from.u64()? as usize;
+            let (start, end) = (from.i128()?, from.i128()?);
+            shown.push((slot, Span { start, end }));
+        }
+        let rows = read_rows(from)?.pop().map(Arc::new);
+        if rows.as_ref().map_or(0, |rows| rows.num_rows()) != shown.len() {
+            return Err(Error::corrupt("a snapshot lacks the results it claims"));
+        }
+        for (row, (slot, span)) in shown.into_iter().enumerate() {
+            let place = self.shown.get_mut(slot).ok_or_else(no_such_slot)?;
+            *place = rows.clone().map(|rows| Shown { rows, row, span });
+        }
+        for _ in 0..from.count()? {
+            let slot = u32::try_from(from.u64()?).map_err(|_| no_such_slot())?;
+            self.touched.push(slot);
+        }
+        if self.touched.iter().any(|slot| *slot as usize >= slots) {
+            return Err(no_such_slot());
+        }
+        let open = self.sessions.open_slots();
+        self.ends = open
+            .map(|slot| Reverse((self.sessions.last(slot), slot)))
+            .collect();
+        Ok(())
+    }
+}
+
+/// The rows of results, next to each other.
+fn rows_of(shown: &[Shown]) -> Result<RecordBatch> {
+    let mut batches: Vec<&RecordBatch> = Vec::new();
+    let mut numbers = BTreeMap::new();
+    let mut places = Vec::with_capacity(shown.len());
+    for Shown { rows, row, .. } in shown {
+        let number = *numbers.entry(Arc::as_ptr(rows)).or_insert_with(|| {
+            batches.push(rows);
+            batches.len() - 1
+        });
+        places.push((number, *row));
+    }
+    Ok(interleave_record_batch(&batches, &places)?)
+}
