@@ -22,7 +22,7 @@ use super::super::phrase::{PhraseMap, deflate};
 use super::{Framing, Layout, PartitionDecoder, PartitionEncoder, check_level, take};
 
 /// The library's name for what zlib does at level 1; its own level 1 makes no code for the bytes at
-/// hand, and a fifth more bytes.
+/// hand, and a quarter more bytes.
 const FASTEST: u32 = 2;
 
 /// The layout `zlib`.
@@ -59,7 +59,7 @@ impl Layout for Zlib {
     }
 
     fn recursive_read_max(&self) -> usize {
-        768
+        512
     }
 
     fn framing(&self) -> &'static dyn Framing {
