@@ -1,5 +1,6 @@
 //! The builder: a stream, steps chained on it, and a run that hands out results.
 
+mod flat;
 mod join;
 mod keep;
 mod rows;
@@ -100,7 +101,12 @@ impl Stream {
 
     /// The rows of a table.
     pub fn from_table(table: impl Table + 'static) -> Self {
-        Self::new(Arc::new(table), default_time())
+        Self::from_shared(Arc::new(table))
+    }
+
+    /// The rows of a table that others read too.
+    pub fn from_shared(table: Arc<dyn Table>) -> Self {
+        Self::new(table, default_time())
     }
 
     /// The rows of a source, for one run.
@@ -334,8 +340,9 @@ impl Stream {
 
     /// The stream as it runs, if its table holds what it asks for.
     fn prepared(self) -> Result<Stream> {
-        self.admitted()?;
-        self.nested()
+        let stream = self.flat();
+        stream.admitted()?;
+        stream.nested()
     }
 
     /// As [`Stream::run`], for a query that may share panes with others.

@@ -14,12 +14,8 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::col;
-use tersecades_engine::plan::{LookupTable, Query};
-use tersecades_engine::runtime::ingest::Origin;
-use tersecades_engine::runtime::option::RunOptions;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
-use tersecades_engine::source::passing::Passing;
 use tersecades_engine::source::query::QueryTable;
 use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
@@ -45,52 +41,6 @@ pub(crate) struct Relation {
     pub(crate) time: Option<TableTime>,
 }
 
-/// A table of which runs open the rows anew.
-struct SharedTable(Arc<dyn Table>);
-
-impl Table for SharedTable {
-    fn schema(&self) -> SchemaRef {
-        self.0.schema()
-    }
-
-    fn admit(&self, query: &Query, exact: Option<&str>) -> Result<()> {
-        self.0.admit(query, exact)
-    }
-
-    fn describe(&self) -> Result<Vec<String>> {
-        self.0.describe()
-    }
-
-    fn begins_again(&self) -> bool {
-        self.0.begins_again()
-    }
-
-    fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
-        self.0.open(columns)
-    }
-
-    fn rows_in_memory(&self) -> Option<usize> {
-        self.0.rows_in_memory()
-    }
-
-    fn lookup_table(&self) -> Option<Arc<LookupTable>> {
-        self.0.lookup_table()
-    }
-
-    fn open_with(&self, columns: Option<&[String]>, options: &RunOptions) -> Result<Origin> {
-        self.0.open_with(columns, options)
-    }
-
-    fn open_passing(
-        &self,
-        columns: Option<&[String]>,
-        options: &RunOptions,
-        passing: &Passing,
-    ) -> Result<Origin> {
-        self.0.open_passing(columns, options, passing)
-    }
-}
-
 impl Relation {
     /// The same rows, of which a column is encoded by a scheme.
     pub(crate) fn encoded(&self, column: &str, scheme: &str) -> Self {
@@ -104,7 +54,7 @@ impl Relation {
     /// The rows of `table`.
     pub(crate) fn of_table(table: Arc<dyn Table>, time: Option<TableTime>) -> Result<Self> {
         let schema = table.schema();
-        Self::of_stream(Stream::from_table(SharedTable(table)), &schema, time)
+        Self::of_stream(Stream::from_shared(table), &schema, time)
     }
 
     /// The results of `stream`; what it keeps encoded is read as it is.

@@ -183,6 +183,42 @@ impl Query {
         self.steps.extend(late.map(Step::Filter));
     }
 
+    /// Leaves out what projections give that no later step reads; of the results, `wanted` columns
+    /// are read, or all.
+    pub fn leave_out_unread(&mut self, wanted: Option<&[String]>) {
+        let mut read: Option<Vec<String>> = wanted.map(<[String]>::to_vec);
+        for step in self.steps.iter_mut().rev() {
+            let mut names = Vec::new();
+            match step {
+                Step::Filter(condition) => names.extend(condition.columns()),
+                Step::LookupJoin { stream_key, .. } => names.push(stream_key.as_str()),
+                Step::Rows(_) => read = None,
+                Step::Project(columns) => {
+                    if let Some(read) = &read {
+                        let is_read = |name: &String| read.contains(name);
+                        // Rows without columns have no number.
+                        if columns.iter().any(|(name, _)| is_read(name)) {
+                            columns.retain(|(name, _)| is_read(name));
+                        }
+                    }
+                    read = Some(Vec::new());
+                    let expressions = columns.iter().map(|(_, expression)| expression);
+                    expressions.for_each(|expression| names.extend(expression.columns()));
+                }
+                Step::Aggregate {
+                    keys, aggregates, ..
+                } => {
+                    read = Some(Vec::new());
+                    names.extend(keys.iter().map(String::as_str));
+                    let arguments = aggregates.iter().flat_map(AggregateCall::expressions);
+                    arguments.for_each(|expression| names.extend(expression.columns()));
+                }
+            }
+            let names = names.into_iter().map(str::to_owned);
+            read.iter_mut().for_each(|read| read.extend(names.clone()));
+        }
+    }
+
     /// What the query does with a column of the stream; the default for one it does not name, since
     /// what is kept is there for other queries.
     pub fn uses(&self, column: &str) -> Uses {

@@ -54,6 +54,10 @@ impl Table for QueryTable {
         self.stream.describe()
     }
 
+    fn stream(&self) -> Option<&Stream> {
+        Some(&self.stream)
+    }
+
     fn begins_again(&self) -> bool {
         self.stream.begins_again()
     }

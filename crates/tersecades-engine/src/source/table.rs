@@ -13,6 +13,7 @@ use crate::plan::{LookupTable, Query};
 use crate::runtime::Retained;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::stream::Stream;
 
 use super::memory::MemorySource;
 use super::passing::Passing;
@@ -48,6 +49,11 @@ pub trait Table: Send + Sync {
     /// All its rows to look up in, put together once, where they are in memory and stay as they
     /// are.
     fn lookup_table(&self) -> Option<Arc<LookupTable>> {
+        None
+    }
+
+    /// The stream whose results its rows are, if they are.
+    fn stream(&self) -> Option<&Stream> {
         None
     }
 
