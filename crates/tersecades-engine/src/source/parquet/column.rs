@@ -6,12 +6,14 @@
 //!                    numbers: table[code]      text: the code itself, beside the table
 //! ```
 //! Codes are unpacked a stretch at a time into a buffer that stays in the first-level cache, and
-//! go from there to their place in the batch.
+//! go from there to their place in the batch; where rows are null, by way of a buffer of the values
+//! alone, from which whole runs of rows are copied.
 
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray, make_array};
+use arrow_buffer::bit_chunk_iterator::{BitChunks, UnalignedBitChunk};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
@@ -60,7 +62,8 @@ pub(super) struct CodedColumn {
     nullable: bool,
     table: Table,
     page: Option<DataPage>,
-    levels: Vec<u32>,
+    /// Which rows of a stretch have a value, a bit each.
+    levels: BooleanBufferBuilder,
 }
 
 impl CodedColumn {
@@ -113,7 +116,7 @@ impl CodedColumn {
             nullable: chunk.column_descr().max_def_level() == 1,
             table: table(&buf, num_values as usize, chunk.column_type())?,
             page: None,
-            levels: Vec::new(),
+            levels: BooleanBufferBuilder::new(0),
         })
     }
 
@@ -171,7 +174,7 @@ impl CodedColumn {
         decode: impl Fn(&[u32], &mut Vec<T>) -> bool,
     ) -> Result<(Vec<T>, Option<NullBuffer>)> {
         let mut values = Vec::with_capacity(rows);
-        let mut valid = None;
+        let (mut found, mut valid) = (Vec::new(), None);
         while values.len() < rows {
             let page = match self.page.take() {
                 Some(page) if page.left > 0 => self.page.insert(page),
@@ -184,24 +187,21 @@ impl CodedColumn {
             let taken = page.left.min(rows - start);
             page.left -= taken;
             let present = page.present(taken, &mut self.levels)?;
-            let mut codes = [0; STRETCH];
-            for from in (0..present).step_by(STRETCH) {
-                let codes = &mut codes[..STRETCH.min(present - from)];
-                page.codes.read(codes)?;
-                if !decode(codes, &mut values) {
-                    return Err(outside());
-                }
+            if present == taken {
+                page.decode(present, &mut values, &decode)?;
+                valid.iter_mut().for_each(|valid| all(valid, taken));
+                continue;
             }
-            if present < taken {
-                values.resize(start + taken, T::default());
-                spread(&mut values[start..], present, &self.levels);
-                let valid = valid.get_or_insert_with(|| all_valid(start, rows));
-                self.levels
-                    .iter()
-                    .for_each(|level| valid.append(*level == 1));
-            } else if let Some(valid) = &mut valid {
-                valid.append_n(taken, true);
-            }
+            found.clear();
+            page.decode(present, &mut found, &decode)?;
+            values.resize(start + taken, T::default());
+            spread(&mut values[start..], &found, self.levels.as_slice());
+            let valid = valid.get_or_insert_with(|| {
+                let mut valid = BooleanBufferBuilder::new(rows);
+                all(&mut valid, start);
+                valid
+            });
+            valid.append_packed_range(0..taken, self.levels.as_slice());
         }
         let nulls = valid.map(|mut valid| NullBuffer::new(valid.finish()));
         Ok((values, nulls))
@@ -210,34 +210,56 @@ impl CodedColumn {
 
 impl DataPage {
     /// How many of the next `count` rows have a value; `levels` says which if not all have.
-    fn present(&mut self, count: usize, levels: &mut Vec<u32>) -> Result<usize> {
+    fn present(&mut self, count: usize, levels: &mut BooleanBufferBuilder) -> Result<usize> {
         let Some(ahead) = &mut self.levels else {
             return Ok(count);
         };
         if ahead.pass_repeated(1, count)? {
             return Ok(count);
         }
-        levels.resize(count, 0);
-        ahead.read(levels)?;
-        Ok(levels.iter().filter(|level| **level == 1).count())
+        levels.truncate(0);
+        ahead.read_bits(count, levels)?;
+        Ok(UnalignedBitChunk::new(levels.as_slice(), 0, count).count_ones())
+    }
+
+    /// What `decode` appends for the next `count` codes.
+    fn decode<T>(
+        &mut self,
+        count: usize,
+        values: &mut Vec<T>,
+        decode: &impl Fn(&[u32], &mut Vec<T>) -> bool,
+    ) -> Result<()> {
+        let mut codes = [0; STRETCH];
+        for from in (0..count).step_by(STRETCH) {
+            let codes = &mut codes[..STRETCH.min(count - from)];
+            self.codes.read(codes)?;
+            if !decode(codes, values) {
+                return Err(outside());
+            }
+        }
+        Ok(())
     }
 }
 
-fn all_valid(count: usize, capacity: usize) -> BooleanBufferBuilder {
-    let mut valid = BooleanBufferBuilder::new(capacity);
+fn all(valid: &mut BooleanBufferBuilder, count: usize) {
     valid.append_n(count, true);
-    valid
 }
 
-/// Moves the first `present` values to the rows whose level is 1, from the last on.
-fn spread<T: ArrowNativeType>(values: &mut [T], mut present: usize, levels: &[u32]) {
-    for row in (0..values.len()).rev() {
-        values[row] = if levels[row] == 1 {
-            present -= 1;
-            values[present]
-        } else {
-            T::default()
-        };
+/// Puts `found` into the rows whose bit is set, in order.
+fn spread<T: Copy>(rows: &mut [T], mut found: &[T], bits: &[u8]) {
+    let words = BitChunks::new(bits, 0, rows.len());
+    let all_words = words.iter().chain([words.remainder_bits()]);
+    for (mut word, rows) in all_words.zip(rows.chunks_mut(64)) {
+        let mut row = 0;
+        while word != 0 {
+            let absent = word.trailing_zeros() as usize;
+            let run = (!(word >> absent)).trailing_zeros() as usize;
+            let (head, rest) = found.split_at(run);
+            rows[row + absent..row + absent + run].copy_from_slice(head);
+            found = rest;
+            row += absent + run;
+            word = word.checked_shr((absent + run) as u32).unwrap_or(0);
+        }
     }
 }
 

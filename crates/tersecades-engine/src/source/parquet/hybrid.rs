@@ -7,6 +7,7 @@
 //! ```
 //! Source: "Encodings", Apache Parquet format, run length encoding / bit-packing hybrid.
 
+use arrow_buffer::BooleanBufferBuilder;
 use bytes::Bytes;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::kernels::kernels;
@@ -84,6 +85,37 @@ impl Hybrid {
             }
             self.left -= filled.len();
             out = rest;
+        }
+        Ok(())
+    }
+
+    /// Appends the next `count` numbers of one bit each.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before.
+    pub(super) fn read_bits(&mut self, count: usize, out: &mut BooleanBufferBuilder) -> Result<()> {
+        let mut ahead = count;
+        while ahead > 0 {
+            if self.left == 0 {
+                self.next_run()?;
+                continue;
+            }
+            let taken = self.left.min(ahead);
+            match self.run {
+                Run::Repeated(value) => out.append_n(taken, value == 1),
+                Run::Packed(behind) => {
+                    let end = behind + taken;
+                    let bytes = self.bytes.get(self.at..).unwrap_or_default();
+                    if bytes.len() < end.div_ceil(GROUP) {
+                        return Err(ended());
+                    }
+                    out.append_packed_range(behind..end, bytes);
+                    self.run = Run::Packed(end % GROUP);
+                    self.at += end / GROUP;
+                }
+            }
+            self.left -= taken;
+            ahead -= taken;
         }
         Ok(())
     }
