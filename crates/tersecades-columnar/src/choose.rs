@@ -224,7 +224,7 @@ pub struct Estimate {
     /// Bytes per row of the column, those of inner codecs included.
     pub bytes_per_row: f64,
     /// Nanoseconds per row and read that inner codecs compute, getting their bytes not counted, and
-    /// that values kept apart take.
+    /// that values take which are kept apart or dear to compute with.
     pub inner_ns: f64,
 }
 

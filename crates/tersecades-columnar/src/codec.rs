@@ -249,8 +249,8 @@ pub trait Codec: Debug + Send + Sync {
     /// `LimitExceeded` when the input is larger than the codec's layout can address.
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()>;
 
-    /// Nanoseconds per row and read that `chunk` takes for values it keeps apart, which its size
-    /// does not tell.
+    /// Nanoseconds per row and read that `chunk` takes for values it keeps apart or that are dear
+    /// to compute with, which its size does not tell.
     fn apart_ns(&self, _chunk: &Chunk, _goal: &Goal) -> f64 {
         0.0
     }

@@ -1,13 +1,13 @@
 //! Sums, spreads and ends of floats, several at a time.
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::BLOCK_ROWS;
+use crate::block::{BLOCK_ROWS, GROUPS};
 use crate::fold::{Asked, FloatSum, Fold, Spread};
-use crate::types::float_key;
+use crate::kernels::{FLOAT_SUMS, FloatSums, kernels};
 use crate::values::float_of_bits;
 
-/// Values that are added side by side.
-const LANES: usize = 8;
+/// Doubles are put together where one in so many is selected, or fewer.
+const CHOSEN_MIN: usize = 8;
 
 /// Folds the floats whose raw bits are `keys`, those of them that `mask` selects.
 ///
@@ -21,27 +21,53 @@ pub(crate) fn fold_floats(
     asked: Asked,
     out: &mut Fold,
 ) {
-    let mut block = [0.0; BLOCK_ROWS];
+    let mut room = [0; BLOCK_ROWS];
     for keys in keys.chunks(BLOCK_ROWS) {
-        let count = match mask {
-            Some(words) => choose(keys, bytes, words, &mut block),
-            None => {
-                let values = block.iter_mut().zip(keys);
-                values.for_each(|(value, key)| *value = float_of_bits(*key, bytes));
-                keys.len()
+        let bits = match bytes {
+            8 => keys,
+            _ => {
+                let double = |key: &u64| float_of_bits(*key, bytes).to_bits();
+                let wide = room.iter_mut().zip(keys);
+                wide.for_each(|(bits, key)| *bits = double(key));
+                &room[..keys.len()]
             }
         };
-        fold_values(&block[..count], asked, out);
+        match mask {
+            Some(words) => fold_chosen(bits, words, asked, out),
+            None => fold_doubles(bits, asked, out),
+        }
     }
 }
 
-/// Puts the selected floats next to each other; how many there are.
-fn choose(keys: &[u64], bytes: u8, words: &[u64], into: &mut [f64; BLOCK_ROWS]) -> usize {
+/// Folds the doubles that `words` selects: where they are many, beside zeros for the others.
+fn fold_chosen(bits: &[u64], words: &[u64], asked: Asked, out: &mut Fold) {
+    let words = &words[..bits.len().div_ceil(WORD_ROWS)];
+    let (full, rest) = words.split_at(bits.len() / WORD_ROWS);
+    let rest = rest
+        .iter()
+        .map(|word| word & ((1 << (bits.len() % WORD_ROWS)) - 1));
+    let count =
+        (kernels().bitmap.count)(full) + rest.map(|word| u64::from(word.count_ones())).sum::<u64>();
+    if asked.squares || asked.ends || (count as usize) < bits.len() / CHOSEN_MIN {
+        let mut block = [0; BLOCK_ROWS];
+        let count = choose(bits, words, &mut block);
+        return fold_doubles(&block[..count], asked, out);
+    }
+    out.count += count;
+    if asked.sum {
+        let mut sums = FloatSums::default();
+        (kernels().float.sum_masked)(bits, words, &mut sums);
+        out.float_sum.merge(total(&sums));
+    }
+}
+
+/// Puts the selected doubles next to each other; how many there are.
+fn choose(bits: &[u64], words: &[u64], into: &mut [u64; BLOCK_ROWS]) -> usize {
     let mut count = 0;
-    for (keys, word) in keys.chunks(WORD_ROWS).zip(words) {
-        let mut rest = *word & (u64::MAX >> (WORD_ROWS - keys.len()));
+    for (bits, word) in bits.chunks(WORD_ROWS).zip(words) {
+        let mut rest = *word & (u64::MAX >> (WORD_ROWS - bits.len()));
         while rest != 0 {
-            into[count] = float_of_bits(keys[rest.trailing_zeros() as usize], bytes);
+            into[count] = bits[rest.trailing_zeros() as usize];
             count += 1;
             rest &= rest - 1;
         }
@@ -49,52 +75,41 @@ fn choose(keys: &[u64], bytes: u8, words: &[u64], into: &mut [f64; BLOCK_ROWS]) 
     count
 }
 
-fn fold_values(values: &[f64], asked: Asked, out: &mut Fold) {
-    if values.is_empty() {
+fn fold_doubles(bits: &[u64], asked: Asked, out: &mut Fold) {
+    if bits.is_empty() {
         return;
     }
-    out.count += values.len() as u64;
+    out.count += bits.len() as u64;
     if asked.sum || asked.squares {
-        let sum = sum_of(values);
+        let mut sums = FloatSums::default();
+        (kernels().float.sum)(bits, &mut sums);
+        let sum = total(&sums);
         if asked.sum {
             out.float_sum.merge(sum);
         }
         if asked.squares {
-            add_spread(values, sum, &mut out.spread);
+            add_spread(bits, sum, &mut out.spread);
         }
     }
     if asked.ends {
-        let (mut least, mut greatest) = (u64::MAX, 0);
-        for value in values {
-            let key = float_key(*value);
-            (least, greatest) = (key.min(least), key.max(greatest));
+        let mut keys = [0; BLOCK_ROWS];
+        let keys = &mut keys[..bits.len()];
+        (kernels().float.keys)(bits, keys);
+        let (mut min, mut max) = ([0; GROUPS], [0; GROUPS]);
+        (kernels().u64.min_max)(keys, 0, None, &mut min, &mut max);
+        for (min, max) in min.into_iter().zip(max).filter(|(min, max)| min <= max) {
+            out.add_end(i128::from(min));
+            out.add_end(i128::from(max));
         }
-        out.add_end(i128::from(least));
-        out.add_end(i128::from(greatest));
     }
 }
 
-/// The sum, each lane of it compensated.
-///
-/// # Source
-/// Knuth's exact sum of two floats (TwoSum): six operations and no branch.
-fn sum_of(values: &[f64]) -> FloatSum {
-    let (mut sums, mut lost) = ([0.0; LANES], [0.0; LANES]);
-    let (groups, rest) = values.as_chunks::<LANES>();
-    for group in groups {
-        for lane in 0..LANES {
-            let (known, value) = (sums[lane], group[lane]);
-            let sum = known + value;
-            let part = sum - known;
-            lost[lane] += (known - (sum - part)) + (value - part);
-            sums[lane] = sum;
-        }
-    }
+/// All sums as one.
+fn total(sums: &FloatSums) -> FloatSum {
     let mut total = FloatSum::default();
-    for parts in sums.into_iter().zip(lost) {
+    for parts in sums.sums.into_iter().zip(sums.lost) {
         total.merge(FloatSum::from_parts(parts.into()));
     }
-    rest.iter().for_each(|value| total.add(*value));
     total
 }
 
@@ -102,23 +117,24 @@ fn sum_of(values: &[f64]) -> FloatSum {
 ///
 /// # Source
 /// The two-pass formula with its correction (Chan, Golub, LeVeque, 1983).
-fn add_spread(values: &[f64], sum: FloatSum, out: &mut Spread) {
-    let count = values.len() as f64;
+fn add_spread(bits: &[u64], sum: FloatSum, out: &mut Spread) {
+    let count = bits.len() as f64;
     let mean = sum.total() / count;
     if !mean.is_finite() {
-        return values.iter().for_each(|value| out.add(*value));
+        let values = bits.iter().map(|bits| f64::from_bits(*bits));
+        return values.for_each(|value| out.add(value));
     }
-    let (mut squares, mut around) = ([0.0; LANES], [0.0; LANES]);
-    for group in values.chunks(LANES) {
-        for (lane, value) in group.iter().enumerate() {
-            let off = value - mean;
+    let (mut squares, mut around) = ([0.0; FLOAT_SUMS], [0.0; FLOAT_SUMS]);
+    for group in bits.chunks(FLOAT_SUMS) {
+        for (lane, bits) in group.iter().enumerate() {
+            let off = f64::from_bits(*bits) - mean;
             squares[lane] += off * off;
             around[lane] += off;
         }
     }
     let off: f64 = around.iter().sum();
     out.merge(Spread {
-        count: values.len() as u64,
+        count: bits.len() as u64,
         mean,
         deviation: squares.iter().sum::<f64>() - off * off / count,
     });
@@ -127,6 +143,7 @@ fn add_spread(values: &[f64], sum: FloatSum, out: &mut Spread) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::float_key;
 
     /// The fold of one value after the other.
     fn slow(values: &[f64]) -> Fold {

@@ -9,8 +9,19 @@ use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::{Body, Chunk};
 use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
+use crate::goal::Goal;
 use crate::input::Lanes;
 use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
+
+/// Nanoseconds that correcting a comparison or a fold by one outlier takes, reckoned from scans of
+/// set D4, a tenth of it outliers (docs/direct-execution.md).
+const COMPARE_NS: f64 = 0.1;
+const FOLD_NS: f64 = 5.0;
+
+/// Nanoseconds per row and read that correcting takes, where `share` of the rows are outliers.
+pub(crate) fn correction_ns(share: f64, goal: &Goal) -> f64 {
+    share * (goal.uses.compare * COMPARE_NS + goal.uses.fold * FOLD_NS)
+}
 
 /// The patches of a chunk.
 #[derive(Clone, Copy)]

@@ -5,8 +5,7 @@ use crate::block::{BLOCK_ROWS, GROUPS};
 use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
-use crate::types::{Physical, float_key};
-use crate::values::float_of_bits;
+use crate::types::Physical;
 
 /// The smallest and largest value of a chunk, as keys that sort as the values do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,47 +45,76 @@ impl Stats {
     /// Statistics of values that are still plain.
     ///
     /// # Cost
-    /// One pass at memory speed for integers.
+    /// One pass at memory speed.
     pub fn of(input: &Input<'_>) -> Self {
         match (input.physical, input.lanes) {
             (Physical::Integer { .. }, Lanes::U8(lanes)) => integer_ends(lanes, input),
             (Physical::Integer { .. }, Lanes::U16(lanes)) => integer_ends(lanes, input),
             (Physical::Integer { .. }, Lanes::U32(lanes)) => integer_ends(lanes, input),
             (Physical::Integer { .. }, Lanes::U64(lanes)) => integer_ends(lanes, input),
-            (Physical::Float { bytes }, _) => float_ends(bytes, input),
+            (Physical::Float { .. }, Lanes::U32(lanes)) => {
+                float_ends(lanes, input, kernels().float.single_keys)
+            }
+            (Physical::Float { .. }, Lanes::U64(lanes)) => {
+                float_ends(lanes, input, kernels().float.keys)
+            }
             _ => Stats::default(),
         }
     }
 }
 
-fn integer_ends<T: KeyLane>(lanes: &[T], input: &Input<'_>) -> Stats {
-    let table = T::of(kernels());
-    let flip = T::cut(input.physical.flip());
-    let (mut low, mut high) = (u64::MAX, 0);
-    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
-        let mask = input.validity.map(|validity| {
-            let first = block * BLOCK_ROWS / WORD_ROWS;
-            &validity.words()[first..first + values.len().div_ceil(WORD_ROWS)]
-        });
+/// The mask of the values of `block`, where some are null.
+fn mask_of<'a>(input: &'a Input<'_>, block: usize, rows: usize) -> Option<&'a [u64]> {
+    let validity = input.validity?;
+    let first = block * BLOCK_ROWS / WORD_ROWS;
+    Some(&validity.words()[first..first + rows.div_ceil(WORD_ROWS)])
+}
+
+/// The ends of blocks, taken together.
+#[derive(Debug)]
+struct Ends {
+    low: u64,
+    high: u64,
+}
+
+impl Ends {
+    /// The ends of no value.
+    const NONE: Ends = Ends {
+        low: u64::MAX,
+        high: 0,
+    };
+
+    /// Adds the values of a block, the keys of which are `values ^ flip`.
+    fn add<T: KeyLane>(&mut self, values: &[T], flip: T, mask: Option<&[u64]>) {
         let (mut min, mut max) = ([T::cut(0); GROUPS], [T::cut(0); GROUPS]);
-        (table.min_max)(values, flip, mask, &mut min, &mut max);
+        (T::of(kernels()).min_max)(values, flip, mask, &mut min, &mut max);
         for (min, max) in min.into_iter().zip(max) {
             let (min, max) = (min.key(), max.key());
             if min <= max {
-                low = low.min(min);
-                high = high.max(max);
+                self.low = self.low.min(min);
+                self.high = self.high.max(max);
             }
         }
     }
-    Stats::from_ends(low, high)
 }
 
-fn float_ends(bytes: u8, input: &Input<'_>) -> Stats {
-    let (mut low, mut high) = (u64::MAX, 0);
-    for row in (0..input.rows()).filter(|row| input.is_valid(*row)) {
-        let key = float_key(float_of_bits(input.lanes.bits(row), bytes));
-        low = low.min(key);
-        high = high.max(key);
+fn integer_ends<T: KeyLane>(lanes: &[T], input: &Input<'_>) -> Stats {
+    let flip = T::cut(input.physical.flip());
+    let mut ends = Ends::NONE;
+    for (block, values) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        ends.add(values, flip, mask_of(input, block, values.len()));
     }
-    Stats::from_ends(low, high)
+    Stats::from_ends(ends.low, ends.high)
+}
+
+/// As [`integer_ends`] of the keys that `keys` makes of the bits of floats.
+fn float_ends<T>(lanes: &[T], input: &Input<'_>, keys: fn(&[T], &mut [u64])) -> Stats {
+    let mut ends = Ends::NONE;
+    let mut room = [0; BLOCK_ROWS];
+    for (block, bits) in lanes.chunks(BLOCK_ROWS).enumerate() {
+        let room = &mut room[..bits.len()];
+        keys(bits, room);
+        ends.add(room, 0, mask_of(input, block, bits.len()));
+    }
+    Stats::from_ends(ends.low, ends.high)
 }

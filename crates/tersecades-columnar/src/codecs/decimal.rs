@@ -18,6 +18,7 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
+use crate::goal::Goal;
 use crate::grid::{self, Grid, Unit};
 use crate::input::Input;
 use crate::predicate::Predicate;
@@ -127,6 +128,10 @@ impl Codec for Decimal {
         let (power, ..) = choose_power(input);
         out.body.add_section::<u8>(POWER, 1)[0] = power;
         grid::encode(grid_of(power, input.physical), input, is_same, out, work)
+    }
+
+    fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
+        grid::apart_ns(chunk, goal)
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

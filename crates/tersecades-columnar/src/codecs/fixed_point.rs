@@ -17,6 +17,7 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
+use crate::goal::Goal;
 use crate::grid::{self, Grid, Unit};
 use crate::input::Input;
 use crate::predicate::Predicate;
@@ -93,6 +94,10 @@ impl Codec for FixedPoint {
         out.body.add_section::<f64>(SCALE, 1)[0] = scale;
         let is_near = |value: f64, back: f64| (value - back).abs() <= scale / 2.0;
         grid::encode(grid_of(scale, input.physical), input, is_near, out, work)
+    }
+
+    fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
+        grid::apart_ns(chunk, goal)
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

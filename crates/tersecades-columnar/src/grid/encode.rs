@@ -6,6 +6,7 @@ use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
+use crate::goal::Goal;
 use crate::input::{Input, Lanes};
 use crate::lane::KeyLane;
 use crate::patch::{self as patches, Patches};
@@ -42,8 +43,14 @@ pub(crate) fn estimate(
     let patch_bytes = share * (2.0 + f64::from(grid.bytes)) + 4.0 / BLOCK_ROWS as f64;
     Estimate {
         bytes_per_row: inner.bytes_per_row + patch_bytes,
-        ..inner
+        inner_ns: inner.inner_ns + patches::correction_ns(share, sample.goal),
     }
+}
+
+/// What the patches of `chunk` take to correct answers by.
+pub(crate) fn apart_ns(chunk: &Chunk, goal: &Goal) -> f64 {
+    let share = Patches::of(chunk, PATCHES).len() as f64 / chunk.rows.max(1) as f64;
+    patches::correction_ns(share, goal)
 }
 
 /// Encodes the values of `input` that `keeps` is content with as multiples, the others as patches,

@@ -25,7 +25,7 @@ use crate::types::Physical;
 use crate::values::Values;
 
 pub(crate) use direct::{compare, fold};
-pub(crate) use encode::{encode, estimate};
+pub(crate) use encode::{apart_ns, encode, estimate};
 
 /// The section of the codec that uses the grid.
 const OWN: usize = 0;

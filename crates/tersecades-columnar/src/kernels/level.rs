@@ -11,7 +11,7 @@
 use super::bit_stream::{self, BitStream};
 use super::order::{self, Order};
 use super::pack::{Lines, packs};
-use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, take, try_narrow};
+use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, float, take, try_narrow};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
 
 /// Lanes that share one word of a bitmap.
@@ -142,6 +142,8 @@ where
         u64_u16: pair::<L, u64, u16>(),
         u64_u32: pair::<L, u64, u32>(),
         u64_u64: pair::<L, u64, u64>(),
+        // SAFETY: the caller of `table` promised the features of `L`.
+        float: unsafe { float::floats::<L>() },
         bitmap: bitmaps::<L>(),
         overlap: |bases, maxima, range, any, all| {
             // SAFETY: the caller of `table` promised the features of `L`.

@@ -22,6 +22,7 @@ mod based;
 mod bit_stream;
 mod bitmap;
 mod block;
+mod float;
 mod lane;
 mod level;
 mod order;
@@ -38,6 +39,7 @@ mod x86_64;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+pub use float::{FLOAT_SUMS, FloatKernels, FloatSums};
 pub use lane::{Lane, Narrow};
 pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get_packed, packed_lanes};
 pub use pack::{PackedMinMax, PackedRangeMask, PackedSum};
@@ -209,6 +211,8 @@ pub struct Kernels {
     pub u64_u32: PairKernels<u64, u32>,
     /// 64-bit values as 64-bit deltas.
     pub u64_u64: PairKernels<u64, u64>,
+    /// Kernels over floats.
+    pub float: FloatKernels,
     /// Kernels over bitmaps.
     pub bitmap: BitmapKernels,
     /// `(bases, maxima, low..=high, any, all)`: which groups a range can touch, and fills.

@@ -31,6 +31,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     u64_u16: pair(),
     u64_u32: pair(),
     u64_u64: pair(),
+    float: super::float::SCALAR,
     bitmap: BitmapKernels {
         and,
         and_not,

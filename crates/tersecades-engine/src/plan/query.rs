@@ -319,6 +319,47 @@ mod tests {
     }
 
     #[test]
+    fn what_no_later_step_reads_is_left_out() {
+        let keep = |names: &[&str]| {
+            let columns = names.iter().map(|name| ((*name).to_owned(), col(*name)));
+            Step::Project(columns.collect())
+        };
+        let mut query = Query {
+            event_time: EventTime {
+                expression: col("time"),
+                unit: TimeUnit::Millisecond,
+                lateness: Duration::ZERO,
+            },
+            steps: vec![
+                keep(&["a", "b", "c", "d"]),
+                Step::Filter(col("b").gt(0)),
+                keep(&["a", "c"]),
+            ],
+        };
+        let shown = |query: &Query| {
+            let names = |step: &Step| match step {
+                Step::Project(columns) => columns.iter().map(|(name, _)| name.as_str()).collect(),
+                _ => String::from("-"),
+            };
+            query.steps.iter().map(names).collect::<Vec<String>>()
+        };
+        query.leave_out_unread(None);
+        assert_eq!(shown(&query), ["abc", "-", "ac"]);
+        query.leave_out_unread(Some(&["c".to_owned()]));
+        assert_eq!(shown(&query), ["bc", "-", "c"]);
+        // Rows without columns have no number.
+        query.leave_out_unread(Some(&[]));
+        assert_eq!(shown(&query), ["bc", "-", "c"]);
+        query.steps.push(Step::Aggregate {
+            window: tumble(Duration::from_secs(1)),
+            keys: Vec::new(),
+            aggregates: vec![call("sum", col("a"))],
+        });
+        query.leave_out_unread(None);
+        assert_eq!(shown(&query), ["bc", "-", "c", "-"]);
+    }
+
+    #[test]
     fn a_column_is_priced_for_what_is_done_with_it() {
         let aggregate = Step::Aggregate {
             window: tumble(Duration::from_secs(1)),

@@ -40,16 +40,6 @@ use kept::Kept;
 
 const PATCHES: usize = 0;
 
-/// Nanoseconds that correcting a comparison or a fold by one outlier takes, reckoned from scans of
-/// set D4, a tenth of it outliers (docs/direct-execution.md).
-const COMPARE_NS: f64 = 0.1;
-const FOLD_NS: f64 = 5.0;
-
-/// Nanoseconds per row and read that correcting takes, where `share` of the rows are outliers.
-fn correction_ns(share: f64, goal: &Goal) -> f64 {
-    share * (goal.uses.compare * COMPARE_NS + goal.uses.fold * FOLD_NS)
-}
-
 /// Outliers apart, everything else to the codec inside.
 #[derive(Debug)]
 pub struct Patched;
@@ -222,7 +212,7 @@ impl Codec for Patched {
         };
         let share = outliers as f64 / keys.len() as f64;
         estimate.bytes_per_row += share * (2 + bytes) as f64 + 4.0 / BLOCK_ROWS as f64;
-        estimate.inner_ns += correction_ns(share, sample.goal);
+        estimate.inner_ns += patches::correction_ns(share, sample.goal);
         estimate
     }
 
@@ -269,7 +259,7 @@ impl Codec for Patched {
 
     fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
         let share = |view: View<'_>| view.patches.len() as f64 / chunk.rows.max(1) as f64;
-        correction_ns(View::of(chunk).map_or(0.0, share), goal)
+        patches::correction_ns(View::of(chunk).map_or(0.0, share), goal)
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {
