@@ -10,7 +10,8 @@ use crate::types::Physical;
 /// The smallest and largest value of a chunk, as keys that sort as the values do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Smallest key: [`Physical::key_of`] for integers, [`float_key`] for floats.
+    /// Smallest key: [`Physical::key_of`] for integers,
+    /// [`float_key`](crate::types::float_key) for floats.
     pub min: u64,
     /// Largest key.
     pub max: u64,
