@@ -25,10 +25,9 @@ use crate::report::{Bar, Report};
 /// Rows that come late, in percent; those of the first stream are as late as they were.
 const LATE_PERCENT: [u64; 6] = [0, 1, 2, 5, 10, 20];
 
-/// The percent with a bar, and what such a stream may cost, in costs of the one without: a fifth
-/// of the rows a second.
+/// The percent with a bar, and what such a stream may cost, in costs of the one without.
 const JUDGED: u64 = 5;
-const COST_MAX: f64 = 1.0 / 0.8;
+const COST_MAX: f64 = 1.2;
 
 /// How late rows may come that were late before and come later: what was allowed before, twice.
 const TWICE_LATE: Duration = LATENESS.saturating_mul(2);
