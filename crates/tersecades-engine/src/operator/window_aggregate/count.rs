@@ -1,7 +1,5 @@
 //! State of windows of so many rows: for each key, one that fills up.
 
-use std::collections::BTreeMap;
-
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
@@ -13,7 +11,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::Span;
 
 use super::emit::{Windows, emit};
-use super::pane::{NO_GROUP, Pane};
+use super::pane::NO_GROUP;
 use super::slot::{Slots, no_such_slot};
 use super::state::{Shared, WindowState};
 
@@ -207,12 +205,6 @@ impl WindowState for CountState {
             + self.counted.capacity() * size_of::<Counted>()
             + self.open.capacity() * size_of::<u32>()
     }
-
-    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
-        BTreeMap::new()
-    }
-
-    fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         self.slots.snapshot(out);

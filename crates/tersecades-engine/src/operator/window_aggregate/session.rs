@@ -5,7 +5,7 @@
 //! the lateness allows are judged one by one, against all rows before them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::Work;
@@ -19,7 +19,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::Span;
 
 use super::emit::{Windows, emit};
-use super::pane::{NO_GROUP, Pane};
+use super::pane::NO_GROUP;
 use super::slot::{Slots, no_such_slot};
 use super::state::{Shared, WindowState};
 
@@ -414,12 +414,6 @@ impl WindowState for SessionState {
             + self.heads.capacity() * size_of::<u32>()
             + self.ends.capacity() * size_of::<(i64, u32)>()
     }
-
-    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
-        BTreeMap::new()
-    }
-
-    fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         self.slots.snapshot(out);

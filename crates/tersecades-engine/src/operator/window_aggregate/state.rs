@@ -162,14 +162,16 @@ pub trait WindowState: Send {
     fn byte_size(&self) -> usize;
 
     /// Takes the panes of windows that end at or before `watermark`, for the state of another
-    /// worker to absorb; all of them at the largest time.
-    fn take(&mut self, watermark: i64) -> BTreeMap<i64, Pane>;
+    /// worker to absorb; all of them at the largest time. Windows that one thread fills have none.
+    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
+        BTreeMap::new()
+    }
 
     /// Does what reading results of these windows would do first.
     fn settle(&self, _watermark: i64) {}
 
     /// Adds what another worker has seen.
-    fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>);
+    fn absorb(&mut self, _shared: &mut Shared, _panes: BTreeMap<i64, Pane>) {}
 
     /// Takes in the rows before the next one of the run that others have put into panes.
     fn pull(&mut self, _shared: &mut Shared) {}

@@ -22,7 +22,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Emission, Rhythm, Span, floor};
 
 use super::late::{read_rows, write_rows};
-use super::pane::{NO_GROUP, Pane};
+use super::pane::NO_GROUP;
 use super::session::SessionState;
 use super::slot::no_such_slot;
 use super::state::{Shared, WindowState};
@@ -185,6 +185,11 @@ impl WindowState for UpdatingSessions {
         self.shown.resize(self.sessions.len(), None);
         self.touched.extend_from_slice(self.sessions.admitted());
         self.touched.dedup();
+        // Results may not come for long, however often rows come to the same sessions.
+        if self.touched.len() > 2 * self.sessions.len() {
+            self.touched.sort_unstable();
+            self.touched.dedup();
+        }
         Ok(())
     }
 
@@ -240,14 +245,10 @@ impl WindowState for UpdatingSessions {
             .collect();
         self.sessions.byte_size()
             + self.shown.capacity() * size_of::<Option<Shown>>()
+            + self.touched.capacity() * size_of::<u32>()
+            + self.ends.capacity() * size_of::<(i64, u32)>()
             + batches.values().sum::<usize>()
     }
-
-    fn take(&mut self, _watermark: i64) -> BTreeMap<i64, Pane> {
-        BTreeMap::new()
-    }
-
-    fn absorb(&mut self, _: &mut Shared, _: BTreeMap<i64, Pane>) {}
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         out.i64(self.closed_to);
