@@ -9,8 +9,9 @@ use super::block::range_rest;
 use super::level::{LINE_BYTES, Steps};
 use super::{BLOCK_LANES, GROUPS, Lane, PerGroup, WORD_LANES, assert_based, prefetch_past};
 
-/// How far ahead of the lanes at hand memory is asked for.
-const AHEAD_BYTES: usize = 4096;
+/// How far ahead of the lanes at hand memory is asked for, as far as the lanes reach: what lies
+/// behind them is fetched for nothing.
+const AHEAD_BYTES: usize = 2048;
 
 /// Blocks between the one at hand and the one whose base is asked for, where it is but one: eight
 /// fill a line of their own, which the processor sees coming.
@@ -31,9 +32,13 @@ pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane, const LANES: usize>(
     let (blocks, rest) = values.as_chunks::<BLOCK_LANES>();
     let (slots, last_slots) = out.split_at_mut(blocks.len() * (BLOCK_LANES / WORD_LANES));
     let (slots, _) = slots.as_chunks_mut::<{ BLOCK_LANES / WORD_LANES }>();
+    let mut ahead = size_of_val(values).saturating_sub(AHEAD_BYTES);
     for ((block, bases), slots) in blocks.iter().zip(bases.chunks_exact(per_block)).zip(slots) {
-        for line in (0..size_of_val(block)).step_by(LINE_BYTES) {
-            prefetch_past(block, AHEAD_BYTES + line);
+        if ahead > 0 {
+            for line in (0..size_of_val(block)).step_by(LINE_BYTES) {
+                prefetch_past(block, AHEAD_BYTES + line);
+            }
+            ahead = ahead.saturating_sub(size_of_val(block));
         }
         if per_block == 1 {
             prefetch_past(bases, AHEAD_BLOCKS * size_of_val(bases));

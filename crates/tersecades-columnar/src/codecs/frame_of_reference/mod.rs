@@ -52,6 +52,10 @@ const DELTAS: usize = 4;
 const PIECE_ROWS: usize = 256;
 const PIECE_DRIFT: u64 = (2 * BLOCK_ROWS / PIECE_ROWS - 2) as u64;
 
+/// The ends of two halves of the same kind are apart by less than one part in this many of their
+/// range: what each of 128 values at random leaves free at an end.
+const CHANCE_SHARE: u64 = 64;
+
 /// One base for each block and narrow deltas.
 #[derive(Debug)]
 pub struct FrameOfReference;
@@ -186,6 +190,11 @@ fn price_piece(input: &Input<'_>, rows: Range<usize>) -> usize {
     let drift = match first.0 <= first.1 && second.0 <= second.1 {
         true => first.0.abs_diff(second.0).min(first.1.abs_diff(second.1)),
         false => 0,
+    };
+    let drift = if drift <= (high - low) / CHANCE_SHARE {
+        0
+    } else {
+        drift
     };
     let range = (high - low).saturating_add(drift.saturating_mul(PIECE_DRIFT));
     width_of(range).min(input.physical.lane_bytes())

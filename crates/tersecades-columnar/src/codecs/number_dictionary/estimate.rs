@@ -17,7 +17,7 @@ use crate::lane::KeyLane;
 use crate::narrow::width_of;
 use crate::types::Physical;
 
-use super::{code_type, place};
+use super::{code_type, ordered};
 
 /// Rows that tell at first sight that most numbers are distinct, and how many must be.
 const PROBE_ROWS: usize = 128;
@@ -33,23 +33,25 @@ const TABLE_SHARE_MAX: f64 = 0.5;
 /// Expected bytes per row; infinite where the numbers are too many, or as narrow as codes.
 pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
     let input = sample.input;
-    let (mut room, mut table_room) = ([0; SAMPLE_ROWS_MAX], [0; SAMPLE_ROWS_MAX]);
+    let mut room = [0; SAMPLE_ROWS_MAX];
     let keys = sample.keys(&mut room);
     let cold = sample.goal.tier == Tier::Cold;
     if !cold && is_narrow(input, keys, &DataType::UInt8) || is_distinct(keys) {
         return f64::INFINITY.into();
     }
-    let place = |key: u64| place(input.physical, key);
-    let table = &mut table_room[..keys.len()];
-    table.copy_from_slice(keys);
-    table.sort_unstable_by_key(|key| place(*key));
-    let count = keep_distinct(table);
-    let table = &table[..count];
+    let (mut table_room, mut ranks_room) = ([0; SAMPLE_ROWS_MAX], [0; SAMPLE_ROWS_MAX]);
+    let ranks = &mut ranks_room[..keys.len()];
+    let count = rank(
+        keys,
+        |key| ordered(input.physical, key),
+        &mut table_room,
+        ranks,
+    );
+    let table = &table_room[..count];
     if count as f64 > SAMPLE_SHARE_MAX * keys.len() as f64 {
         return f64::INFINITY.into();
     }
-    let rank = |key: u64| table.partition_point(|other| place(*other) < place(key));
-    let distinct = distinct_of(sample, count, rank);
+    let distinct = distinct_of(sample, count, ranks);
     let data_type = code_type(distinct as usize);
     let narrow = match cold {
         true => is_narrow_in_bits(input, table, distinct as u64),
@@ -60,8 +62,8 @@ pub(super) fn estimate(sample: &Sample<'_>) -> Estimate {
         return f64::INFINITY.into();
     }
     let spread = distinct / count as f64;
-    for key in &mut *keys {
-        *key = (rank(*key) as f64 * spread) as u64;
+    for (key, rank) in keys.iter_mut().zip(&*ranks) {
+        *key = (f64::from(*rank) * spread) as u64;
     }
     let price = |lanes: Lanes<'_>| sample.inner(&data_type, lanes);
     let rows = keys.len();
@@ -82,21 +84,47 @@ fn is_distinct(keys: &[u64]) -> bool {
         *slot = *key;
     }
     probe.sort_unstable();
-    keys.len() >= PROBE_ROWS && keep_distinct(&mut probe) > PROBE_DISTINCT
+    keys.len() >= PROBE_ROWS && probe.chunk_by(u64::eq).count() > PROBE_DISTINCT
 }
 
-/// How many distinct numbers the column has, where the sample has `count`.
-fn distinct_of(sample: &Sample<'_>, count: usize, rank: impl Fn(u64) -> usize) -> f64 {
+/// Puts the distinct `keys` into `table` and the rank of each into `ranks`; how many there are.
+///
+/// Floats that are equal count as one, whatever their bits.
+fn rank(
+    keys: &[u64],
+    ordered: impl Fn(u64) -> u64,
+    table: &mut [u64; SAMPLE_ROWS_MAX],
+    ranks: &mut [u16],
+) -> usize {
+    let mut sorted = [(0u64, 0u16); SAMPLE_ROWS_MAX];
+    let sorted = &mut sorted[..keys.len()];
+    for ((slot, key), row) in sorted.iter_mut().zip(keys).zip(0..) {
+        *slot = (ordered(*key), row);
+    }
+    sorted.sort_unstable();
+    let mut count = 0;
+    for same in sorted.chunk_by(|(one, _), (other, _)| one == other) {
+        table[count] = keys[usize::from(same[0].1)];
+        for (_, row) in same {
+            ranks[usize::from(*row)] = count as u16;
+        }
+        count += 1;
+    }
+    count
+}
+
+/// How many distinct numbers the column has, where the sample has `count`, of these ranks.
+fn distinct_of(sample: &Sample<'_>, count: usize, ranks: &[u16]) -> f64 {
     let input = sample.input;
     // Occurrences of each number, and the windows it occurs in.
     let mut seen = [(0u16, 0u8); SAMPLE_ROWS_MAX];
-    let mut rows = 0;
+    let mut ranks_left = ranks.iter();
     for (index, window) in sample.windows.iter().enumerate() {
-        for row in window.clone().filter(|row| input.is_valid(*row)) {
-            let (times, windows) = &mut seen[rank(input.key(row)).min(SAMPLE_ROWS_MAX - 1)];
+        let valid = window.clone().filter(|row| input.is_valid(*row)).count();
+        for rank in ranks_left.by_ref().take(valid) {
+            let (times, windows) = &mut seen[usize::from(*rank)];
             *times += 1;
             *windows |= 1 << (index % 8);
-            rows += 1;
         }
     }
     let number = |pass: fn(&(u16, u8)) -> bool| {
@@ -105,22 +133,10 @@ fn distinct_of(sample: &Sample<'_>, count: usize, rank: impl Fn(u64) -> usize) -
     let once = number(|(times, _)| *times == 1);
     let near = number(|(times, windows)| *times > 1 && windows.is_power_of_two());
     let far = number(|(_, windows)| !windows.is_power_of_two());
-    let growth = input.rows() as f64 / rows.max(1) as f64;
+    let growth = input.rows() as f64 / ranks.len().max(1) as f64;
     let clustered = near > far && sample.windows.len() > 1;
     let near = near * if clustered { growth } else { 1.0 };
     once * growth.sqrt() + near + far
-}
-
-/// Moves the distinct keys of a sorted list to its front; how many there are.
-fn keep_distinct(sorted: &mut [u64]) -> usize {
-    let mut count = 0;
-    for index in 0..sorted.len() {
-        if count == 0 || sorted[count - 1] != sorted[index] {
-            sorted[count] = sorted[index];
-            count += 1;
-        }
-    }
-    count
 }
 
 /// The codes as lanes.
