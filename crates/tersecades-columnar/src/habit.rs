@@ -3,9 +3,9 @@
 //! A choice is priced again after 1, 2, 4 … chunks, up to the goal's interval, and at once when a
 //! chunk comes out of a size it has not had under this choice. Where encoding a chunk takes less
 //! time than pricing it, the interval is so much longer that pricing stays a small share. Another
-//! codec takes over only when it is clearly cheaper: estimates of near equals change places from
-//! sample to sample. A codec that came out dearer than its sample promised is taken to do so again,
-//! which is forgotten by and by.
+//! codec takes over only when it is clearly cheaper, more clearly where choices of late did not
+//! last: estimates of near equals change places from sample to sample. A codec that came out dearer
+//! than its sample promised is taken to do so again, which is forgotten by and by.
 
 use crate::choose::{Candidates, Place, choose_inside};
 use crate::codec::Codec;
@@ -13,8 +13,13 @@ use crate::cost_table::Operation;
 use crate::goal::Goal;
 use crate::input::Input;
 
-/// What another codec must cost less than, as a share of the present one's cost.
+/// What another codec must cost less than, where choices last: a share of the present one's cost.
 const SWITCH_SHARE: f64 = 0.95;
+
+/// A choice that held for no more chunks than this did not last. For each such choice of late, up
+/// to so many, the next must be cheaper by as much again.
+const SHORT_LIVED: u32 = 4;
+const RESTLESS_MAX: i32 = 3;
 
 /// How far outside the known sizes a chunk may be.
 const SIZE_MARGIN: f64 = 0.1;
@@ -24,7 +29,7 @@ const SIZE_MARGIN: f64 = 0.1;
 const SIZE_SLACK: f64 = 0.02;
 
 /// What pricing a chunk takes, in nanoseconds, by tier, and the share of encoding it may be.
-const LOOK_NS: [f64; 2] = [60_000.0, 250_000.0];
+const LOOK_NS: [f64; 2] = [100_000.0, 250_000.0];
 const LOOK_SHARE: f64 = 0.02;
 
 /// Nanoseconds that encoding a value takes at least.
@@ -33,7 +38,8 @@ const COPY_NS: f64 = 0.1;
 /// Most times the goal's interval between two looks.
 const INTERVALS_MAX: u32 = 64;
 
-/// Codecs whose samples promised too much, and how much of that is forgotten at each look.
+/// Codecs whose samples promised too much, and how much of that is forgotten in the goal's interval
+/// between two looks.
 const LESSONS: usize = 4;
 const FORGOTTEN: f64 = 0.2;
 
@@ -47,6 +53,8 @@ pub(crate) struct Habit {
     left: u32,
     /// Bytes per row of the smallest and largest chunk under this choice.
     sizes: Option<(f64, f64)>,
+    /// Choices of late that did not last.
+    restless: i32,
     /// The codec that held last, by wire id, and the interval it had come to.
     held: Option<(u8, u32)>,
     /// Codecs by wire id, and how many times their estimate they came to.
@@ -77,9 +85,11 @@ impl Habit {
         goal: &Goal,
         place: Place,
     ) -> &'static dyn Codec {
+        let usual = goal.look_interval.max(1);
+        let passed = f64::from(self.interval.clamp(1, usual)) / f64::from(usual);
         for lesson in &mut self.lessons {
             *lesson = lesson
-                .map(|(id, times)| (id, 1.0 + (times - 1.0) * (1.0 - FORGOTTEN)))
+                .map(|(id, times)| (id, 1.0 + (times - 1.0) * (1.0 - FORGOTTEN * passed)))
                 .filter(|(_, times)| *times * SWITCH_SHARE > 1.0);
         }
         let expected = choose_inside(input, goal, place);
@@ -91,11 +101,14 @@ impl Habit {
         let cheapest = self.candidates.scan_ns(winner.id());
         let stays = present
             .zip(cheapest)
-            .is_some_and(|(present, cheapest)| cheapest >= SWITCH_SHARE * present);
+            .is_some_and(|(present, cheapest)| cheapest >= self.switch_share() * present);
         if stays {
             let chosen = self.chosen.unwrap_or(winner);
             let longest = longest_interval(chosen, input.rows(), goal);
             self.interval = self.interval.saturating_mul(2).clamp(1, longest);
+            if self.interval == longest {
+                self.restless = (self.restless - 1).max(0);
+            }
             self.held = Some((chosen.id(), self.interval));
         } else {
             self.take(winner);
@@ -107,6 +120,9 @@ impl Habit {
     /// Chooses `codec` from here on; one that another was tried instead of holds as long as before.
     pub(crate) fn take(&mut self, codec: &'static dyn Codec) {
         let held = self.held.filter(|(id, _)| *id == codec.id());
+        if self.chosen.is_some() && self.interval <= SHORT_LIVED {
+            self.restless = (self.restless + 1).min(RESTLESS_MAX);
+        }
         self.chosen = Some(codec);
         self.interval = held.map_or(1, |(_, interval)| interval);
         self.left = self.interval - 1;
@@ -124,7 +140,12 @@ impl Habit {
             .iter()
             .filter(|it| it.codec.id() != codec.id());
         let cheapest = others.next()?;
-        (cheapest.scan_ns < SWITCH_SHARE * real_ns).then_some(cheapest.codec)
+        (cheapest.scan_ns < self.switch_share() * real_ns).then_some(cheapest.codec)
+    }
+
+    /// What another codec must cost less than, as a share of the present one's cost.
+    fn switch_share(&self) -> f64 {
+        SWITCH_SHARE.powi(1 + self.restless)
     }
 
     /// Takes note that a chunk of `codec` costs `real_ns`.
@@ -282,6 +303,33 @@ mod tests {
         assert_eq!(habit.look(&input, &goal, Place::default()).id(), first.id());
         goal.costs = dearer(gap + 0.2 * second);
         assert_ne!(habit.look(&input, &goal, Place::default()).id(), first.id());
+    }
+
+    /// What is cheaper in one chunk and dearer in the next is not worth changing for.
+    #[test]
+    fn choices_that_do_not_last_become_rare() {
+        let values: Vec<u64> = (0..2_000).map(|row| noise(row) % 100).collect();
+        let input = input(&DataType::UInt64, &values);
+        let mut habit = Habit::default();
+        let mut goal = Goal::default();
+        let first = habit.look(&input, &goal, Place::default());
+        let prices: Vec<f64> = habit.candidates().iter().map(|c| c.scan_ns).collect();
+        let (mut present, mut changes) = (first.id(), 0);
+        for chunk in 0..256 {
+            let share = if chunk % 3 == 0 { 1.16 } else { 0.92 };
+            let dearer_ns = (share * prices[1] - prices[0]) / 2.0;
+            let mut costs = CostTable::default();
+            for operation in Operation::ALL {
+                let cost = costs.cost(first, operation);
+                let value_ns = cost.value_ns + dearer_ns;
+                costs.set(first.id(), operation, Cost { value_ns, ..cost });
+            }
+            goal.costs = Arc::new(costs);
+            let chosen = habit.choose(&input, &goal, Place::default()).0.id();
+            changes += usize::from(chosen != present);
+            present = chosen;
+        }
+        assert!((1..=16).contains(&changes), "{changes} changes");
     }
 
     #[test]
