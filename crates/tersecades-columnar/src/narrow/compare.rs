@@ -192,7 +192,11 @@ impl<const PER: usize> Bounded<'_, PER> {
                 maxima && (strip == 0 || PER < GROUPS),
             );
         }
-        let line = self.deltas.offsets.get(block).copied().unwrap_or(0);
+        // The first block starts at the first line: that offset need not come from memory first.
+        let line = match block {
+            0 => 0,
+            _ => self.deltas.offsets.get(block).copied().unwrap_or(0),
+        };
         let start = line as usize * CACHE_LINE_BYTES;
         if let Some(deltas) = self.deltas.bytes.get(start..) {
             prefetch_start(deltas, START_BYTES);
