@@ -4,6 +4,7 @@
 //! `MIMALLOC_ALLOW_LARGE_OS_PAGES=1` asks the system for huge pages, here as in every bench.
 
 use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use tersecades_columnar::Result;
@@ -22,6 +23,8 @@ pub(crate) struct Bandwidth {
     pub(crate) bytes_per_s: [f64; 2],
     /// The spread of each.
     pub(crate) spread: [f64; 2],
+    /// The fastest reader of each.
+    readers: [Reader; 2],
 }
 
 impl Bandwidth {
@@ -37,11 +40,9 @@ const PROBES: usize = 9;
 
 /// Ways to read words. Which is fastest depends on the processor, the place and the threads, so all
 /// take turns, and the limit is what the fastest reaches.
-const READERS: [(&str, Reader); 6] = [
-    ("one place", |words| (kernels().bitmap.union[0])(words)),
-    ("two places", |words| (kernels().bitmap.union[1])(words)),
-    ("four places", |words| (kernels().bitmap.union[2])(words)),
-    ("eight places", |words| (kernels().bitmap.union[3])(words)),
+const READERS: [(&str, Reader); 4] = [
+    ("four places", |words| (kernels().bitmap.union[0])(words)),
+    ("eight places", |words| (kernels().bitmap.union[1])(words)),
     ("counting bits", |words| (kernels().bitmap.count)(words)),
     ("summing", |words| (kernels().u64.sum_flat)(words) as u64),
 ];
@@ -58,17 +59,18 @@ pub(crate) fn bandwidth() -> Bandwidth {
             read_by(reader, &words, threads);
             start.elapsed().as_secs_f64()
         };
-        fastest(PROBES, time).1
+        fastest(PROBES, time)
     };
     let best = [best(1), best(2)];
     Bandwidth {
-        bytes_per_s: best.map(|timing| timing.rate(PROBE_BYTES as f64)),
-        spread: best.map(|timing| timing.spread),
+        bytes_per_s: best.each_ref().map(|(_, it)| it.rate(PROBE_BYTES as f64)),
+        spread: best.each_ref().map(|(_, timing)| timing.spread),
+        readers: best.map(|(index, _)| READERS[index].1),
     }
 }
 
-/// The reader that takes least, by medians of `repetitions` in which all take turns.
-fn fastest(repetitions: usize, mut time: impl FnMut(Reader) -> f64) -> (&'static str, Timing) {
+/// Which of [`READERS`] takes least, by medians of `repetitions` in which all take turns.
+fn fastest(repetitions: usize, mut time: impl FnMut(Reader) -> f64) -> (usize, Timing) {
     let mut seconds = READERS.map(|_| Vec::new());
     for repetition in 0..=repetitions {
         for ((_, reader), seconds) in READERS.iter().zip(&mut seconds) {
@@ -79,17 +81,13 @@ fn fastest(repetitions: usize, mut time: impl FnMut(Reader) -> f64) -> (&'static
             }
         }
     }
-    let mut timings = READERS.iter().zip(seconds);
-    let first = timings.next().map(|((name, _), it)| (*name, summarise(it)));
-    let first = first.unwrap_or(("", summarise(Vec::new())));
-    timings.fold(first, |best, ((name, _), seconds)| {
-        let timing = summarise(seconds);
-        if timing.median_s < best.1.median_s {
-            (name, timing)
-        } else {
-            best
-        }
-    })
+    let [first, rest @ ..] = seconds.map(summarise);
+    let better = |best: (usize, Timing), it: (usize, Timing)| match it.1.median_s < best.1.median_s
+    {
+        true => it,
+        false => best,
+    };
+    (1..).zip(rest).fold((0, first), better)
 }
 
 /// Prints the read bandwidth alone: what a recorded run of the rivals is related to.
@@ -159,7 +157,7 @@ fn measure(place: &str, items: usize, threads: usize, repetitions: usize, report
         start.elapsed().as_secs_f64()
     };
     let (reader, timing) = fastest(repetitions, time);
-    report.note(&format!("{place}: fastest is {reader}"));
+    report.note(&format!("{place}: fastest is {}", READERS[reader].0));
     let done = |arrays: f64| Done {
         amount: arrays * all / 1e9,
         unit: "GB/s",
@@ -202,9 +200,11 @@ fn each(parts: &mut [Arrays], passes: usize, operation: impl Fn(&mut Arrays) + S
     }
 }
 
-/// Reads `source` on `threads` threads.
+/// Reads `source` on `threads` threads, as [`bandwidth`] found to be fastest.
 pub(crate) fn read(source: &[u64], threads: usize) {
-    read_by(READERS[0].1, source, threads);
+    static READ: OnceLock<Bandwidth> = OnceLock::new();
+    let reader = READ.get_or_init(bandwidth).readers[threads.clamp(1, 2) - 1];
+    read_by(reader, source, threads);
 }
 
 fn read_by(reader: Reader, source: &[u64], threads: usize) {

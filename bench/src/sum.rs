@@ -6,14 +6,18 @@ use tersecades_columnar::Result;
 use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::fold::{Asked, Fold};
+use tersecades_columnar::kernels::kernels;
 use tersecades_columnar::selection::Selection;
 
 use crate::Options;
 use crate::chunk::encoded;
 use crate::data::timestamps;
-use crate::limits::read;
 use crate::measure::interleave;
 use crate::report::{Bar, Report};
+
+fn sum_plain(values: &[u64]) {
+    black_box((kernels().u64.sum_flat)(values));
+}
 
 /// Prints the sum from memory.
 ///
@@ -40,7 +44,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let [wide, encoded, patched] = interleave(
         options.repetitions,
         [
-            &mut || plain.iter().for_each(|batch| read(batch, 1)),
+            &mut || plain.iter().for_each(|batch| sum_plain(batch)),
             &mut || direct(&chunks),
             &mut || direct(&late),
         ],

@@ -255,8 +255,6 @@ const fn bitmaps<L: Level>() -> BitmapKernels {
             )
         },
         union: [
-            |words| at_level!(L, bitmap::union::<1>(words)),
-            |words| at_level!(L, bitmap::union::<2>(words)),
             |words| at_level!(L, bitmap::union::<4>(words)),
             |words| at_level!(L, bitmap::union::<8>(words)),
         ],

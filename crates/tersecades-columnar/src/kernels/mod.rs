@@ -156,9 +156,9 @@ pub struct BitmapKernels {
     pub or: fn(&mut [u64], &[u64]),
     /// The number of set bits.
     pub count: fn(&[u64]) -> u64,
-    /// The OR of all words, taken from one place at a time, from two, four and eight: what reads
-    /// words as fast as the machine does.
-    pub union: [fn(&[u64]) -> u64; 4],
+    /// The OR of all words, taken from four places in turn and from eight: what reads words as
+    /// fast as the machine does.
+    pub union: [fn(&[u64]) -> u64; 2],
     /// `(words, base_row, out)`: appends `base_row + position` of each set bit, ascending.
     ///
     /// The last position has to fit a `u32`.

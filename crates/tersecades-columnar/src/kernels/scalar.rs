@@ -37,7 +37,7 @@ pub(super) static KERNELS: Kernels = Kernels {
         and_not,
         or,
         count,
-        union: [union; 4],
+        union: [union; 2],
         to_rows,
         from_rows,
     },
