@@ -258,11 +258,12 @@ impl<T: KeyLane> Draft<'_, T> {
 }
 
 /// What a reader is told of a block before its deltas, and which rows it finds among the patches.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 pub(super) struct Frame {
     pub(super) width: usize,
     pub(super) bases: [u64; GROUPS],
     pub(super) maxima: [u64; GROUPS],
+    pub(super) patches: usize,
     pub(super) outside: [u64; WORDS],
 }
 
@@ -288,20 +289,16 @@ pub(super) fn encode<T: KeyLane>(
         speculation: Speculation::new(),
         ends: (u64::MAX, 0),
     };
+    let mut frame = Frame::default();
     for block in 0..blocks {
         patches::begin_block(work);
         let valid = input.validity.map(|validity| {
             let words = block * WORDS..((block + 1) * WORDS).min(validity.words().len());
             &validity.words()[words]
         });
-        let guessed = match valid {
-            None => writer.write_guessed(block, out)?,
-            Some(_) => None,
-        };
-        let frame = match guessed {
-            Some(frame) => frame,
-            None => writer.write_planned(block, valid, out)?,
-        };
+        if valid.is_some() || !writer.write_guessed(block, &mut frame, out)? {
+            frame = writer.write_planned(block, valid, out)?;
+        }
         writer.speculation.learn(&frame);
         write_frame(block, &frame, out);
         writer.collect_patches(block, &frame, work);
@@ -345,26 +342,27 @@ impl<T: KeyLane> Writer<'_, T> {
         self.ends = (low.min(key), high.max(key));
     }
 
-    /// Writes the deltas of a block that is like the one before; `None` where it is not.
-    fn write_guessed(&mut self, block: usize, out: &mut Chunk) -> Result<Option<Frame>> {
+    /// Writes the deltas of a block that is like the one before and fills its frame; `false` where
+    /// it is not.
+    fn write_guessed(&mut self, block: usize, frame: &mut Frame, out: &mut Chunk) -> Result<bool> {
         let rows = block_rows(block, self.lanes.len());
         let width = self.speculation.try_width(size_of::<T>());
         let Some(width) = width.filter(|_| rows.len() == BLOCK_ROWS) else {
-            return Ok(None);
+            return Ok(false);
         };
         let start = grow_deltas(block, rows.len() * width, out)?;
         let deltas = &mut out.body.bytes.bytes_mut()[start..][..BLOCK_ROWS * width];
         let values = &self.lanes[rows];
-        let Some(guessed) = self.speculation.encode(values, self.flip, deltas) else {
+        let guessed = self.speculation.encode(values, self.flip, deltas, frame);
+        let Some((low, high)) = guessed else {
             out.body.bytes.truncate(start);
-            return Ok(None);
+            return Ok(false);
         };
-        let (low, high) = guessed.ends;
         if low <= high {
             self.add_end(low);
             self.add_end(high);
         }
-        Ok(Some(guessed.frame))
+        Ok(true)
     }
 
     /// Plans a block and writes its deltas.
@@ -412,6 +410,9 @@ impl<T: KeyLane> Writer<'_, T> {
     }
 
     fn collect_patches(&mut self, block: usize, frame: &Frame, work: &mut EncodeWork) {
+        if frame.patches == 0 {
+            return;
+        }
         let values = &self.lanes[block_rows(block, self.lanes.len())];
         for (index, word) in frame.outside.iter().enumerate() {
             let mut rest = *word;
@@ -464,6 +465,7 @@ fn write_block<T: KeyLane>(
         width: plan.width,
         bases,
         maxima,
+        patches: plan.patches,
         outside: plan.outside,
     })
 }

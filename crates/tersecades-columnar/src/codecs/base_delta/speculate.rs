@@ -62,12 +62,17 @@ impl Speculation {
     /// Learns from a block: its width, and where its groups without patches lie.
     pub(super) fn learn(&mut self, frame: &Frame) {
         self.width = frame.width;
+        let span = |group: usize| frame.maxima[group] - frame.bases[group];
+        if frame.patches == 0 {
+            self.base = frame.bases[GROUPS - 1];
+            self.range = (0..GROUPS).map(span).max().unwrap_or(0);
+            return;
+        }
         let clean = |group: &usize| {
             let words = group * GROUP_WORDS..(group + 1) * GROUP_WORDS;
             frame.outside[words].iter().all(|word| *word == 0)
         };
         if let Some(group) = (0..GROUPS).rev().find(clean) {
-            let span = |group: usize| frame.maxima[group] - frame.bases[group];
             self.base = frame.bases[group];
             self.range = (0..GROUPS).filter(clean).map(span).max().unwrap_or(0);
         }
@@ -97,20 +102,22 @@ impl Speculation {
         }
     }
 
-    /// Encodes a whole block without nulls into `deltas`, unless it is not as expected.
+    /// Encodes a whole block without nulls into `deltas` and fills its frame, unless it is not as
+    /// expected; answers the smallest and largest key but for those of patches.
     pub(super) fn encode<T: KeyLane>(
         &mut self,
         values: &[T],
         flip: T,
         deltas: &mut [u8],
-    ) -> Option<Guessed> {
+        frame: &mut Frame,
+    ) -> Option<(u64, u64)> {
         let guessed = match (self.width, size_of::<T>()) {
-            (1, 2) => self.try_lanes::<u16, u8>(values, flip, deltas),
-            (1, 4) => self.try_lanes::<u32, u8>(values, flip, deltas),
-            (2, 4) => self.try_lanes::<u32, u16>(values, flip, deltas),
-            (1, 8) => self.try_lanes::<u64, u8>(values, flip, deltas),
-            (2, 8) => self.try_lanes::<u64, u16>(values, flip, deltas),
-            (4, 8) => self.try_lanes::<u64, u32>(values, flip, deltas),
+            (1, 2) => self.try_lanes::<u16, u8>(values, flip, deltas, frame),
+            (1, 4) => self.try_lanes::<u32, u8>(values, flip, deltas, frame),
+            (2, 4) => self.try_lanes::<u32, u16>(values, flip, deltas, frame),
+            (1, 8) => self.try_lanes::<u64, u8>(values, flip, deltas, frame),
+            (2, 8) => self.try_lanes::<u64, u16>(values, flip, deltas, frame),
+            (4, 8) => self.try_lanes::<u64, u32>(values, flip, deltas, frame),
             _ => None,
         };
         self.settle(guessed.is_some());
@@ -123,7 +130,8 @@ impl Speculation {
         values: &[impl KeyLane],
         flip: impl KeyLane,
         deltas: &mut [u8],
-    ) -> Option<Guessed> {
+        frame: &mut Frame,
+    ) -> Option<(u64, u64)> {
         let values: &[V] = bytemuck::cast_slice(values);
         let deltas: &mut [D] = bytemuck::cast_slice_mut(deltas);
         let flip = V::cut(flip.key());
@@ -135,16 +143,13 @@ impl Speculation {
         let (mut min, mut max) = ([D::cut(0); GROUPS], [D::cut(0); GROUPS]);
         let try_narrow = V::pair(kernels()).try_narrow;
         let fits = try_narrow(values, flip, &bases, deltas, (&mut min, &mut max));
-        let mut guessed = Guessed {
-            frame: Frame {
-                width: self.width,
-                bases: bases.map(KeyLane::key),
-                maxima: [0; GROUPS],
-                outside: [0; WORDS],
-            },
-            patches: 0,
-            ends: (u64::MAX, 0),
-        };
+        if frame.patches > 0 {
+            (frame.patches, frame.outside) = (0, [0; WORDS]);
+        }
+        frame.width = self.width;
+        frame.bases = bases.map(KeyLane::key);
+        let ends = (u64::MAX, 0);
+        let mut guessed = Guessed { frame, ends };
         for group in 0..GROUPS {
             if fits >> group & 1 == 1 {
                 let guess = guessed.frame.bases[group];
@@ -156,22 +161,21 @@ impl Speculation {
                 guessed.patch_group::<V, D>(group, flip, lanes)?;
             }
         }
-        let spans = guessed.frame.maxima.iter().zip(guessed.frame.bases);
+        let spans = guessed.frame.maxima.iter().zip(&guessed.frame.bases);
         let range = spans.map(|(maximum, base)| maximum - base).max();
         // A narrower block is for the plan to find.
-        (width_of(range.unwrap_or(0)) == self.width).then_some(guessed)
+        (width_of(range.unwrap_or(0)) == self.width).then_some(guessed.ends)
     }
 }
 
-/// A block that came out as expected.
-pub(super) struct Guessed {
-    pub(super) frame: Frame,
-    patches: usize,
+/// A block that comes out as expected.
+struct Guessed<'a> {
+    frame: &'a mut Frame,
     /// Smallest and largest key but for those of patches.
-    pub(super) ends: (u64, u64),
+    ends: (u64, u64),
 }
 
-impl Guessed {
+impl Guessed<'_> {
     /// Takes note that the keys of `group` that are not patched lie in `low..=high`.
     fn bound(&mut self, group: usize, low: u64, high: u64) {
         self.frame.maxima[group] = high;
@@ -185,18 +189,18 @@ impl Guessed {
         flip: V,
         (values, deltas): (&[V], &mut [D]),
     ) -> Option<()> {
-        let frame = &mut self.frame;
+        let frame = &mut *self.frame;
         let base = V::cut(frame.bases[group]);
         let mut inside = [0; GROUP_WORDS];
         // XOR with the sign bit equals subtracting half the range, so raw lanes can be tested.
         let limit = V::cut(widest(frame.width));
         (V::of(kernels()).range_mask_flat)(values, base ^ flip, limit, &mut inside);
         let outside = inside.map(|word: u64| !word);
-        self.patches += outside
+        frame.patches += outside
             .iter()
             .map(|word| word.count_ones() as usize)
             .sum::<usize>();
-        let bytes = self.patches * patch_cost(size_of::<V>());
+        let bytes = frame.patches * patch_cost(size_of::<V>());
         if bytes * PATCH_SHARE > BLOCK_ROWS * frame.width {
             return None;
         }
