@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use clap::{ArgAction, Parser, Subcommand};
 
 // It keeps the memory of batches for the next ones; the system's allocator gives it back to the
-// kernel, and queries over small files then spend a third of their time on page faults.
+// kernel, and queries over small files then spend a quarter of their time on page faults.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

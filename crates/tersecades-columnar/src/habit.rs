@@ -279,6 +279,17 @@ mod tests {
         assert_eq!(looks(0.0, 1_100), rarely);
     }
 
+    /// The default costs, where each operation on a value of `codec` takes `more_ns` longer.
+    fn dearer(codec: &dyn Codec, more_ns: f64) -> Arc<CostTable> {
+        let mut costs = CostTable::default();
+        for operation in Operation::ALL {
+            let cost = costs.cost(codec, operation);
+            let value_ns = cost.value_ns + more_ns;
+            costs.set(codec.id(), operation, Cost { value_ns, ..cost });
+        }
+        Arc::new(costs)
+    }
+
     #[test]
     fn near_equals_do_not_change_places() {
         let values: Vec<u64> = (0..2_000).map(|row| noise(row) % 100).collect();
@@ -286,26 +297,17 @@ mod tests {
         let mut goal = Goal::default();
         let mut habit = Habit::default();
         let first = habit.look(&input, &goal, Place::default());
-        let dearer = |share: f64| {
-            let mut costs = CostTable::default();
-            for operation in Operation::ALL {
-                let cost = costs.cost(first, operation);
-                let value_ns = cost.value_ns + share;
-                costs.set(first.id(), operation, Cost { value_ns, ..cost });
-            }
-            Arc::new(costs)
-        };
         let prices: Vec<f64> = habit.candidates().iter().map(|c| c.scan_ns).collect();
         let (best, second) = (prices[0], prices[1]);
         // Both uses of the default cost as much more as makes the present codec the second best.
         let gap = (second - best) / 2.0;
-        goal.costs = dearer(gap + 0.01 * best);
+        goal.costs = dearer(first, gap + 0.01 * best);
         assert_eq!(habit.look(&input, &goal, Place::default()).id(), first.id());
-        goal.costs = dearer(gap + 0.2 * second);
+        goal.costs = dearer(first, gap + 0.2 * second);
         assert_ne!(habit.look(&input, &goal, Place::default()).id(), first.id());
     }
 
-    /// What is cheaper in one chunk and dearer in the next is not worth changing for.
+    /// What is cheaper at one look and dearer at the next is not worth changing for.
     #[test]
     fn choices_that_do_not_last_become_rare() {
         let values: Vec<u64> = (0..2_000).map(|row| noise(row) % 100).collect();
@@ -314,20 +316,15 @@ mod tests {
         let mut goal = Goal::default();
         let first = habit.look(&input, &goal, Place::default());
         let prices: Vec<f64> = habit.candidates().iter().map(|c| c.scan_ns).collect();
-        let (mut present, mut changes) = (first.id(), 0);
-        for chunk in 0..256 {
-            let share = if chunk % 3 == 0 { 1.16 } else { 0.92 };
-            let dearer_ns = (share * prices[1] - prices[0]) / 2.0;
-            let mut costs = CostTable::default();
-            for operation in Operation::ALL {
-                let cost = costs.cost(first, operation);
-                let value_ns = cost.value_ns + dearer_ns;
-                costs.set(first.id(), operation, Cost { value_ns, ..cost });
-            }
-            goal.costs = Arc::new(costs);
-            let chosen = habit.choose(&input, &goal, Place::default()).0.id();
-            changes += usize::from(chosen != present);
-            present = chosen;
+        let (mut present, mut looks, mut changes) = (first.id(), 0, 0);
+        for _ in 0..256 {
+            // The first choice costs more or less than the second by more than changing takes.
+            let share = [1.16, 0.92][looks % 2];
+            goal.costs = dearer(first, (share * prices[1] - prices[0]) / 2.0);
+            let (chosen, looked) = habit.choose(&input, &goal, Place::default());
+            looks += usize::from(looked);
+            changes += usize::from(chosen.id() != present);
+            present = chosen.id();
         }
         assert!((1..=16).contains(&changes), "{changes} changes");
     }
