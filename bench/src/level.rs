@@ -111,15 +111,32 @@ fn bitmaps(level: &Kernels, report: &mut Report) {
         },
     );
     let mut rows = Vec::with_capacity(words.len() * 64);
-    time(
-        report,
-        level,
-        "bitmap to_rows, 1 in 64 (rows)",
-        words.len() * 64,
-        || {
-            rows.clear();
-            (level.bitmap.to_rows)(black_box(&words), 0, &mut rows);
-            black_box(&rows);
-        },
-    );
+    let mut random = 0x5EED_u64;
+    let mut sparse = |halvings: u32| {
+        let mut next = || {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            random ^ random >> 32
+        };
+        (0..halvings).fold(u64::MAX, |word, _| word & next())
+    };
+    let mut scattered = |halvings| (0..1024).map(|_| sparse(halvings)).collect::<Vec<u64>>();
+    let cases = [
+        ("1 in 64, one a word", words),
+        ("1 in 64", scattered(6)),
+        ("1 in 16", scattered(4)),
+        ("1 in 8", scattered(3)),
+    ];
+    for (share, words) in cases {
+        time(
+            report,
+            level,
+            &format!("bitmap to_rows, {share} (rows)"),
+            words.len() * 64,
+            || {
+                rows.clear();
+                (level.bitmap.to_rows)(black_box(&words), 0, &mut rows);
+                black_box(&rows);
+            },
+        );
+    }
 }

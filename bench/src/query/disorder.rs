@@ -25,9 +25,9 @@ use crate::report::{Bar, Report};
 /// Rows that come late, in percent; those of the first stream are as late as they were.
 const LATE_PERCENT: [u64; 6] = [0, 1, 2, 5, 10, 20];
 
-/// The percent with a bar, and what such a stream may cost, in costs of the one without.
+/// The percent with a bar, and the least share of the throughput without that such a stream keeps.
 const JUDGED: u64 = 5;
-const COST_MAX: f64 = 1.2;
+const KEPT_MIN: f64 = 0.8;
 
 /// How late rows may come that were late before and come later: what was allowed before, twice.
 const TWICE_LATE: Duration = LATENESS.saturating_mul(2);
@@ -78,8 +78,8 @@ pub(crate) fn run(path: &Path, options: &Options, report: &mut Report) -> Result
             let cost = median / medians[0];
             report.plain("disorder", (name, percent.into()), cost, "x");
             if percent == JUDGED {
-                let name = format!("{name}, {percent} % late / 0 %");
-                report.judge(name, cost, "x", Bar::AtMost(COST_MAX));
+                let name = format!("{name}, throughput of {percent} % late / 0 %");
+                report.judge(name, cost.recip(), "x", Bar::AtLeast(KEPT_MIN));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A batch: one chunk per column and the number of rows.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -18,12 +18,32 @@ use crate::types::logical_type;
 /// Rows of a batch unless the user says otherwise: 64 blocks.
 pub const BATCH_ROWS: usize = 65_536;
 
+/// Bytes of one column of a batch, its dictionary not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ColumnBytes {
+    /// As Arrow lays the column out, text as codes.
+    pub raw: u64,
+    /// As encoded.
+    pub encoded: u64,
+}
+
+impl ColumnBytes {
+    fn of(chunk: &Chunk) -> Self {
+        ColumnBytes {
+            raw: chunk.raw_byte_size() as u64,
+            encoded: chunk.byte_size() as u64,
+        }
+    }
+}
+
 /// Encoded columns of equal length.
 #[derive(Debug, Clone)]
 pub struct Batch {
     schema: SchemaRef,
     rows: usize,
     columns: Vec<Chunk>,
+    /// Of each column, apart from them: whoever adds up what passes by reads no chunk for it.
+    bytes: OnceLock<Vec<ColumnBytes>>,
 }
 
 impl Batch {
@@ -34,6 +54,7 @@ impl Batch {
             schema,
             rows: 0,
             columns,
+            bytes: OnceLock::new(),
         }
     }
 
@@ -58,6 +79,7 @@ impl Batch {
             schema,
             rows,
             columns,
+            bytes: OnceLock::new(),
         })
     }
 
@@ -83,7 +105,25 @@ impl Batch {
 
     /// Encoded bytes of all columns, shared dictionaries not counted.
     pub fn byte_size(&self) -> usize {
-        self.columns.iter().map(Chunk::byte_size).sum()
+        let bytes = self.column_bytes().iter();
+        bytes.map(|column| column.encoded as usize).sum()
+    }
+
+    /// Bytes of each column.
+    ///
+    /// # Cost
+    /// A walk over the sections of all chunks the first time, unless an encoder filled the batch.
+    pub fn column_bytes(&self) -> &[ColumnBytes] {
+        let count = || self.columns.iter().map(ColumnBytes::of).collect();
+        self.bytes.get_or_init(count)
+    }
+
+    /// Counts the bytes of columns that were just filled, in the memory of the count before.
+    fn count_bytes(&mut self) {
+        let mut bytes = self.bytes.take().unwrap_or_default();
+        bytes.clear();
+        bytes.extend(self.columns.iter().map(ColumnBytes::of));
+        self.bytes = OnceLock::from(bytes);
     }
 
     /// The selected rows as Arrow; text comes as dictionary arrays.
@@ -252,6 +292,7 @@ impl BatchEncoder {
         if self.layout == Layout::Row {
             self.rows.weave(&mut out.columns);
         }
+        out.count_bytes();
         Ok(())
     }
 
@@ -269,6 +310,7 @@ impl BatchEncoder {
             fill(index, encoder, chunk)?;
         }
         out.rows = out.columns.first().map_or(0, Chunk::rows);
+        out.count_bytes();
         match out.columns.iter().all(|column| column.rows() == out.rows) {
             true => Ok(()),
             false => Err(Error::schema("columns of one batch differ in length")),

@@ -297,6 +297,24 @@ impl Chunk {
         sections + array + rows + inner + size_of_val(self.validity.words())
     }
 
+    /// Bytes as Arrow lays the values out, text as codes of 32 bits; what does not lie in lanes as
+    /// it is encoded.
+    pub fn raw_byte_size(&self) -> usize {
+        let validity = match self.nulls() {
+            0 => 0,
+            _ => self.rows.div_ceil(8),
+        };
+        let lane = match self.codes() {
+            Some(_) => size_of::<i32>(),
+            None => self.physical.lane_bytes(),
+        };
+        match lane {
+            0 => self.byte_size(),
+            _ if self.data_type == DataType::Boolean => self.rows.div_ceil(8) + validity,
+            lane => self.rows * lane + validity,
+        }
+    }
+
     /// [`Chunk::byte_size`] per row.
     pub fn bytes_per_row(&self) -> f64 {
         self.byte_size() as f64 / self.rows.max(1) as f64

@@ -11,12 +11,16 @@ use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
 use crate::goal::Goal;
 use crate::input::Lanes;
+use crate::kernels::{prefetch, prefetch_start};
 use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 
 /// Nanoseconds that correcting a comparison or a fold by one outlier takes, reckoned from scans of
 /// set D4, a tenth of it outliers (docs/direct-execution.md).
 const COMPARE_NS: f64 = 0.1;
 const FOLD_NS: f64 = 5.0;
+
+/// Bytes of rows, and of keys, that [`Patches::prefetch_start`] asks for.
+const START_BYTES: usize = 4096;
 
 /// Nanoseconds per row and read that correcting takes, where `share` of the rows are outliers.
 pub(crate) fn correction_ns(share: f64, goal: &Goal) -> f64 {
@@ -127,6 +131,23 @@ impl<'a> Patches<'a> {
         let rows = &self.rows[range.clone()];
         let at = rows.partition_point(|patched| usize::from(*patched) < row);
         (rows.get(at).copied().map(usize::from) == Some(row)).then(|| self.key(range.start + at))
+    }
+
+    /// Asks for what is read first of the rows and keys, for whoever reads all of them later.
+    pub(crate) fn prefetch_start(&self) {
+        prefetch_start(bytemuck::cast_slice(self.rows), START_BYTES);
+        with_lanes!(self.keys, keys => {
+            prefetch_start(bytemuck::cast_slice(keys), START_BYTES);
+        }, else {});
+    }
+
+    /// Asks for what [`Patches::find`] reads of `row` of the chunk, where patches lie evenly.
+    #[inline]
+    pub(crate) fn prefetch(&self, row: usize) {
+        let range = self.of_block(row / BLOCK_ROWS);
+        let near = range.start + range.len() * (row % BLOCK_ROWS) / BLOCK_ROWS;
+        prefetch(self.rows, near);
+        with_lanes!(self.keys, keys => prefetch(keys, near), else {});
     }
 
     /// Collects the patches inside `kept`, rows of the chunk, as patches of a chunk of just those

@@ -75,6 +75,14 @@ impl ZoneMarks {
         self.fine
     }
 
+    /// The same of blocks whose ends leave out outliers, which zones take in: ends tell more.
+    pub(crate) fn with_outliers(self) -> Self {
+        ZoneMarks {
+            fine: false,
+            ..self
+        }
+    }
+
     /// Whether a value of `block` may be in the range.
     #[inline]
     pub(crate) fn touches(&self, block: usize) -> bool {

@@ -220,7 +220,7 @@ impl Running {
             .iter()
             .for_each(|tail| metrics.tally.merge(tail.tally()));
         if let Some(batch) = &self.last_batch {
-            metrics.count_dictionaries(batch);
+            metrics.describe_columns(batch);
         }
         metrics
     }

@@ -1,6 +1,5 @@
 //! What a run counted: rows, bytes, and which work was done on encoded values.
 
-use arrow_schema::DataType;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::choose::Candidates;
 use tersecades_columnar::codec::Tally;
@@ -75,34 +74,18 @@ impl Metrics {
     pub fn count_batch(&mut self, batch: &Batch) {
         self.columns
             .resize_with(batch.columns().len(), ColumnMetrics::default);
-        let fields = batch.schema().fields();
-        for ((column, chunk), field) in self.columns.iter_mut().zip(batch.columns()).zip(fields) {
-            let validity = if chunk.nulls() > 0 {
-                chunk.rows().div_ceil(8)
-            } else {
-                0
-            };
-            let lane = match chunk.codes() {
-                Some(_) => size_of::<i32>(),
-                None => chunk.physical().lane_bytes(),
-            };
-            let raw = match lane {
-                0 => chunk.byte_size(),
-                _ if *chunk.data_type() == DataType::Boolean => chunk.rows().div_ceil(8) + validity,
-                lane => chunk.rows() * lane + validity,
-            };
-            column.raw_bytes += raw as u64;
-            column.encoded_bytes += chunk.byte_size() as u64;
-            if column.name.is_empty() {
-                column.name.clone_from(field.name());
-            }
-            column.candidates = *chunk.candidates();
+        for (column, bytes) in self.columns.iter_mut().zip(batch.column_bytes()) {
+            column.raw_bytes += bytes.raw;
+            column.encoded_bytes += bytes.encoded;
         }
     }
 
-    /// Takes codec names and dictionary bytes from the newest batch; called once, at the end.
-    pub fn count_dictionaries(&mut self, batch: &Batch) {
-        for (column, chunk) in self.columns.iter_mut().zip(batch.columns()) {
+    /// Takes names, codecs and dictionary bytes from the newest batch; called once, at the end.
+    pub fn describe_columns(&mut self, batch: &Batch) {
+        let fields = batch.schema().fields();
+        for ((column, chunk), field) in self.columns.iter_mut().zip(batch.columns()).zip(fields) {
+            column.name.clone_from(field.name());
+            column.candidates = *chunk.candidates();
             column.codec = chunk.codec_label();
             let bytes = chunk
                 .dictionary()

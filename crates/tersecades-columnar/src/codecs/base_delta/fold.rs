@@ -223,9 +223,14 @@ fn sum_of_holes(view: &View<'_>, block: usize) -> u128 {
     sum
 }
 
+fn sum_flat<K: KeyLane>(keys: &[K]) -> u128 {
+    (K::of(kernels()).sum_flat)(keys)
+}
+
 /// The sum of all values: bases times their rows, deltas in runs of one width, patches in place of
 /// their holes.
 fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
+    view.patches.prefetch_start();
     let full = chunk.rows / BLOCK_ROWS;
     let mut keys = (kernels().u64.sum_flat)(&view.bases[..full * GROUPS]) * GROUP_ROWS as u128;
     keys += view.deltas.sum(full);
@@ -236,9 +241,7 @@ fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
     }
     let mut correction = 0;
     if !view.patches.is_empty() {
-        with_lanes!(view.patches.keys(), keys => {
-            correction += keys.iter().map(|key| i128::from(key.key())).sum::<i128>();
-        }, else {});
+        with_lanes!(view.patches.keys(), keys => correction += sum_flat(keys) as i128, else {});
         for block in 0..view.deltas.widths.len() {
             correction -= sum_of_holes(view, block) as i128;
         }

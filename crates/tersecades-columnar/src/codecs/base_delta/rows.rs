@@ -16,6 +16,9 @@ use super::View;
 /// into its misses, or asks for all rows before it starts.
 const PREFETCH_ROWS: usize = 64;
 
+/// Rows that are tested before patches are searched for.
+const TESTED_ROWS: usize = 512;
+
 /// A test of single rows against one range.
 pub(super) struct RowTest {
     pub(super) range: KeyRange,
@@ -44,8 +47,9 @@ impl RowTest {
 
     /// [`RowTest::select`] where `deltas` are those of all rows from `first` on.
     ///
-    /// A saturated delta stands for a patch or for the end itself; where the range treats all keys
-    /// beyond that end alike, the patches need not be searched.
+    /// A saturated delta stands for a patch or for the end itself. Where the range treats all keys
+    /// beyond that end alike, the patches need not be searched; the others are asked for together,
+    /// and searched after all deltas were seen.
     #[inline]
     fn select_of<D: KeyLane>(
         &self,
@@ -54,35 +58,51 @@ impl RowTest {
         rows: &[u32],
         list: &mut Vec<u32>,
     ) {
-        let RowTest { range, stats } = *self;
-        let (to_top, from_bottom) = (stats.none_above(range.high), stats.none_below(range.low));
         if first == 0 {
             prefetch_rows(deltas, &rows[..rows.len().min(PREFETCH_ROWS)]);
         }
-        for (index, row) in rows.iter().enumerate() {
-            if let Some(ahead) = rows.get(index + PREFETCH_ROWS) {
-                prefetch_rows(deltas, &[*ahead - first as u32]);
+        let (mut passing, mut unsure) = ([false; TESTED_ROWS], [0; TESTED_ROWS]);
+        for start in (0..rows.len()).step_by(TESTED_ROWS) {
+            let ahead = rows[start..].iter().skip(PREFETCH_ROWS);
+            let mut ahead = ahead.map(|row| *row - first as u32);
+            let rows = &rows[start..rows.len().min(start + TESTED_ROWS)];
+            let mut searches = 0;
+            for (index, (row, passes)) in rows.iter().zip(&mut passing).enumerate() {
+                if let Some(ahead) = ahead.next() {
+                    prefetch_rows(deltas, &[ahead]);
+                }
+                let at = *row as usize;
+                let delta = deltas[at - first].key();
+                let key = view.bases[at / GROUP_ROWS].wrapping_add(delta);
+                *passes = self.range.contains(key);
+                unsure[searches] = index;
+                searches += usize::from(!self.is_sure(delta, D::MAX.key(), key));
             }
-            let at = *row as usize;
-            let delta = deltas[at - first].key();
-            let key = view.bases[at / GROUP_ROWS].wrapping_add(delta);
-            let above = delta == D::MAX.key();
-            let below = delta == 0;
-            let alike = match (above, below) {
-                (true, _) => key > range.high || (to_top && key >= range.low),
-                (_, true) => key < range.low || (from_bottom && key <= range.high),
-                _ => true,
-            };
-            let key = match alike {
-                true => key,
-                false => view
-                    .patches
-                    .find(at / BLOCK_ROWS, at % BLOCK_ROWS)
-                    .unwrap_or(key),
-            };
-            if range.contains(key) {
-                list.push(*row);
+            let unsure = &unsure[..searches];
+            for index in unsure {
+                view.patches.prefetch(rows[*index] as usize);
             }
+            for index in unsure {
+                let at = rows[*index] as usize;
+                if let Some(key) = view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS) {
+                    passing[*index] = self.range.contains(key);
+                }
+            }
+            let passing = rows.iter().zip(passing).filter(|(_, passes)| *passes);
+            list.extend(passing.map(|(row, _)| *row));
+        }
+    }
+
+    /// Whether a patch in the place of `delta`, which gives `key`, would answer as `key` does.
+    #[inline(always)]
+    fn is_sure(&self, delta: u64, top: u64, key: u64) -> bool {
+        let RowTest { range, stats } = *self;
+        let above = || key > range.high || stats.none_above(range.high) && key >= range.low;
+        let below = || key < range.low || stats.none_below(range.low) && key <= range.high;
+        match delta {
+            delta if delta == top => above(),
+            0 => below(),
+            _ => true,
         }
     }
 }

@@ -4,18 +4,23 @@
 //! as the near end of its group's reach, so patches are looked at only where their true values
 //! could answer differently.
 
-use crate::bitmap::WORD_ROWS;
+use crate::bitmap::{WORD_ROWS, ones};
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::Work;
+use crate::kernels::kernels;
+use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{Bounded, compare_ranges, widest};
 use crate::predicate::{KeyRange, Predicate};
-use crate::selection::Selection;
+use crate::selection::{Selection, Shape};
 use crate::zone::ZoneMarks;
 
 use super::View;
 
 pub(super) const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
+
+/// Blocks whose patches are tested at once.
+const STRIP: usize = 8;
 
 /// [`crate::codec::Codec::compare`] over whole blocks.
 pub(super) fn compare_blocks(
@@ -37,33 +42,85 @@ pub(super) fn compare_blocks(
         (within, out),
         work,
         |range, out, tally| {
-            let zones = chunk.body.zones.test(range);
+            let mut zones = chunk.body.zones.test(range);
+            if !view.patches.is_empty() {
+                zones = zones.with_outliers();
+            }
             blocks.compare(range, zones, within, out, tally);
             if !view.patches.is_empty() {
-                correct_blocks(chunk, &view, range, zones, out);
+                with_lanes!(view.patches.keys(), keys => {
+                    correct_blocks(chunk, (&view, keys), (range, zones), out);
+                }, else {});
             }
         },
     );
 }
 
 /// Answers for patched rows by their true keys, in blocks whose holes could answer differently.
-fn correct_blocks(
+fn correct_blocks<K: KeyLane>(
     chunk: &Chunk,
-    view: &View<'_>,
-    range: KeyRange,
-    zones: ZoneMarks,
+    (view, keys): (&View<'_>, &[K]),
+    (range, zones): (KeyRange, ZoneMarks),
     out: &mut Selection,
 ) {
-    for block in 0..block_count(chunk.rows) {
-        let settled = !zones.touches(block) || zones.covers(block);
-        if settled || view.patches.of_block(block).is_empty() {
+    let blocks = block_count(chunk.rows);
+    if out.shape() == Shape::None {
+        return list_patches(chunk, (view, keys), range, out);
+    }
+    let mut passing = [0; STRIP * WORDS];
+    for start in (0..blocks).step_by(STRIP) {
+        let strip = start..blocks.min(start + STRIP);
+        let first = view.patches.of_block(strip.start).start;
+        let keys = &keys[first..view.patches.of_block(strip.end - 1).end];
+        let passing = &mut passing[..keys.len().div_ceil(WORD_ROWS)];
+        if keys.is_empty() {
             continue;
         }
-        let agree = is_read(chunk, view, block, range) && holes_agree(chunk, view, block, range);
-        if !agree {
-            correct_patches(view, block, range, &mut out.bits_mut()[block * WORDS..]);
+        test_keys(keys, range, passing);
+        for block in strip {
+            let patches = view.patches.of_block(block);
+            let settled = !zones.touches(block) || zones.covers(block);
+            let agree =
+                || is_read(chunk, view, block, range) && holes_agree(chunk, view, block, range);
+            if !settled && !patches.is_empty() && !agree() {
+                let rows = &view.patches.rows()[patches.clone()];
+                correct_patches(rows, (passing, patches.start - first), block, out);
+            }
         }
     }
+}
+
+/// Selects the patches in `range`, where no delta is.
+fn list_patches<K: KeyLane>(
+    chunk: &Chunk,
+    (view, keys): (&View<'_>, &[K]),
+    range: KeyRange,
+    out: &mut Selection,
+) {
+    let list = out.set_rows(chunk.rows);
+    let mut found = [0; BLOCK_ROWS];
+    for block in 0..block_count(chunk.rows) {
+        let patches = view.patches.of_block(block);
+        let rows = &view.patches.rows()[patches.clone()];
+        let mut count = 0;
+        for (row, key) in rows.iter().zip(&keys[patches]) {
+            found[count % BLOCK_ROWS] = (block * BLOCK_ROWS) as u32 + u32::from(*row);
+            count += usize::from(range.contains(key.key()));
+        }
+        list.extend_from_slice(&found[..count]);
+    }
+    if list.is_empty() {
+        out.set_none(chunk.rows);
+    }
+}
+
+/// Sets the bits of the keys in `range` in `passing`, which has just the words they need.
+fn test_keys<K: KeyLane>(keys: &[K], range: KeyRange, passing: &mut [u64]) {
+    if range.low > K::MAX.key() {
+        return passing.fill(0);
+    }
+    let span = range.high.min(K::MAX.key()) - range.low;
+    (K::of(kernels()).range_mask_flat)(keys, K::cut(range.low), K::cut(span), passing);
 }
 
 /// Whether the deltas of the block, its holes among them, were compared: its ends, which leave the
@@ -92,16 +149,36 @@ fn holes_agree(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) ->
     above && below
 }
 
-fn correct_patches(view: &View<'_>, block: usize, range: KeyRange, words: &mut [u64]) {
-    for index in view.patches.of_block(block) {
-        let row = view.patches.row(index);
-        let bit = 1 << (row % WORD_ROWS);
-        let word = &mut words[row / WORD_ROWS];
-        *word = if range.contains(view.patches.key(index)) {
-            *word | bit
-        } else {
-            *word & !bit
-        };
+/// Answers for the patches of `block` in its `rows`; the first is bit `first` of `passing`.
+///
+/// Where no bit of the block is set, only those that pass are touched.
+fn correct_patches(
+    rows: &[u16],
+    (passing, first): (&[u64], usize),
+    block: usize,
+    out: &mut Selection,
+) {
+    let range = first..first + rows.len();
+    let words = &mut out.bits_mut()[block * WORDS..];
+    let last = words.len().min(WORDS);
+    let words = &mut words[..last];
+    let bit = |row: u16| {
+        (
+            usize::from(row) / WORD_ROWS,
+            1 << (usize::from(row) % WORD_ROWS),
+        )
+    };
+    if words.iter().all(|word| *word == 0) {
+        for index in ones(passing, range) {
+            let (word, bit) = bit(rows[index - first]);
+            words[word] |= bit;
+        }
+        return;
+    }
+    for (row, index) in rows.iter().zip(range) {
+        let (word, bit) = bit(*row);
+        let passes = passing[index / WORD_ROWS] >> (index % WORD_ROWS) & 1;
+        words[word] = (words[word] & !bit) | (bit * passes);
     }
 }
 

@@ -30,7 +30,7 @@ impl Level for Avx2 {
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn rows(word: u64, first_row: u32, out: *mut u32) {
-        // SAFETY: the caller promised room for every set bit.
+        // SAFETY: the caller promised room for every set bit and the slack.
         unsafe { portable::rows(word, first_row, out) }
     }
 

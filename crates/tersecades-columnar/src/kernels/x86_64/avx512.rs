@@ -27,7 +27,7 @@ impl Level for Avx512 {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn rows(word: u64, first_row: u32, mut out: *mut u32) {
         if word.count_ones() < DENSE_BITS {
-            // SAFETY: the caller promised room for every set bit.
+            // SAFETY: the caller promised room for every set bit and the slack.
             return unsafe { portable::rows(word, first_row, out) };
         }
         let first = _mm512_set1_epi32(first_row.cast_signed());

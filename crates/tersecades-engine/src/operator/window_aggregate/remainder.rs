@@ -28,6 +28,8 @@ pub(super) struct Remainder {
     rows: usize,
     left: usize,
     taken: Vec<Fold>,
+    /// Of all rows, once they are folded.
+    all: Vec<Fold>,
     folds: Vec<Fold>,
     folded: usize,
 }
@@ -47,6 +49,7 @@ impl Remainder {
     pub(super) fn start(&mut self, selection: &Selection) {
         (self.rows, self.left) = (selection.rows(), selection.count());
         self.taken.clear();
+        self.all.clear();
     }
 
     /// Whether so few rows are left that folding them is cheaper than folding all.
@@ -64,13 +67,21 @@ impl Remainder {
         self.folded = part.count();
         part.settle();
         if self.folded * FEW_SHARE < self.rows {
+            self.fold_all(plan, frame, work);
             part.to_rows();
         }
-        self.fold(plan, (frame, part), work);
+        fold(plan, (frame, part), &mut self.folds, work);
         self.left -= self.folded;
         self.taken.resize(self.folds.len(), Fold::default());
         for (taken, fold) in self.taken.iter_mut().zip(&self.folds) {
             taken.merge(fold);
+        }
+    }
+
+    /// Folds all rows of the frame, if they were not yet.
+    fn fold_all(&mut self, plan: &AggregatePlan, frame: &Frame, work: &mut Work) {
+        if self.all.is_empty() {
+            fold(plan, (frame, &frame.selection), &mut self.all, work);
         }
     }
 
@@ -81,7 +92,8 @@ impl Remainder {
         frame: &Frame,
         work: &mut Work,
     ) -> bool {
-        self.fold(plan, (frame, &frame.selection), work);
+        self.fold_all(plan, frame, work);
+        self.folds.clone_from(&self.all);
         self.folded = self.left;
         let mut right = true;
         let folds = self.folds.iter_mut().zip(&self.taken);
@@ -117,21 +129,22 @@ impl Remainder {
             pane().add_folds(self.folded as u64, &self.folds);
         }
     }
+}
 
-    fn fold(
-        &mut self,
-        plan: &AggregatePlan,
-        (frame, within): (&Frame, &Selection),
-        work: &mut Work,
-    ) {
-        self.folds.clear();
-        for argument in &plan.arguments {
-            let mut fold = Fold::default();
-            if argument.folded {
-                let column = frame.column(argument.slot);
-                column.fold(argument.asked, within, &mut fold, work);
-            }
-            self.folds.push(fold);
+/// Sets `folds` to those of the rows `within`, by argument.
+fn fold(
+    plan: &AggregatePlan,
+    (frame, within): (&Frame, &Selection),
+    folds: &mut Vec<Fold>,
+    work: &mut Work,
+) {
+    folds.clear();
+    for argument in &plan.arguments {
+        let mut fold = Fold::default();
+        if argument.folded {
+            let column = frame.column(argument.slot);
+            column.fold(argument.asked, within, &mut fold, work);
         }
+        folds.push(fold);
     }
 }
