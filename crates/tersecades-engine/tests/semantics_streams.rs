@@ -19,7 +19,7 @@ use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{Emit, session, tumble};
+use tersecades_engine::window::{Emit, global, session, tumble};
 
 const PAGE: &str = include_str!("../../../docs/semantics.md");
 
@@ -75,9 +75,10 @@ fn batches(stream: Stream) -> Vec<RecordBatch> {
 #[test]
 fn the_updates_of_the_page_hold() {
     for case in table("| window | emit | allowed | rows | results, in order |") {
-        let window = match case[0].split_once(' ').unwrap() {
-            ("session", gap) => session(seconds(gap)),
-            (_, length) => tumble(seconds(length)),
+        let window = match case[0].split_once(' ') {
+            Some(("session", gap)) => session(seconds(gap)),
+            Some((_, length)) => tumble(seconds(length)),
+            None => global(),
         };
         let emit = match case[1].split_once(' ') {
             Some((_, every)) => Emit::Every(seconds(every)),
@@ -93,16 +94,19 @@ fn the_updates_of_the_page_hold() {
         }
         let mut found = Vec::new();
         for batch in batches(windows.aggregate([count()])) {
-            let [starts, ends] = ["window_start", "window_end"].map(|end| seconds_of(&batch, end));
+            let at = |end: &str, row: usize| seconds_of(&batch, end)[row];
             for row in 0..batch.num_rows() {
                 let rows = shown(&batch, "count", row).unwrap();
                 let change = shown(&batch, "change", row);
                 let change = change.map_or_else(String::new, |change| format!(" {change}"));
-                let name = match case[0].starts_with("session") {
-                    true => format!("{}-{}", starts[row], ends[row]),
-                    false => starts[row].to_string(),
+                let name = match case[0].split(' ').next() {
+                    Some("global") => String::new(),
+                    Some("session") => {
+                        format!("{}-{}:", at("window_start", row), at("window_end", row))
+                    }
+                    _ => format!("{}:", at("window_start", row)),
                 };
-                found.push(format!("{name}:{rows}{change}"));
+                found.push(format!("{name}{rows}{change}"));
             }
         }
         assert_eq!(found.join(", "), case[4], "{case:?}");

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -29,8 +30,9 @@ struct Case {
     updating: Query,
     plain: Query,
     stream: Rows,
-    /// Columns that name a group: the window's ends and keys.
-    names: usize,
+    /// Columns that are ends of windows, and those that are keys.
+    ends: usize,
+    keys: usize,
     emit: Emit,
     in_sessions: bool,
 }
@@ -63,7 +65,11 @@ fn case(seed: u64, random: &mut Random) -> Option<Case> {
     let ticks = |ticks: i64| Duration::from_nanos(ticks.unsigned_abs() * tick);
     let (window, keys) = window_of(&mut plain)?;
     let updates = Updates {
-        allowed_lateness: ticks(*random.pick(&[0, 1, 5, 20, 300])),
+        allowed_lateness: match (window.shape, *random.pick(&[0, 1, 5, 20, 300])) {
+            // No row is late there.
+            (Shape::Global, _) => Duration::ZERO,
+            (_, late) => ticks(late),
+        },
         emit: match random.below(3) {
             0 => Emit::Final,
             1 => Emit::Update,
@@ -82,7 +88,8 @@ fn case(seed: u64, random: &mut Random) -> Option<Case> {
         updating,
         plain,
         stream,
-        names: 2 + keys,
+        ends: if asked.reads_time() { 2 } else { 0 },
+        keys,
         emit: updates.emit,
         in_sessions,
     })
@@ -137,12 +144,13 @@ fn run(
     })
 }
 
-fn name(row: &[Value], names: usize) -> String {
+fn name(row: &[Value], case: &Case) -> String {
     let zero = |value: &Value| match value {
         Value::Float(float) if *float == 0.0 => Value::Float(0.0),
         other => other.clone(),
     };
-    format!("{:?}", row[..names].iter().map(zero).collect::<Vec<_>>())
+    let names = row[..case.ends + case.keys].iter();
+    format!("{:?}", names.map(zero).collect::<Vec<_>>())
 }
 
 /// What is left of all results, in the order of an answer; checks what each says of itself.
@@ -150,7 +158,7 @@ fn last_results(case: &Case, run: &Run, what: &str) -> Answer {
     let mut last: HashMap<String, Row> = HashMap::new();
     for (_, row) in &run.results {
         let (change, values) = row.split_last().unwrap();
-        let group = name(values, case.names);
+        let group = name(values, case);
         if *change == Value::from("delete") {
             let before = last.remove(&group);
             let same = before.is_some_and(|before| format!("{before:?}") == format!("{values:?}"));
@@ -167,9 +175,9 @@ fn last_results(case: &Case, run: &Run, what: &str) -> Answer {
     }
     let mut rows: Vec<Row> = last.into_values().collect();
     rows.sort_by(|a, b| {
-        let (end, start) = (order(&a[1], &b[1]), order(&a[0], &b[0]));
-        let keys = a[2..case.names].iter().zip(&b[2..]);
-        keys.fold(end.then(start), |so_far, (a, b)| so_far.then(order(a, b)))
+        let columns = (0..case.ends).rev().chain(case.ends..case.ends + case.keys);
+        let orders = columns.map(|column| order(&a[column], &b[column]));
+        orders.fold(Ordering::Equal, Ordering::then)
     });
     let (change, columns) = run.columns.split_last().unwrap();
     assert_eq!(change.0, "change");
@@ -194,11 +202,11 @@ fn check_each(case: &Case, run: &Run, what: &str) {
             ));
         }
         let (_, expected) = known.as_ref().unwrap();
-        let group = name(row, case.names);
+        let group = name(row, case);
         let at = expected
             .rows
             .iter()
-            .position(|row| name(row, case.names) == group);
+            .position(|row| name(row, case) == group);
         let at = at.unwrap_or_else(|| panic!("{row:?} is of no group, {what}"));
         for (column, value) in expected.rows[at].iter().enumerate() {
             assert!(

@@ -108,8 +108,9 @@ impl GroupedStream {
         self.rewindowed(|window| window.allowed_lateness(late.0))
     }
 
-    /// Says when results come: `"final"` when a window closes, `"update"` also behind each batch,
-    /// `every="10s"` also each time the watermark passes a multiple of that.
+    /// Says when results come: `"final"` when a window closes, or without windows at the end;
+    /// `"update"` also behind each batch, `every="10s"` also each time the watermark passes a
+    /// multiple of that.
     ///
     /// >>> import tersecades as tc
     /// >>> probes = tc.generate("pingmesh", rows=100_000, event_time="timestamp", lateness="3s")

@@ -123,6 +123,16 @@ def test_results_are_updated() -> None:
         windows.emit()
 
 
+def test_groups_of_the_whole_stream_are_running_totals() -> None:
+    rows = tc.from_arrow(at(1, 12, 25), event_time="timestamp")
+    totals = rows.group_by().emit(every="10s").agg(n=tc.count())
+    assert totals.columns == ["n", "change"]
+    changes = [(row["n"], row["change"]) for row in totals.to_pylist()]
+    assert changes == [(1, "insert"), (2, "update"), (3, "update")]
+    with pytest.raises(tc.Unsupported, match="allowed lateness"):
+        rows.group_by().allowed_lateness("1m").agg(n=tc.count()).collect()
+
+
 def test_sessions_that_were_joined_are_taken_back() -> None:
     arrived = pa.concat_tables([at(1, 30), at(12), at(70)])
     rows = tc.from_arrow(arrived, event_time="timestamp")

@@ -340,8 +340,8 @@ impl Watermark {
         time.gather(&Selection::all(time.rows()), &mut times, work);
         let mut newest = course.newest;
         let mut judged_by = course.reached;
-        for row in (0..times.len()).filter(|row| times.is_valid(*row)) {
-            let at = times.integer(row) as i64;
+        for row in 0..times.len() {
+            let at = times.is_valid(row).then(|| times.integer(row) as i64);
             let watermark = course.watermark(newest);
             if watermark > judged_by && closing.cuts(at, judged_by, watermark) {
                 cuts.push(Cut {
@@ -350,26 +350,30 @@ impl Watermark {
                 });
                 judged_by = watermark;
             }
-            newest = course.after(newest, at);
+            if let Some(at) = at {
+                newest = course.after(newest, at);
+            }
         }
         self.times = times;
     }
 }
 
 impl Closing<'_> {
-    /// Whether a row at `at` must not be judged together with rows that `judged_by` judged.
-    fn cuts(&self, at: i64, judged_by: i64, watermark: i64) -> bool {
-        let Some(emission) = self.emission else {
-            // The first window that holds the row and had not closed when last judged.
-            let window = self.boundaries.ending_after(at.max(judged_by));
-            return window.start <= i128::from(at) && window.end <= i128::from(watermark);
-        };
-        let touches_closed = || {
-            let window = self.boundaries.ending_after(at);
+    /// Whether a row at `at`, if it has a time, must not be judged together with rows that
+    /// `judged_by` judged.
+    fn cuts(&self, at: Option<i64>, judged_by: i64, watermark: i64) -> bool {
+        // The first window that holds the row and ends after `after`.
+        let has_closed = |after: i64, at: i64| {
+            let window = self.boundaries.ending_after(at.max(after));
             window.start <= i128::from(at) && window.end <= i128::from(watermark)
         };
-        emission.passes(self.boundaries, judged_by, watermark)
-            && (emission.is_periodic() || touches_closed())
+        match self.emission {
+            None => at.is_some_and(|at| has_closed(judged_by, at)),
+            Some(emission) => {
+                emission.passes(self.boundaries, judged_by, watermark)
+                    && (emission.is_periodic() || at.is_some_and(|at| has_closed(i64::MIN, at)))
+            }
+        }
     }
 }
 

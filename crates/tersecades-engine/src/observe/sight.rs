@@ -200,9 +200,11 @@ impl Sight<'_> {
     /// An operator on rows, which may be followed by anything.
     fn rows(&mut self, why: &str) -> Result<()> {
         self.visible(why);
-        let windowed =
-            |step: &Step| matches!(step, Step::Aggregate { window, .. } if window.reads_time());
-        if self.query.steps.iter().any(windowed) {
+        let by_time = |step: &Step| match step {
+            Step::Aggregate { window, .. } => window.reads_time() || window.needs_time(),
+            _ => false,
+        };
+        if self.query.steps.iter().any(by_time) {
             self.exact_time(why)?;
         }
         Ok(())
@@ -222,7 +224,7 @@ impl Sight<'_> {
             by_time |= self.call(call)?;
         }
         let has_time = !self.query.event_time.is_absent(self.schema);
-        match window.reads_time() && (has_time || window.needs_time()) {
+        match window.needs_time() || window.reads_time() && has_time {
             true => self.windows(window, by_time),
             false => Ok(()),
         }

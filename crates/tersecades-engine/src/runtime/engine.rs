@@ -18,7 +18,7 @@ use tersecades_columnar::error::Result;
 
 use crate::error_bound::{ResultBounds, bound_lines, bounds_of};
 use crate::event_time::clock::ticks_late;
-use crate::event_time::{Arrival, Closing, Course, Cut, Watermark, time_range};
+use crate::event_time::{Arrival, Course, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::feed::Sharing;
@@ -331,14 +331,7 @@ impl Running {
         if windowing.is_none_or(Windowing::needs_time) {
             self.metrics.untimed_rows += column.nulls() as u64;
         }
-        let boundaries = match windowing {
-            Some(Windowing::Aligned(boundaries)) => Some(&**boundaries),
-            _ => None,
-        };
-        let closing = boundaries.map(|boundaries| Closing {
-            boundaries,
-            emission: aggregate.and_then(|plan| plan.emission),
-        });
+        let closing = aggregate.and_then(|plan| plan.closing());
         self.course = Some(self.watermark.course());
         match aggregate.map(|plan| &plan.sharing) {
             Some(Sharing::Fills(filled)) => {
@@ -351,7 +344,8 @@ impl Running {
                 .pass(column, closing, &mut self.cuts, &mut self.work),
         }
         self.retain(&frame.batch, range);
-        Ok(range.or_else(|| boundaries.is_none().then_some((0, 0))))
+        let aligned = matches!(windowing, Some(Windowing::Aligned(_)));
+        Ok(range.or((!aligned).then_some((0, 0))))
     }
 
     fn push_cuts(

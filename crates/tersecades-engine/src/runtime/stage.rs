@@ -24,7 +24,6 @@ use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::feed::Sharing;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
-use crate::window::Windowing;
 
 use super::meter::{self, Meter, Reading};
 use super::option::RunOptions;
@@ -137,8 +136,8 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
         let tables = prepare_tables(steps)?;
         let schema = Arc::clone(&flow.schema);
         let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
-        let windowing = plan.aggregate.as_ref().map(|plan| &plan.window);
-        let needs_time = windowing.is_some_and(Windowing::needs_time);
+        let aggregate = plan.aggregate.as_deref();
+        let needs_time = aggregate.is_some_and(AggregatePlan::needs_time);
         if needs_time && (flow.reordered || !flow.windowed) {
             return Err(Error::unsupported("a window over rows in no order of time")
                 .hint("sort after the window"));

@@ -1,6 +1,6 @@
 //! `global`: no windows; one result at the end of the stream.
 
-use super::{Shape, Window, WindowKind};
+use super::{Boundaries, Shape, Span, Window, WindowKind};
 
 /// What users see of the kind.
 pub const KIND: WindowKind = WindowKind {
@@ -30,4 +30,27 @@ pub const KIND: WindowKind = WindowKind {
 /// ```
 pub fn global() -> Window {
     Shape::Global.into()
+}
+
+/// All of time as one window, which never ends.
+#[derive(Debug)]
+pub struct Forever;
+
+const ALWAYS: Span = Span {
+    start: i128::MIN,
+    end: i128::MAX,
+};
+
+impl Boundaries for Forever {
+    fn pane(&self, _: i64) -> Span {
+        ALWAYS
+    }
+
+    fn ending_after(&self, _: i64) -> Span {
+        ALWAYS
+    }
+
+    fn last_end(&self, _: i64) -> i128 {
+        ALWAYS.start
+    }
 }

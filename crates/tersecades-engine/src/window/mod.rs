@@ -146,6 +146,13 @@ impl Windowing {
     }
 }
 
+impl Shape {
+    /// Whether the event time of a row says which windows it is in.
+    pub fn goes_by_time(&self) -> bool {
+        !matches!(self, Shape::Global | Shape::Count { .. })
+    }
+}
+
 impl From<Shape> for Window {
     fn from(shape: Shape) -> Self {
         Window {
@@ -178,22 +185,21 @@ impl Window {
     /// When windows come out, if that is not once, in ticks of `tick_ns` nanoseconds.
     ///
     /// # Errors
-    /// `Unsupported` for windows that come out once only; what [`Updates::bind`] says.
+    /// `Unsupported` for counts, which come out once only, and for allowed lateness where no row
+    /// can be late; what [`Updates::bind`] says.
     pub fn emission(&self, tick_ns: i64) -> Result<Option<Emission>> {
         let emission = self.updates.bind(Ticks { tick_ns })?;
-        let once = matches!(
-            self.bind(tick_ns)?,
-            Windowing::Global | Windowing::Count { .. }
-        );
-        if emission.is_some() && once {
-            let message = format!(
-                "a {} window comes out once, when it closes",
-                self.kind().name
-            );
-            return Err(Error::unsupported(message)
-                .hint("leave out updates and allowed lateness, or use windows of time"));
+        match self.shape {
+            Shape::Count { .. } if emission.is_some() => Err(Error::unsupported(
+                "a count window comes out once, when it closes",
+            )
+            .hint("leave out updates and allowed lateness, or use windows of time")),
+            Shape::Global if !self.updates.allowed_lateness.is_zero() => Err(Error::unsupported(
+                "allowed lateness for a group-by of the whole stream",
+            )
+            .hint("leave it out: every row counts, whenever it comes")),
+            _ => Ok(emission),
         }
-        Ok(emission)
     }
 
     /// Which kind it is.
@@ -209,9 +215,10 @@ impl Window {
         }
     }
 
-    /// Whether rows must have an event time.
+    /// Whether the stream must have an event time: for rows to be in windows, or for results to
+    /// come by.
     pub fn needs_time(&self) -> bool {
-        !matches!(self.shape, Shape::Global | Shape::Count { .. })
+        self.shape.goes_by_time() || matches!(self.updates.emit, Emit::Every(_))
     }
 
     /// Whether results depend on the event time, if rows have one.

@@ -9,7 +9,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::Window;
+use tersecades_engine::window::{Emit, Updates, Window, global};
 
 use super::Lowering;
 use super::expression::{Lowerer, constant_number, is_constant};
@@ -47,6 +47,7 @@ impl Lowering<'_> {
         if let [Expr::GroupingSet(sets)] = plan.group_expr.as_slice() {
             return self.grouping_sets(plan, sets);
         }
+        let updates = self.updates.take().unwrap_or_default();
         let rows = self.plan(&plan.input)?;
         let parts = Parts::of(plan, &rows)?;
         let (rows, keys) = project_keys(rows, &parts)?;
@@ -54,15 +55,21 @@ impl Lowering<'_> {
         let stream = match &parts.window {
             Some(window) => {
                 let stream = timed(rows, window)?;
-                let updates = self.updates.take();
                 let window = Window {
-                    updates: updates.unwrap_or_default(),
+                    updates,
                     ..window.window
                 };
                 stream.window(window).group_by(keys).aggregate(parts.calls)
             }
-            None if keys.is_empty() => rows.stream.aggregate(parts.calls),
-            None => rows.stream.group_by(keys).aggregate(parts.calls),
+            None => {
+                let window = Window {
+                    updates,
+                    ..global()
+                };
+                check_time(&rows.stream, updates)?;
+                let groups = rows.stream.window(window).group_by(keys);
+                groups.aggregate(parts.calls)
+            }
         };
         let columns = parts.results.into_iter().map(|part| {
             Column::Value(match part {
@@ -80,6 +87,20 @@ impl Lowering<'_> {
                 Reach::Other
             },
         })
+    }
+}
+
+/// Refuses results by event time for rows that have none.
+fn check_time(stream: &Stream, updates: Updates) -> Result<()> {
+    let by_time = matches!(updates.emit, Emit::Every(_));
+    match by_time && stream.output_time().is_absent(&*stream.schema()?) {
+        true => Err(
+            Error::invalid("EMIT EVERY goes by event time, which the rows do not have").hint(
+                "say which column it is: CREATE STREAM s AS SELECT * FROM t WATERMARK FOR ts; or \
+                 EMIT UPDATE",
+            ),
+        ),
+        false => Ok(()),
     }
 }
 

@@ -111,8 +111,12 @@ impl Lowering<'_> {
             return Err(Error::invalid("a subquery in this place needs a column"));
         };
         let data_type = column_type(field.data_type());
+        // They are for the query that the value is for.
+        let updates = self.updates.take();
+        let stream = self.query(&subquery.subquery);
+        self.updates.set(updates);
         let mut found = None;
-        for batch in self.query(&subquery.subquery)?.run()? {
+        for batch in stream?.run()? {
             let batch = batch?;
             if batch.num_rows() == 0 {
                 continue;

@@ -30,7 +30,7 @@ use window::EdgeColumn;
 pub(crate) struct Lowering<'a> {
     /// Gives a stream the options of the session.
     pub(crate) with_options: &'a (dyn Fn(Stream) -> Stream + Sync),
-    /// When the results of the outermost windows come, until they take it.
+    /// When the results of the outermost group-by come, until it takes it.
     pub(crate) updates: Cell<Option<Updates>>,
     /// What may stop what is run while a plan is lowered, as subqueries that are one value.
     pub(crate) interrupt: Interrupt,
@@ -50,9 +50,6 @@ impl Lowering<'_> {
             check_updated(plan)?;
         }
         let rows = self.plan(plan)?;
-        if self.updates.get().is_some() {
-            return Err(Error::unsupported("EMIT without windows").hint(WINDOWED));
-        }
         let (stream, _) = match updates {
             Some(_) => rows.with_change(plan.schema(), CHANGE)?,
             None => rows.materialise(plan.schema())?,
@@ -125,12 +122,16 @@ impl Lowering<'_> {
     }
 }
 
-const WINDOWED: &str = "group by a window of time: SELECT window_start, count(*) FROM t \
-                        GROUP BY tumble(ts, INTERVAL '1 minute') EMIT UPDATE";
+const GROUPED: &str = "one GROUP BY, the last step: SELECT window_start, count(*) FROM t \
+                       GROUP BY tumble(ts, INTERVAL '1 minute') EMIT UPDATE";
 
 /// Refuses steps behind windows that come out more than once, which would count rows twice.
 fn check_updated(plan: &LogicalPlan) -> Result<()> {
     match plan {
+        LogicalPlan::Aggregate(group) if matches!(group.group_expr[..], [Expr::GroupingSet(_)]) => {
+            let message = "results of several group-bys in one cannot come more than once";
+            Err(Error::unsupported(message).hint(GROUPED))
+        }
         LogicalPlan::Aggregate(_) => Ok(()),
         LogicalPlan::Projection(Projection { input, .. })
         | LogicalPlan::Filter(Filter { input, .. })
@@ -138,7 +139,7 @@ fn check_updated(plan: &LogicalPlan) -> Result<()> {
         _ => Err(Error::unsupported(
             "results that come more than once cannot be sorted, joined or grouped again",
         )
-        .hint(WINDOWED)),
+        .hint(GROUPED)),
     }
 }
 

@@ -27,6 +27,7 @@ pub mod table;
 pub mod total;
 pub mod update;
 pub mod update_session;
+pub mod update_whole;
 pub mod whole;
 
 use std::collections::BTreeMap;

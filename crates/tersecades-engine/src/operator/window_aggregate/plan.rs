@@ -10,11 +10,13 @@ use tersecades_columnar::types::Physical;
 use crate::aggregate::collected::{Collecting, Kind, Second};
 use crate::aggregate::user::FromOutside;
 use crate::aggregate::{self, Aggregate};
+use crate::event_time::Closing;
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::{Expression, col};
 use crate::frame::{EVENT_TIME, Scope, Slot};
 use crate::plan::{AggregateCall, UserCall};
-use crate::window::{Emission, Window, Windowing};
+use crate::window::global::Forever;
+use crate::window::{Boundaries, Emission, Window, Windowing};
 
 use super::feed::Sharing;
 use super::keys::{KeyLayout, SharedDictionary};
@@ -140,7 +142,7 @@ impl AggregatePlan {
         );
         let mut binder = Binder {
             plain_scope: scope.clone(),
-            timed: window.needs_time(),
+            timed: window.shape.goes_by_time(),
             scope,
             computed,
             slots: Vec::new(),
@@ -186,6 +188,27 @@ impl AggregatePlan {
 }
 
 impl AggregatePlan {
+    /// Whether rows must come in some order of time: to be in windows, or for results to come by.
+    pub fn needs_time(&self) -> bool {
+        self.window.needs_time() || self.emission.is_some_and(|emission| emission.is_periodic())
+    }
+
+    /// What results come by, where that cuts batches; sessions and counts come behind whole ones.
+    pub fn closing(&self) -> Option<Closing<'_>> {
+        let emission = self.emission;
+        let boundaries: &dyn Boundaries = match &self.window {
+            Windowing::Aligned(boundaries) => &**boundaries,
+            Windowing::Global if emission.is_some_and(|emission| emission.is_periodic()) => {
+                &Forever
+            }
+            _ => return None,
+        };
+        Some(Closing {
+            boundaries,
+            emission,
+        })
+    }
+
     /// Whether the state of a group does not grow with its rows.
     pub fn is_compact(&self) -> bool {
         self.collections.iter().all(|collecting| {
@@ -435,9 +458,10 @@ fn window_fields(window: &Window, unit: TimeUnit, timed: bool) -> Vec<Field> {
         return Vec::new();
     }
     let time_type = DataType::Timestamp(unit, None);
+    let nullable = !window.shape.goes_by_time();
     vec![
-        Field::new("window_start", time_type.clone(), !window.needs_time()),
-        Field::new("window_end", time_type, !window.needs_time()),
+        Field::new("window_start", time_type.clone(), nullable),
+        Field::new("window_end", time_type, nullable),
     ]
 }
 

@@ -23,6 +23,7 @@ use super::session::SessionState;
 use super::sort::Sorter;
 use super::update::UpdatingState;
 use super::update_session::UpdatingSessions;
+use super::update_whole::UpdatingWhole;
 use super::whole::WholeState;
 
 /// Panes that are kept for their memory.
@@ -192,7 +193,10 @@ pub trait WindowState: Send {
 /// Empty state for the windows of `plan`.
 pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
     match &shared.plan.window {
-        Windowing::Global => Box::new(WholeState::default()),
+        Windowing::Global => match shared.plan.emission {
+            None => Box::new(WholeState::default()),
+            Some(emission) => Box::new(UpdatingWhole::new(emission)),
+        },
         Windowing::Aligned(boundaries) => match shared.plan.emission {
             None => {
                 let state = AlignedState::new(Arc::clone(boundaries), &shared.plan);

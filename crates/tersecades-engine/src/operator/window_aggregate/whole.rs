@@ -16,7 +16,7 @@ use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
 /// The only pane's name.
-const WHOLE: i64 = 0;
+pub(super) const WHOLE: i64 = 0;
 
 /// The groups of the whole stream.
 #[derive(Debug, Default)]
