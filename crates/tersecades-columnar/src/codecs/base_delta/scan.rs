@@ -63,31 +63,17 @@ fn correct_blocks<K: KeyLane>(
     (range, zones): (KeyRange, ZoneMarks),
     out: &mut Selection,
 ) {
-    let blocks = block_count(chunk.rows);
     if out.shape() == Shape::None {
         return list_patches(chunk, (view, keys), range, out);
     }
-    let mut passing = [0; STRIP * WORDS];
-    for start in (0..blocks).step_by(STRIP) {
-        let strip = start..blocks.min(start + STRIP);
-        let first = view.patches.of_block(strip.start).start;
-        let keys = &keys[first..view.patches.of_block(strip.end - 1).end];
-        let passing = &mut passing[..keys.len().div_ceil(WORD_ROWS)];
-        if keys.is_empty() {
-            continue;
+    for_each_patched(chunk, (view, keys), range, |block, passing, first| {
+        let settled = !zones.touches(block) || zones.covers(block);
+        let agree = || is_read(chunk, view, block, range) && holes_agree(chunk, view, block, range);
+        if !settled && !agree() {
+            let rows = &view.patches.rows()[view.patches.of_block(block)];
+            correct_patches(rows, (passing, first), block, out);
         }
-        test_keys(keys, range, passing);
-        for block in strip {
-            let patches = view.patches.of_block(block);
-            let settled = !zones.touches(block) || zones.covers(block);
-            let agree =
-                || is_read(chunk, view, block, range) && holes_agree(chunk, view, block, range);
-            if !settled && !patches.is_empty() && !agree() {
-                let rows = &view.patches.rows()[patches.clone()];
-                correct_patches(rows, (passing, patches.start - first), block, out);
-            }
-        }
-    }
+    });
 }
 
 /// Selects the patches in `range`, where no delta is.
@@ -98,19 +84,41 @@ fn list_patches<K: KeyLane>(
     out: &mut Selection,
 ) {
     let list = out.set_rows(chunk.rows);
-    let mut found = [0; BLOCK_ROWS];
-    for block in 0..block_count(chunk.rows) {
-        let patches = view.patches.of_block(block);
-        let rows = &view.patches.rows()[patches.clone()];
-        let mut count = 0;
-        for (row, key) in rows.iter().zip(&keys[patches]) {
-            found[count % BLOCK_ROWS] = (block * BLOCK_ROWS) as u32 + u32::from(*row);
-            count += usize::from(range.contains(key.key()));
-        }
-        list.extend_from_slice(&found[..count]);
-    }
+    for_each_patched(chunk, (view, keys), range, |block, passing, first| {
+        let rows = &view.patches.rows()[view.patches.of_block(block)];
+        let found = ones(passing, first..first + rows.len());
+        let start = (block * BLOCK_ROWS) as u32;
+        list.extend(found.map(|bit| start + u32::from(rows[bit - first])));
+    });
     if list.is_empty() {
         out.set_none(chunk.rows);
+    }
+}
+
+/// Visits the blocks with patches: in the words, from the bit on, those in `range` have a bit.
+fn for_each_patched<K: KeyLane>(
+    chunk: &Chunk,
+    (view, keys): (&View<'_>, &[K]),
+    range: KeyRange,
+    mut visit: impl FnMut(usize, &[u64], usize),
+) {
+    let blocks = block_count(chunk.rows);
+    let mut passing = [0; STRIP * WORDS];
+    for start in (0..blocks).step_by(STRIP) {
+        let strip = start..blocks.min(start + STRIP);
+        let first = view.patches.of_block(strip.start).start;
+        let keys = &keys[first..view.patches.of_block(strip.end - 1).end];
+        if keys.is_empty() {
+            continue;
+        }
+        let passing = &mut passing[..keys.len().div_ceil(WORD_ROWS)];
+        test_keys(keys, range, passing);
+        for block in strip {
+            let patches = view.patches.of_block(block);
+            if !patches.is_empty() {
+                visit(block, passing, patches.start - first);
+            }
+        }
     }
 }
 
