@@ -23,6 +23,11 @@ impl Asked {
         self.sum && !self.squares && !self.ends
     }
 
+    /// Whether nothing but the ends is wanted.
+    pub fn is_ends_alone(self) -> bool {
+        self.ends && !self.sum && !self.squares
+    }
+
     /// The parts that either side wants.
     pub fn or(self, other: Asked) -> Asked {
         Asked {

@@ -47,6 +47,26 @@ impl<'a> GroupFold<'a> {
         }
     }
 
+    /// Adds the selected values without a look at them, if only their ends are wanted and those
+    /// found so far enclose them wherever they are; `maxima` are the largest keys by group.
+    pub(crate) fn add_enclosed(
+        &self,
+        maxima: &[u64; GROUPS],
+        asked: Asked,
+        out: &mut Fold,
+    ) -> bool {
+        let (min, max) = (out.min, out.max);
+        let encloses = |group: &usize| {
+            min <= i128::from(self.bases[*group]) && i128::from(maxima[*group]) <= max
+        };
+        let mut used = (0..GROUPS).filter(|group| self.counts[*group] > 0);
+        let enclosed = asked.is_ends_alone() && used.all(|group| encloses(&group));
+        if enclosed {
+            out.count += self.counts.iter().sum::<u64>();
+        }
+        enclosed
+    }
+
     /// Adds the selected values.
     pub(crate) fn fold<D: KeyLane>(&self, deltas: &[D], asked: Asked, out: &mut Fold) {
         out.count += self.counts.iter().sum::<u64>();

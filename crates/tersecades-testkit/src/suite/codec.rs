@@ -309,6 +309,11 @@ fn check_folds(chunk: &Chunk, case: &Case, within: &Within, work: &mut Work) -> 
         if let Some(difference) = expected.difference(asked, &fold) {
             return Err(format!("fold {asked:?}: {difference}"));
         }
+        let (count, ends) = (fold.count, (fold.min, fold.max));
+        chunk.fold(asked, &within.selection, &mut fold, work);
+        if (fold.count, (fold.min, fold.max)) != (2 * count, ends) {
+            return Err(format!("fold {asked:?} of the same again: {fold:?}"));
+        }
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! A hole is a delta like any other to the kernels; what it adds is taken away again where its
 //! patch adds the true value. Only ends cannot be taken away: where they are asked for, holes are
-//! left out.
+//! left out. Blocks that could not move the ends found so far are passed over where only ends are
+//! asked for; what stands for their holes is not looked at then.
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
@@ -47,17 +48,23 @@ pub(super) fn fold_blocks(
             mask = Some(leave_out(&view, block, (rows, mask), &mut unpatched));
         }
         let part = GroupFold::new(chunk.physical, view.block_bases(block), rows, mask);
-        with_deltas!(view.deltas, block, deltas => {
-            part.fold(deltas, asked, out);
-            if is_patched {
-                patched.read(&view, block, deltas, wanted);
-            }
-        }, zero {
-            part.fold_bases(asked, out);
+        if part.add_enclosed(&view.block_maxima(block), asked, out) {
             if is_patched {
                 patched.read(&view, block, &[0u8; BLOCK_ROWS], wanted);
             }
-        });
+        } else {
+            with_deltas!(view.deltas, block, deltas => {
+                part.fold(deltas, asked, out);
+                if is_patched {
+                    patched.read(&view, block, deltas, wanted);
+                }
+            }, zero {
+                part.fold_bases(asked, out);
+                if is_patched {
+                    patched.read(&view, block, &[0u8; BLOCK_ROWS], wanted);
+                }
+            });
+        }
         if is_patched {
             patched.fold(chunk.physical.flip(), asked, out);
         }

@@ -84,9 +84,11 @@ impl<'a> View<'a> {
     }
 
     fn block_bases(&self, block: usize) -> [u64; GROUPS] {
-        let mut bases = [0; GROUPS];
-        bases.copy_from_slice(&self.bases[block * GROUPS..(block + 1) * GROUPS]);
-        bases
+        of_block(self.bases, block)
+    }
+
+    fn block_maxima(&self, block: usize) -> [u64; GROUPS] {
+        of_block(self.maxima, block)
     }
 
     /// Base plus delta of one row, whether or not a patch replaces it.
@@ -105,6 +107,13 @@ impl<'a> View<'a> {
         }
         self.bases[row / GROUP_ROWS].wrapping_add(delta)
     }
+}
+
+/// What `keys`, one a group, has for the groups of `block`.
+fn of_block(keys: &[u64], block: usize) -> [u64; GROUPS] {
+    let mut groups = [0; GROUPS];
+    groups.copy_from_slice(&keys[block * GROUPS..(block + 1) * GROUPS]);
+    groups
 }
 
 impl Codec for BaseDelta {

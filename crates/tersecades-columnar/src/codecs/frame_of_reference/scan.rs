@@ -64,6 +64,9 @@ pub(super) fn fold_blocks(
         let rows = view.deltas.block_len(block);
         work.tally.direct += rows as u64;
         let part = GroupFold::new(chunk.physical, [view.bases[block]; GROUPS], rows, mask);
+        if part.add_enclosed(&[view.maxima[block]; GROUPS], asked, out) {
+            continue;
+        }
         with_deltas!(view.deltas, block, deltas => part.fold(deltas, asked, out), zero {
             part.fold_bases(asked, out);
         });
