@@ -76,13 +76,11 @@ fn add_squares(
     // Keys outside the mask saturate; no kernel reads them.
     let mut deltas = [0; BLOCK_ROWS];
     (kernels().u64_u32.narrow)(keys, 0, &[low; GROUPS], &mut deltas);
-    let (deltas, mut sums, mut squares) = (&deltas[..keys.len()], [0; GROUPS], [0; GROUPS]);
-    (kernels().u32.sum)(deltas, mask, &mut sums);
-    (kernels().u32.squares)(deltas, mask, &mut squares);
+    let mut sums = [0; GROUPS];
+    let squares = (kernels().u32.moments)(&deltas[..keys.len()], mask, &mut sums);
     let count = mask.map_or(keys.len() as u64, kernels().bitmap.count);
     let deltas = sums.iter().sum::<u128>() as i128;
-    let squares = squares.iter().sum::<u128>() as i128;
-    let total = i128::from(count) * base * base + 2 * base * deltas + squares;
+    let total = i128::from(count) * base * base + 2 * base * deltas + squares as i128;
     out.squares.add(total as u128);
 }
 

@@ -3,7 +3,7 @@
 //! Everything here is inlined into a level's `run`.
 
 use super::level::{Level, ROWS_SLACK};
-use super::{GROUPS, WORD_LANES, assert_overlap};
+use super::{GROUP_LANES, GROUPS, PerGroup, WORD_LANES, assert_overlap};
 use std::ops::RangeInclusive;
 
 /// Words whose emptiness is tested at once: a cache line.
@@ -23,6 +23,14 @@ pub(super) fn zip(a: &mut [u64], b: &[u64], combine: impl Fn(u64, u64) -> u64) {
 #[inline(always)]
 pub(super) fn count(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+#[inline(always)]
+pub(super) fn count_groups(words: &[u64], out: &mut PerGroup<u64>) {
+    out.fill(0);
+    for (slot, words) in out.iter_mut().zip(words.chunks(GROUP_LANES / WORD_LANES)) {
+        *slot = count(words);
+    }
 }
 
 /// Words that [`union`] takes from one place at a time: four cache lines.

@@ -7,10 +7,8 @@
 use super::level::{LINE_BYTES, Level, Steps, Word};
 use super::{GROUP_LANES, Lane, Narrow, PerGroup, WORD_LANES, assert_add, assert_block};
 
-/// Lanes summed before the accumulators are emptied: 2^14 lanes below 2^16 stay below 2^32.
-const SUM_LANES: usize = 1 << 14;
 /// Words of a group.
-const GROUP_WORDS: usize = GROUP_LANES / WORD_LANES;
+pub(super) const GROUP_WORDS: usize = GROUP_LANES / WORD_LANES;
 
 /// # Safety
 /// The processor has every feature of `L`.
@@ -68,94 +66,12 @@ pub(super) unsafe fn range_rest<L: Steps<W>, W: Lane>(rest: &[W], low: W, span: 
     *out &= first_bits(rest.len());
 }
 
-/// # Safety
-/// The processor has every feature of `L`.
-#[inline(always)]
-pub(super) unsafe fn sum<L: Steps<W>, W: Lane>(
-    values: &[W],
-    mask: Option<&[u64]>,
-    out: &mut PerGroup<u128>,
-) {
-    // SAFETY: the caller promised the features of `L`.
-    unsafe {
-        fold::<L, W>(
-            values,
-            mask,
-            out,
-            #[inline(always)]
-            |lanes| sum_lanes::<L, W>(lanes),
-        )
-    }
-}
-
-/// # Safety
-/// The processor has every feature of `L`.
-#[inline(always)]
-pub(super) unsafe fn sum_flat<L: Steps<W>, W: Lane>(values: &[W]) -> u128 {
-    let mut total = 0;
-    for lanes in values.chunks(SUM_LANES) {
-        // SAFETY: the caller promised the features of `L`.
-        total += unsafe { sum_lanes::<L, W>(lanes) };
-    }
-    total
-}
-
-/// # Safety
-/// The processor has every feature of `L`.
-#[inline(always)]
-pub(super) unsafe fn squares<L: Steps<W>, W: Lane>(
-    values: &[W],
-    mask: Option<&[u64]>,
-    out: &mut PerGroup<u128>,
-) {
-    // SAFETY: the caller promised the features of `L`.
-    unsafe { fold::<L, W>(values, mask, out, square_lanes) }
-}
-
-/// Folds each group, lanes outside the mask as zeros.
-///
-/// # Safety
-/// The processor has every feature of `L`.
-#[inline(always)]
-unsafe fn fold<L: Steps<W>, W: Lane>(
-    values: &[W],
-    mask: Option<&[u64]>,
-    out: &mut PerGroup<u128>,
-    lanes: impl Fn(&[W]) -> u128,
-) {
-    assert_block(values.len(), mask);
-    out.fill(0);
-    let Some(mask) = mask else {
-        let (full, rest) = values.as_chunks::<GROUP_LANES>();
-        for (total, group) in out.iter_mut().zip(full) {
-            *total = lanes(group);
-        }
-        if !rest.is_empty() {
-            out[full.len()] = lanes(rest);
-        }
-        return;
-    };
-    let (full, rest) = values.as_chunks::<GROUP_LANES>();
-    let (masks, _) = mask.as_chunks::<GROUP_WORDS>();
-    for (total, (group, &keep)) in out.iter_mut().zip(full.iter().zip(masks)) {
-        if keep != [0; GROUP_WORDS] {
-            // SAFETY: the caller promised the features of `L`.
-            *total = lanes(&unsafe { select::<L, W>(group, keep, W::default()) });
-        }
-    }
-    if !rest.is_empty() {
-        let keep = rest_mask(mask, full.len(), rest.len());
-        // SAFETY: the caller promised the features of `L`.
-        out[full.len()] = lanes(&unsafe { select::<L, W>(&padded(rest), keep, W::default()) });
-    }
-}
-
 /// `values[i]` where bit `i` of `keep` is set, else `fill`.
 ///
 /// # Safety
 /// The processor has every feature of `L`.
 #[inline(always)]
-unsafe fn select<L: Steps<W>, W: Lane>(
+pub(super) unsafe fn select<L: Steps<W>, W: Lane>(
     values: &[W; GROUP_LANES],
     keep: [u64; GROUP_WORDS],
     fill: W,
@@ -172,73 +88,13 @@ unsafe fn select<L: Steps<W>, W: Lane>(
 
 /// The mask of the last, short group, without the bits after its `lanes` lanes.
 #[inline(always)]
-fn rest_mask(mask: &[u64], group: usize, lanes: usize) -> [u64; GROUP_WORDS] {
+pub(super) fn rest_mask(mask: &[u64], group: usize, lanes: usize) -> [u64; GROUP_WORDS] {
     let first = group * GROUP_WORDS;
     std::array::from_fn(|word| match lanes.saturating_sub(word * WORD_LANES) {
         0 => 0,
         count if count < WORD_LANES => mask[first + word] & first_bits(count),
         _ => mask[first + word],
     })
-}
-
-/// The sum of at most [`SUM_LANES`] lanes.
-///
-/// # Safety
-/// The processor has every feature of `L`.
-#[inline(always)]
-unsafe fn sum_lanes<L: Steps<W>, W: Lane>(values: &[W]) -> u128 {
-    if let Some(bytes) = W::bytes(values) {
-        // SAFETY: the caller promised the features of `L`.
-        u128::from(unsafe { L::sum_bytes(bytes) })
-    } else if W::BITS == 16 {
-        u128::from(values.iter().map(|value| value.low_half()).sum::<u32>())
-    } else if W::BITS == 32 {
-        u128::from(
-            values
-                .iter()
-                .map(|value| u64::from(value.low_half()))
-                .sum::<u64>(),
-        )
-    } else {
-        sum_halves(values.iter().map(|&value| value.into()))
-    }
-}
-
-/// The sum of squares of at most a group of lanes, modulo 2^128.
-#[inline(always)]
-fn square_lanes<W: Lane>(values: &[W]) -> u128 {
-    let low = |value: &W| u64::from(value.low_half());
-    if W::BITS == 8 {
-        u128::from(
-            values
-                .iter()
-                .map(|value| value.low_half() * value.low_half())
-                .sum::<u32>(),
-        )
-    } else if W::BITS == 16 {
-        u128::from(
-            values
-                .iter()
-                .map(|value| low(value) * low(value))
-                .sum::<u64>(),
-        )
-    } else if W::BITS == 32 {
-        sum_halves(values.iter().map(|value| low(value) * low(value)))
-    } else {
-        let wide = |value: &W| Into::<u128>::into(*value);
-        values.iter().fold(0, |total: u128, value| {
-            total.wrapping_add(wide(value) * wide(value))
-        })
-    }
-}
-
-/// The sum of up to 2^32 values, whose halves are added apart so that neither can overflow.
-#[inline(always)]
-fn sum_halves(values: impl Iterator<Item = u64>) -> u128 {
-    let (low, high) = values.fold((0u64, 0u64), |(low, high), value| {
-        (low + (value & u64::from(u32::MAX)), high + (value >> 32))
-    });
-    u128::from(low) + (u128::from(high) << 32)
 }
 
 /// # Safety
@@ -394,7 +250,7 @@ fn map_groups<A: Lane, B: Lane, C: Lane>(
 
 /// `rest`, shorter than `LANES`, followed by zeros.
 #[inline(always)]
-fn padded<W: Lane, const LANES: usize>(rest: &[W]) -> [W; LANES] {
+pub(super) fn padded<W: Lane, const LANES: usize>(rest: &[W]) -> [W; LANES] {
     let mut lanes = [W::default(); LANES];
     lanes[..rest.len()].copy_from_slice(rest);
     lanes

@@ -9,6 +9,7 @@
 //! ```
 
 use super::bit_stream::{self, BitStream};
+use super::moments::{self, Moments};
 use super::order::{self, Order};
 use super::pack::{Lines, packs};
 use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, float, take, try_narrow};
@@ -121,6 +122,7 @@ where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
     L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream,
+    L: Moments<u8> + Moments<u16> + Moments<u32> + Moments<u64>,
 {
     Kernels {
         name,
@@ -158,7 +160,7 @@ where
     }
 }
 
-const fn lanes<L: Steps<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
+const fn lanes<L: Moments<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask: |values, low, span, out| {
             at_level!(L, block::range_mask::<L, W>(values, low, span, out))
@@ -178,9 +180,9 @@ const fn lanes<L: Steps<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
                 based::range_mask::<L, W, BLOCK_LANES>(values, bases, range, out)
             )
         },
-        sum: |values, mask, out| at_level!(L, block::sum::<L, W>(values, mask, out)),
-        sum_flat: |values| at_level!(L, block::sum_flat::<L, W>(values)),
-        squares: |values, mask, out| at_level!(L, block::squares::<L, W>(values, mask, out)),
+        sum: |values, mask, out| at_level!(L, moments::sum::<L, W>(values, mask, out)),
+        sum_flat: |values| at_level!(L, moments::sum_flat::<L, W>(values)),
+        moments: |values, mask, sums| at_level!(L, moments::moments::<L, W>(values, mask, sums)),
         min_max: |values, flip, mask, min, max| {
             at_level!(L, block::min_max::<L, W>(values, flip, mask, min, max))
         },
@@ -254,6 +256,7 @@ const fn bitmaps<L: Level>() -> BitmapKernels {
                 || bitmap::count(words),
             )
         },
+        count_groups: |words, out| at_level!(L, bitmap::count_groups(words, out)),
         union: [
             |words| at_level!(L, bitmap::union::<4>(words)),
             |words| at_level!(L, bitmap::union::<8>(words)),

@@ -25,6 +25,7 @@ mod block;
 mod float;
 mod lane;
 mod level;
+mod moments;
 mod order;
 mod pack;
 mod portable;
@@ -82,10 +83,11 @@ pub struct LaneKernels<W: Lane> {
     pub sum: Fold<W>,
     /// `(values)`: the sum of any number of lanes.
     pub sum_flat: fn(&[W]) -> u128,
-    /// `(values, mask, out)`: the sum of squares of each group, modulo 2^128.
+    /// `(values, mask, sums)`: [`Self::sum`] and, as the answer, the sum of the squares of all its
+    /// lanes, modulo 2^128.
     ///
-    /// Only 64-bit lanes above 2^60 can reach the modulus.
-    pub squares: Fold<W>,
+    /// Only 64-bit lanes above 2^58 can reach the modulus.
+    pub moments: Moments<W>,
     /// `(values, flip, mask, min, max)`: the ends of `value ^ flip` in each group, unsigned.
     ///
     /// A group without a lane answers `min = MAX` and `max = 0`.
@@ -114,8 +116,10 @@ pub type Add<W> = fn(&[W], &[W], &mut [W]);
 pub type RangeMask<W> = fn(&[W], &PerGroup<W>, &PerGroup<W>, &mut [u64]);
 /// The shape of [`LaneKernels::range_mask_groups`].
 pub type RangeMaskBased<W> = fn(&[W], &[u64], RangeInclusive<u64>, &mut [u64]);
-/// The shape of [`LaneKernels::sum`] and [`LaneKernels::squares`].
+/// The shape of [`LaneKernels::sum`].
 pub type Fold<W> = fn(&[W], Option<&[u64]>, &mut PerGroup<u128>);
+/// The shape of [`LaneKernels::moments`].
+pub type Moments<W> = fn(&[W], Option<&[u64]>, &mut PerGroup<u128>) -> u128;
 /// The shape of [`LaneKernels::min_max`].
 pub type MinMax<W> = fn(&[W], W, Option<&[u64]>, &mut PerGroup<W>, &mut PerGroup<W>);
 
@@ -156,6 +160,8 @@ pub struct BitmapKernels {
     pub or: fn(&mut [u64], &[u64]),
     /// The number of set bits.
     pub count: fn(&[u64]) -> u64,
+    /// `(words, out)`: the number of set bits of each group of a block, 0 where words are missing.
+    pub count_groups: fn(&[u64], &mut PerGroup<u64>),
     /// The OR of all words, taken from four places in turn and from eight: what reads words as
     /// fast as the machine does.
     pub union: [fn(&[u64]) -> u64; 2],

@@ -2,6 +2,7 @@
 
 use super::bit_stream::BitStream;
 use super::level::{LINE_BYTES, Level, ROWS_SLACK, Steps, Word, table};
+use super::moments::Moments;
 use super::order::Order;
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
 
@@ -55,6 +56,8 @@ impl Level for Portable {
 }
 
 impl<W: Lane> Order<W> for Portable {}
+
+impl<W: Lane> Moments<W> for Portable {}
 
 impl BitStream for Portable {}
 

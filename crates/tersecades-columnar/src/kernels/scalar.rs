@@ -37,6 +37,7 @@ pub(super) static KERNELS: Kernels = Kernels {
         and_not,
         or,
         count,
+        count_groups,
         union: [union; 2],
         to_rows,
         from_rows,
@@ -53,7 +54,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         range_mask_blocks: range_mask_based::<W, BLOCK_LANES>,
         sum,
         sum_flat,
-        squares,
+        moments,
         min_max,
         prefix_sum,
         add,
@@ -129,16 +130,14 @@ fn sum_flat<W: Lane>(values: &[W]) -> u128 {
     values.iter().map(|&value| Into::<u128>::into(value)).sum()
 }
 
-fn squares<W: Lane>(values: &[W], mask: Option<&[u64]>, out: &mut PerGroup<u128>) {
-    assert_block(values.len(), mask);
-    out.fill(0);
-    for (lane, &value) in values.iter().enumerate() {
-        if mask.is_none_or(|words| is_set(words, lane)) {
-            let wide: u128 = value.into();
-            let total = &mut out[lane / GROUP_LANES];
-            *total = total.wrapping_add(wide * wide);
-        }
-    }
+fn moments<W: Lane>(values: &[W], mask: Option<&[u64]>, sums: &mut PerGroup<u128>) -> u128 {
+    sum(values, mask, sums);
+    let kept = values.iter().enumerate();
+    let kept = kept.filter(|(lane, _)| mask.is_none_or(|words| is_set(words, *lane)));
+    kept.fold(0, |total: u128, (_, &value)| {
+        let wide: u128 = value.into();
+        total.wrapping_add(wide * wide)
+    })
 }
 
 fn min_max<W: Lane>(
@@ -246,6 +245,14 @@ fn union(words: &[u64]) -> u64 {
 
 fn count(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+fn count_groups(words: &[u64], out: &mut PerGroup<u64>) {
+    *out = std::array::from_fn(|group| {
+        let bits = group * GROUP_LANES..(group + 1) * GROUP_LANES;
+        let known = bits.filter(|bit| *bit < words.len() * WORD_LANES);
+        known.filter(|bit| is_set(words, *bit)).count() as u64
+    });
 }
 
 fn to_rows(words: &[u64], base_row: u32, out: &mut Vec<u32>) {

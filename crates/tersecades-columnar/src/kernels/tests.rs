@@ -189,9 +189,9 @@ fn folds<W: Cut>() {
             (truth.sum)(&values, mask, &mut expected);
             (kernels.sum)(&values, mask, &mut answer);
             assert_eq!(answer, expected, "sum {} {length}", level.name);
-            (truth.squares)(&values, mask, &mut expected);
-            (kernels.squares)(&values, mask, &mut answer);
-            assert_eq!(answer, expected, "squares {} {length}", level.name);
+            let (squares, mut answer) = ((truth.moments)(&values, mask, &mut expected), [5; 8]);
+            assert_eq!((kernels.moments)(&values, mask, &mut answer), squares);
+            assert_eq!(answer, expected, "moments {} {length}", level.name);
             let (mut min, mut max) = ([W::cut(3); 8], [W::cut(3); 8]);
             let (mut least, mut most) = ([W::cut(5); 8], [W::cut(5); 8]);
             (truth.min_max)(&values, flip, mask, &mut min, &mut max);
@@ -363,6 +363,10 @@ fn bitmaps_match() {
             assert_eq!(right, left, "{} {length}", level.name);
         }
         assert_eq!((kernels.count)(&a), (truth.count)(&a));
+        let (mut expected, mut answer) = ([7; 8], [9; 8]);
+        (truth.count_groups)(&a, &mut expected);
+        (kernels.count_groups)(&a, &mut answer);
+        assert_eq!(answer, expected);
         for (union, truth) in kernels.union.iter().zip(truth.union) {
             assert_eq!(union(&a), truth(&a));
             // Each word counts, wherever it stands.

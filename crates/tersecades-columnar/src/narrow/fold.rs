@@ -7,8 +7,6 @@ use crate::kernels::kernels;
 use crate::lane::KeyLane;
 use crate::types::Physical;
 
-const GROUP_WORDS: usize = GROUP_ROWS / WORD_ROWS;
-
 /// The fold of one block's groups: bases, and how many values of each group are selected.
 pub(crate) struct GroupFold<'a> {
     /// The key of the value zero.
@@ -33,9 +31,7 @@ impl<'a> GroupFold<'a> {
             }),
             Some(words) => {
                 let mut counts = [0; GROUPS];
-                for (count, words) in counts.iter_mut().zip(words.chunks(GROUP_WORDS)) {
-                    *count = words.iter().map(|word| u64::from(word.count_ones())).sum();
-                }
+                (kernels().bitmap.count_groups)(words, &mut counts);
                 counts
             }
         };
@@ -47,24 +43,13 @@ impl<'a> GroupFold<'a> {
         }
     }
 
-    /// Adds the selected values without a look at them, if only their ends are wanted and those
-    /// found so far enclose them wherever they are; `maxima` are the largest keys by group.
-    pub(crate) fn add_enclosed(
-        &self,
-        maxima: &[u64; GROUPS],
-        asked: Asked,
-        out: &mut Fold,
-    ) -> bool {
+    /// Whether the ends found so far enclose the selected values wherever they are; `maxima` are the
+    /// largest keys by group.
+    pub(crate) fn is_enclosed(&self, maxima: &[u64; GROUPS], out: &Fold) -> bool {
         let (min, max) = (out.min, out.max);
-        let encloses = |group: &usize| {
-            min <= i128::from(self.bases[*group]) && i128::from(maxima[*group]) <= max
-        };
-        let mut used = (0..GROUPS).filter(|group| self.counts[*group] > 0);
-        let enclosed = asked.is_ends_alone() && used.all(|group| encloses(&group));
-        if enclosed {
-            out.count += self.counts.iter().sum::<u64>();
-        }
-        enclosed
+        let encloses =
+            |group: usize| min <= i128::from(self.bases[group]) && i128::from(maxima[group]) <= max;
+        (0..GROUPS).all(|group| self.counts[group] == 0 || encloses(group))
     }
 
     /// Adds the selected values.
@@ -72,16 +57,17 @@ impl<'a> GroupFold<'a> {
         out.count += self.counts.iter().sum::<u64>();
         let table = D::of(kernels());
         let mut sums = [0u128; GROUPS];
-        if asked.sum || asked.squares {
+        if asked.squares && self.squares_fit::<D>() {
+            let squares = (table.moments)(deltas, self.mask, &mut sums);
+            out.squares.add(self.sum_of_squares(&sums, squares));
+        } else if asked.sum {
             (table.sum)(deltas, self.mask, &mut sums);
+        }
+        if asked.squares && !self.squares_fit::<D>() {
+            self.fold_squares_singly(deltas, out);
         }
         if asked.sum {
             out.add_sum(self.sum_of_bases() + sums.iter().sum::<u128>() as i128);
-        }
-        if asked.squares {
-            let mut squares = [0u128; GROUPS];
-            (table.squares)(deltas, self.mask, &mut squares);
-            self.fold_squares(deltas, &sums, &squares, out);
         }
         if asked.ends {
             let (mut min, mut max) = ([D::MAX; GROUPS], [D::cut(0); GROUPS]);
@@ -103,39 +89,35 @@ impl<'a> GroupFold<'a> {
         keys as i128 - (u128::from(self.zero) * u128::from(count)) as i128
     }
 
-    /// `Σ(b + d)² = n·b² + 2b·Σd + Σd²`, or value by value where a part could leave its word.
-    fn fold_squares<D: KeyLane>(
-        &self,
-        deltas: &[D],
-        sums: &[u128; GROUPS],
-        squares: &[u128; GROUPS],
-        out: &mut Fold,
-    ) {
-        let mut total = 0;
-        for group in 0..GROUPS {
-            let base = self.bases[group].abs_diff(self.zero);
-            if size_of::<D>() > 4 || base >= 1 << 56 {
-                self.fold_squares_singly(deltas, group, out);
-                continue;
-            }
-            let whole = u128::from(base * self.counts[group]) * u128::from(base) + squares[group];
-            let mixed = u128::from(2 * base) * u128::from(sums[group] as u64);
-            total += match self.bases[group] < self.zero {
-                true => whole - mixed,
-                false => whole + mixed,
-            };
-        }
-        out.squares.add(total);
+    /// What the key `base` stands for, modulo 2^64.
+    fn value(&self, base: u64) -> i64 {
+        base.wrapping_sub(self.zero).cast_signed()
     }
 
-    fn fold_squares_singly<D: KeyLane>(&self, deltas: &[D], group: usize, out: &mut Fold) {
-        let lanes = deltas.iter().enumerate();
-        for (row, delta) in lanes.skip(group * GROUP_ROWS).take(GROUP_ROWS) {
+    /// Whether [`GroupFold::sum_of_squares`] can leave no word on its way.
+    fn squares_fit<D: KeyLane>(&self) -> bool {
+        let fits = |base: &u64| base.abs_diff(self.zero) < 1 << 54;
+        size_of::<D>() <= 4 && self.bases.iter().all(fits)
+    }
+
+    /// `Σ(b + d)² = b·(n·b + 2·Σd) + Σd²`, group by group but for the last term.
+    fn sum_of_squares(&self, sums: &[u128; GROUPS], squares: u128) -> u128 {
+        let mut total = squares as i128;
+        for ((base, count), sum) in self.bases.iter().zip(self.counts).zip(sums) {
+            let base = self.value(*base);
+            let mixed = base * count.cast_signed() + 2 * *sum as i64;
+            total += i128::from(base) * i128::from(mixed);
+        }
+        total as u128
+    }
+
+    fn fold_squares_singly<D: KeyLane>(&self, deltas: &[D], out: &mut Fold) {
+        for (row, delta) in deltas.iter().enumerate() {
             let selected = self
                 .mask
                 .is_none_or(|words| words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1 == 1);
             if selected {
-                let value = i128::from(self.bases[group]) - i128::from(self.zero);
+                let value = i128::from(self.bases[row / GROUP_ROWS]) - i128::from(self.zero);
                 out.squares.add_square(value + i128::from(delta.key()));
             }
         }

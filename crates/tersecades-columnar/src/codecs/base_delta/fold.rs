@@ -1,9 +1,8 @@
 //! Fold on encoded blocks.
 //!
 //! A hole is a delta like any other to the kernels; what it adds is taken away again where its
-//! patch adds the true value. Only ends cannot be taken away: where they are asked for, holes are
-//! left out. Blocks that could not move the ends found so far are passed over where only ends are
-//! asked for; what stands for their holes is not looked at then.
+//! patch adds the true value. Only ends cannot be taken away: holes are left out of blocks that
+//! could move the ends found so far. Ends of other blocks are not asked of their deltas.
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
@@ -33,41 +32,54 @@ pub(super) fn fold_blocks(
         out.count += chunk.rows as u64;
         return out.add_sum(sum_all(chunk, &view));
     }
-    let (mut unpatched, mut patched) = ([0; WORDS], Patched::new());
+    with_lanes!(view.patches.keys(), keys => {
+        fold_each(chunk, (&view, keys), asked, within, out, work);
+    }, else {});
+}
+
+fn fold_each<K: KeyLane>(
+    chunk: &Chunk,
+    (view, keys): (&View<'_>, &[K]),
+    asked: Asked,
+    within: &Selection,
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    let zero = chunk.physical.flip();
+    let mut unpatched = [0; WORDS];
     for block in 0..block_count(chunk.rows) {
         let rows = view.deltas.block_len(block);
-        let mut mask = match within.block(block) {
+        let wanted = match within.block(block) {
             BlockSelection::None => continue,
             BlockSelection::All => None,
             BlockSelection::Bits(words) => Some(words),
         };
         work.tally.direct += rows as u64;
-        let is_patched = !view.patches.of_block(block).is_empty();
-        let wanted = mask;
-        if is_patched && asked.ends {
-            mask = Some(leave_out(&view, block, (rows, mask), &mut unpatched));
+        let bases = view.block_bases(block);
+        let patches = view.patches.of_block(block);
+        let mut part = GroupFold::new(chunk.physical, bases, rows, wanted);
+        let mut asked_of_deltas = asked;
+        if asked.ends && part.is_enclosed(&view.block_maxima(block), out) {
+            asked_of_deltas.ends = false;
+        } else if asked.ends && !patches.is_empty() {
+            let mask = leave_out(view, block, (rows, wanted), &mut unpatched);
+            part = GroupFold::new(chunk.physical, bases, rows, Some(mask));
         }
-        let part = GroupFold::new(chunk.physical, view.block_bases(block), rows, mask);
-        if part.add_enclosed(&view.block_maxima(block), asked, out) {
-            if is_patched {
-                patched.read(&view, block, &[0u8; BLOCK_ROWS], wanted);
-            }
-        } else {
-            with_deltas!(view.deltas, block, deltas => {
-                part.fold(deltas, asked, out);
-                if is_patched {
-                    patched.read(&view, block, deltas, wanted);
-                }
-            }, zero {
-                part.fold_bases(asked, out);
-                if is_patched {
-                    patched.read(&view, block, &[0u8; BLOCK_ROWS], wanted);
-                }
-            });
-        }
-        if is_patched {
-            patched.fold(chunk.physical.flip(), asked, out);
-        }
+        let patched = Patched {
+            rows: &view.patches.rows()[patches.clone()],
+            keys: &keys[patches],
+            bases: &bases,
+            mask: wanted,
+            zero,
+            left_out: asked_of_deltas.ends,
+        };
+        with_deltas!(view.deltas, block, deltas => {
+            part.fold(deltas, asked_of_deltas, out);
+            patched.fold(deltas, asked, out);
+        }, zero {
+            part.fold_bases(asked_of_deltas, out);
+            patched.fold(&[0u8; BLOCK_ROWS], asked, out);
+        });
     }
 }
 
@@ -122,96 +134,120 @@ fn leave_out<'a>(
     words
 }
 
-/// The selected patches of one block: their keys and those that their holes stand for.
-struct Patched {
-    keys: [u64; BLOCK_ROWS],
-    holes: [u64; BLOCK_ROWS],
-    len: usize,
+/// The patches of one block.
+struct Patched<'a, K> {
+    rows: &'a [u16],
+    keys: &'a [K],
+    bases: &'a [u64; GROUPS],
+    /// The rows that are folded, if not all.
+    mask: Option<&'a [u64]>,
+    /// The key of zero.
+    zero: u64,
+    /// Whether the rows of patches were left out of the fold so far, or folded as their holes are.
+    left_out: bool,
 }
 
-impl Patched {
-    fn new() -> Self {
-        Patched {
-            keys: [0; BLOCK_ROWS],
-            holes: [0; BLOCK_ROWS],
-            len: 0,
+impl<K: KeyLane> Patched<'_, K> {
+    /// Adds the selected patches, and takes away their holes unless these were left out.
+    fn fold<D: KeyLane>(&self, deltas: &[D], asked: Asked, out: &mut Fold) {
+        if self.rows.is_empty() {
+            return;
+        }
+        if asked.ends {
+            self.fold_ends(out);
+        }
+        if asked.sum || asked.squares {
+            match (self.left_out, size_of::<K>() <= 4) {
+                (false, true) => self.replace_narrow(deltas, asked, out),
+                (left_out, _) => self.replace(deltas, left_out, asked, out),
+            }
         }
     }
 
-    /// Takes in the patches of `block`, those of `mask` if there is one.
-    fn read<D: KeyLane>(
-        &mut self,
-        view: &View<'_>,
-        block: usize,
-        deltas: &[D],
-        mask: Option<&[u64]>,
-    ) {
-        let patches = view.patches.of_block(block);
-        let rows = &view.patches.rows()[patches.clone()];
-        with_lanes!(view.patches.keys(), keys => {
-            let pairs = self.keys.iter_mut().zip(&keys[patches]);
-            pairs.for_each(|(slot, key)| *slot = key.key());
-        }, else return);
-        let bases = view.block_bases(block);
-        for (slot, row) in self.holes.iter_mut().zip(rows) {
-            let row = usize::from(*row);
-            *slot = bases[row / GROUP_ROWS % GROUPS].wrapping_add(deltas[row].key());
+    /// All ones where `row` is selected, else nothing.
+    #[inline(always)]
+    fn ones_if_kept(&self, row: u16) -> u64 {
+        let row = usize::from(row);
+        self.mask.map_or(u64::MAX, |words| {
+            (words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1).wrapping_neg()
+        })
+    }
+
+    #[inline(always)]
+    fn hole<D: KeyLane>(&self, deltas: &[D], row: u16) -> u64 {
+        let row = usize::from(row);
+        self.bases[row / GROUP_ROWS % GROUPS].wrapping_add(deltas[row].key())
+    }
+
+    fn fold_ends(&self, out: &mut Fold) {
+        let (mut min, mut max, mut count) = (u64::MAX, 0, 0);
+        for (row, key) in self.rows.iter().zip(self.keys) {
+            let kept = self.ones_if_kept(*row);
+            min = min.min(key.key() | !kept);
+            max = max.max(key.key() & kept);
+            count += kept & 1;
         }
-        self.len = rows.len();
-        if let Some(mask) = mask {
-            self.keep(rows, mask);
+        if count > 0 {
+            out.add_end(i128::from(min));
+            out.add_end(i128::from(max));
+        }
+        if self.left_out {
+            out.count += count;
         }
     }
 
-    /// Drops patches outside `mask`, without a branch on what is as good as random.
-    fn keep(&mut self, rows: &[u16], mask: &[u64]) {
-        let mut kept = 0;
-        for (index, row) in rows.iter().enumerate() {
-            self.keys[kept] = self.keys[index];
-            self.holes[kept] = self.holes[index];
-            let row = usize::from(*row);
-            kept += (mask[row / WORD_ROWS] >> (row % WORD_ROWS) & 1) as usize;
+    /// [`Patched::replace`] where keys, and so holes, are below 2^32.
+    fn replace_narrow<D: KeyLane>(&self, deltas: &[D], asked: Asked, out: &mut Fold) {
+        let (mut sum, mut squares) = (0, 0);
+        for (row, key) in self.rows.iter().zip(self.keys) {
+            let (key, hole) = (key.key(), self.hole(deltas, *row));
+            let more = (key.wrapping_sub(hole) & self.ones_if_kept(*row)).cast_signed();
+            sum += more;
+            if asked.squares {
+                // k² - h² = (k - h)(k + h), both less zero.
+                let both = (key + hole).wrapping_sub(2 * self.zero).cast_signed();
+                squares += i128::from(more) * i128::from(both);
+            }
         }
-        self.len = kept;
-    }
-
-    /// Adds the patches, and takes away the holes unless ends are asked for.
-    fn fold(&self, zero: u64, asked: Asked, out: &mut Fold) {
-        let (keys, holes) = (&self.keys[..self.len], &self.holes[..self.len]);
-        let sum = |keys: &[u64]| (kernels().u64.sum_flat)(keys) as i128;
         if asked.sum {
-            out.add_sum(match asked.ends {
-                true => sum(keys) - (u128::from(zero) * self.len as u128) as i128,
-                false => sum(keys) - sum(holes),
-            });
+            out.add_sum(i128::from(sum));
         }
-        if asked.squares {
-            out.squares.merge(squares(keys, zero));
-        }
-        if asked.squares && !asked.ends {
-            out.squares.unmerge(squares(holes, zero));
-        }
-        if asked.ends && !keys.is_empty() {
-            let ends = keys.iter().fold((u64::MAX, 0), |(min, max), key| {
-                (*key.min(&min), *key.max(&max))
-            });
-            out.count += self.len as u64;
-            out.add_end(i128::from(ends.0));
-            out.add_end(i128::from(ends.1));
+        if squares < 0 {
+            let mut less = SquareSum::default();
+            less.add(squares.unsigned_abs());
+            out.squares.unmerge(less);
+        } else {
+            out.squares.add(squares.unsigned_abs());
         }
     }
-}
 
-/// The sum of the squares of the values behind `keys`, where `zero` is the key of zero.
-fn squares(keys: &[u64], zero: u64) -> SquareSum {
-    let sizes = || keys.iter().map(|key| key.abs_diff(zero));
-    let mut sum = SquareSum::default();
-    // Squares of a block below 2^64 each stay in 128 bits together.
-    match sizes().fold(0, |bits, size| bits | size) >> 32 {
-        0 => sum.add(sizes().map(|size| u128::from(size * size)).sum()),
-        _ => sizes().for_each(|size| sum.add(u128::from(size) * u128::from(size))),
+    /// Adds the values of patches and takes away, unless `left_out`, those of holes.
+    fn replace<D: KeyLane>(&self, deltas: &[D], left_out: bool, asked: Asked, out: &mut Fold) {
+        let value = |key: u64| i128::from(key) - i128::from(self.zero);
+        let (mut sum, mut less) = (0, SquareSum::default());
+        for (row, key) in self.rows.iter().zip(self.keys) {
+            if self.ones_if_kept(*row) == 0 {
+                continue;
+            }
+            let key = value(key.key());
+            sum += key;
+            if asked.squares {
+                out.squares.add_square(key);
+            }
+            if left_out {
+                continue;
+            }
+            let hole = value(self.hole(deltas, *row));
+            sum -= hole;
+            if asked.squares {
+                less.add_square(hole);
+            }
+        }
+        if asked.sum {
+            out.add_sum(sum);
+        }
+        out.squares.unmerge(less);
     }
-    sum
 }
 
 /// The sum of the keys that the holes of a block stand for.

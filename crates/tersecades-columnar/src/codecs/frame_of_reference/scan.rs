@@ -64,9 +64,8 @@ pub(super) fn fold_blocks(
         let rows = view.deltas.block_len(block);
         work.tally.direct += rows as u64;
         let part = GroupFold::new(chunk.physical, [view.bases[block]; GROUPS], rows, mask);
-        if part.add_enclosed(&[view.maxima[block]; GROUPS], asked, out) {
-            continue;
-        }
+        let mut asked = asked;
+        asked.ends &= !part.is_enclosed(&[view.maxima[block]; GROUPS], out);
         with_deltas!(view.deltas, block, deltas => part.fold(deltas, asked, out), zero {
             part.fold_bases(asked, out);
         });

@@ -5,11 +5,12 @@ use super::{
     packed_lanes, row_lanes, rows,
 };
 use crate::kernels::level::Steps;
+use crate::kernels::moments::{self, Moments};
 use crate::kernels::{GROUPS, assert_block, block};
 use std::mem::MaybeUninit;
 
 /// The table of level `L`, which is called as `level::table` says.
-pub(in crate::kernels) const fn packs<L: Steps<W> + Lines<W>, W: Lane>() -> PackKernels<W> {
+pub(in crate::kernels) const fn packs<L: Moments<W> + Lines<W>, W: Lane>() -> PackKernels<W> {
     PackKernels {
         pack: pack::<L, W>,
         unpack: unpack::<L, W>,
@@ -31,7 +32,7 @@ pub(in crate::kernels) const fn folds_of_lines<L: FoldLines<W>, W: Lane>() -> Fo
 }
 
 /// Folds of a block that is unpacked in cache first.
-pub(in crate::kernels) const fn folds_of_blocks<L: Steps<W> + Lines<W>, W: Lane>() -> Folds<W> {
+pub(in crate::kernels) const fn folds_of_blocks<L: Moments<W> + Lines<W>, W: Lane>() -> Folds<W> {
     Folds {
         range_mask: block_range_mask::<L, W>,
         sum: block_sum::<L, W>,
@@ -144,23 +145,19 @@ fn unpack_keys<L: Lines<W>, W: Lane>(
     );
 }
 
-fn squares<L: Steps<W> + Lines<W>, W: Lane>(
+fn squares<L: Moments<W> + Lines<W>, W: Lane>(
     packed: &[W],
     width: u32,
     mask: Option<&BlockMask>,
 ) -> u128 {
-    let mut groups = [0; GROUPS];
     let mask = mask.map(|mask| &mask[..]);
     unpacked::<L, W, _>(
         packed,
         width,
         #[inline(always)]
         // SAFETY: the caller of `table` promised the features of `L`.
-        |block| unsafe { block::squares::<L, W>(block, mask, &mut groups) },
-    );
-    groups
-        .iter()
-        .fold(0, |total, &group| total.wrapping_add(group))
+        |block| unsafe { moments::moments::<L, W>(block, mask, &mut [0; GROUPS]) },
+    )
 }
 
 fn range_mask<L: FoldLines<W>, W: Lane>(
@@ -200,7 +197,7 @@ fn block_range_mask<L: Steps<W> + Lines<W>, W: Lane>(
     );
 }
 
-fn block_sum<L: Steps<W> + Lines<W>, W: Lane>(
+fn block_sum<L: Moments<W> + Lines<W>, W: Lane>(
     packed: &[W],
     width: u32,
     mask: Option<&BlockMask>,
@@ -212,7 +209,7 @@ fn block_sum<L: Steps<W> + Lines<W>, W: Lane>(
         width,
         #[inline(always)]
         // SAFETY: the caller of `table` promised the features of `L`.
-        |block| unsafe { block::sum::<L, W>(block, mask, &mut groups) },
+        |block| unsafe { moments::sum::<L, W>(block, mask, &mut groups) },
     );
     groups.iter().sum()
 }

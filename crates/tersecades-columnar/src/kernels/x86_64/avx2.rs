@@ -4,6 +4,7 @@
 //! their top bit and compare signed.
 
 use crate::kernels::level::{Level, Steps, Word, table};
+use crate::kernels::moments::Moments;
 use crate::kernels::order::Order;
 use crate::kernels::try_narrow;
 use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};
@@ -19,6 +20,8 @@ pub(super) static KERNELS: Kernels = unsafe { table::<Avx2>("avx2") };
 pub(super) struct Avx2;
 
 impl<W: Lane> Order<W> for Avx2 {}
+
+impl<W: Lane> Moments<W> for Avx2 where Avx2: Steps<W> {}
 
 impl Level for Avx2 {
     #[inline]
