@@ -6,8 +6,8 @@ use arrow_array::types::{
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrowPrimitiveType};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 use bytemuck::cast_slice;
 
 use crate::input::Lanes;
@@ -57,6 +57,31 @@ pub fn lanes(array: &dyn Array) -> Option<Lanes<'_>> {
     Some(lanes)
 }
 
+/// The dictionary array of `keys` into `values`.
+///
+/// # Errors
+/// `InvalidArgumentError` for a valid key outside `values`.
+///
+/// # Cost
+/// One pass of vector code over the keys, where Arrow's own constructor goes key by key.
+pub fn dictionary(
+    keys: Int32Array,
+    values: ArrayRef,
+) -> Result<DictionaryArray<Int32Type>, ArrowError> {
+    let greatest = u32::try_from(values.len()).unwrap_or(0).wrapping_sub(1);
+    // Of a key outside, the top bit is set, or that of its distance below the greatest allowed.
+    let bits = |key: i32| key.cast_unsigned() | greatest.wrapping_sub(key.cast_unsigned());
+    let all = keys
+        .values()
+        .iter()
+        .fold(greatest, |all, key| all | bits(*key));
+    if all >> 31 == 1 {
+        return DictionaryArray::try_new(keys, values);
+    }
+    // SAFETY: no key, valid or not, is negative or beyond the last value.
+    Ok(unsafe { DictionaryArray::new_unchecked(keys, values) })
+}
+
 /// Bytes of the values of `array`, validity and unused buffer parts not counted.
 pub fn array_bytes(array: &dyn Array) -> usize {
     match lanes(array) {
@@ -70,5 +95,38 @@ pub fn array_bytes(array: &dyn Array) -> usize {
             size_of_val(offsets) + text as usize
         }
         Some(Lanes::Codes { .. }) | None => array.get_buffer_memory_size(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::StringArray;
+
+    use super::*;
+
+    #[test]
+    fn dictionaries_are_those_of_arrow() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+        let none: ArrayRef = Arc::new(StringArray::from(Vec::<&str>::new()));
+        let nulls = |keys: Vec<Option<i32>>| Int32Array::from(keys);
+        let hidden = Int32Array::new(vec![7, 1].into(), Some(vec![false, true].into()));
+        for keys in [
+            nulls(vec![]),
+            nulls(vec![Some(0), None, Some(2)]),
+            nulls(vec![Some(0), Some(3)]),
+            nulls(vec![Some(-1)]),
+            nulls(vec![Some(i32::MIN), Some(1)]),
+            nulls(vec![Some(i32::MAX)]),
+            nulls(vec![None]),
+            hidden,
+        ] {
+            for values in [&texts, &none] {
+                let found = dictionary(keys.clone(), Arc::clone(values)).ok();
+                let expected = DictionaryArray::try_new(keys.clone(), Arc::clone(values)).ok();
+                assert_eq!(found, expected, "{keys:?} of {}", values.len());
+            }
+        }
     }
 }

@@ -8,13 +8,17 @@ use tersecades_columnar::types::Physical;
 
 /// Predicates that columns of a row must pass for the row to get anywhere.
 ///
-/// A source that knows where no row passes may leave those rows out; the query tests all others.
+/// A source that knows where no row passes may leave those rows out, unless they move time; the
+/// query tests all others. Of rows that fail it may say what it likes in columns that are neither
+/// tested nor read of all rows.
 #[derive(Debug, Clone, Default)]
 pub struct Passing {
     /// Column, its type, and what its values must pass.
     pub(crate) tests: Vec<(String, DataType, Arc<Predicate>)>,
     /// Whether rows that fail still move the watermark that others are held against.
     pub(crate) moves_time: bool,
+    /// Columns that are read of all rows: what event time is made of.
+    pub(crate) of_all: Vec<String>,
 }
 
 impl Passing {
@@ -24,6 +28,24 @@ impl Passing {
         tests
             .map(|(name, _, test)| (name.clone(), Arc::clone(test)))
             .collect()
+    }
+
+    /// What the values of `field` must pass, of those tests that lanes of integers can be put to.
+    pub(crate) fn tests_of(&self, field: &Field) -> Vec<Arc<Predicate>> {
+        let whole = matches!(
+            Physical::of(field.data_type()),
+            Ok(Physical::Integer { .. })
+        );
+        let tests = self.tests.iter().filter(|(name, data_type, test)| {
+            let keys = matches!(**test, Predicate::Keys(_));
+            whole && keys && name == field.name() && data_type == field.data_type()
+        });
+        tests.map(|(_, _, test)| Arc::clone(test)).collect()
+    }
+
+    /// Whether `field` of rows that fail may say anything.
+    pub(crate) fn leaves_open(&self, field: &Field) -> bool {
+        !self.tests.is_empty() && !self.of_all.contains(field.name())
     }
 
     /// Whether no row passes in which `field` lies between `low` and `high`, both included.
@@ -58,7 +80,7 @@ mod tests {
                 ("a".to_owned(), DataType::Int32, test(Comparison::Less, 10)),
                 ("b".to_owned(), DataType::Int32, test(Comparison::Equal, -3)),
             ],
-            moves_time: false,
+            ..Passing::default()
         };
         let field = |name: &str, data_type| Field::new(name, data_type, true);
         let rules_out = |name, low, high| {

@@ -136,9 +136,7 @@ impl Table for FileTable {
         if let Some(columns) = columns {
             options.columns = Some(columns.to_vec());
         }
-        if !passing.moves_time {
-            options.passing = passing.clone();
-        }
+        options.passing = passing.clone();
         Ok(Origin::Source(super::open(&self.path, &options)?))
     }
 }

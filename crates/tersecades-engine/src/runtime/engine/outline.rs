@@ -59,6 +59,13 @@ pub fn passing(query: &Query, arriving: &SchemaRef) -> Passing {
     let mut passing = Passing {
         tests: Vec::new(),
         moves_time: query.steps.iter().any(timed),
+        of_all: query
+            .event_time
+            .expression
+            .columns()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
     };
     let Ok(schema) = logical_schema(arriving) else {
         return passing;

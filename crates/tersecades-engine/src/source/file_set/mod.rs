@@ -177,9 +177,7 @@ impl Table for FilesTable {
         passing: &Passing,
     ) -> Result<Origin> {
         let mut source = self.source(columns)?;
-        if !passing.moves_time {
-            source.passing = passing.clone();
-        }
+        source.passing = passing.clone();
         Ok(Origin::Source(Box::new(source)))
     }
 }

@@ -11,8 +11,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray, make_array};
+use arrow_array::{Array, ArrayRef, Int32Array, StringArray, make_array};
 use arrow_buffer::bit_chunk_iterator::{BitChunks, UnalignedBitChunk};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
@@ -23,6 +22,7 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
+use tersecades_columnar::arrow::dictionary;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::kernels::{Lane, kernels};
 
@@ -120,32 +120,50 @@ impl CodedColumn {
         })
     }
 
-    /// The next `rows` rows.
+    /// Values in the dictionary.
+    pub(super) fn values(&self) -> usize {
+        match &self.table {
+            Table::Four(values) => values.len(),
+            Table::Eight(values) => values.len(),
+            Table::Text(texts) => texts.len(),
+        }
+    }
+
+    /// The next `rows` rows; any values in rows other than `only`, which ascend, if these are given.
     ///
     /// # Errors
     /// `Corrupt` if pages are damaged or end before.
-    pub(super) fn next(&mut self, rows: usize) -> Result<ArrayRef> {
+    pub(super) fn next(&mut self, rows: usize, only: Option<&[u32]>) -> Result<ArrayRef> {
         let mut table = std::mem::replace(&mut self.table, Table::Four(Vec::new()));
         let found = match &table {
-            Table::Four(values) => self.numbers(values, rows, kernels().u32.take),
-            Table::Eight(values) => self.numbers(values, rows, kernels().u64.take),
-            Table::Text(texts) => self.texts(texts, rows),
+            Table::Four(values) => self.numbers(values, (rows, only), kernels().u32.take),
+            Table::Eight(values) => self.numbers(values, (rows, only), kernels().u64.take),
+            Table::Text(texts) => self.texts(texts, (rows, only)),
         };
         std::mem::swap(&mut self.table, &mut table);
         found
     }
 
-    fn numbers<W>(&mut self, table: &[W], rows: usize, take: Take<W>) -> Result<ArrayRef>
+    fn numbers<W>(
+        &mut self,
+        table: &[W],
+        (rows, only): (usize, Option<&[u32]>),
+        take: Take<W>,
+    ) -> Result<ArrayRef>
     where
         W: Lane + ArrowNativeType,
     {
-        let (values, nulls) = self.gather(rows, |codes, values| {
-            let mut found = [W::default(); STRETCH];
+        let mut found = [W::default(); STRETCH];
+        let all = |codes: &[u32], values: &mut Vec<W>| {
             let found = &mut found[..codes.len()];
             let inside = take(table, codes, found);
             values.extend_from_slice(found);
             inside
-        })?;
+        };
+        let (values, nulls) = match only {
+            None => self.gather(rows, all)?,
+            Some(only) => self.pick(rows, only, all, |code| table.get(code as usize).copied())?,
+        };
         let data = ArrayData::try_new(
             self.data_type.clone(),
             rows,
@@ -157,55 +175,123 @@ impl CodedColumn {
         Ok(make_array(data))
     }
 
-    fn texts(&mut self, texts: &ArrayRef, rows: usize) -> Result<ArrayRef> {
-        let (keys, nulls) = self.gather(rows, |codes, keys| {
-            keys.extend(codes.iter().map(|code| *code as i32));
+    fn texts(
+        &mut self,
+        texts: &ArrayRef,
+        (rows, only): (usize, Option<&[u32]>),
+    ) -> Result<ArrayRef> {
+        let all = |codes: &[u32], keys: &mut Vec<i32>| {
+            keys.extend(codes.iter().map(|code| code.cast_signed()));
             true
-        })?;
+        };
+        let (keys, nulls) = match only {
+            None => self.gather(rows, all)?,
+            Some(only) => self.pick(rows, only, all, |code| Some(code.cast_signed()))?,
+        };
         let keys = Int32Array::try_new(keys.into(), nulls)?;
-        let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(texts))?;
-        Ok(Arc::new(array))
+        Ok(Arc::new(dictionary(keys, Arc::clone(texts))?))
     }
 
     /// What `decode` appends for the codes of the next `rows` rows, or false; null rows hold 0.
     fn gather<T: ArrowNativeType>(
         &mut self,
         rows: usize,
-        decode: impl Fn(&[u32], &mut Vec<T>) -> bool,
+        mut decode: impl FnMut(&[u32], &mut Vec<T>) -> bool,
     ) -> Result<(Vec<T>, Option<NullBuffer>)> {
-        let mut values = Vec::with_capacity(rows);
-        let (mut found, mut valid) = (Vec::new(), None);
+        let (mut values, mut valid) = (Vec::with_capacity(rows), Validity::default());
         while values.len() < rows {
-            let page = match self.page.take() {
-                Some(page) if page.left > 0 => self.page.insert(page),
-                _ => {
-                    let page = next_page(&mut self.pages, self.nullable)?;
-                    self.page.insert(page)
-                }
-            };
+            let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
             let start = values.len();
             let taken = page.left.min(rows - start);
-            page.left -= taken;
             let present = page.present(taken, &mut self.levels)?;
             if present == taken {
-                page.decode(present, &mut values, &decode)?;
-                valid.iter_mut().for_each(|valid| all(valid, taken));
-                continue;
+                page.decode(present, &mut values, &mut decode)?;
+            } else {
+                values.resize(start + taken, T::default());
+                let levels = self.levels.as_slice();
+                page.spread((present, levels), &mut values[start..], &mut decode)?;
             }
-            found.clear();
-            page.decode(present, &mut found, &decode)?;
-            values.resize(start + taken, T::default());
-            spread(&mut values[start..], &found, self.levels.as_slice());
-            let valid = valid.get_or_insert_with(|| {
-                let mut valid = BooleanBufferBuilder::new(rows);
-                all(&mut valid, start);
+            valid.append((start, taken), (present, &self.levels));
+            page.left -= taken;
+        }
+        Ok((values, valid.finish()))
+    }
+
+    /// As [`Self::gather`], where only the rows `only` matter: the values of their codes are what
+    /// `one` says, or nothing for a code outside. Other rows hold any value of the column.
+    fn pick<T: ArrowNativeType>(
+        &mut self,
+        rows: usize,
+        only: &[u32],
+        mut decode: impl FnMut(&[u32], &mut Vec<T>) -> bool,
+        one: impl Fn(u32) -> Option<T>,
+    ) -> Result<(Vec<T>, Option<NullBuffer>)> {
+        let mut values = vec![one(0).unwrap_or_default(); rows];
+        let (mut start, mut only, mut valid) = (0, only, Validity::default());
+        while start < rows {
+            let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
+            let taken = page.left.min(rows - start);
+            let present = page.present(taken, &mut self.levels)?;
+            let here = only.partition_point(|row| (*row as usize) < start + taken);
+            let (here, rest) = only.split_at(here);
+            if present == taken {
+                page.codes.pick(taken, start, here, |row, code| {
+                    one(code)
+                        .map(|value| values[row] = value)
+                        .ok_or_else(outside)
+                })?;
+            } else {
+                let levels = self.levels.as_slice();
+                let values = &mut values[start..start + taken];
+                page.spread((present, levels), values, &mut decode)?;
+            }
+            valid.append((start, taken), (present, &self.levels));
+            page.left -= taken;
+            (start, only) = (start + taken, rest);
+        }
+        Ok((values, valid.finish()))
+    }
+}
+
+/// Which rows have a value, once one has none.
+#[derive(Default)]
+struct Validity(Option<BooleanBufferBuilder>);
+
+impl Validity {
+    /// Adds `taken` rows from `start` on, of which as many as `present` have a value: all, or those
+    /// of the levels.
+    fn append(
+        &mut self,
+        (start, taken): (usize, usize),
+        (present, levels): (usize, &BooleanBufferBuilder),
+    ) {
+        if present < taken {
+            let valid = self.0.get_or_insert_with(|| {
+                let mut valid = BooleanBufferBuilder::new(start + taken);
+                valid.append_n(start, true);
                 valid
             });
-            valid.append_packed_range(0..taken, self.levels.as_slice());
+            valid.append_packed_range(0..taken, levels.as_slice());
+        } else if let Some(valid) = &mut self.0 {
+            valid.append_n(taken, true);
         }
-        let nulls = valid.map(|mut valid| NullBuffer::new(valid.finish()));
-        Ok((values, nulls))
     }
+
+    fn finish(self) -> Option<NullBuffer> {
+        self.0.map(|mut valid| NullBuffer::new(valid.finish()))
+    }
+}
+
+/// The page being read, or the next one.
+fn page_at_hand<'a>(
+    page: &'a mut Option<DataPage>,
+    pages: &mut SerializedPageReader<ChunkBytes>,
+    nullable: bool,
+) -> Result<&'a mut DataPage> {
+    if page.as_ref().is_none_or(|page| page.left == 0) {
+        *page = Some(next_page(pages, nullable)?);
+    }
+    page.as_mut().ok_or_else(ended)
 }
 
 impl DataPage {
@@ -227,7 +313,7 @@ impl DataPage {
         &mut self,
         count: usize,
         values: &mut Vec<T>,
-        decode: &impl Fn(&[u32], &mut Vec<T>) -> bool,
+        decode: &mut impl FnMut(&[u32], &mut Vec<T>) -> bool,
     ) -> Result<()> {
         let mut codes = [0; STRETCH];
         for from in (0..count).step_by(STRETCH) {
@@ -239,10 +325,19 @@ impl DataPage {
         }
         Ok(())
     }
-}
 
-fn all(valid: &mut BooleanBufferBuilder, count: usize) {
-    valid.append_n(count, true);
+    /// Puts what `decode` appends for the next `present` codes into the rows whose bit is set.
+    fn spread<T: Copy>(
+        &mut self,
+        (present, levels): (usize, &[u8]),
+        rows: &mut [T],
+        decode: &mut impl FnMut(&[u32], &mut Vec<T>) -> bool,
+    ) -> Result<()> {
+        let mut found = Vec::with_capacity(present);
+        self.decode(present, &mut found, decode)?;
+        spread(rows, &found, levels);
+        Ok(())
+    }
 }
 
 /// Puts `found` into the rows whose bit is set, in order.

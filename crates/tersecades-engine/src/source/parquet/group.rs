@@ -11,9 +11,12 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::predicate::Predicate;
 
+use super::chosen::Chosen;
 use super::column::CodedColumn;
 use super::corrupt;
+use crate::source::passing::Passing;
 
 /// What a file gives of each row group.
 pub(super) struct Wanted<'a> {
@@ -23,10 +26,18 @@ pub(super) struct Wanted<'a> {
     /// Those columns.
     pub(super) schema: &'a SchemaRef,
     pub(super) batch_rows: usize,
+    pub(super) passing: &'a Passing,
 }
 
+/// Batches of a row group in which rows may be tested without leaving few.
+const TRIES: u32 = 2;
+
 enum Column {
-    Coded(Box<CodedColumn>),
+    /// Its rows that fail may say anything, if it is open.
+    Coded {
+        column: Box<CodedColumn>,
+        open: bool,
+    },
     /// At this place among what the Arrow reader reads.
     Other(usize),
 }
@@ -34,6 +45,11 @@ enum Column {
 /// The rows of a row group, batch by batch.
 pub(super) struct Group {
     columns: Vec<Column>,
+    /// Places of the columns that rows are tested by, the cheapest first, and the tests.
+    tested: Vec<(usize, Vec<Arc<Predicate>>)>,
+    chosen: Chosen,
+    /// Batches that may still be tested in vain.
+    tries: u32,
     others: Option<ParquetRecordBatchReader>,
     schema: SchemaRef,
     left: usize,
@@ -54,11 +70,19 @@ impl Group {
         let left = usize::try_from(metadata.num_rows())
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
+        let (mut tested, mut open_columns) = (Vec::new(), 0);
         for (field, position) in wanted.schema.fields().iter().zip(wanted.positions) {
             match leaf(wanted.metadata, field, *position, group) {
                 Some(leaf) => {
                     let column = CodedColumn::open(&input, field, metadata.column(leaf), left)?;
-                    columns.push(Column::Coded(Box::new(column)));
+                    let tests = wanted.passing.tests_of(field);
+                    if !tests.is_empty() {
+                        tested.push((column.values(), columns.len(), tests));
+                    }
+                    let open = wanted.passing.leaves_open(field);
+                    open_columns += usize::from(open);
+                    let column = Box::new(column);
+                    columns.push(Column::Coded { column, open });
                 }
                 None => {
                     columns.push(Column::Other(others.len()));
@@ -79,8 +103,15 @@ impl Group {
                 .build();
             Some(reader.map_err(corrupt)?)
         };
+        tested.sort_by_key(|(values, ..)| *values);
+        // The column that is tested first is read whole.
+        let gains = open_columns > 1 || tested.is_empty();
+        let tested = tested.into_iter().filter(|_| gains);
         Ok(Group {
             columns,
+            tested: tested.map(|(_, place, tests)| (place, tests)).collect(),
+            chosen: Chosen::default(),
+            tries: TRIES,
             others: read,
             schema: Arc::clone(wanted.schema),
             left,
@@ -91,7 +122,7 @@ impl Group {
     /// Columns that are read without the Arrow reader.
     #[cfg(test)]
     pub(super) fn coded_columns(&self) -> usize {
-        let coded = |column: &&Column| matches!(column, Column::Coded(_));
+        let coded = |column: &&Column| matches!(column, Column::Coded { .. });
         self.columns.iter().filter(coded).count()
     }
 
@@ -124,19 +155,48 @@ impl Group {
         if let (true, Some(others)) = (self.columns.is_empty(), &others) {
             return Ok(Some(others.clone()));
         }
-        let columns = self
-            .columns
-            .iter_mut()
-            .map(|column| match (column, &others) {
-                (Column::Coded(column), _) => column.next(rows),
-                (Column::Other(place), Some(others)) => Ok(Arc::clone(others.column(*place))),
-                (Column::Other(_), None) => Err(Error::internal("a column without a reader")),
-            });
-        let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+        let columns = self.read(rows, others.as_ref())?;
         Ok(Some(RecordBatch::try_new(
             Arc::clone(&self.schema),
             columns,
         )?))
+    }
+
+    /// All columns of the next `rows` rows; `others` has those of the Arrow reader.
+    fn read(&mut self, rows: usize, others: Option<&RecordBatch>) -> Result<Vec<ArrayRef>> {
+        let mut read: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
+        self.chosen.start(rows);
+        if self.tries > 0 && !self.tested.is_empty() {
+            for (place, tests) in &self.tested {
+                if let Column::Coded { column, open } = &mut self.columns[*place] {
+                    let array = column.next(rows, self.chosen.few().filter(|_| *open))?;
+                    self.chosen.narrow(&array, tests);
+                    read[*place] = Some(array);
+                }
+            }
+            self.tries = match self.chosen.few() {
+                Some(_) => TRIES,
+                None => self.tries - 1,
+            };
+        }
+        let columns =
+            self.columns
+                .iter_mut()
+                .zip(read)
+                .map(|(column, read)| match (column, others) {
+                    (_, _) if read.is_some() => Ok(read),
+                    (Column::Coded { column, open }, _) => {
+                        let few = self.chosen.few().filter(|_| *open);
+                        column.next(rows, few).map(Some)
+                    }
+                    (Column::Other(place), Some(others)) => {
+                        Ok(Some(Arc::clone(others.column(*place))))
+                    }
+                    (Column::Other(_), None) => Ok(None),
+                });
+        let columns = columns
+            .map(|column| column?.ok_or_else(|| Error::internal("a column without a reader")));
+        columns.collect()
     }
 }
 

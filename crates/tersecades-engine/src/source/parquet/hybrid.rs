@@ -89,6 +89,60 @@ impl Hybrid {
         Ok(())
     }
 
+    /// Passes over the next `count` numbers, which are those of the rows from `start` on, and visits
+    /// the rows `only` of them, which ascend.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes end before; what `visit` says.
+    pub(super) fn pick(
+        &mut self,
+        count: usize,
+        start: usize,
+        mut only: &[u32],
+        mut visit: impl FnMut(usize, u32) -> Result<()>,
+    ) -> Result<()> {
+        let (mut row, end) = (start, start + count);
+        while row < end {
+            if self.left == 0 {
+                self.next_run()?;
+                continue;
+            }
+            let run_end = end.min(row + self.left);
+            while let Some((first, rest)) = only.split_first()
+                && (*first as usize) < run_end
+            {
+                let wanted = *first as usize;
+                let number = match self.run {
+                    Run::Repeated(value) => value,
+                    Run::Packed(behind) => self.packed(behind + wanted - row)?,
+                };
+                visit(wanted, number)?;
+                only = rest;
+            }
+            if let Run::Packed(behind) = self.run {
+                let passed = behind + run_end - row;
+                self.at += passed / GROUP * self.width as usize;
+                self.run = Run::Packed(passed % GROUP);
+            }
+            self.left -= run_end - row;
+            row = run_end;
+        }
+        Ok(())
+    }
+
+    /// The number at `index` of the packed groups at hand.
+    #[inline]
+    fn packed(&self, index: usize) -> Result<u32> {
+        let bit = index * self.width as usize;
+        let first = self.at + bit / 8;
+        let end = self.at + (bit + self.width as usize).div_ceil(8);
+        let bytes = self.bytes.get(first..end).ok_or_else(ended)?;
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let word = u64::from_le_bytes(word) >> (bit % 8);
+        Ok((word & ((1 << self.width) - 1)) as u32)
+    }
+
     /// Appends the next `count` numbers of one bit each.
     ///
     /// # Errors

@@ -6,10 +6,14 @@
 //!                     all others -> the Arrow reader                   (group.rs joins both)
 //!                     -> batches of batch_rows rows
 //! ```
+//! Columns that rows are tested by are read first; where few rows pass, single codes of the others are
+//! picked out of their pages (chosen.rs), and rows that fail hold any value.
+//!
 //! A reader never crosses a row group: the dictionary pages of a group then back all its batches,
 //! and no string is copied to join two dictionaries. Column chunks that were written plain (high
 //! cardinality) are interned batch by batch, so that the type of a column never changes.
 
+mod chosen;
 mod chunk_bytes;
 mod column;
 mod group;
@@ -32,6 +36,7 @@ use tersecades_columnar::error::{Error, Result};
 use self::group::{Group, Wanted};
 use self::nesting::check_nesting;
 use super::guard::guard;
+use super::passing::Passing;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
 /// The line of this format in [`super::SOURCES`].
@@ -58,6 +63,7 @@ pub struct ParquetSource {
     batch_rows: usize,
     groups: std::vec::IntoIter<usize>,
     reader: Option<Group>,
+    passing: Passing,
     rejected: Rejected,
 }
 
@@ -99,6 +105,7 @@ impl ParquetSource {
             batch_rows: options.batch_rows,
             groups,
             reader: None,
+            passing: options.passing.clone(),
             rejected: Rejected::default(),
         })
     }
@@ -125,6 +132,7 @@ impl ParquetSource {
             positions: &self.positions,
             schema: &self.schema,
             batch_rows: self.batch_rows,
+            passing: &self.passing,
         };
         match &self.input {
             Input::File(file) => Group::open(file.try_clone()?, &wanted, group),

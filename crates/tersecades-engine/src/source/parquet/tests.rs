@@ -1,15 +1,18 @@
 //! Columns of dictionary codes beside the Arrow reader, and damaged pages.
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{
     ArrayRef, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
     TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
+use arrow_cast::cast;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_testkit::random::Random;
 
 use super::*;
@@ -163,6 +166,89 @@ fn codes_give_what_the_arrow_reader_gives() {
             }
         }
     }
+}
+
+/// The rows of `bytes` for a query that tests `tests` and reads `time` of all rows.
+fn read_passing(
+    bytes: &Bytes,
+    tests: &[(&str, Arc<Predicate>)],
+    batch_rows: usize,
+) -> Vec<RecordBatch> {
+    let whole = ParquetSource::from_bytes(bytes.clone(), &options(batch_rows)).unwrap();
+    let tests = tests.iter().map(|(name, test)| {
+        let field = whole.schema.field_with_name(name).unwrap();
+        (
+            name.to_string(),
+            field.data_type().clone(),
+            Arc::clone(test),
+        )
+    });
+    let passing = Passing {
+        tests: tests.collect(),
+        moves_time: true,
+        of_all: vec!["time".to_owned()],
+    };
+    let options = SourceOptions {
+        passing,
+        ..options(batch_rows)
+    };
+    let mut source = ParquetSource::from_bytes(bytes.clone(), &options).unwrap();
+    let batches = std::iter::from_fn(|| source.next().unwrap());
+    batches.collect()
+}
+
+#[test]
+fn rows_that_pass_are_read_whole_where_others_may_say_anything() {
+    let mut random = Random::new(10);
+    let mut open_rows = 0;
+    for (distinct, run, nulls) in [
+        (40, 1, 0),
+        (300, 30, 0),
+        (60, 3, 20),
+        (2_000, 1, 1),
+        (9, 1, 0),
+    ] {
+        let batch = batch(&mut random, distinct, run, nulls);
+        let some = |name: &str| {
+            let column = cast(batch.column_by_name(name).unwrap(), &DataType::Int64).unwrap();
+            let valid = (0..ROWS).find(|row| column.is_valid(*row)).unwrap();
+            column.as_primitive::<Int64Type>().value(valid)
+        };
+        let equal = Predicate::compare(&DataType::Int32, Comparison::Equal, &some("i32").into());
+        let other = Predicate::compare(&DataType::Int64, Comparison::NotEqual, &some("i64").into());
+        let tests = [
+            ("i32", Arc::new(equal.unwrap())),
+            ("i64", Arc::new(other.unwrap())),
+        ];
+        for page_rows in [100, 1_111] {
+            let bytes = write(&batch, WriterVersion::PARQUET_1_0, page_rows);
+            for batch_rows in [100, 900, 65_536] {
+                let found = read_passing(&bytes, &tests, batch_rows);
+                let (whole, _) = read(&bytes, batch_rows).unwrap();
+                assert_eq!(found.len(), whole.len());
+                for (found, whole) in found.iter().zip(&whole) {
+                    let value = |name: &str, row: usize| {
+                        let column = cast(whole.column_by_name(name).unwrap(), &DataType::Int64);
+                        let column = column.unwrap();
+                        let value = column.as_primitive::<Int64Type>().value(row);
+                        column.is_valid(row).then_some(value)
+                    };
+                    assert_eq!(found.column_by_name("time"), whole.column_by_name("time"));
+                    for row in 0..whole.num_rows() {
+                        let passes = value("i32", row) == Some(some("i32"))
+                            && value("i64", row).is_some_and(|value| value != some("i64"));
+                        let same = (0..whole.num_columns()).all(|column| {
+                            let row_of = |batch: &RecordBatch| batch.column(column).slice(row, 1);
+                            row_of(found) == row_of(whole)
+                        });
+                        assert!(same || !passes, "row {row} of {batch_rows}");
+                        open_rows += usize::from(!same);
+                    }
+                }
+            }
+        }
+    }
+    assert!(open_rows > 0, "some rows are not read");
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! Rows that a query may want, by the columns that it tests them by: where they are few, nothing is
+//! read of the others in columns that stay open.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use tersecades_columnar::arrow::lanes;
+use tersecades_columnar::input::Lanes;
+use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
+use tersecades_columnar::predicate::{KeyRange, Predicate};
+use tersecades_columnar::types::Physical;
+
+/// Rows are few where there is at most one in so many: finding single codes takes about four times
+/// as long as a code takes where all are read.
+const FEW_SHARE: usize = 8;
+
+/// The rows of a batch that passed so far.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    rows: usize,
+    passing: Vec<u64>,
+    found: Vec<u64>,
+    list: Vec<u32>,
+    few: bool,
+}
+
+impl Chosen {
+    /// Starts a batch of `rows`, all of which may be wanted.
+    pub(super) fn start(&mut self, rows: usize) {
+        self.rows = rows;
+        self.few = false;
+        self.passing.clear();
+        self.passing.resize(rows.div_ceil(WORD_LANES), u64::MAX);
+    }
+
+    /// The rows that may be wanted, if they are few.
+    pub(super) fn few(&self) -> Option<&[u32]> {
+        self.few.then_some(&self.list)
+    }
+
+    /// Leaves out the rows whose value in `column` fails one of `tests`; nulls are left to the query.
+    pub(super) fn narrow(&mut self, column: &ArrayRef, tests: &[Arc<Predicate>]) {
+        let Ok(physical) = Physical::of(column.data_type()) else {
+            return;
+        };
+        for test in tests {
+            let Predicate::Keys(ranges) = &**test else {
+                continue;
+            };
+            self.found.clear();
+            self.found.resize(self.passing.len(), 0);
+            match lanes(column) {
+                Some(Lanes::U32(values)) => self.test(values, ranges, physical.flip()),
+                Some(Lanes::U64(values)) => self.test(values, ranges, physical.flip()),
+                _ => continue,
+            }
+            if let Some(nulls) = column.nulls().filter(|nulls| nulls.null_count() > 0) {
+                let valid = nulls.inner().bit_chunks();
+                let words = self.found.iter_mut().zip(valid.iter_padded());
+                words.for_each(|(word, valid)| *word |= !valid);
+            }
+            (kernels().bitmap.and)(&mut self.passing, &self.found);
+        }
+        let count = (kernels().bitmap.count)(&self.passing) as usize;
+        self.few = count * FEW_SHARE <= self.rows;
+        if self.few {
+            self.list.clear();
+            (kernels().bitmap.to_rows)(&self.passing, 0, &mut self.list);
+        }
+    }
+
+    /// Sets the bits of the lanes whose key, the lane with `flip` flipped, is in one of `ranges`.
+    fn test<W: Lane>(&mut self, values: &[W], ranges: &[KeyRange], flip: u64) {
+        let mut bits = vec![0; self.found.len()];
+        for range in ranges {
+            let (low, span) = (range.low ^ flip, range.high - range.low);
+            let (low, span) = (W::truncate(low), W::truncate(span));
+            (W::of(kernels()).range_mask_flat)(values, low, span, &mut bits);
+            (kernels().bitmap.or)(&mut self.found, &bits);
+        }
+    }
+}
