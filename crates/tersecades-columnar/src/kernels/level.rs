@@ -9,7 +9,7 @@
 //! ```
 
 use super::bit_stream::{self, BitStream};
-use super::moments::{self, Moments};
+use super::moment::{self, Moments};
 use super::order::{self, Order};
 use super::pack::{Lines, packs};
 use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, float, take, try_narrow};
@@ -180,9 +180,9 @@ const fn lanes<L: Moments<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W>
                 based::range_mask::<L, W, BLOCK_LANES>(values, bases, range, out)
             )
         },
-        sum: |values, mask, out| at_level!(L, moments::sum::<L, W>(values, mask, out)),
-        sum_flat: |values| at_level!(L, moments::sum_flat::<L, W>(values)),
-        moments: |values, mask, sums| at_level!(L, moments::moments::<L, W>(values, mask, sums)),
+        sum: |values, mask, out| at_level!(L, moment::sum::<L, W>(values, mask, out)),
+        sum_flat: |values| at_level!(L, moment::sum_flat::<L, W>(values)),
+        moments: |values, mask, sums| at_level!(L, moment::moments::<L, W>(values, mask, sums)),
         min_max: |values, flip, mask, min, max| {
             at_level!(L, block::min_max::<L, W>(values, flip, mask, min, max))
         },

@@ -25,7 +25,7 @@ mod block;
 mod float;
 mod lane;
 mod level;
-mod moments;
+mod moment;
 mod order;
 mod pack;
 mod portable;

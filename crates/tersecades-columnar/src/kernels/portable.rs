@@ -2,7 +2,7 @@
 
 use super::bit_stream::BitStream;
 use super::level::{LINE_BYTES, Level, ROWS_SLACK, Steps, Word, table};
-use super::moments::Moments;
+use super::moment::Moments;
 use super::order::Order;
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
 

@@ -43,8 +43,8 @@ impl<'a> GroupFold<'a> {
         }
     }
 
-    /// Whether the ends found so far enclose the selected values wherever they are; `maxima` are the
-    /// largest keys by group.
+    /// Whether the ends found so far enclose the selected values wherever they are; `maxima` are
+    /// the largest keys by group.
     pub(crate) fn is_enclosed(&self, maxima: &[u64; GROUPS], out: &Fold) -> bool {
         let (min, max) = (out.min, out.max);
         let encloses =

@@ -15,7 +15,7 @@ use crate::narrow::{GroupFold, with_deltas};
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
 use super::View;
-use super::rows::for_each_key;
+use super::rows::for_each_keys;
 use super::scan::WORDS;
 
 /// [`crate::codec::Codec::fold`] over whole blocks.
@@ -93,13 +93,19 @@ pub(super) fn fold_rows(
 ) {
     work.tally.direct += rows.len() as u64;
     let zero = chunk.physical.flip();
-    let (mut sum, mut min, mut max) = (0, u64::MAX, 0);
-    for_each_key(&View::of(chunk), rows, |_, key| {
-        sum += u128::from(key);
-        (min, max) = (min.min(key), max.max(key));
+    let (mut sum, mut ends) = (0, (u64::MAX, 0));
+    for_each_keys(&View::of(chunk), rows, |_, keys| {
+        if asked.sum {
+            sum += sum_flat(keys);
+        }
         if asked.squares {
-            let size = u128::from(key.abs_diff(zero));
-            out.squares.add(size * size);
+            let sizes = keys.iter().map(|key| u128::from(key.abs_diff(zero)));
+            sizes.for_each(|size| out.squares.add(size * size));
+        }
+        if asked.ends {
+            ends = keys.iter().fold(ends, |(min, max), key| {
+                (u64::min(min, *key), u64::max(max, *key))
+            });
         }
     });
     out.count += rows.len() as u64;
@@ -107,8 +113,8 @@ pub(super) fn fold_rows(
         out.add_sum(sum as i128 - (u128::from(zero) * rows.len() as u128) as i128);
     }
     if asked.ends && !rows.is_empty() {
-        out.add_end(i128::from(min));
-        out.add_end(i128::from(max));
+        out.add_end(i128::from(ends.0));
+        out.add_end(i128::from(ends.1));
     }
 }
 

@@ -121,37 +121,46 @@ fn for_each_run(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(usize, &[u3
 }
 
 /// Visits the keys of listed rows.
+#[inline]
+pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
+    for_each_keys(view, rows, |rows, keys| {
+        let pairs = rows.iter().zip(keys);
+        pairs.for_each(|(row, key)| visit(*row, *key));
+    });
+}
+
+/// Visits the keys of listed rows, at most [`WORD_ROWS`] at once.
 ///
 /// Where all blocks have one width, which most chunks do, the deltas are one array.
 #[inline]
-pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
+pub(super) fn for_each_keys(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(&[u32], &[u64])) {
     let deltas = view.deltas;
     match deltas.uniform_width() {
-        1 => for_each_key_of(view, (deltas.all::<u8>(), 0), rows, visit),
-        2 => for_each_key_of(view, (deltas.all::<u16>(), 0), rows, visit),
-        4 => for_each_key_of(view, (deltas.all::<u32>(), 0), rows, visit),
-        8 => for_each_key_of(view, (deltas.all::<u64>(), 0), rows, visit),
+        1 => for_each_keys_of(view, (deltas.all::<u8>(), 0), rows, visit),
+        2 => for_each_keys_of(view, (deltas.all::<u16>(), 0), rows, visit),
+        4 => for_each_keys_of(view, (deltas.all::<u32>(), 0), rows, visit),
+        8 => for_each_keys_of(view, (deltas.all::<u64>(), 0), rows, visit),
         _ => for_each_run(view, rows, |block, rows| {
             let first = block * BLOCK_ROWS;
             with_deltas!(deltas, block, deltas => {
-                for_each_key_of(view, (deltas, first), rows, &mut visit);
+                for_each_keys_of(view, (deltas, first), rows, &mut visit);
             }, zero {
-                rows.iter().for_each(|row| visit(*row, view.key(*row as usize)));
+                rows.iter().for_each(|row| visit(&[*row], &[view.key(*row as usize)]));
             });
         }),
     }
 }
 
-/// [`for_each_key`] where `deltas` are those of all rows from `first` on.
+/// [`for_each_keys`] where `deltas` are those of all rows from `first` on.
 ///
 /// Keys are put together many at a time without a branch; those of saturated deltas, which may be
 /// holes, are looked at afterwards.
 #[inline]
-fn for_each_key_of<D: KeyLane>(
+fn for_each_keys_of<D: KeyLane>(
     view: &View<'_>,
     (deltas, first): (&[D], usize),
     rows: &[u32],
-    mut visit: impl FnMut(u32, u64),
+    mut visit: impl FnMut(&[u32], &[u64]),
 ) {
     let mut keys = [0; WORD_ROWS];
     for rows in rows.chunks(WORD_ROWS) {
@@ -168,9 +177,7 @@ fn for_each_key_of<D: KeyLane>(
                 keys[index] = key;
             }
         }
-        for (row, key) in rows.iter().zip(keys) {
-            visit(*row, key);
-        }
+        visit(rows, &keys[..rows.len()]);
     }
 }
 

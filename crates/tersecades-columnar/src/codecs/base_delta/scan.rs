@@ -4,6 +4,8 @@
 //! as the near end of its group's reach, so patches are looked at only where their true values
 //! could answer differently.
 
+use std::ops::Range;
+
 use crate::bitmap::{WORD_ROWS, ones};
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
@@ -84,11 +86,20 @@ fn list_patches<K: KeyLane>(
     out: &mut Selection,
 ) {
     let list = out.set_rows(chunk.rows);
-    for_each_patched(chunk, (view, keys), range, |block, passing, first| {
-        let rows = &view.patches.rows()[view.patches.of_block(block)];
-        let found = ones(passing, first..first + rows.len());
-        let start = (block * BLOCK_ROWS) as u32;
-        list.extend(found.map(|bit| start + u32::from(rows[bit - first])));
+    for_each_strip(chunk, (view, keys), range, |strip, passing, first| {
+        let start = list.len();
+        // Numbers of patches at first, then their rows.
+        (kernels().bitmap.to_rows)(passing, first as u32, list);
+        let mut found = list[start..].iter_mut().peekable();
+        for block in strip {
+            let (row, end) = (
+                (block * BLOCK_ROWS) as u32,
+                view.patches.of_block(block).end,
+            );
+            while let Some(slot) = found.next_if(|patch| (**patch as usize) < end) {
+                *slot = row + view.patches.row(*slot as usize) as u32;
+            }
+        }
     });
     if list.is_empty() {
         out.set_none(chunk.rows);
@@ -102,6 +113,24 @@ fn for_each_patched<K: KeyLane>(
     range: KeyRange,
     mut visit: impl FnMut(usize, &[u64], usize),
 ) {
+    for_each_strip(chunk, (view, keys), range, |strip, passing, first| {
+        for block in strip {
+            let patches = view.patches.of_block(block);
+            if !patches.is_empty() {
+                visit(block, passing, patches.start - first);
+            }
+        }
+    });
+}
+
+/// Visits strips of blocks with patches: bit `i` of the words is set where patch `i` from the given
+/// one on is in `range`.
+fn for_each_strip<K: KeyLane>(
+    chunk: &Chunk,
+    (view, keys): (&View<'_>, &[K]),
+    range: KeyRange,
+    mut visit: impl FnMut(Range<usize>, &[u64], usize),
+) {
     let blocks = block_count(chunk.rows);
     let mut passing = [0; STRIP * WORDS];
     for start in (0..blocks).step_by(STRIP) {
@@ -113,12 +142,7 @@ fn for_each_patched<K: KeyLane>(
         }
         let passing = &mut passing[..keys.len().div_ceil(WORD_ROWS)];
         test_keys(keys, range, passing);
-        for block in strip {
-            let patches = view.patches.of_block(block);
-            if !patches.is_empty() {
-                visit(block, passing, patches.start - first);
-            }
-        }
+        visit(strip, passing, first);
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     packed_lanes, row_lanes, rows,
 };
 use crate::kernels::level::Steps;
-use crate::kernels::moments::{self, Moments};
+use crate::kernels::moment::{self, Moments};
 use crate::kernels::{GROUPS, assert_block, block};
 use std::mem::MaybeUninit;
 
@@ -156,7 +156,7 @@ fn squares<L: Moments<W> + Lines<W>, W: Lane>(
         width,
         #[inline(always)]
         // SAFETY: the caller of `table` promised the features of `L`.
-        |block| unsafe { moments::moments::<L, W>(block, mask, &mut [0; GROUPS]) },
+        |block| unsafe { moment::moments::<L, W>(block, mask, &mut [0; GROUPS]) },
     )
 }
 
@@ -209,7 +209,7 @@ fn block_sum<L: Moments<W> + Lines<W>, W: Lane>(
         width,
         #[inline(always)]
         // SAFETY: the caller of `table` promised the features of `L`.
-        |block| unsafe { moments::sum::<L, W>(block, mask, &mut groups) },
+        |block| unsafe { moment::sum::<L, W>(block, mask, &mut groups) },
     );
     groups.iter().sum()
 }

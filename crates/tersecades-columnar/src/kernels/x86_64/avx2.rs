@@ -4,7 +4,7 @@
 //! their top bit and compare signed.
 
 use crate::kernels::level::{Level, Steps, Word, table};
-use crate::kernels::moments::Moments;
+use crate::kernels::moment::Moments;
 use crate::kernels::order::Order;
 use crate::kernels::try_narrow;
 use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};

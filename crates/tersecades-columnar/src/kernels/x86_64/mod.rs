@@ -10,7 +10,7 @@ mod avx2_cut;
 mod avx2_lines;
 mod avx512;
 mod avx512_lines;
-mod avx512_moments;
+mod avx512_moment;
 mod avx512_order;
 mod bit_stream;
 

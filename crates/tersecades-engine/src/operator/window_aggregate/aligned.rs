@@ -167,8 +167,9 @@ impl AlignedState {
             std::mem::take(&mut self.part),
         );
         remainder.start(&frame.selection);
-        let mut pane = self.boundaries.pane(next);
+        let (mut pane, mut parts) = (self.boundaries.pane(next), 0);
         while pane.last() < last {
+            parts += 1;
             self.select_pane(pane, (frame, arrival), &mut part, work);
             remainder.fold_part(&plan, (frame, &mut part), work);
             remainder.put_into(|| self.pane_at(shared, pane.first()));
@@ -179,7 +180,14 @@ impl AlignedState {
             self.select_pane(pane, (frame, arrival), &mut part, work);
             remainder.fold_part(&plan, (frame, &mut part), work);
         } else if !remainder.subtract(&plan, frame, work) {
-            self.select_pane(pane, (frame, arrival), &mut part, work);
+            if parts == 1 {
+                // What is left is known without a look at times.
+                self.rest.copy_from(&frame.selection);
+                self.rest.subtract(&part);
+                std::mem::swap(&mut self.rest, &mut part);
+            } else {
+                self.select_pane(pane, (frame, arrival), &mut part, work);
+            }
             remainder.fold_ends(&plan, (frame, &part), work);
         }
         remainder.put_into(|| self.pane_at(shared, pane.first()));

@@ -38,7 +38,8 @@ impl Chosen {
         self.few.then_some(&self.list)
     }
 
-    /// Leaves out the rows whose value in `column` fails one of `tests`; nulls are left to the query.
+    /// Leaves out the rows whose value in `column` fails one of `tests`; nulls are left to the
+    /// query.
     pub(super) fn narrow(&mut self, column: &ArrayRef, tests: &[Arc<Predicate>]) {
         let Ok(physical) = Physical::of(column.data_type()) else {
             return;

@@ -129,7 +129,7 @@ impl CodedColumn {
         }
     }
 
-    /// The next `rows` rows; any values in rows other than `only`, which ascend, if these are given.
+    /// The next `rows` rows; any values in rows other than `only`, which ascend, if given.
     ///
     /// # Errors
     /// `Corrupt` if pages are damaged or end before.

@@ -89,8 +89,8 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Passes over the next `count` numbers, which are those of the rows from `start` on, and visits
-    /// the rows `only` of them, which ascend.
+    /// Passes over the next `count` numbers, which are those of the rows from `start` on, and
+    /// visits the rows `only` of them, which ascend.
     ///
     /// # Errors
     /// `Corrupt` if the bytes end before; what `visit` says.

@@ -6,8 +6,8 @@
 //!                     all others -> the Arrow reader                   (group.rs joins both)
 //!                     -> batches of batch_rows rows
 //! ```
-//! Columns that rows are tested by are read first; where few rows pass, single codes of the others are
-//! picked out of their pages (chosen.rs), and rows that fail hold any value.
+//! Columns that rows are tested by are read first; where few rows pass, single codes of the others
+//! are picked out of their pages (chosen.rs), and rows that fail hold any value.
 //!
 //! A reader never crosses a row group: the dictionary pages of a group then back all its batches,
 //! and no string is copied to join two dictionaries. Column chunks that were written plain (high

@@ -7,7 +7,7 @@
 //! Groups are added up together at the end: one register has the eight sums.
 
 use super::avx512::Avx512;
-use crate::kernels::moments::{BLOCK_BITS, Moments};
+use crate::kernels::moment::{BLOCK_BITS, Moments};
 use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup};
 use std::arch::x86_64::*;
 

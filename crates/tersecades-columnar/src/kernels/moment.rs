@@ -14,8 +14,8 @@ pub(super) const BLOCK_BITS: usize = BLOCK_LANES / WORD_LANES;
 
 /// The sums of a level that takes full blocks at once.
 pub(super) trait Moments<W: Lane>: Steps<W> {
-    /// Sets `sums` to those of the groups, of the lanes of `keep` when there is one; answers the sum
-    /// of their squares if `SQUARES`, else 0, or nothing where the level has no such loop.
+    /// Sets `sums` to those of the groups, of the lanes of `keep` when there is one; answers the
+    /// sum of their squares if `SQUARES`, else 0, or nothing where the level has no such loop.
     ///
     /// # Safety
     /// The processor has every feature of the level.
