@@ -13,8 +13,7 @@ use super::{BLOCK_LANES, GROUPS, Lane, PerGroup, WORD_LANES, assert_based, prefe
 /// behind them is fetched for nothing.
 const AHEAD_BYTES: usize = 2048;
 
-/// Blocks between the one at hand and the one whose base is asked for, where it is but one: eight
-/// fill a line of their own, which the processor sees coming.
+/// Blocks between the one at hand and the one whose bases are asked for.
 const AHEAD_BLOCKS: usize = 8;
 
 /// # Safety
@@ -40,9 +39,7 @@ pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane, const LANES: usize>(
             }
             ahead = ahead.saturating_sub(size_of_val(block));
         }
-        if per_block == 1 {
-            prefetch_past(bases, AHEAD_BLOCKS * size_of_val(bases));
-        }
+        prefetch_past(bases, AHEAD_BLOCKS * size_of_val(bases));
         let moved = Moved::of::<W>(low, high, bases);
         if moved.met == [0; GROUPS] {
             slots.fill(0);

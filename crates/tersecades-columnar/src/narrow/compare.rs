@@ -21,7 +21,7 @@ use crate::predicate::{KeyRange, Predicate};
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 use crate::zone::ZoneMarks;
 
-use super::{Deltas, single_range};
+use super::{Deltas, START_BYTES, single_range};
 
 const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 
@@ -30,9 +30,6 @@ const STRIP: usize = 8;
 
 /// Strips between the one at hand and the one whose ends are asked for.
 const AHEAD_STRIPS: usize = 2;
-
-/// Bytes of deltas asked for before the ends are tested.
-const START_BYTES: usize = 2048;
 
 /// Selects the rows of `within` that pass `predicate`, range by range.
 ///

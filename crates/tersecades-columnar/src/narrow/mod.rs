@@ -14,12 +14,15 @@ use crate::aligned::CACHE_LINE_BYTES;
 use crate::block::{BLOCK_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
-use crate::kernels::{Lane, Narrow, kernels, prefetch_rows};
+use crate::kernels::{Lane, Narrow, kernels, prefetch_rows, prefetch_start};
 use crate::predicate::{KeyRange, Predicate};
 
 pub(crate) use compare::{Bounded, compare_ranges};
 pub(crate) use fold::GroupFold;
 pub(crate) use write::{fill_holes, line_number, narrow, prefetch_eighth, section_mut};
+
+/// Bytes of deltas that are asked for before they are read.
+const START_BYTES: usize = 4096;
 
 /// The largest delta of `width` bytes.
 #[inline]
@@ -156,6 +159,13 @@ impl<'a> Deltas<'a> {
     pub(crate) fn of_blocks(&self, blocks: Range<usize>) -> &'a [u8] {
         let start = self.offsets[blocks.start] as usize * CACHE_LINE_BYTES;
         &self.bytes[start..self.offsets[blocks.end] as usize * CACHE_LINE_BYTES]
+    }
+
+    /// Asks for what is read first, for whoever reads all deltas after something else.
+    pub(crate) fn prefetch_start(&self) {
+        prefetch_start(self.widths, START_BYTES);
+        prefetch_start(bytemuck::cast_slice(self.offsets), START_BYTES);
+        prefetch_start(self.bytes, START_BYTES);
     }
 
     /// Asks for the lines of the listed rows.

@@ -279,6 +279,7 @@ fn sum_flat<K: KeyLane>(keys: &[K]) -> u128 {
 /// The sum of all values: bases times their rows, deltas in runs of one width, patches in place of
 /// their holes.
 fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
+    view.deltas.prefetch_start();
     view.patches.prefetch_start();
     let full = chunk.rows / BLOCK_ROWS;
     let mut keys = (kernels().u64.sum_flat)(&view.bases[..full * GROUPS]) * GROUP_ROWS as u128;
