@@ -171,14 +171,28 @@ fn for_each_keys_of<D: KeyLane>(
             saturated |= u64::from((delta == 0) | (delta == D::MAX.key())) << index;
             *slot = view.bases[at / GROUP_ROWS].wrapping_add(delta);
         }
-        for index in ones(&[saturated], 0..WORD_ROWS) {
-            let at = rows[index] as usize;
-            if let Some(key) = view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS) {
-                keys[index] = key;
-            }
+        if saturated != 0 {
+            put_patches(view, (rows, saturated), &mut keys);
         }
         visit(rows, &keys[..rows.len()]);
     }
+}
+
+/// Puts the keys of patches in place, which can be in the rows whose bit of `saturated` is set.
+///
+/// Such rows are many where a filter has kept what lies far out: they are met in one walk.
+fn put_patches(view: &View<'_>, (rows, saturated): (&[u32], u64), keys: &mut [u64; WORD_ROWS]) {
+    let (mut places, mut listed, mut count) = ([0; WORD_ROWS], [0; WORD_ROWS], 0);
+    for index in ones(&[saturated], 0..WORD_ROWS) {
+        (places[count], listed[count]) = (index, rows[index]);
+        count += 1;
+    }
+    let mut places = places.iter();
+    view.patches.for_each_row(&listed[..count], |_, patched| {
+        if let (Some(place), Some(key)) = (places.next(), patched) {
+            keys[*place] = key;
+        }
+    });
 }
 
 #[cfg(test)]

@@ -162,10 +162,8 @@ impl AlignedState {
     ) {
         let plan = Arc::clone(&shared.plan);
         let (mut next, last) = arrival.time_range;
-        let (mut remainder, mut part) = (
-            std::mem::take(&mut self.remainder),
-            std::mem::take(&mut self.part),
-        );
+        let mut remainder = std::mem::take(&mut self.remainder);
+        let mut part = std::mem::take(&mut self.part);
         remainder.start(&frame.selection);
         let (mut pane, mut parts) = (self.boundaries.pane(next), 0);
         while pane.last() < last {
