@@ -19,6 +19,25 @@ const PREFETCH_ROWS: usize = 64;
 /// Rows that are tested before patches are searched for.
 const TESTED_ROWS: usize = 512;
 
+/// Most rows of a word whose patches are searched for one by one.
+const SEARCHED_MAX: u32 = 4;
+
+/// What is known of the rows that are tested together, in memory that is set up once.
+struct Tested {
+    passing: [bool; TESTED_ROWS],
+    /// Rows for which patches have to be searched.
+    unsure: [usize; TESTED_ROWS],
+}
+
+impl Tested {
+    fn new() -> Self {
+        Tested {
+            passing: [false; TESTED_ROWS],
+            unsure: [0; TESTED_ROWS],
+        }
+    }
+}
+
 /// A test of single rows against one range.
 pub(super) struct RowTest {
     pub(super) range: KeyRange,
@@ -28,15 +47,18 @@ pub(super) struct RowTest {
 impl RowTest {
     /// Appends the rows whose key is in the range to `list`.
     pub(super) fn select(&self, view: &View<'_>, rows: &[u32], list: &mut Vec<u32>) {
+        let mut tested = Tested::new();
+        let out = (&mut tested, list);
         match view.deltas.uniform_width() {
-            1 => self.select_of(view, (view.deltas.all::<u8>(), 0), rows, list),
-            2 => self.select_of(view, (view.deltas.all::<u16>(), 0), rows, list),
-            4 => self.select_of(view, (view.deltas.all::<u32>(), 0), rows, list),
-            8 => self.select_of(view, (view.deltas.all::<u64>(), 0), rows, list),
+            1 => self.select_of(view, (view.deltas.all::<u8>(), 0), rows, out),
+            2 => self.select_of(view, (view.deltas.all::<u16>(), 0), rows, out),
+            4 => self.select_of(view, (view.deltas.all::<u32>(), 0), rows, out),
+            8 => self.select_of(view, (view.deltas.all::<u64>(), 0), rows, out),
             _ => for_each_run(view, rows, |block, rows| {
                 let first = block * BLOCK_ROWS;
+                let (tested, list) = (&mut *out.0, &mut *out.1);
                 with_deltas!(view.deltas, block, deltas => {
-                    self.select_of(view, (deltas, first), rows, list);
+                    self.select_of(view, (deltas, first), rows, (tested, list));
                 }, zero {
                     let passes = |row: &&u32| self.range.contains(view.key(**row as usize));
                     list.extend(rows.iter().filter(passes));
@@ -56,18 +78,18 @@ impl RowTest {
         view: &View<'_>,
         (deltas, first): (&[D], usize),
         rows: &[u32],
-        list: &mut Vec<u32>,
+        (tested, list): (&mut Tested, &mut Vec<u32>),
     ) {
         if first == 0 {
             prefetch_rows(deltas, &rows[..rows.len().min(PREFETCH_ROWS)]);
         }
-        let (mut passing, mut unsure) = ([false; TESTED_ROWS], [0; TESTED_ROWS]);
+        let Tested { passing, unsure } = tested;
         for start in (0..rows.len()).step_by(TESTED_ROWS) {
             let ahead = rows[start..].iter().skip(PREFETCH_ROWS);
             let mut ahead = ahead.map(|row| *row - first as u32);
             let rows = &rows[start..rows.len().min(start + TESTED_ROWS)];
             let mut searches = 0;
-            for (index, (row, passes)) in rows.iter().zip(&mut passing).enumerate() {
+            for (index, (row, passes)) in rows.iter().zip(&mut *passing).enumerate() {
                 if let Some(ahead) = ahead.next() {
                     prefetch_rows(deltas, &[ahead]);
                 }
@@ -88,7 +110,7 @@ impl RowTest {
                     passing[*index] = self.range.contains(key);
                 }
             }
-            let passing = rows.iter().zip(passing).filter(|(_, passes)| *passes);
+            let passing = rows.iter().zip(&*passing).filter(|(_, passes)| **passes);
             list.extend(passing.map(|(row, _)| *row));
         }
     }
@@ -171,8 +193,15 @@ fn for_each_keys_of<D: KeyLane>(
             saturated |= u64::from((delta == 0) | (delta == D::MAX.key())) << index;
             *slot = view.bases[at / GROUP_ROWS].wrapping_add(delta);
         }
-        if saturated != 0 {
+        if saturated.count_ones() > SEARCHED_MAX {
             put_patches(view, (rows, saturated), &mut keys);
+        } else {
+            for index in ones(&[saturated], 0..WORD_ROWS) {
+                let at = rows[index] as usize;
+                if let Some(key) = view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS) {
+                    keys[index] = key;
+                }
+            }
         }
         visit(rows, &keys[..rows.len()]);
     }
