@@ -14,9 +14,10 @@
 //! (packs.range_mask)(packed, width, low, span, &mut bits)
 //! ```
 //!
-//! `scalar` is the definition. The other levels share the loops of `block` and `bitmap`, which
-//! the compiler vectorises once per instruction set, and differ in the few steps of `level` that
-//! a compiler gets wrong: lanes to bits and bits to lanes. All levels answer the same.
+//! `scalar` is the definition. The other levels share the loops of `block`, `moment` and `bitmap`,
+//! which the compiler vectorises once per instruction set, and differ in the few steps of `level`
+//! that a compiler gets wrong, lanes to bits and bits to lanes, and where one pass over a block
+//! beats two (`avx512_moment`). All levels answer the same.
 
 mod based;
 mod bit_stream;
@@ -86,7 +87,7 @@ pub struct LaneKernels<W: Lane> {
     /// `(values, mask, sums)`: [`Self::sum`] and, as the answer, the sum of the squares of all its
     /// lanes, modulo 2^128.
     ///
-    /// Only 64-bit lanes above 2^58 can reach the modulus.
+    /// Only 64-bit lanes from 2^59 on can reach the modulus.
     pub moments: Moments<W>,
     /// `(values, flip, mask, min, max)`: the ends of `value ^ flip` in each group, unsigned.
     ///

@@ -9,8 +9,8 @@ use tersecades_columnar::types::Physical;
 /// Predicates that columns of a row must pass for the row to get anywhere.
 ///
 /// A source that knows where no row passes may leave those rows out, unless they move time; the
-/// query tests all others. Of rows that fail it may say what it likes in columns that are neither
-/// tested nor read of all rows.
+/// query tests all others. Of rows that fail it may say what it likes, but in the columns that are
+/// read of all rows and in one by which they fail.
 #[derive(Debug, Clone, Default)]
 pub struct Passing {
     /// Column, its type, and what its values must pass.

@@ -18,6 +18,9 @@ use super::View;
 use super::rows::for_each_keys;
 use super::scan::WORDS;
 
+/// The deltas of a block that has none.
+static NO_DELTAS: [u8; BLOCK_ROWS] = [0; BLOCK_ROWS];
+
 /// [`crate::codec::Codec::fold`] over whole blocks.
 pub(super) fn fold_blocks(
     chunk: &Chunk,
@@ -78,7 +81,7 @@ fn fold_each<K: KeyLane>(
             patched.fold(deltas, asked, out);
         }, zero {
             part.fold_bases(asked_of_deltas, out);
-            patched.fold(&[0u8; BLOCK_ROWS], asked, out);
+            patched.fold(&NO_DELTAS, asked, out);
         });
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Chosen {
     rows: usize,
     passing: Vec<u64>,
     found: Vec<u64>,
+    /// Of one range.
+    part: Vec<u64>,
     list: Vec<u32>,
     few: bool,
 }
@@ -72,12 +74,12 @@ impl Chosen {
 
     /// Sets the bits of the lanes whose key, the lane with `flip` flipped, is in one of `ranges`.
     fn test<W: Lane>(&mut self, values: &[W], ranges: &[KeyRange], flip: u64) {
-        let mut bits = vec![0; self.found.len()];
+        self.part.resize(self.found.len(), 0);
         for range in ranges {
             let (low, span) = (range.low ^ flip, range.high - range.low);
             let (low, span) = (W::truncate(low), W::truncate(span));
-            (W::of(kernels()).range_mask_flat)(values, low, span, &mut bits);
-            (kernels().bitmap.or)(&mut self.found, &bits);
+            (W::of(kernels()).range_mask_flat)(values, low, span, &mut self.part);
+            (kernels().bitmap.or)(&mut self.found, &self.part);
         }
     }
 }

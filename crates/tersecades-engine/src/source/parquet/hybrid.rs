@@ -107,7 +107,7 @@ impl Hybrid {
                 self.next_run()?;
                 continue;
             }
-            let run_end = end.min(row + self.left);
+            let run_end = row + self.left.min(end - row);
             while let Some((first, rest)) = only.split_first()
                 && (*first as usize) < run_end
             {
@@ -244,4 +244,28 @@ impl Hybrid {
 
 fn ended() -> Error {
     Error::corrupt("a Parquet page ends before its last value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that claims more values than any memory has, of which the first bytes are there.
+    #[test]
+    fn single_numbers_are_picked_out_of_runs_of_any_claimed_length() {
+        let mut bytes = vec![0xff; 8];
+        bytes.extend([0x3f, 0b0000_0000, 0b0000_0100]);
+        let mut numbers = Hybrid::new(bytes.into(), 1).unwrap();
+        let mut found = Vec::new();
+        let mut see = |row, number| {
+            found.push((row, number));
+            Ok(())
+        };
+        numbers.pick(12, 50, &[50, 60], &mut see).unwrap();
+        assert!(
+            numbers.pick(100, 62, &[100], &mut see).is_err(),
+            "no bytes there"
+        );
+        assert_eq!(found, [(50, 0), (60, 1)]);
+    }
 }
