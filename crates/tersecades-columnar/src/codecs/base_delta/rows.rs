@@ -1,9 +1,11 @@
 //! Single rows: tests and keys by position, without a look at the rest of their blocks.
 
+use std::ops::Range;
+
 use crate::bitmap::{WORD_ROWS, ones};
 use crate::block::{BLOCK_ROWS, GROUP_ROWS};
 use crate::kernels::prefetch_rows;
-use crate::lane::KeyLane;
+use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::with_deltas;
 use crate::predicate::KeyRange;
 use crate::stats::Stats;
@@ -21,6 +23,9 @@ const TESTED_ROWS: usize = 512;
 
 /// Most rows of a word whose patches are searched for one by one.
 const SEARCHED_MAX: u32 = 4;
+
+/// Most patches of a block for each row looked up, of which all are written.
+const SCATTERED_MAX: usize = 4;
 
 /// What is known of the rows that are tested together, in memory that is set up once.
 struct Tested {
@@ -156,16 +161,17 @@ pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(
 /// Where all blocks have one width, which most chunks do, the deltas are one array.
 #[inline]
 pub(super) fn for_each_keys(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(&[u32], &[u64])) {
-    let deltas = view.deltas;
+    let (deltas, mut out) = (view.deltas, Gathered::new());
+    let out = &mut out;
     match deltas.uniform_width() {
-        1 => for_each_keys_of(view, (deltas.all::<u8>(), 0), rows, visit),
-        2 => for_each_keys_of(view, (deltas.all::<u16>(), 0), rows, visit),
-        4 => for_each_keys_of(view, (deltas.all::<u32>(), 0), rows, visit),
-        8 => for_each_keys_of(view, (deltas.all::<u64>(), 0), rows, visit),
+        1 => for_each_keys_of(view, (deltas.all::<u8>(), 0), (rows, out), visit),
+        2 => for_each_keys_of(view, (deltas.all::<u16>(), 0), (rows, out), visit),
+        4 => for_each_keys_of(view, (deltas.all::<u32>(), 0), (rows, out), visit),
+        8 => for_each_keys_of(view, (deltas.all::<u64>(), 0), (rows, out), visit),
         _ => for_each_run(view, rows, |block, rows| {
             let first = block * BLOCK_ROWS;
             with_deltas!(deltas, block, deltas => {
-                for_each_keys_of(view, (deltas, first), rows, &mut visit);
+                for_each_keys_of(view, (deltas, first), (rows, &mut *out), &mut visit);
             }, zero {
                 rows.iter().for_each(|row| visit(&[*row], &[view.key(*row as usize)]));
             });
@@ -181,47 +187,101 @@ pub(super) fn for_each_keys(view: &View<'_>, rows: &[u32], mut visit: impl FnMut
 fn for_each_keys_of<D: KeyLane>(
     view: &View<'_>,
     (deltas, first): (&[D], usize),
-    rows: &[u32],
+    (rows, out): (&[u32], &mut Gathered),
     mut visit: impl FnMut(&[u32], &[u64]),
 ) {
-    let mut keys = [0; WORD_ROWS];
-    for rows in rows.chunks(WORD_ROWS) {
+    let mut chunks = rows.chunks(WORD_ROWS).peekable();
+    while let Some(rows) = chunks.next() {
+        if let (Some(ahead), 0) = (chunks.peek(), first) {
+            prefetch_rows(deltas, ahead);
+        }
         let mut saturated = 0;
-        for (index, (slot, row)) in keys.iter_mut().zip(rows).enumerate() {
+        for (index, (slot, row)) in out.keys.iter_mut().zip(rows).enumerate() {
             let at = *row as usize;
             let delta = deltas[at - first].key();
             saturated |= u64::from((delta == 0) | (delta == D::MAX.key())) << index;
             *slot = view.bases[at / GROUP_ROWS].wrapping_add(delta);
         }
         if saturated.count_ones() > SEARCHED_MAX {
-            put_patches(view, (rows, saturated), &mut keys);
+            put_patches(view, (rows, saturated), out);
         } else {
             for index in ones(&[saturated], 0..WORD_ROWS) {
                 let at = rows[index] as usize;
                 if let Some(key) = view.patches.find(at / BLOCK_ROWS, at % BLOCK_ROWS) {
-                    keys[index] = key;
+                    out.keys[index] = key;
                 }
             }
         }
-        visit(rows, &keys[..rows.len()]);
+        visit(rows, &out.keys[..rows.len()]);
     }
 }
 
 /// Puts the keys of patches in place, which can be in the rows whose bit of `saturated` is set.
 ///
-/// Such rows are many where a filter has kept what lies far out: they are met in one walk.
-fn put_patches(view: &View<'_>, (rows, saturated): (&[u32], u64), keys: &mut [u64; WORD_ROWS]) {
+/// Such rows are many where a filter has kept what lies far out: block by block, all patches are
+/// written to where their rows go, or the rows are met in one walk.
+fn put_patches(view: &View<'_>, (rows, saturated): (&[u32], u64), out: &mut Gathered) {
     let (mut places, mut listed, mut count) = ([0; WORD_ROWS], [0; WORD_ROWS], 0);
     for index in ones(&[saturated], 0..WORD_ROWS) {
-        (places[count], listed[count]) = (index, rows[index]);
+        (places[count], listed[count]) = (index as u8, rows[index]);
         count += 1;
     }
-    let mut places = places.iter();
-    view.patches.for_each_row(&listed[..count], |_, patched| {
-        if let (Some(place), Some(key)) = (places.next(), patched) {
-            keys[*place] = key;
+    let (mut places, listed) = (&places[..count], &listed[..count]);
+    let pairs = listed.iter().zip(&listed[1..]);
+    let ascending = pairs.fold(true, |all, (row, next)| all & (row < next));
+    let block = |row: u32| row as usize / BLOCK_ROWS;
+    for run in listed.chunk_by(|a, b| block(*a) == block(*b)) {
+        let of_run;
+        (of_run, places) = places.split_at(run.len());
+        let patched = view.patches.of_block(block(run[0]));
+        if ascending && patched.len() <= run.len() * SCATTERED_MAX {
+            out.scatter(view, (run, of_run), patched);
+            continue;
         }
-    });
+        let mut places = of_run.iter();
+        view.patches.for_each_row(run, |_, patched| {
+            if let (Some(place), Some(key)) = (places.next(), patched) {
+                out.keys[usize::from(*place)] = key;
+            }
+        });
+    }
+}
+
+/// The keys of a few rows, and where those of a block's patches go.
+struct Gathered {
+    /// The last one takes what belongs to no row.
+    keys: [u64; WORD_ROWS + 1],
+    places: [u8; BLOCK_ROWS],
+}
+
+impl Gathered {
+    fn new() -> Self {
+        Gathered {
+            keys: [0; WORD_ROWS + 1],
+            places: [WORD_ROWS as u8; BLOCK_ROWS],
+        }
+    }
+
+    /// Puts the keys of `patched` that belong to `rows` into `places`; the rows, of one block,
+    /// differ.
+    ///
+    /// # Cost
+    /// A few instructions for each row and each patch, and none of them a branch.
+    fn scatter(&mut self, view: &View<'_>, (rows, places): (&[u32], &[u8]), patched: Range<usize>) {
+        for (row, place) in rows.iter().zip(places) {
+            self.places[*row as usize % BLOCK_ROWS] = *place;
+        }
+        with_lanes!(view.patches.keys(), keys => {
+            let patches = view.patches.rows()[patched.clone()].iter().zip(&keys[patched]);
+            for (row, key) in patches {
+                let place = self.places[usize::from(*row) % BLOCK_ROWS];
+                self.keys[usize::from(place)] = key.key();
+            }
+        }, else {});
+        for row in rows {
+            self.places[*row as usize % BLOCK_ROWS] = WORD_ROWS as u8;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -278,6 +338,38 @@ mod tests {
                 .filter(|row| values[*row as usize] < bound);
             found.to_rows();
             assert_eq!(found.list(), expected.collect::<Vec<u32>>(), "{bound}");
+        }
+    }
+
+    /// Outliers at both ends, looked up in order, twice each and backwards.
+    #[test]
+    fn rows_that_are_mostly_outliers_are_those_that_went_in() {
+        let rows = 5 * 1_024 + 300;
+        for every in [7, 25, 130] {
+            let value = |row: i64| match row % every {
+                3 => 90_000_000 + row,
+                5 => row - 90_000_000,
+                _ => row * 37 % 250,
+            };
+            let values: Vec<i64> = (0..rows).map(value).collect();
+            let mut encoder = ColumnEncoder::new(&DataType::Int64).unwrap();
+            encoder.pin(by_id(2).unwrap());
+            let array: ArrayRef = Arc::new(Int64Array::from(values.clone()));
+            let chunk = encoder.encode_new(&array).unwrap();
+            let is_far = |row: &u32| [3, 5].contains(&(i64::from(*row) % every));
+            let ascending: Vec<u32> = (0..rows as u32)
+                .filter(|row| is_far(row) || row % 61 == 0)
+                .collect();
+            let twice = ascending.iter().flat_map(|row| [*row, *row]).collect();
+            let backwards = ascending.iter().rev().copied().collect();
+            for list in [ascending.clone(), twice, backwards] {
+                let (mut found, mut work) = (Values::default(), Work::default());
+                found.reset(chunk.physical());
+                chunk.codec.gather(&chunk, &list, &mut found, &mut work);
+                let found = (0..list.len()).map(|index| found.integer(index) as i64);
+                let expected = list.iter().map(|row| values[*row as usize]);
+                assert!(found.eq(expected), "one outlier in {every}");
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A batch whose time range lies in one pane is assigned without touching its timestamps; else the
 //! time column is compared with each pane's range, which takes whole blocks by their bases; only
-//! where panes are many and rows few are timestamps fetched.
+//! where rows are few or panes many are timestamps fetched.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use crate::window::{Boundaries, Span};
 use super::feed::{PaneReader, Sharing};
 use super::open::{last_window, windows_over};
 use super::pane::Pane;
+use super::placed::Placed;
 use super::plan::AggregatePlan;
 use super::remainder::Remainder;
 use super::slide::Slide;
@@ -30,9 +31,6 @@ use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
 /// Above this many panes in a batch, rows are assigned one by one.
 const COMPARED_PANES_MAX: usize = 16;
-
-/// As [`COMPARED_PANES_MAX`], where few rows are selected.
-const COMPARED_PANES_OF_FEW_MAX: usize = 4;
 
 /// Panes of open windows.
 #[derive(Debug)]
@@ -52,7 +50,7 @@ pub struct AlignedState {
     remainder: Remainder,
     inside: Predicate,
     times: Values,
-    placed: Vec<(i64, u32)>,
+    placed: Placed,
 }
 
 impl AlignedState {
@@ -73,7 +71,7 @@ impl AlignedState {
             remainder: Remainder::default(),
             inside: Predicate::Keys(Vec::new()),
             times: Values::default(),
-            placed: Vec::new(),
+            placed: Placed::default(),
         }
     }
 
@@ -233,48 +231,37 @@ impl AlignedState {
             .gather(&frame.selection, &mut self.times, work);
         let batch_rows = frame.batch.rows();
         let mut placed = std::mem::take(&mut self.placed);
-        let skipped = self.place(frame.selection.list(), &mut placed);
-        shared.unplaced.skipped += skipped;
+        shared.unplaced.skipped += self.place(frame.selection.list(), &mut placed);
         let mut part = std::mem::take(&mut self.part);
         let mut added = Ok(());
-        for rows in placed.chunk_by(|a, b| a.0 == b.0) {
-            part.set_rows(batch_rows)
-                .extend(rows.iter().map(|(_, row)| *row));
-            let pane = rows[0].0;
-            added = self.add_to_pane(shared, pane, (frame, &part, arrival.rows_before), work);
-            if added.is_err() {
+        while added.is_ok() {
+            let Some(pane) = placed.next(part.set_rows(batch_rows)) else {
                 break;
-            }
+            };
+            added = self.add_to_pane(shared, pane, (frame, &part, arrival.rows_before), work);
         }
-        self.part = part;
-        self.placed = placed;
+        (self.part, self.placed) = (part, placed);
         added
     }
 
-    /// The pane of each of `rows`, whose times are `self.times`, in order of panes; counts those in
-    /// no window.
-    fn place(&self, rows: &[u32], placed: &mut Vec<(i64, u32)>) -> u64 {
+    /// Puts `rows`, whose times are `self.times`, into their panes; counts those in no window.
+    fn place(&self, rows: &[u32], placed: &mut Placed) -> u64 {
         placed.clear();
-        let (mut skipped, mut ascending) = (0, true);
+        let mut skipped = 0;
         let (mut first, mut last, mut covered) = (i64::MAX, i64::MIN, false);
         for (index, row) in rows.iter().enumerate() {
             let at = self.times.integer(index) as i64;
             if at < first || at > last {
                 let pane = self.boundaries.pane(at);
-                ascending &= placed
-                    .last()
-                    .is_none_or(|(known, _)| pane.first() >= *known);
                 (first, last) = (pane.first(), pane.last());
                 covered = self.is_covered(at);
             }
             match covered {
-                true => placed.push((first, *row)),
+                true => placed.push(first, *row),
                 false => skipped += 1,
             }
         }
-        if !ascending {
-            placed.sort_unstable();
-        }
+        placed.settle();
         skipped
     }
 
@@ -363,26 +350,22 @@ impl WindowState for AlignedState {
         if self.feed.is_some() {
             return Ok(());
         }
-        if self.boundaries.leaves_gaps() {
-            return self.add_row_by_row(shared, frame, arrival, work);
-        }
         let (first, last) = arrival.time_range;
-        let pane = self.boundaries.pane(first);
-        if pane.holds(last) {
+        let (pane, gaps) = (self.boundaries.pane(first), self.boundaries.leaves_gaps());
+        if pane.holds(last) && !gaps {
             let rows = (&*frame, &frame.selection, arrival.rows_before);
             return self.add_to_pane(shared, pane.first(), rows, work);
         }
-        let compared_max = match frame.selection.shape() {
-            Shape::Rows => COMPARED_PANES_OF_FEW_MAX,
-            _ => COMPARED_PANES_MAX,
-        };
+        if gaps || frame.selection.shape() == Shape::Rows {
+            return self.add_row_by_row(shared, frame, arrival, work);
+        }
         let few = || {
             let mut pane = pane;
             let ends = std::iter::from_fn(|| {
                 pane = self.boundaries.pane(pane.last().checked_add(1)?);
                 Some(pane.last())
             });
-            ends.take(compared_max - 1).any(|end| end >= last)
+            ends.take(COMPARED_PANES_MAX - 1).any(|end| end >= last)
         };
         match few() {
             true if Remainder::applies(&shared.plan) => {

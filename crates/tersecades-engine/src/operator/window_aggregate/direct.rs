@@ -14,6 +14,9 @@ pub const EMPTY: u32 = u32::MAX;
 /// Columns that a key by direct address may have.
 pub const AXES: usize = 2;
 
+/// Words of a key by direct address: two columns of 64 bits and the bits of their nulls.
+pub const WORDS_MAX: usize = 3;
+
 /// Most cells for texts: 1 MiB, which stays in the second-level cache.
 const TEXT_CELLS_MAX: usize = 1 << 18;
 
@@ -147,12 +150,13 @@ impl DirectCells {
         &self.cells
     }
 
-    /// The key of a first and a second part.
-    pub fn key(&self, parts: [u64; AXES], key: &mut [u64]) {
-        key.fill(0);
+    /// The key of a first and a second part, and zeros behind it.
+    pub fn key(&self, parts: [u64; AXES]) -> [u64; WORDS_MAX] {
+        let mut key = [0; WORDS_MAX];
         for (place, part) in self.address.places.iter().zip(parts) {
-            place.put(part, key);
+            place.put(part, &mut key);
         }
+        key
     }
 
     /// Forgets the groups of `keys`, of `words` words each.

@@ -15,6 +15,7 @@ pub mod late;
 mod open;
 pub mod pane;
 pub mod part;
+mod placed;
 pub mod plan;
 pub mod position;
 mod remainder;

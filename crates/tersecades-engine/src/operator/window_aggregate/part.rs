@@ -39,9 +39,8 @@ impl PartReader {
         (groups, ids): (&mut GroupTable, &mut Vec<u32>),
         work: &mut Work,
     ) -> bool {
-        let dense = matches!(within.shape(), Shape::All | Shape::Bits);
         let columns = layout.columns.len();
-        if !dense || layout.standard_map || !(1..=AXES).contains(&columns) {
+        if layout.standard_map || !(1..=AXES).contains(&columns) {
             return false;
         }
         let mut chunks = [None; AXES];
@@ -54,13 +53,23 @@ impl PartReader {
         if !groups.cover(layout, layout.spans(frame), within.count()) && !layout.is_text() {
             return false;
         }
+        let chunks = chunks.into_iter().flatten();
         ids.reserve(within.count());
+        if within.shape() == Shape::Rows {
+            chunks.clone().for_each(|chunk| chunk.prefetch(within));
+            for (chunk, into) in chunks.zip(&mut self.parts) {
+                chunk.gather(within, &mut self.decoded, work);
+                std::mem::swap(&mut self.decoded.keys, into);
+            }
+            self.assign_parts(columns, groups, ids);
+            return true;
+        }
         for block in 0..block_count(within.rows()) {
             let selected = within.block(block);
             if matches!(selected, BlockSelection::None) {
                 continue;
             }
-            for (chunk, into) in chunks.iter().flatten().zip(&mut self.parts) {
+            for (chunk, into) in chunks.clone().zip(&mut self.parts) {
                 self.decoded.reset(chunk.physical());
                 let rows = block_rows(block, chunk.rows());
                 chunk.codec().decode(chunk, rows, &mut self.decoded);
@@ -69,14 +78,20 @@ impl PartReader {
                     _ => std::mem::swap(&mut self.decoded.keys, into),
                 }
             }
-            let [first, second] = &mut self.parts;
-            if columns == 1 {
-                second.resize(first.len().max(BLOCK_ROWS), 0);
-            }
-            groups.assign_parts(first, second, ids);
+            self.assign_parts(columns, groups, ids);
         }
         work.tally.gathered += (columns * ids.len()) as u64;
         true
+    }
+
+    /// Appends to `ids` the groups of the parts of `columns` columns.
+    fn assign_parts(&mut self, columns: usize, groups: &mut GroupTable, ids: &mut Vec<u32>) {
+        let [first, second] = &mut self.parts;
+        if columns == 1 {
+            second.clear();
+            second.resize(first.len(), 0);
+        }
+        groups.assign_parts(first, second, ids);
     }
 }
 

@@ -9,9 +9,6 @@ use std::collections::HashMap;
 use super::direct::{AXES, DirectCells, EMPTY, Span};
 use super::keys::KeyLayout;
 
-/// Words of a key by direct address: two columns of 64 bits and the bits of their nulls.
-const DIRECT_WORDS_MAX: usize = 3;
-
 /// Rows that are looked through at once for new groups.
 const ASSIGNED: usize = 32;
 
@@ -175,21 +172,20 @@ impl GroupTable {
                 parts.iter_mut().for_each(distance);
             }
         }
-        let pairs = first.iter().zip(&*second);
-        let start = ids.len();
-        if all_below(first, rows.extent) && all_below(second, columns.extent) {
-            let (width, cells) = (columns.extent, self.direct.cells());
-            let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
-            ids.extend(pairs.clone().map(cell));
-        } else {
-            ids.resize(start + pairs.len(), EMPTY);
-        }
-        let pairs = first.chunks(ASSIGNED).zip(second.chunks(ASSIGNED));
-        for (ids, (first, second)) in ids[start..].chunks_mut(ASSIGNED).zip(pairs) {
-            if ids.iter().fold(0, |most, id| (*id).max(most)) != EMPTY {
-                continue;
+        let inside = all_below(first, rows.extent) && all_below(second, columns.extent);
+        for (first, second) in first.chunks(ASSIGNED).zip(second.chunks(ASSIGNED)) {
+            let (pairs, start) = (first.iter().zip(second), ids.len());
+            if inside {
+                let (width, cells) = (columns.extent, self.direct.cells());
+                let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
+                ids.extend(pairs.clone().map(cell));
+                if ids[start..].iter().fold(0, |most, id| (*id).max(most)) != EMPTY {
+                    continue;
+                }
+            } else {
+                ids.resize(start + first.len(), EMPTY);
             }
-            for (id, (first, second)) in ids.iter_mut().zip(first.iter().zip(second)) {
+            for (id, (first, second)) in ids[start..].iter_mut().zip(pairs) {
                 if *id == EMPTY {
                     let first = first.wrapping_add(rows.origin);
                     let second = second.wrapping_add(columns.origin);
@@ -200,10 +196,8 @@ impl GroupTable {
     }
 
     fn assign_pair(&mut self, parts: [u64; AXES]) -> u32 {
-        let mut key = [0; DIRECT_WORDS_MAX];
-        let key = &mut key[..self.words];
-        self.direct.key(parts, key);
-        self.assign_one(key)
+        let key = self.direct.key(parts);
+        self.assign_one(&key[..self.words])
     }
 
     /// The group of one packed key, new if need be.
