@@ -250,6 +250,12 @@ const BENCHES: &[Bench] = &[
         run: query::disorder::run_alone,
     },
     Bench {
+        name: "range",
+        about: "what a range holds and many queries over it cost (part of `queries`)",
+        micro: false,
+        run: query::range::run_alone,
+    },
+    Bench {
         name: "standing",
         about: "several queries over one stream, together and apart",
         micro: false,

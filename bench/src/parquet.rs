@@ -38,7 +38,10 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         for (query, seconds, found) in &mut cases {
             let start = Instant::now();
             let stream = Stream::open(&file, &SourceOptions::default())?;
-            let stream = stream.event_time(col("timestamp"), LATENESS);
+            let stream = match query.reduction.has_windows() {
+                true => stream.event_time(col("timestamp"), LATENESS),
+                false => stream,
+            };
             let running = (query.plan)(stream, &switches)
                 .threads(options.threads)
                 .run()?;

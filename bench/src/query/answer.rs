@@ -26,6 +26,11 @@ pub(crate) enum Reduction {
 }
 
 impl Reduction {
+    /// Whether rows begin with the ends of their windows, which need the event time.
+    pub(crate) fn has_windows(self) -> bool {
+        self != Reduction::Totals
+    }
+
     /// What floats are multiplied by, in the order of their columns: means, standard deviations.
     fn float_scales(self) -> [f64; 2] {
         match self {
@@ -52,7 +57,7 @@ pub(crate) fn checksum(
             for (hash, value) in hashes.iter_mut().zip(values) {
                 *hash = mix(*hash ^ value.cast_unsigned());
             }
-            if let Some(total) = index.checked_sub(1).and_then(|index| totals.get_mut(index)) {
+            if let Some(total) = totals.get_mut(index) {
                 *total = values
                     .iter()
                     .fold(*total, |sum, value| sum.wrapping_add(*value));
@@ -74,7 +79,8 @@ fn columns(
 ) -> Result<Vec<Vec<i64>>> {
     let mut scales = reduction.float_scales().into_iter();
     let columns = batch.columns().iter().enumerate();
-    let columns = columns.filter(|(index, _)| *index != WINDOW_END);
+    let in_window = |index: usize| reduction.has_windows() && index == WINDOW_END;
+    let columns = columns.filter(|(index, _)| !in_window(*index));
     let integers = columns.map(|(_, column)| match column.data_type() {
         DataType::Dictionary(..) => Ok(places(column, clusters)),
         DataType::Float64 => {

@@ -9,7 +9,7 @@ pub(crate) mod disorder;
 pub(crate) mod flow;
 mod overlap;
 pub(crate) mod plan;
-mod range;
+pub(crate) mod range;
 pub(crate) mod standing;
 
 use std::path::Path;

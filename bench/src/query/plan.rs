@@ -140,7 +140,6 @@ fn quantiles(stream: Stream, _: &Arc<LookupTable>) -> Stream {
 fn sum_above(stream: Stream, least_us: i64) -> Stream {
     stream
         .filter(col("error_code").eq(0).and(col("rtt_us").gt_eq(least_us)))
-        .window(tumble(seconds(100_000_000)))
         .aggregate([count(), call("sum", col("rtt_us"))])
 }
 

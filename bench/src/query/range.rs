@@ -12,7 +12,8 @@ use tersecades_engine::source::SourceOptions;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::tumble;
 
-use super::{KEEP_BYTES, LATENESS};
+use super::{KEEP_BYTES, LATENESS, NO_DATA};
+use crate::Options;
 use crate::measure::summarise;
 use crate::report::{Bar, Report};
 
@@ -29,11 +30,23 @@ const ROWS_MIN: f64 = 2.0;
 const MEMORY_MAX: f64 = 2.0;
 const TIME_MAX: f64 = 20.0;
 
+/// Measures ranges over `--data`, by themselves.
+///
+/// # Errors
+/// What reading and the engine say.
+pub(crate) fn run_alone(options: &Options, report: &mut Report) -> Result<()> {
+    let Some(path) = options.data_file() else {
+        report.note(NO_DATA);
+        return Ok(());
+    };
+    run(&path, &kept(&path)?, report)
+}
+
 /// Compares the range with one of plain columns, and one query with many.
 ///
 /// # Errors
 /// What reading and the engine say.
-pub(crate) fn run(path: &Path, range: &Retained, report: &mut Report) -> Result<()> {
+pub(super) fn run(path: &Path, range: &Retained, report: &mut Report) -> Result<()> {
     let plain = plain(path)?;
     let per_row = |range: &Retained| range.byte_size() as f64 / range.rows() as f64;
     let more = per_row(&plain) / per_row(range);
