@@ -19,6 +19,7 @@ pub mod plan;
 pub mod position;
 mod remainder;
 pub mod session;
+mod shown;
 pub mod slide;
 pub mod slot;
 pub mod sort;
