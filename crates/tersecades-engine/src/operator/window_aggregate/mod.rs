@@ -27,6 +27,7 @@ pub mod state;
 pub mod table;
 pub mod total;
 pub mod update;
+pub mod update_count;
 pub mod update_session;
 pub mod update_whole;
 pub mod whole;
