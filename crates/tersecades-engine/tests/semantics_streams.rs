@@ -19,7 +19,7 @@ use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{Emit, global, session, tumble};
+use tersecades_engine::window::{Emit, count as rows, global, session, tumble};
 
 const PAGE: &str = include_str!("../../../docs/semantics.md");
 
@@ -77,6 +77,7 @@ fn the_updates_of_the_page_hold() {
     for case in table("| window | emit | allowed | rows | results, in order |") {
         let window = match case[0].split_once(' ') {
             Some(("session", gap)) => session(seconds(gap)),
+            Some(("count", number)) => rows(number.parse().unwrap()),
             Some((_, length)) => tumble(seconds(length)),
             None => global(),
         };
@@ -101,7 +102,7 @@ fn the_updates_of_the_page_hold() {
                 let change = change.map_or_else(String::new, |change| format!(" {change}"));
                 let name = match case[0].split(' ').next() {
                     Some("global") => String::new(),
-                    Some("session") => {
+                    Some("session" | "count") => {
                         format!("{}-{}:", at("window_start", row), at("window_end", row))
                     }
                     _ => format!("{}:", at("window_start", row)),

@@ -2,20 +2,26 @@
 //!
 //! With allowed lateness `a` a row counts in a window that ends after the watermark less `a`. So
 //! the last result of every group is the naive answer to the same query whose rows may be `a`
-//! later; and each result before is the naive answer over the rows that had arrived.
+//! later; and each result before is the naive answer over the rows that had arrived. Where results
+//! come behind each row, what stands behind it is that whole answer.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use tersecades_columnar::error::ErrorKind;
 use tersecades_columnar::types::Value;
-use tersecades_engine::plan::{Query, Step};
+use tersecades_engine::aggregate::count as count_rows;
+use tersecades_engine::expression::col;
+use tersecades_engine::plan::{AggregateCall, EventTime, Query, Step};
 use tersecades_engine::runtime::Running;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{Emit, Shape, Updates, Window};
+use tersecades_engine::window::{Emit, Shape, Updates, Window, count, session};
 use tersecades_testkit::data::{Stream as Rows, from_batch, to_batches};
 use tersecades_testkit::oracle::compare::is_same;
 use tersecades_testkit::oracle::order::order;
@@ -35,6 +41,8 @@ struct Case {
     keys: usize,
     emit: Emit,
     in_sessions: bool,
+    /// Windows of so many rows: several of one group may have equal ends.
+    in_counts: bool,
 }
 
 /// Everything a run handed out, in order, and what it left out.
@@ -43,7 +51,7 @@ struct Run {
     results: Vec<(usize, Row)>,
     late_rows: u64,
     skipped_rows: u64,
-    columns: Vec<(String, arrow_schema::DataType)>,
+    columns: Vec<(String, DataType)>,
 }
 
 fn window_of(query: &mut Query) -> Option<(&mut Window, usize)> {
@@ -63,11 +71,15 @@ fn case(seed: u64, random: &mut Random) -> Option<Case> {
     let (mut plain, stream) = random_query(seed);
     let tick = tick_ns(plain.event_time.unit) as u64;
     let ticks = |ticks: i64| Duration::from_nanos(ticks.unsigned_abs() * tick);
-    let (window, keys) = window_of(&mut plain)?;
+    let (window, _) = window_of(&mut plain)?;
+    // Few windows of random queries are of so many rows.
+    if random.one_in(8) {
+        *window = count(*random.pick(&[1, 2, 3, 7, 50]));
+    }
     let updates = Updates {
         allowed_lateness: match (window.shape, *random.pick(&[0, 1, 5, 20, 300])) {
             // No row is late there.
-            (Shape::Global, _) => Duration::ZERO,
+            (Shape::Global | Shape::Count { .. }, _) => Duration::ZERO,
             (_, late) => ticks(late),
         },
         emit: match random.below(3) {
@@ -76,23 +88,26 @@ fn case(seed: u64, random: &mut Random) -> Option<Case> {
             _ => Emit::Every(ticks(*random.pick(&[1, 7, 30, 200]))),
         },
     };
-    let asked = Window { updates, ..*window };
-    if !updates.are_possible() || asked.emission(tick as i64).is_err() {
-        return None;
-    }
-    let in_sessions = matches!(asked.shape, Shape::Session { .. });
-    let mut updating = plain.clone();
-    *window_of(&mut updating)?.0 = asked;
-    plain.event_time.lateness += updates.allowed_lateness;
-    Some(Case {
+    *window = Window { updates, ..*window };
+    updates.are_possible().then(|| updated(plain, stream))
+}
+
+/// The case of a query whose windows come out more than once.
+fn updated(updating: Query, stream: Rows) -> Case {
+    let mut plain = updating.clone();
+    let (window, keys) = window_of(&mut plain).unwrap();
+    let asked = std::mem::replace(window, Window::from(window.shape).offset(window.offset));
+    plain.event_time.lateness += asked.updates.allowed_lateness;
+    Case {
         updating,
         plain,
         stream,
         ends: if asked.reads_time() { 2 } else { 0 },
         keys,
-        emit: updates.emit,
-        in_sessions,
-    })
+        emit: asked.updates.emit,
+        in_sessions: matches!(asked.shape, Shape::Session { .. }),
+        in_counts: matches!(asked.shape, Shape::Count { .. }),
+    }
 }
 
 fn start(case: &Case, batches: Vec<RecordBatch>, threads: usize) -> Running {
@@ -153,69 +168,121 @@ fn name(row: &[Value], case: &Case) -> String {
     format!("{:?}", names.map(zero).collect::<Vec<_>>())
 }
 
-/// What is left of all results, in the order of an answer; checks what each says of itself.
-fn last_results(case: &Case, run: &Run, what: &str) -> Answer {
-    let mut last: HashMap<String, Row> = HashMap::new();
-    for (_, row) in &run.results {
-        let (change, values) = row.split_last().unwrap();
-        let group = name(values, case);
-        if *change == Value::from("delete") {
-            let before = last.remove(&group);
-            let same = before.is_some_and(|before| format!("{before:?}") == format!("{values:?}"));
-            assert!(same, "{row:?} withdraws what is not there, {what}");
-            continue;
-        }
-        let replaced = last.insert(group, values.to_vec());
-        let expected = if replaced.is_some() {
-            "update"
-        } else {
-            "insert"
-        };
-        assert_eq!(*change, Value::from(expected), "{row:?}, {what}");
+/// What stands of the results so far.
+struct Standing<'a> {
+    case: &'a Case,
+    what: &'a str,
+    /// By name; those of one name in the order in which they came.
+    rows: HashMap<String, Vec<Row>>,
+}
+
+impl<'a> Standing<'a> {
+    fn new(case: &'a Case, what: &'a str) -> Self {
+        let rows = HashMap::new();
+        Standing { case, what, rows }
     }
-    let mut rows: Vec<Row> = last.into_values().collect();
-    rows.sort_by(|a, b| {
-        let columns = (0..case.ends).rev().chain(case.ends..case.ends + case.keys);
-        let orders = columns.map(|column| order(&a[column], &b[column]));
-        orders.fold(Ordering::Equal, Ordering::then)
-    });
-    let (change, columns) = run.columns.split_last().unwrap();
-    assert_eq!(change.0, "change");
-    Answer {
-        columns: columns.to_vec(),
-        rows,
-        ..Answer::default()
+
+    /// Takes in the next result; checks what it says of itself.
+    fn take_in(&mut self, row: &Row) {
+        let (change, values) = row.split_last().unwrap();
+        let (what, counted) = (self.what, self.case.in_counts);
+        let known = self.rows.entry(name(values, self.case)).or_default();
+        if *change == Value::from("delete") {
+            let withdrawn = format!("{values:?}");
+            let at = known
+                .iter()
+                .rposition(|row| format!("{row:?}") == withdrawn);
+            let at = at.unwrap_or_else(|| panic!("{row:?} withdraws what is not there, {what}"));
+            known.remove(at);
+            return;
+        }
+        let replaces = !counted && !known.is_empty();
+        let expected = if replaces { "update" } else { "insert" };
+        assert_eq!(*change, Value::from(expected), "{row:?}, {what}");
+        if replaces {
+            known.pop();
+        }
+        known.push(values.to_vec());
+    }
+
+    /// How what stands differs from an answer.
+    fn difference(&self, expected: &Answer, columns: &[(String, DataType)]) -> Option<String> {
+        let (change, columns) = columns.split_last().unwrap();
+        assert_eq!(change.0, "change");
+        let rows = self.rows.values().flatten().cloned().collect();
+        let got = Answer {
+            columns: columns.to_vec(),
+            rows: by_name(rows, self.case, |row| row),
+            ..Answer::default()
+        };
+        // Windows of so many rows come as they fill; of one name they stay in that order.
+        if !self.case.in_counts {
+            return difference(expected, &got);
+        }
+        let rows = expected.rows.iter().zip(&expected.slack);
+        let rows = by_name(rows.collect(), self.case, |(row, _)| row);
+        let expected = Answer {
+            columns: expected.columns.clone(),
+            rows: rows.iter().map(|(row, _)| (*row).clone()).collect(),
+            slack: rows.iter().map(|(_, slack)| (*slack).clone()).collect(),
+            ..Answer::default()
+        };
+        difference(&expected, &got)
     }
 }
 
-/// Each result is the answer over the rows that had arrived.
+/// Rows by windows, ends first, then by keys.
+fn by_name<R>(mut rows: Vec<R>, case: &Case, values: impl Fn(&R) -> &Row) -> Vec<R> {
+    rows.sort_by(|a, b| {
+        let columns = (0..case.ends).rev().chain(case.ends..case.ends + case.keys);
+        let orders = columns.map(|column| order(&values(a)[column], &values(b)[column]));
+        orders.fold(Ordering::Equal, Ordering::then)
+    });
+    rows
+}
+
+/// Each result is the answer over the rows that had arrived; where results come behind each row, no
+/// other answer stands then.
 fn check_each(case: &Case, run: &Run, what: &str) {
-    let mut known: Option<(usize, Answer)> = None;
-    let withdrawn = Value::from("delete");
-    let results = run.results.iter();
-    for (arrived, row) in results.filter(|(_, row)| row.last() != Some(&withdrawn)) {
-        if known.as_ref().is_none_or(|(rows, _)| rows != arrived) {
-            let rows = &case.stream.rows[..*arrived];
-            known = Some((
-                *arrived,
-                answer(&case.plain, &case.stream.schema, rows).unwrap(),
-            ));
+    let mut standing = Standing::new(case, what);
+    let mut results = run.results.iter().peekable();
+    for arrived in 0..=case.stream.rows.len() {
+        let always = case.emit == Emit::Update;
+        if !always && results.peek().is_none_or(|(at, _)| *at != arrived) {
+            continue;
         }
-        let (_, expected) = known.as_ref().unwrap();
-        let group = name(row, case);
-        let at = expected
-            .rows
-            .iter()
-            .position(|row| name(row, case) == group);
-        let at = at.unwrap_or_else(|| panic!("{row:?} is of no group, {what}"));
-        for (column, value) in expected.rows[at].iter().enumerate() {
-            assert!(
-                is_same(value, &row[column], expected.slack[at][column]),
-                "behind {arrived} rows: expected {:?}, got {row:?}, {what}",
-                expected.rows[at]
-            );
+        let rows = &case.stream.rows[..arrived];
+        let expected = answer(&case.plain, &case.stream.schema, rows).unwrap();
+        while let Some((_, row)) = results.next_if(|(at, _)| *at == arrived) {
+            standing.take_in(row);
+            if row.last() != Some(&Value::from("delete")) {
+                check_one(&expected, row, (arrived, standing.case, what));
+            }
+        }
+        // Without keys there is an answer before there is a row; it comes at the end.
+        if always && !standing.rows.is_empty() {
+            let difference = standing.difference(&expected, &run.columns);
+            if let Some(difference) = difference {
+                panic!("behind {arrived} rows: {difference}\n{what}");
+            }
         }
     }
+    assert_eq!(results.next(), None, "{what}");
+}
+
+/// A result is a row of the answer.
+fn check_one(expected: &Answer, got: &Row, (arrived, case, what): (usize, &Case, &str)) {
+    let group = name(got, case);
+    let rows = expected.rows.iter().zip(&expected.slack);
+    let named: Vec<_> = rows.filter(|(row, _)| name(row, case) == group).collect();
+    let same = |(row, slack): &(&Row, &Vec<f64>)| {
+        let mut columns = row.iter().zip(got).zip(slack.iter());
+        columns.all(|((value, got), slack)| is_same(value, got, *slack))
+    };
+    assert!(
+        named.iter().any(same),
+        "behind {arrived} rows: expected one of {named:?}, got {got:?}, {what}"
+    );
 }
 
 /// What came out in which order, without what rounding may change.
@@ -238,7 +305,11 @@ fn check(case: &Case, seed: u64) -> bool {
         (*random.pick(&[7, 64]), 1, None),
         (65_536, 1, None),
         (*random.pick(&[3, 20, 100]), 3, None),
-        (20, 1 + random.below(3), Some(random.below(10))),
+        (
+            *random.pick(&[2, 20]),
+            1 + random.below(3),
+            Some(random.below(10)),
+        ),
     ];
     let mut courses = Vec::new();
     let mut updated = false;
@@ -254,8 +325,11 @@ fn check(case: &Case, seed: u64) -> bool {
             (Err(error), Ok(_)) => panic!("the oracle refuses: {error}, {what}"),
         };
         let expected = expected.as_ref().unwrap();
-        let got = last_results(case, &run, &what);
-        if let Some(difference) = difference(expected, &got) {
+        let mut standing = Standing::new(case, &what);
+        run.results
+            .iter()
+            .for_each(|(_, row)| standing.take_in(row));
+        if let Some(difference) = standing.difference(expected, &run.columns) {
             panic!("{difference}\n{what}");
         }
         let counted = (run.late_rows as usize, run.skipped_rows as usize);
@@ -328,5 +402,75 @@ fn the_last_results_are_the_answer_and_each_is_right_at_its_time() {
     assert!(
         few || updated * 4 > cases,
         "{updated} of {cases} cases replace results"
+    );
+}
+
+/// So many windows, a few of them open, that the state lets go of those that are done.
+#[test]
+fn windows_that_are_done_go_while_others_may_change() {
+    let mut random = Random::new(7);
+    let row = |at: i64| {
+        let rare = random.one_in(200);
+        let group = random.between(0, 39) + if rare { 100 } else { 0 };
+        let time = at + random.between(0, 9);
+        vec![Value::Integer(time.into()), Value::Integer(group.into())]
+    };
+    let column = |name: &str| Field::new(name, DataType::Int64, true);
+    let stream = Rows {
+        schema: Arc::new(Schema::new(vec![column("time"), column("group")])),
+        rows: (0..6_000).map(row).collect(),
+        shapes: Vec::new(),
+    };
+    let millis = Duration::from_millis;
+    let patient = session(millis(5)).allowed_lateness(millis(100));
+    for emit in [Emit::Update, Emit::Every(millis(50))] {
+        for window in [count(3).emit(emit), patient.emit(emit)] {
+            let step = Step::Aggregate {
+                window,
+                keys: vec!["group".to_owned()],
+                aggregates: vec![count_rows()],
+            };
+            let query = Query {
+                event_time: EventTime {
+                    expression: col("time"),
+                    unit: TimeUnit::Millisecond,
+                    lateness: millis(2),
+                },
+                steps: vec![step],
+            };
+            assert!(check(&updated(query, stream.clone()), 0), "{window}");
+        }
+    }
+}
+
+#[test]
+fn windows_of_so_many_rows_come_without_event_time_but_for_a_period() {
+    let column = Field::new("value", DataType::Int64, true);
+    let schema = Arc::new(Schema::new(vec![column]));
+    let rows: Vec<Row> = (1..=3).map(|value| vec![Value::Integer(value)]).collect();
+    let stream = Stream::from_batches(schema.clone(), to_batches(&schema, &rows, 1));
+    let counted = |window: Window| stream.clone().window(window).aggregate([count_rows()]);
+    let results = counted(count(2).emit(Emit::Update)).run().unwrap();
+    let results: Vec<Row> = results.flat_map(|it| from_batch(&it.unwrap())).collect();
+    let kinds = [(1, "insert"), (1, "delete"), (2, "insert"), (1, "insert")];
+    let expected = kinds.map(|(rows, change)| vec![Value::Integer(rows), Value::from(change)]);
+    assert_eq!(results, expected);
+    let second = Duration::from_secs(1);
+    let periodic = counted(count(2).emit(Emit::Every(second))).run();
+    assert_eq!(periodic.err().unwrap().kind(), ErrorKind::InvalidArgument);
+    let late = counted(count(2).allowed_lateness(second))
+        .run()
+        .err()
+        .unwrap();
+    assert!(late.to_string().contains("allowed lateness"), "{late}");
+    let nothing: [AggregateCall; 0] = [];
+    let columns = stream
+        .clone()
+        .window(count(2).emit(Emit::Update))
+        .aggregate(nothing);
+    let error = columns.run().err().unwrap();
+    assert!(
+        error.to_string().contains("without result columns"),
+        "{error}"
     );
 }

@@ -103,7 +103,7 @@ impl GroupedStream {
 
     /// Lets rows that far behind the watermark change results that came out; the last column,
     /// `change`, then says whether a row is new (`insert`), replaces an earlier one (`update`) or
-    /// takes one back (`delete`, of sessions whose ends moved).
+    /// takes one back (`delete`, of sessions whose ends moved and of count windows).
     fn allowed_lateness(&self, late: Length) -> Self {
         self.rewindowed(|window| window.allowed_lateness(late.0))
     }

@@ -150,6 +150,21 @@ def test_sessions_that_were_joined_are_taken_back() -> None:
     assert "delete" in {row["change"] for row in changes}
 
 
+def test_windows_of_so_many_rows_come_while_they_fill() -> None:
+    arrived = pa.concat_tables([at(5), at(1), at(9)])
+    rows = tc.from_arrow(arrived, event_time="timestamp")
+    windows = rows.window(tc.count_window(2))
+    changes = windows.emit("update").agg(n=tc.count()).to_pylist()
+    expected = [(1, "insert"), (1, "delete"), (2, "insert"), (1, "insert")]
+    assert [(row["n"], row["change"]) for row in changes] == expected
+    withdrawn = [{**row, "change": "insert"} for row in changes if row["change"] == "delete"]
+    assert withdrawn == changes[:1]
+    untimed = tc.from_arrow(arrived).window(tc.count_window(2)).emit("update")
+    assert untimed.agg(n=tc.count()).columns[-2:] == ["n", "change"]
+    with pytest.raises(tc.Unsupported, match="allowed lateness"):
+        windows.allowed_lateness("1m").agg(n=tc.count()).collect()
+
+
 def test_late_rows_by_window() -> None:
     rows = tc.from_arrow(at(1, 25, 3, 4, 12), event_time="timestamp")
     metrics = counts(rows).metrics

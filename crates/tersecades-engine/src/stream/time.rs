@@ -128,7 +128,8 @@ impl WindowedStream {
     ///
     /// Where they may come more than once, their last column `change` says of a row whether its
     /// window and keys are new (`insert`), replace what came before (`update`), or are taken back
-    /// with the values they came with (`delete`, of sessions whose ends moved).
+    /// with the values they came with (`delete`, of sessions whose ends moved and of windows of so
+    /// many rows, of which nothing is an `update`).
     pub fn emit(mut self, emit: Emit) -> Self {
         self.window = self.window.emit(emit);
         self

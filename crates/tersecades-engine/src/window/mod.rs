@@ -185,20 +185,19 @@ impl Window {
     /// When windows come out, if that is not once, in ticks of `tick_ns` nanoseconds.
     ///
     /// # Errors
-    /// `Unsupported` for counts, which come out once only, and for allowed lateness where no row
-    /// can be late; what [`Updates::bind`] says.
+    /// `Unsupported` for allowed lateness where no row can be late; what [`Updates::bind`] says.
     pub fn emission(&self, tick_ns: i64) -> Result<Option<Emission>> {
-        let emission = self.updates.bind(Ticks { tick_ns })?;
-        match self.shape {
-            Shape::Count { .. } if emission.is_some() => Err(Error::unsupported(
-                "a count window comes out once, when it closes",
-            )
-            .hint("leave out updates and allowed lateness, or use windows of time")),
-            Shape::Global if !self.updates.allowed_lateness.is_zero() => Err(Error::unsupported(
-                "allowed lateness for a group-by of the whole stream",
-            )
-            .hint("leave it out: every row counts, whenever it comes")),
-            _ => Ok(emission),
+        let of_what = match self.shape {
+            Shape::Global => "a group-by of the whole stream",
+            Shape::Count { .. } => "windows of so many rows",
+            _ => return self.updates.bind(Ticks { tick_ns }),
+        };
+        match self.updates.allowed_lateness.is_zero() {
+            true => self.updates.bind(Ticks { tick_ns }),
+            false => Err(
+                Error::unsupported(format!("allowed lateness for {of_what}"))
+                    .hint("leave it out: every row counts, whenever it comes"),
+            ),
         }
     }
 

@@ -84,17 +84,23 @@ impl CountState {
         })
     }
 
-    /// Emits the windows of `slots`, in this order or by key.
-    fn emit(
+    /// Slots handed out.
+    pub(super) fn len(&self) -> usize {
+        self.counted.len()
+    }
+
+    /// How many rows `slot` has.
+    pub(super) fn rows(&self, slot: u32) -> u64 {
+        self.counted[slot as usize].rows
+    }
+
+    /// The results of the windows of `slots`, and which of them each is, in this order or by key.
+    pub(super) fn results(
         &self,
         shared: &mut Shared,
         slots: &[u32],
         by_key: bool,
-        out: &mut Vec<RecordBatch>,
-    ) -> Result<()> {
-        if slots.is_empty() {
-            return Ok(());
-        }
+    ) -> Result<(RecordBatch, Vec<u32>)> {
         let mut targets = vec![NO_GROUP; self.counted.len()];
         for (group, slot) in slots.iter().enumerate() {
             targets[*slot as usize] = group as u32;
@@ -105,19 +111,30 @@ impl CountState {
         if !by_key {
             order.sort_unstable();
         }
-        let emitted = emit(&shared.plan, Windows::Each(&spans), &pane, order);
+        let order = order.to_vec();
+        let emitted = emit(&shared.plan, Windows::Each(&spans), &pane, &order);
         shared.put_pane(pane);
-        out.push(emitted?);
-        Ok(())
+        Ok((emitted?, order))
     }
 
-    fn filling(&self) -> Vec<u32> {
+    /// Takes the full windows that were not emitted, in the order of the rows that filled them.
+    pub(super) fn take_full(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.full)
+    }
+
+    /// The windows with room for more rows.
+    pub(super) fn filling(&self) -> Vec<u32> {
         let open = self.open.iter().copied();
         open.filter(|slot| *slot != NONE).collect()
     }
 
-    /// Drops the slots of emitted windows.
-    fn tidy(&mut self, shared: &mut Shared) {
+    /// Where many slots are of windows that came out full, drops those; says which slot each is
+    /// from here on.
+    pub(super) fn tidy(&mut self, shared: &mut Shared) -> Option<Vec<u32>> {
+        let filling = self.open.iter().filter(|slot| **slot != NONE).count();
+        if !self.slots.is_untidy(filling) {
+            return None;
+        }
         let kept = self.filling();
         let mut targets = vec![NO_GROUP; self.counted.len()];
         for (index, slot) in kept.iter().enumerate() {
@@ -127,6 +144,7 @@ impl CountState {
         let counted = kept.iter().map(|slot| self.counted[*slot as usize]);
         self.counted = counted.collect();
         self.link();
+        Some(targets)
     }
 
     /// Finds the slot of each key; all are open.
@@ -182,17 +200,15 @@ impl WindowState for CountState {
         watermark: i64,
         out: &mut Vec<RecordBatch>,
     ) -> Result<()> {
-        let full = std::mem::take(&mut self.full);
-        self.emit(shared, &full, false, out)?;
+        let mut windows = vec![(self.take_full(), false)];
         if watermark == i64::MAX {
-            let rest = self.filling();
-            self.emit(shared, &rest, true, out)?;
+            windows.push((self.filling(), true));
             self.open.fill(NONE);
         }
-        let filling = self.open.iter().filter(|slot| **slot != NONE).count();
-        if self.slots.is_untidy(filling) {
-            self.tidy(shared);
+        for (slots, by_key) in windows.iter().filter(|(slots, _)| !slots.is_empty()) {
+            out.push(self.results(shared, slots, *by_key)?.0);
         }
+        self.tidy(shared);
         Ok(())
     }
 

@@ -100,7 +100,7 @@ pub struct AggregatePlan {
     pub sharing: Sharing,
 }
 
-/// The last column of results that may be replaced: `insert` or `update`.
+/// The last column of results that may be replaced: `insert`, `update` or `delete`.
 pub const CHANGE: &str = "change";
 
 /// Nanoseconds of one tick of `unit`.
@@ -162,7 +162,7 @@ impl AggregatePlan {
             ));
             readings.push(reading);
         }
-        if emission.is_some() {
+        if emission.is_some() && !fields.is_empty() {
             fields.push(Field::new(CHANGE, DataType::Utf8, false));
         }
         check_fields(&fields)?;
@@ -193,12 +193,15 @@ impl AggregatePlan {
         self.window.needs_time() || self.emission.is_some_and(|emission| emission.is_periodic())
     }
 
-    /// What results come by, where that cuts batches; sessions and counts come behind whole ones.
+    /// What results come by, where that cuts batches; sessions, and windows that fill, come behind
+    /// whole ones.
     pub fn closing(&self) -> Option<Closing<'_>> {
         let emission = self.emission;
         let boundaries: &dyn Boundaries = match &self.window {
             Windowing::Aligned(boundaries) => &**boundaries,
-            Windowing::Global if emission.is_some_and(|emission| emission.is_periodic()) => {
+            Windowing::Global | Windowing::Count { .. }
+                if emission.is_some_and(|emission| emission.is_periodic()) =>
+            {
                 &Forever
             }
             _ => return None,

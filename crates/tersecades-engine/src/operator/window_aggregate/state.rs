@@ -22,6 +22,7 @@ use super::plan::AggregatePlan;
 use super::session::SessionState;
 use super::sort::Sorter;
 use super::update::UpdatingState;
+use super::update_count::UpdatingCounts;
 use super::update_session::UpdatingSessions;
 use super::update_whole::UpdatingWhole;
 use super::whole::WholeState;
@@ -213,7 +214,10 @@ pub(super) fn state_of(shared: &Shared) -> Box<dyn WindowState> {
             None => Box::new(SessionState::new(shared, *gap, 0)),
             Some(emission) => Box::new(UpdatingSessions::new(shared, *gap, emission)),
         },
-        Windowing::Count { rows } => Box::new(CountState::new(shared, *rows)),
+        Windowing::Count { rows } => match shared.plan.emission {
+            None => Box::new(CountState::new(shared, *rows)),
+            Some(emission) => Box::new(UpdatingCounts::new(shared, *rows, emission)),
+        },
     }
 }
 

@@ -8,41 +8,31 @@
 //! came out are kept until no row can change them, to be withdrawn as they were.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_select::interleave::interleave_record_batch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::Result;
 
 use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Emission, Rhythm, Span, floor};
 
-use super::late::{read_rows, write_rows};
 use super::pane::NO_GROUP;
 use super::session::SessionState;
+use super::shown::{Shown, ShownRows, rows_of};
 use super::slot::no_such_slot;
 use super::state::{Shared, WindowState};
 use super::update::{DELETE, INSERT, UPDATE, with_change};
-
-/// A result that came out.
-#[derive(Debug, Clone)]
-struct Shown {
-    rows: Arc<RecordBatch>,
-    row: usize,
-    span: Span,
-}
 
 /// Sessions that take rows, and what came out of them.
 #[derive(Debug)]
 pub struct UpdatingSessions {
     emission: Emission,
     sessions: SessionState,
-    /// By slot.
-    shown: Vec<Option<Shown>>,
+    shown: ShownRows<Span>,
     /// Slots with rows since results last came.
     touched: Vec<u32>,
     /// A lower bound of the last time of each session that was not seen to end.
@@ -57,7 +47,7 @@ impl UpdatingSessions {
         UpdatingSessions {
             emission,
             sessions: SessionState::new(shared, gap, emission.allowed),
-            shown: Vec::new(),
+            shown: ShownRows::new(),
             touched: Vec::new(),
             ends: BinaryHeap::new(),
             closed_to: i64::MIN,
@@ -84,7 +74,7 @@ impl UpdatingSessions {
             }
             if known > last {
                 self.ends.push(Reverse((known, slot)));
-            } else if self.shown[slot as usize].is_none() {
+            } else if self.shown.get(slot).is_none() {
                 found.push(slot);
             }
         }
@@ -94,10 +84,9 @@ impl UpdatingSessions {
     }
 
     /// What came out of sessions that were joined to others.
-    fn withdraw_joined(&mut self) -> Vec<Shown> {
-        let joined = self.sessions.take_joined();
-        let shown = joined.iter().map(|slot| self.shown[*slot as usize].take());
-        shown.flatten().collect()
+    fn withdraw_joined(&mut self) -> Vec<Shown<Span>> {
+        let joined = self.sessions.take_joined().into_iter();
+        joined.filter_map(|slot| self.shown.take(slot)).collect()
     }
 
     /// Emits what became of `candidates`, behind what is withdrawn.
@@ -115,8 +104,8 @@ impl UpdatingSessions {
             if !ended {
                 self.ends.push(Reverse((last, slot)));
             }
-            let before = self.shown[slot as usize].take();
-            let stays = before.as_ref().is_some_and(|shown| shown.span == span);
+            let before = self.shown.take(slot);
+            let stays = before.as_ref().is_some_and(|shown| shown.window == span);
             withdrawn.extend(before.filter(|_| !stays));
             if ended || self.emission.rhythm != Rhythm::Final {
                 slots.push(slot);
@@ -124,8 +113,9 @@ impl UpdatingSessions {
             }
         }
         if !withdrawn.is_empty() {
-            withdrawn.sort_by_key(|shown| (shown.span.end, shown.span.start));
-            let rows = rows_of(&withdrawn)?;
+            withdrawn.sort_by_key(|shown| (shown.window.end, shown.window.start));
+            let places: Vec<_> = withdrawn.iter().map(Shown::place).collect();
+            let rows = rows_of(&places)?;
             out.push(with_change(&rows, withdrawn.iter().map(|_| DELETE))?);
         }
         if slots.is_empty() {
@@ -136,33 +126,23 @@ impl UpdatingSessions {
             &rows,
             order.iter().map(|at| kinds[*at as usize]),
         )?);
-        let rows = Arc::new(rows);
-        for (row, at) in order.into_iter().enumerate() {
-            let slot = slots[at as usize];
-            self.shown[slot as usize] = Some(Shown {
-                rows: Arc::clone(&rows),
-                row,
-                span: self.sessions.span(slot),
-            });
-        }
-        Ok(())
+        let shown = order.into_iter().map(|at| slots[at as usize]);
+        let sessions = &self.sessions;
+        self.shown.keep(
+            &Arc::new(rows),
+            shown.map(|slot| (slot, sessions.span(slot))),
+        )
     }
 
     /// Forgets the sessions that take no more rows.
     fn forget_finished(&mut self, shared: &mut Shared, watermark: i64) {
         for slot in self.sessions.close(watermark) {
-            self.shown[slot as usize] = None;
+            self.shown.take(slot);
         }
         let Some(targets) = self.sessions.tidy(shared) else {
             return;
         };
-        let mut shown = vec![None; self.sessions.len()];
-        for (known, target) in self.shown.drain(..).zip(&targets) {
-            if known.is_some() && *target != NO_GROUP {
-                shown[*target as usize] = known;
-            }
-        }
-        self.shown = shown;
+        self.shown.rename(&targets, self.sessions.len());
         let slots = std::mem::take(&mut self.ends).into_iter();
         let renamed = slots.map(|Reverse((last, slot))| Reverse((last, targets[slot as usize])));
         let kept = renamed.filter(|Reverse((_, slot))| *slot != NO_GROUP);
@@ -179,10 +159,10 @@ impl WindowState for UpdatingSessions {
         work: &mut Work,
     ) -> Result<()> {
         self.sessions.admit(shared, frame, arrival, work)?;
-        for slot in self.shown.len() as u32..self.sessions.len() as u32 {
+        for slot in self.shown.slots() as u32..self.sessions.len() as u32 {
             self.ends.push(Reverse((self.sessions.last(slot), slot)));
         }
-        self.shown.resize(self.sessions.len(), None);
+        self.shown.grow(self.sessions.len());
         self.touched.extend_from_slice(self.sessions.admitted());
         self.touched.dedup();
         // Results may not come for long, however often rows come to the same sessions.
@@ -237,34 +217,19 @@ impl WindowState for UpdatingSessions {
     }
 
     fn byte_size(&self) -> usize {
-        let batches: BTreeMap<_, _> = self
-            .shown
-            .iter()
-            .flatten()
-            .map(|shown| (Arc::as_ptr(&shown.rows), shown.rows.get_array_memory_size()))
-            .collect();
         self.sessions.byte_size()
-            + self.shown.capacity() * size_of::<Option<Shown>>()
+            + self.shown.byte_size()
             + self.touched.capacity() * size_of::<u32>()
             + self.ends.capacity() * size_of::<(i64, u32)>()
-            + batches.values().sum::<usize>()
     }
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         out.i64(self.closed_to);
         self.sessions.snapshot(out)?;
-        let slots = self.shown.iter().enumerate();
-        let (slots, shown): (Vec<usize>, Vec<Shown>) = slots
-            .filter_map(|(slot, shown)| Some((slot, shown.clone()?)))
-            .unzip();
-        out.u64(shown.len() as u64);
-        for (slot, Shown { span, .. }) in slots.iter().zip(&shown) {
-            out.u64(*slot as u64);
+        self.shown.snapshot(out, |span, out| {
             out.i128(span.start);
             out.i128(span.end);
-        }
-        let rows = (!shown.is_empty()).then(|| rows_of(&shown)).transpose()?;
-        write_rows(rows.as_slice(), out)?;
+        })?;
         out.u64(self.touched.len() as u64);
         self.touched.iter().for_each(|slot| out.u64((*slot).into()));
         Ok(())
@@ -274,21 +239,12 @@ impl WindowState for UpdatingSessions {
         self.closed_to = from.i64()?;
         self.sessions.restore(shared, from)?;
         let slots = self.sessions.len();
-        self.shown = vec![None; slots];
-        let mut shown = Vec::new();
-        for _ in 0..from.count()? {
-            let slot = from.u64()? as usize;
-            let (start, end) = (from.i128()?, from.i128()?);
-            shown.push((slot, Span { start, end }));
-        }
-        let rows = read_rows(from)?.pop().map(Arc::new);
-        if rows.as_ref().map_or(0, |rows| rows.num_rows()) != shown.len() {
-            return Err(Error::corrupt("a snapshot lacks the results it claims"));
-        }
-        for (row, (slot, span)) in shown.into_iter().enumerate() {
-            let place = self.shown.get_mut(slot).ok_or_else(no_such_slot)?;
-            *place = rows.clone().map(|rows| Shown { rows, row, span });
-        }
+        self.shown.restore(shared, (from, slots), |from| {
+            Ok(Span {
+                start: from.i128()?,
+                end: from.i128()?,
+            })
+        })?;
         for _ in 0..from.count()? {
             let slot = u32::try_from(from.u64()?).map_err(|_| no_such_slot())?;
             self.touched.push(slot);
@@ -302,19 +258,4 @@ impl WindowState for UpdatingSessions {
             .collect();
         Ok(())
     }
-}
-
-/// The rows of results, next to each other.
-fn rows_of(shown: &[Shown]) -> Result<RecordBatch> {
-    let mut batches: Vec<&RecordBatch> = Vec::new();
-    let mut numbers = BTreeMap::new();
-    let mut places = Vec::with_capacity(shown.len());
-    for Shown { rows, row, .. } in shown {
-        let number = *numbers.entry(Arc::as_ptr(rows)).or_insert_with(|| {
-            batches.push(rows);
-            batches.len() - 1
-        });
-        places.push((number, *row));
-    }
-    Ok(interleave_record_batch(&batches, &places)?)
 }
