@@ -104,19 +104,31 @@ impl BatchFold {
         );
         reset(&mut self.ends, cells(asked.ends), (u64::MAX, 0));
         read(&mut Cells { base, batch: self });
-        let base = if is_float {
-            0
-        } else {
-            column.physical().value_of(base)
-        };
-        for (id, rows) in self
-            .counts
-            .iter()
-            .enumerate()
-            .filter(|(_, rows)| **rows > 0)
-        {
-            folds.merge_fold(id, &self.fold(id, *rows, base));
+        if is_float || asked.squares {
+            let base = if is_float {
+                0
+            } else {
+                column.physical().value_of(base)
+            };
+            let groups = self.counts.iter().enumerate();
+            for (id, rows) in groups.filter(|(_, rows)| **rows > 0) {
+                folds.merge_fold(id, &self.fold(id, *rows, base));
+            }
+            return true;
         }
+        folds.add_counts(&self.counts);
+        let (base, lanes) = (column.physical().value_of(base), self.lanes);
+        let distances = self.sums.chunks_exact(lanes).zip(&self.counts);
+        folds.add_sums(distances.map(|(cells, rows)| {
+            let distances = cells.iter().map(|cell| i128::from(*cell));
+            i128::from(*rows) * base + distances.sum::<i128>()
+        }));
+        folds.add_ends(self.ends.chunks_exact(lanes).map(|cells| {
+            let ends = cells.iter().copied();
+            ends.fold((u64::MAX, 0), |(low, high), (least, greatest)| {
+                (low.min(least), high.max(greatest))
+            })
+        }));
         true
     }
 

@@ -158,6 +158,24 @@ impl FoldColumn {
         groups.for_each(|(known, count)| *known += count);
     }
 
+    /// Adds the sums of integers of all groups.
+    pub fn add_sums(&mut self, sums: impl Iterator<Item = i128>) {
+        for (known, sum) in self.sums.iter_mut().zip(sums) {
+            let (total, overflowed) = known.0.overflowing_add(sum);
+            *known = (total, known.1 | overflowed);
+        }
+    }
+
+    /// Widens the ends of all groups to keys; those of no key are the greatest and the least.
+    pub fn add_ends(&mut self, ends: impl Iterator<Item = (u64, u64)>) {
+        for (known, (least, greatest)) in self.ends.iter_mut().zip(ends) {
+            if least <= greatest {
+                let (least, greatest) = (i128::from(least), i128::from(greatest));
+                *known = (known.0.min(least), known.1.max(greatest));
+            }
+        }
+    }
+
     /// Adds `fold` to group `id`.
     pub fn merge_fold(&mut self, id: usize, fold: &Fold) {
         self.counts[id] += fold.count;

@@ -97,7 +97,7 @@ pub(super) fn fold_rows(
     work.tally.direct += rows.len() as u64;
     let zero = chunk.physical.flip();
     let (mut sum, mut ends) = (0, (u64::MAX, 0));
-    for_each_keys(&View::of(chunk), rows, |_, keys| {
+    for_each_keys::<false>(&View::of(chunk), rows, |_, keys| {
         if asked.sum {
             sum += sum_flat(keys);
         }

@@ -51,7 +51,7 @@ use crate::types::Physical;
 use crate::values::Values;
 
 use fold::{fold_blocks, fold_rows};
-use rows::{RowTest, for_each_key};
+use rows::{RowTest, for_each_key, for_each_keys};
 
 const BASES: usize = 0;
 const MAXIMA: usize = 1;
@@ -251,14 +251,16 @@ impl Codec for BaseDelta {
         let view = View::of(chunk);
         work.tally.direct += rows.len() as u64;
         out.keys.reserve(rows.len());
-        for_each_key(&view, rows, |_, key| out.keys.push(key));
+        for_each_keys::<true>(&view, rows, |_, keys| out.keys.extend_from_slice(keys));
     }
 
     fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
         let view = View::of(chunk);
         work.tally.direct += within.count() as u64;
         if within.shape() == Shape::Rows {
-            return for_each_key(&view, within.list(), |_, key| out.push(key));
+            return for_each_keys::<true>(&view, within.list(), |_, keys| {
+                out.extend_from_slice(keys)
+            });
         }
         let mut keys = std::mem::take(&mut work.values.keys);
         for block in 0..block_count(chunk.rows) {

@@ -25,7 +25,7 @@ const TESTED_ROWS: usize = 512;
 const SEARCHED_MAX: u32 = 4;
 
 /// Most patches of a block for each row looked up, of which all are written.
-const SCATTERED_MAX: usize = 4;
+const SCATTERED_MAX: usize = 3;
 
 /// What is known of the rows that are tested together, in memory that is set up once.
 struct Tested {
@@ -150,7 +150,7 @@ fn for_each_run(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(usize, &[u3
 /// Visits the keys of listed rows.
 #[inline]
 pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(u32, u64)) {
-    for_each_keys(view, rows, |rows, keys| {
+    for_each_keys::<false>(view, rows, |rows, keys| {
         let pairs = rows.iter().zip(keys);
         pairs.for_each(|(row, key)| visit(*row, *key));
     });
@@ -158,20 +158,25 @@ pub(super) fn for_each_key(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(
 
 /// Visits the keys of listed rows, at most [`WORD_ROWS`] at once.
 ///
-/// Where all blocks have one width, which most chunks do, the deltas are one array.
+/// Where all blocks have one width, which most chunks do, the deltas are one array. They are asked
+/// for ahead if `COLD`, which is lost time where they are at hand.
 #[inline]
-pub(super) fn for_each_keys(view: &View<'_>, rows: &[u32], mut visit: impl FnMut(&[u32], &[u64])) {
+pub(super) fn for_each_keys<const COLD: bool>(
+    view: &View<'_>,
+    rows: &[u32],
+    mut visit: impl FnMut(&[u32], &[u64]),
+) {
     let (deltas, mut out) = (view.deltas, Gathered::new());
     let out = &mut out;
     match deltas.uniform_width() {
-        1 => for_each_keys_of(view, (deltas.all::<u8>(), 0), (rows, out), visit),
-        2 => for_each_keys_of(view, (deltas.all::<u16>(), 0), (rows, out), visit),
-        4 => for_each_keys_of(view, (deltas.all::<u32>(), 0), (rows, out), visit),
-        8 => for_each_keys_of(view, (deltas.all::<u64>(), 0), (rows, out), visit),
+        1 => for_each_keys_of::<u8, COLD>(view, (deltas.all(), 0), (rows, out), visit),
+        2 => for_each_keys_of::<u16, COLD>(view, (deltas.all(), 0), (rows, out), visit),
+        4 => for_each_keys_of::<u32, COLD>(view, (deltas.all(), 0), (rows, out), visit),
+        8 => for_each_keys_of::<u64, COLD>(view, (deltas.all(), 0), (rows, out), visit),
         _ => for_each_run(view, rows, |block, rows| {
             let first = block * BLOCK_ROWS;
             with_deltas!(deltas, block, deltas => {
-                for_each_keys_of(view, (deltas, first), (rows, &mut *out), &mut visit);
+                for_each_keys_of::<_, false>(view, (deltas, first), (rows, &mut *out), &mut visit);
             }, zero {
                 rows.iter().for_each(|row| visit(&[*row], &[view.key(*row as usize)]));
             });
@@ -184,23 +189,33 @@ pub(super) fn for_each_keys(view: &View<'_>, rows: &[u32], mut visit: impl FnMut
 /// Keys are put together many at a time without a branch; those of saturated deltas, which may be
 /// holes, are looked at afterwards.
 #[inline]
-fn for_each_keys_of<D: KeyLane>(
+fn for_each_keys_of<D: KeyLane, const COLD: bool>(
     view: &View<'_>,
     (deltas, first): (&[D], usize),
     (rows, out): (&[u32], &mut Gathered),
     mut visit: impl FnMut(&[u32], &[u64]),
 ) {
-    let mut chunks = rows.chunks(WORD_ROWS).peekable();
-    while let Some(rows) = chunks.next() {
-        if let (Some(ahead), 0) = (chunks.peek(), first) {
-            prefetch_rows(deltas, ahead);
-        }
-        let mut saturated = 0;
-        for (index, (slot, row)) in out.keys.iter_mut().zip(rows).enumerate() {
-            let at = *row as usize;
-            let delta = deltas[at - first].key();
-            saturated |= u64::from((delta == 0) | (delta == D::MAX.key())) << index;
-            *slot = view.bases[at / GROUP_ROWS].wrapping_add(delta);
+    let mut ahead = if COLD { rows } else { &[] }.iter();
+    let mut ask = || ahead.next().map(|row| prefetch_rows(deltas, &[*row]));
+    (0..PREFETCH_ROWS).for_each(|_| _ = ask());
+    for rows in rows.chunks(WORD_ROWS) {
+        let mut read = |row: u32| {
+            ask();
+            let delta = deltas[row as usize - first].key();
+            (
+                delta,
+                view.bases[row as usize / GROUP_ROWS].wrapping_add(delta),
+            )
+        };
+        let (mut saturated, slots) = (0, out.keys.iter_mut().zip(rows));
+        if view.patches.is_empty() {
+            slots.for_each(|(slot, row)| *slot = read(*row).1);
+        } else {
+            for (index, (slot, row)) in slots.enumerate() {
+                let (delta, key) = read(*row);
+                saturated |= u64::from((delta == 0) | (delta == D::MAX.key())) << index;
+                *slot = key;
+            }
         }
         if saturated.count_ones() > SEARCHED_MAX {
             put_patches(view, (rows, saturated), out);
@@ -226,24 +241,24 @@ fn put_patches(view: &View<'_>, (rows, saturated): (&[u32], u64), out: &mut Gath
         (places[count], listed[count]) = (index as u8, rows[index]);
         count += 1;
     }
-    let (mut places, listed) = (&places[..count], &listed[..count]);
+    let (places, listed) = (&places[..count], &listed[..count]);
     let pairs = listed.iter().zip(&listed[1..]);
-    let ascending = pairs.fold(true, |all, (row, next)| all & (row < next));
-    let block = |row: u32| row as usize / BLOCK_ROWS;
-    for run in listed.chunk_by(|a, b| block(*a) == block(*b)) {
-        let of_run;
-        (of_run, places) = places.split_at(run.len());
-        let patched = view.patches.of_block(block(run[0]));
-        if ascending && patched.len() <= run.len() * SCATTERED_MAX {
-            out.scatter(view, (run, of_run), patched);
-            continue;
+    if !pairs.fold(true, |all, (row, next)| all & (row < next)) {
+        return out.walk(view, (listed, places));
+    }
+    let mut start = 0;
+    while let Some(row) = listed.get(start) {
+        let block = *row as usize / BLOCK_ROWS;
+        let in_block = |row: &u32| *row as usize / BLOCK_ROWS == block;
+        let run = start..start + listed[start..].partition_point(in_block);
+        let patched = view.patches.of_block(block);
+        start = run.end;
+        let few = patched.len() > run.len() * SCATTERED_MAX;
+        let run = (&listed[run.clone()], &places[run]);
+        match few {
+            true => out.walk(view, run),
+            false => out.scatter(view, run, patched),
         }
-        let mut places = of_run.iter();
-        view.patches.for_each_row(run, |_, patched| {
-            if let (Some(place), Some(key)) = (places.next(), patched) {
-                out.keys[usize::from(*place)] = key;
-            }
-        });
     }
 }
 
@@ -262,8 +277,17 @@ impl Gathered {
         }
     }
 
-    /// Puts the keys of `patched` that belong to `rows` into `places`; the rows, of one block,
-    /// differ.
+    /// Replaces the keys, which are at `places`, of those of `rows` that are patched.
+    fn walk(&mut self, view: &View<'_>, (rows, places): (&[u32], &[u8])) {
+        let mut places = places.iter();
+        view.patches.for_each_row(rows, |_, patched| {
+            if let (Some(place), Some(key)) = (places.next(), patched) {
+                self.keys[usize::from(*place)] = key;
+            }
+        });
+    }
+
+    /// As [`Gathered::walk`], for rows that differ, of the block whose patches are `patched`.
     ///
     /// # Cost
     /// A few instructions for each row and each patch, and none of them a branch.

@@ -201,9 +201,13 @@ fn correct_patches(
         )
     };
     if words.iter().all(|word| *word == 0) {
+        // Rows ascend: what a word has so far need not be read again.
+        let (mut last, mut bits) = (usize::MAX, 0);
         for index in ones(passing, range) {
             let (word, bit) = bit(rows[index - first]);
-            words[word] |= bit;
+            bits = if word == last { bits | bit } else { bit };
+            words[word] = bits;
+            last = word;
         }
         return;
     }

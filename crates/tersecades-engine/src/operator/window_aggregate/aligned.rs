@@ -32,6 +32,10 @@ use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 /// Above this many panes in a batch, rows are assigned one by one.
 const COMPARED_PANES_MAX: usize = 16;
 
+/// As [`COMPARED_PANES_MAX`], where few rows are selected: one comparison, which looks at outliers
+/// only where they could answer differently, is cheaper than times.
+const COMPARED_PANES_OF_FEW_MAX: usize = 2;
+
 /// Panes of open windows.
 #[derive(Debug)]
 pub struct AlignedState {
@@ -226,12 +230,17 @@ impl AlignedState {
         work: &mut Work,
     ) -> Result<()> {
         frame.selection.to_rows();
-        frame
-            .column(arrival.time_slot)
-            .gather(&frame.selection, &mut self.times, work);
+        let time = frame.column(arrival.time_slot);
+        time.prefetch(&frame.selection);
+        time.gather(&frame.selection, &mut self.times, work);
         let batch_rows = frame.batch.rows();
         let mut placed = std::mem::take(&mut self.placed);
-        shared.unplaced.skipped += self.place(frame.selection.list(), &mut placed);
+        let physical = self.times.physical;
+        let times = self.times.keys.iter();
+        let times = times.map(|key| physical.value_of(*key) as i64);
+        let rows = frame.selection.list().iter().copied().zip(times);
+        let pane = |time| (self.boundaries.pane(time), self.is_covered(time));
+        shared.unplaced.skipped += placed.place(rows, pane);
         let mut part = std::mem::take(&mut self.part);
         let mut added = Ok(());
         while added.is_ok() {
@@ -242,27 +251,6 @@ impl AlignedState {
         }
         (self.part, self.placed) = (part, placed);
         added
-    }
-
-    /// Puts `rows`, whose times are `self.times`, into their panes; counts those in no window.
-    fn place(&self, rows: &[u32], placed: &mut Placed) -> u64 {
-        placed.clear();
-        let mut skipped = 0;
-        let (mut first, mut last, mut covered) = (i64::MAX, i64::MIN, false);
-        for (index, row) in rows.iter().enumerate() {
-            let at = self.times.integer(index) as i64;
-            if at < first || at > last {
-                let pane = self.boundaries.pane(at);
-                (first, last) = (pane.first(), pane.last());
-                covered = self.is_covered(at);
-            }
-            match covered {
-                true => placed.push(first, *row),
-                false => skipped += 1,
-            }
-        }
-        placed.settle();
-        skipped
     }
 
     fn add_to_pane(
@@ -356,16 +344,20 @@ impl WindowState for AlignedState {
             let rows = (&*frame, &frame.selection, arrival.rows_before);
             return self.add_to_pane(shared, pane.first(), rows, work);
         }
-        if gaps || frame.selection.shape() == Shape::Rows {
+        if gaps {
             return self.add_row_by_row(shared, frame, arrival, work);
         }
+        let compared_max = match frame.selection.shape() {
+            Shape::Rows => COMPARED_PANES_OF_FEW_MAX,
+            _ => COMPARED_PANES_MAX,
+        };
         let few = || {
             let mut pane = pane;
             let ends = std::iter::from_fn(|| {
                 pane = self.boundaries.pane(pane.last().checked_add(1)?);
                 Some(pane.last())
             });
-            ends.take(COMPARED_PANES_MAX - 1).any(|end| end >= last)
+            ends.take(compared_max - 1).any(|end| end >= last)
         };
         match few() {
             true if Remainder::applies(&shared.plan) => {

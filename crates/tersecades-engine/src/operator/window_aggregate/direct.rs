@@ -150,9 +150,10 @@ impl DirectCells {
         &self.cells
     }
 
-    /// The key of a first and a second part, and zeros behind it.
-    pub fn key(&self, parts: [u64; AXES]) -> [u64; WORDS_MAX] {
-        let mut key = [0; WORDS_MAX];
+    /// The key of a first and a second part, of at most `WORDS` words, and zeros behind it.
+    #[inline]
+    pub fn key<const WORDS: usize>(&self, parts: [u64; AXES]) -> [u64; WORDS] {
+        let mut key = [0; WORDS];
         for (place, part) in self.address.places.iter().zip(parts) {
             place.put(part, &mut key);
         }

@@ -61,7 +61,8 @@ impl PartReader {
                 chunk.gather(within, &mut self.decoded, work);
                 std::mem::swap(&mut self.decoded.keys, into);
             }
-            self.assign_parts(columns, groups, ids);
+            let [first, second] = &mut self.parts;
+            groups.assign_parts(first, second, ids);
             return true;
         }
         for block in 0..block_count(within.rows()) {
@@ -78,20 +79,11 @@ impl PartReader {
                     _ => std::mem::swap(&mut self.decoded.keys, into),
                 }
             }
-            self.assign_parts(columns, groups, ids);
+            let [first, second] = &mut self.parts;
+            groups.assign_parts(first, second, ids);
         }
         work.tally.gathered += (columns * ids.len()) as u64;
         true
-    }
-
-    /// Appends to `ids` the groups of the parts of `columns` columns.
-    fn assign_parts(&mut self, columns: usize, groups: &mut GroupTable, ids: &mut Vec<u32>) {
-        let [first, second] = &mut self.parts;
-        if columns == 1 {
-            second.clear();
-            second.resize(first.len(), 0);
-        }
-        groups.assign_parts(first, second, ids);
     }
 }
 

@@ -6,50 +6,106 @@
 //! ```
 //! Rows come roughly in order of time, so that few of them have to be sorted.
 
+use crate::window::Span;
+
+/// A pane, and whether its rows are in a window.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    first: i64,
+    last: i64,
+    covered: bool,
+}
+
+impl Place {
+    const NOWHERE: Place = Place {
+        first: i64::MAX,
+        last: i64::MIN,
+        covered: false,
+    };
+
+    #[inline]
+    fn holds(self, time: i64) -> bool {
+        self.first <= time && time <= self.last
+    }
+}
+
 /// Rows by pane; the memory is kept.
 #[derive(Debug, Default)]
 pub(super) struct Placed {
-    ahead: Vec<(i64, u32)>,
+    ahead: Vec<u32>,
+    /// Starts of panes, which ascend, with the ends of their rows in `ahead`.
+    runs: Vec<(i64, usize)>,
     behind: Vec<(i64, u32)>,
-    /// How many of each were handed out.
-    taken: [usize; 2],
+    /// How many runs, and how many rows behind, were handed out.
+    taken: (usize, usize),
 }
 
 impl Placed {
-    /// Forgets all rows.
-    pub(super) fn clear(&mut self) {
+    /// Replaces all rows by those of `rows`, which ascend, each with its time; `pane` says which
+    /// pane a time lies in, and whether rows of that pane are in a window. Returns how many are in
+    /// none.
+    pub(super) fn place(
+        &mut self,
+        rows: impl Iterator<Item = (u32, i64)>,
+        pane: impl Fn(i64) -> (Span, bool),
+    ) -> u64 {
         self.ahead.clear();
+        self.runs.clear();
         self.behind.clear();
-        self.taken = [0; 2];
-    }
-
-    /// Adds `row`, which comes after those added before, to the pane that starts at `pane`.
-    #[inline]
-    pub(super) fn push(&mut self, pane: i64, row: u32) {
-        match self.ahead.last() {
-            Some((last, _)) if *last > pane => self.behind.push((pane, row)),
-            _ => self.ahead.push((pane, row)),
+        self.taken = (0, 0);
+        let mut skipped = 0;
+        let (mut newest, mut older) = (Place::NOWHERE, Place::NOWHERE);
+        for (row, time) in rows {
+            if !newest.holds(time) && !older.holds(time) {
+                let (pane, covered) = pane(time);
+                let found = Place {
+                    first: pane.first(),
+                    last: pane.last(),
+                    covered,
+                };
+                if found.first > newest.first || newest.first > newest.last {
+                    self.end_run(newest);
+                    newest = found;
+                } else {
+                    older = found;
+                }
+            }
+            match newest.holds(time) {
+                true if newest.covered => self.ahead.push(row),
+                false if older.covered => self.behind.push((older.first, row)),
+                _ => skipped += 1,
+            }
         }
-    }
-
-    /// Ends the adding of rows.
-    pub(super) fn settle(&mut self) {
+        self.end_run(newest);
         self.behind.sort_unstable();
+        skipped
     }
 
-    /// Appends the rows of the next pane, which ascend; its start.
-    pub(super) fn next(&mut self, rows: &mut Vec<u32>) -> Option<i64> {
-        let lists = [&self.ahead, &self.behind];
-        let left = [0, 1].map(|list| &lists[list][self.taken[list]..]);
-        let starts = left.iter().filter_map(|left| left.first());
-        let pane = starts.map(|(pane, _)| *pane).min()?;
-        // A row behind came after all rows of its pane that lie ahead.
-        for (left, taken) in left.iter().zip(&mut self.taken) {
-            let of_pane = left.iter().take_while(|(start, _)| *start == pane);
-            let before = rows.len();
-            rows.extend(of_pane.map(|(_, row)| *row));
-            *taken += rows.len() - before;
+    fn end_run(&mut self, of: Place) {
+        let before = self.runs.last().map_or(0, |(_, end)| *end);
+        if self.ahead.len() > before {
+            self.runs.push((of.first, self.ahead.len()));
         }
+    }
+
+    /// Sets `rows` to the rows of the next pane, which ascend; its start.
+    pub(super) fn next(&mut self, rows: &mut Vec<u32>) -> Option<i64> {
+        let (runs, behind) = &mut self.taken;
+        let run = self.runs.get(*runs);
+        let late = &self.behind[*behind..];
+        let starts = run.map(|(pane, _)| *pane).into_iter();
+        let pane = starts.chain(late.first().map(|(pane, _)| *pane)).min()?;
+        rows.clear();
+        if let Some((_, end)) = run.filter(|(start, _)| *start == pane) {
+            let before = runs.checked_sub(1).map_or(0, |before| self.runs[before].1);
+            rows.extend_from_slice(&self.ahead[before..*end]);
+            *runs += 1;
+        }
+        // A row behind came after all rows of its pane that lie ahead.
+        let late = late.iter().take_while(|(start, _)| *start == pane);
+        let ahead = rows.len();
+        rows.extend(late.map(|(_, row)| *row));
+        *behind += rows.len() - ahead;
         Some(pane)
     }
 }
@@ -70,26 +126,29 @@ mod tests {
                 .wrapping_add(1);
             (state >> 33) % bound
         };
-        for case in 0..200u64 {
-            let (rows, jitter) = (below(90), 1 + case % 40);
+        let pane = |time: i64| {
+            let start = i128::from(time.div_euclid(10) * 10);
+            let end = start + 10;
+            (Span { start, end }, time.div_euclid(10) % 4 != 3)
+        };
+        for case in 0..400u64 {
+            let (rows, jitter) = (below(90), 1 + case % 60);
+            let time = |row: u32| (u64::from(row) * 2 + below(jitter)) as i64 - 50;
+            let times: Vec<(u32, i64)> = (0..rows as u32).zip((0..).map(time)).collect();
             let mut expected: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-            placed.clear();
-            for row in 0..rows {
-                let pane = (row / 8 + below(jitter)) as i64 * 10 - 50;
-                expected.entry(pane).or_default().push(row as u32);
-                placed.push(pane, row as u32);
+            let mut outside = 0;
+            for (row, time) in &times {
+                match pane(*time) {
+                    (pane, true) => expected.entry(pane.first()).or_default().push(*row),
+                    _ => outside += 1,
+                }
             }
-            placed.settle();
-            let mut found = BTreeMap::new();
-            let mut last = i64::MIN;
-            loop {
-                let mut list = Vec::new();
-                let Some(pane) = placed.next(&mut list) else {
-                    break;
-                };
+            assert_eq!(placed.place(times.into_iter(), pane), outside);
+            let (mut found, mut last, mut list) = (BTreeMap::new(), i64::MIN, Vec::new());
+            while let Some(pane) = placed.next(&mut list) {
                 assert!(pane > last, "case {case}");
                 last = pane;
-                found.insert(pane, list);
+                found.insert(pane, list.clone());
             }
             assert_eq!(found, expected, "case {case}");
         }

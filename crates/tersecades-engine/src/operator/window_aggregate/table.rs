@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::direct::{AXES, DirectCells, EMPTY, Span};
+use super::direct::{AXES, DirectCells, EMPTY, Span, WORDS_MAX};
 use super::keys::KeyLayout;
 
 /// Rows that are looked through at once for new groups.
@@ -162,8 +162,8 @@ impl GroupTable {
         self.keys.truncate(self.len * WORDS);
     }
 
-    /// Appends to `ids` the group of each pair of parts, new ones included; the parts of a column
-    /// that is not there are zero. Leaves distances from the first cell in place of the parts.
+    /// Appends to `ids` the group of each pair of parts, new ones included; the parts of a second
+    /// column that is not there are none. Leaves distances from the first cell in place of parts.
     pub fn assign_parts(&mut self, first: &mut [u64], second: &mut [u64], ids: &mut Vec<u32>) {
         let [rows, columns] = self.direct.spans();
         for (parts, span) in [(&mut *first, rows), (&mut *second, columns)] {
@@ -172,31 +172,69 @@ impl GroupTable {
                 parts.iter_mut().for_each(distance);
             }
         }
-        let inside = all_below(first, rows.extent) && all_below(second, columns.extent);
-        for (first, second) in first.chunks(ASSIGNED).zip(second.chunks(ASSIGNED)) {
-            let (pairs, start) = (first.iter().zip(second), ids.len());
-            if inside {
-                let (width, cells) = (columns.extent, self.direct.cells());
-                let cell = |(first, second): (&u64, &u64)| cells[(first * width + second) as usize];
-                ids.extend(pairs.clone().map(cell));
-                if ids[start..].iter().fold(0, |most, id| (*id).max(most)) != EMPTY {
-                    continue;
-                }
-            } else {
-                ids.resize(start + first.len(), EMPTY);
-            }
-            for (id, (first, second)) in ids[start..].iter_mut().zip(pairs) {
-                if *id == EMPTY {
-                    let first = first.wrapping_add(rows.origin);
-                    let second = second.wrapping_add(columns.origin);
-                    *id = self.assign_pair([first, second]);
-                }
-            }
+        let of = |index: usize, second: &[u64]| second.get(index).copied().unwrap_or(0);
+        if !all_below(first, rows.extent) || !all_below(second, columns.extent) {
+            ids.extend(first.iter().enumerate().map(|(index, first)| {
+                let parts = [(*first, rows), (of(index, second), columns)];
+                self.assign_pair(parts.map(|(part, span)| part.wrapping_add(span.origin)))
+            }));
+            return;
+        }
+        for start in (0..first.len()).step_by(ASSIGNED) {
+            let rows = start..first.len().min(start + ASSIGNED);
+            let second = second.get(rows.clone()).unwrap_or_default();
+            self.assign_cells((&first[rows], second), ids);
         }
     }
 
+    /// As [`GroupTable::assign_parts`], for distances that cells are known for.
+    fn assign_cells(&mut self, (first, second): (&[u64], &[u64]), ids: &mut Vec<u32>) {
+        let (cells, start) = (self.direct.cells(), ids.len());
+        if second.is_empty() {
+            ids.extend(first.iter().map(|cell| cells[*cell as usize]));
+        } else {
+            let width = self.direct.spans()[1].extent;
+            let pairs = first.iter().zip(second);
+            ids.extend(pairs.map(|(first, second)| cells[(first * width + second) as usize]));
+        }
+        let ids = &mut ids[start..];
+        // Groups below 2^31 lack the top bit, which the one that is none has.
+        if ids.iter().fold(0, |all, id| all | id) <= EMPTY / 2 {
+            return;
+        }
+        match self.words {
+            1 => self.assign_new::<1>((first, second), ids),
+            2 => self.assign_new::<2>((first, second), ids),
+            _ => self.assign_new::<WORDS_MAX>((first, second), ids),
+        }
+    }
+
+    /// Sets `ids` to the groups of cells at these distances from the first one, new ones included;
+    /// as [`GroupTable::assign_direct`], without a branch.
+    fn assign_new<const WORDS: usize>(
+        &mut self,
+        (first, second): (&[u64], &[u64]),
+        ids: &mut [u32],
+    ) {
+        let [rows, columns] = self.direct.spans();
+        self.keys.resize((self.len + ids.len()) * WORDS, 0);
+        for (index, (id, first)) in ids.iter_mut().zip(first).enumerate() {
+            let second = second.get(index).copied().unwrap_or(0);
+            let cell = (first * columns.extent + second) as usize;
+            let parts = [first + rows.origin, second + columns.origin];
+            let key = self.direct.key::<WORDS>(parts);
+            self.keys[self.len * WORDS..][..WORDS].copy_from_slice(&key);
+            let known = self.direct.get(cell);
+            let new = known == EMPTY;
+            *id = if new { self.len as u32 } else { known };
+            self.direct.set(cell, *id);
+            self.len += usize::from(new);
+        }
+        self.keys.truncate(self.len * WORDS);
+    }
+
     fn assign_pair(&mut self, parts: [u64; AXES]) -> u32 {
-        let key = self.direct.key(parts);
+        let key = self.direct.key::<WORDS_MAX>(parts);
         self.assign_one(&key[..self.words])
     }
 
