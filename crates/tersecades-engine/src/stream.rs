@@ -366,7 +366,7 @@ impl Stream {
         let kept = self.options.keep.is_some() || self.options.keep_late_whole;
         let passing = match kept {
             true => Passing::default(),
-            false => passing(&self.query, &self.table.schema()),
+            false => passing(&self.query, &self.table.schema(), &self.options.time),
         };
         let origin = self
             .table

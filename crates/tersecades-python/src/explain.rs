@@ -66,6 +66,7 @@ fn push_metrics(text: &mut String, metrics: &Metrics, seconds: f64) {
         ("without event time", metrics.untimed_rows),
         ("between windows", metrics.skipped_rows),
         ("unreadable", metrics.rejected_rows),
+        ("passed over by the source", metrics.left_out_rows),
     ];
     for (what, rows) in left_out.into_iter().filter(|(_, rows)| *rows > 0) {
         let _ = writeln!(text, "{rows} rows {what}");
@@ -90,8 +91,9 @@ fn push_columns(text: &mut String, metrics: &Metrics) {
         "\n{:<width$}  Arrow B/row  kept B/row  codec",
         "column"
     );
+    let given = metrics.rows - metrics.left_out_rows;
     for column in &metrics.columns {
-        let per_row = |bytes: u64| bytes as f64 / metrics.rows.max(1) as f64;
+        let per_row = |bytes: u64| bytes as f64 / given.max(1) as f64;
         let _ = writeln!(
             text,
             "{:<width$}  {:>11.3}  {:>10.3}  {}",

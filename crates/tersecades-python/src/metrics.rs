@@ -37,7 +37,7 @@ pub(crate) fn time_unit(running: &runtime::Running) -> TimeUnit {
 
 #[pymethods]
 impl Metrics {
-    /// Rows that arrived.
+    /// Rows that arrived, or were passed over.
     #[getter]
     fn rows(&self) -> u64 {
         self.metrics.rows
@@ -101,6 +101,12 @@ impl Metrics {
     #[getter]
     fn rejected_rows(&self) -> u64 {
         self.metrics.rejected_rows
+    }
+
+    /// Rows that the source passed over because the query wants nothing of them.
+    #[getter]
+    fn left_out_rows(&self) -> u64 {
+        self.metrics.left_out_rows
     }
 
     /// Windows that came out.

@@ -172,6 +172,7 @@ fn counted(metrics: &Metrics) -> Vec<String> {
         (metrics.untimed_rows, "without event time"),
         (metrics.skipped_rows, "between windows"),
         (metrics.rejected_rows, "not readable"),
+        (metrics.left_out_rows, "passed over by the source"),
     ] {
         if rows > 0 {
             lines.push(format!("rows {what} {rows}"));

@@ -198,6 +198,8 @@ impl Running {
         let mut metrics = self.metrics.clone();
         metrics.encode_ns = self.ingest.encode_ns;
         metrics.rejected_rows = self.ingest.rejected_rows();
+        metrics.left_out_rows = self.ingest.rows_left_out();
+        metrics.rows += metrics.left_out_rows;
         metrics.tally.merge(self.work.tally);
         let state = self.state();
         metrics.late_rows = state.late_rows;

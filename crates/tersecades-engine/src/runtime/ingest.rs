@@ -124,8 +124,12 @@ pub struct Ingest {
     reduction: Option<Reduction>,
     /// The newest event time of the last batch, where its kept times do not tell.
     newest: Option<i64>,
-    /// Rows of the source since its first, those of an earlier run included.
+    /// Rows of the source since its first, those of an earlier run and those left out included.
     rows_read: u64,
+    /// What the source has left out so far.
+    left_out: u64,
+    /// The same without what an earlier run has read.
+    rows_left_out: u64,
     /// Rows that an earlier run has read.
     rows_to_pass: u64,
     /// Nanoseconds spent encoding.
@@ -199,6 +203,8 @@ impl Ingest {
             reduction: reduction.transpose()?,
             newest: None,
             rows_read: 0,
+            left_out: 0,
+            rows_left_out: 0,
             rows_to_pass: 0,
             encode_ns: 0,
         })
@@ -225,6 +231,11 @@ impl Ingest {
             Origin::Source(source) => source.rejected().count_rows,
             Origin::Encoded(..) => 0,
         }
+    }
+
+    /// Rows that the source did not give because the query wants nothing of them.
+    pub fn rows_left_out(&self) -> u64 {
+        self.rows_left_out
     }
 
     /// How many rows there are in all, where that is known.
@@ -347,7 +358,21 @@ impl Ingest {
             Origin::Encoded(batches, _) => batches.next_batch(),
             Origin::Source(source) => {
                 let rows = loop {
-                    match source.next()? {
+                    let next = source.next()?;
+                    let left_out = source.left_out() - self.left_out;
+                    self.left_out += left_out;
+                    let given = next.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+                    if left_out > 0 && self.rows_to_pass > 0 {
+                        let passed = self.rows_to_pass.checked_sub(left_out + given);
+                        self.rows_to_pass = passed.ok_or_else(batched_otherwise)?;
+                        if next.is_some() {
+                            continue;
+                        }
+                    } else {
+                        self.rows_left_out += left_out;
+                        self.rows_read += left_out;
+                    }
+                    match next {
                         Some(rows) => {
                             if let Some(rows) = behind(rows, &mut self.rows_to_pass) {
                                 break rows;
@@ -437,6 +462,11 @@ fn behind(rows: RecordBatch, passed: &mut u64) -> Option<RecordBatch> {
 fn fewer_rows() -> Error {
     Error::corrupt("an input has fewer rows than the snapshot has seen of it")
         .hint("restore over the same inputs, from their first rows")
+}
+
+fn batched_otherwise() -> Error {
+    Error::corrupt("the snapshot lies inside a batch of an input of which rows are left out")
+        .hint("restore over the same inputs, read in batches of the same size")
 }
 
 fn not_twice() -> Error {

@@ -33,8 +33,10 @@ pub struct LateWindow {
 /// Counters of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
-    /// Rows that arrived.
+    /// Rows that arrived, or were passed over.
     pub rows: u64,
+    /// Rows among them that the source passed over because the query wants nothing of them.
+    pub left_out_rows: u64,
     /// Batches that arrived.
     pub batches: u64,
     /// Rows without an event time, which no window takes.

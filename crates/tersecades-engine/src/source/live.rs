@@ -12,7 +12,7 @@ use tersecades_store::{Arrival, Arrivals, Scan, Scanned, Store};
 use crate::runtime::ingest::{EncodedSource, Origin};
 use crate::runtime::option::RunOptions;
 
-use super::passing::Passing;
+use super::passing::{Failing, Passing};
 use super::table::Table;
 
 /// How long a query waits for rows before it looks whether it may go on.
@@ -62,7 +62,7 @@ impl Table for LiveTable {
         passing: &Passing,
     ) -> Result<Origin> {
         let mut scan = Scan::default().some_columns(&self.store.schema(), columns);
-        if !passing.moves_time {
+        if passing.failing == Failing::Nothing {
             scan.passing = passing.predicates();
         }
         let (snapshot, arrivals) = self.store.follow();

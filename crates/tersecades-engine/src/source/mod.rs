@@ -69,8 +69,13 @@ pub trait Source: Send {
         None
     }
 
-    /// The rows that were left out so far.
+    /// The rows that could not be read so far.
     fn rejected(&self) -> &Rejected;
+
+    /// How many rows were not given so far because the query wants nothing of them.
+    fn left_out(&self) -> u64 {
+        0
+    }
 
     /// What a source that runs queries itself holds and has counted.
     fn state(&self) -> SourceState {

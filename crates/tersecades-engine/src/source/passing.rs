@@ -8,17 +8,30 @@ use tersecades_columnar::types::Physical;
 
 /// Predicates that columns of a row must pass for the row to get anywhere.
 ///
-/// A source that knows where no row passes may leave those rows out, unless they move time; the
-/// query tests all others. Of rows that fail it may say what it likes, but in the columns that are
-/// read of all rows and in one by which they fail.
+/// A source may leave out rows that fail and are wanted for nothing else; the query tests all
+/// others. Of rows that fail it may say what it likes, but in the columns that are read of all rows
+/// and in one by which they fail.
 #[derive(Debug, Clone, Default)]
 pub struct Passing {
     /// Column, its type, and what its values must pass.
     pub(crate) tests: Vec<(String, DataType, Arc<Predicate>)>,
-    /// Whether rows that fail still move the watermark that others are held against.
-    pub(crate) moves_time: bool,
+    /// What rows that fail are wanted for.
+    pub(crate) failing: Failing,
     /// Columns that are read of all rows: what event time is made of.
     pub(crate) of_all: Vec<String>,
+}
+
+/// What rows that fail are wanted for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Failing {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The newest value of this column before each row that passes, and at the end, which is the
+    /// time that others are held against.
+    Newest(String),
+    /// Their time, each.
+    Time,
 }
 
 impl Passing {

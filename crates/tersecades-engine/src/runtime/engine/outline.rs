@@ -11,7 +11,9 @@ use crate::frame::Scope;
 use crate::plan::{Query, Step};
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
-use crate::source::passing::Passing;
+use crate::runtime::{TimeKind, TimeOptions};
+use crate::source::passing::{Failing, Passing};
+use crate::window::Emit;
 
 /// Names and logical types of what arrives.
 ///
@@ -54,11 +56,10 @@ pub fn describe(query: &Query, arriving: &SchemaRef) -> Result<Vec<String>> {
 
 /// Predicates that columns of `arriving` must pass for a row to get anywhere: those of the filters
 /// that `query` begins with, up to the first that computes, which may fail.
-pub fn passing(query: &Query, arriving: &SchemaRef) -> Passing {
-    let timed = |step: &Step| matches!(step, Step::Aggregate { window, .. } if window.needs_time());
+pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passing {
     let mut passing = Passing {
         tests: Vec::new(),
-        moves_time: query.steps.iter().any(timed),
+        failing: wanted_of_failing(query, time),
         of_all: query
             .event_time
             .expression
@@ -91,4 +92,24 @@ pub fn passing(query: &Query, arriving: &SchemaRef) -> Passing {
         }
     }
     passing
+}
+
+/// What windows by time need of rows that a filter drops: they move the watermark.
+fn wanted_of_failing(query: &Query, time: &TimeOptions) -> Failing {
+    let windows = query.steps.iter().filter_map(|step| match step {
+        Step::Aggregate { window, .. } => window.needs_time().then_some(window),
+        _ => None,
+    });
+    // What comes out every so often, and which rows are too new, goes by each time there is.
+    let mut by_each = time.kind != TimeKind::Event || time.future_limit.is_some();
+    let mut timed = false;
+    for window in windows {
+        timed = true;
+        by_each |= matches!(window.updates.emit, Emit::Every(_));
+    }
+    match query.event_time.expression.as_column() {
+        _ if !timed => Failing::Nothing,
+        Some(column) if !by_each => Failing::Newest(column.to_owned()),
+        _ => Failing::Time,
+    }
 }

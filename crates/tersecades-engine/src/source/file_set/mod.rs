@@ -145,6 +145,7 @@ impl FilesTable {
             passing: Passing::default(),
             current: None,
             rejected: Rejected::default(),
+            left_out: 0,
         })
     }
 }
@@ -192,6 +193,8 @@ pub struct FilesSource {
     passing: Passing,
     current: Option<OpenFile>,
     rejected: Rejected,
+    /// Of the files before the current one.
+    left_out: u64,
 }
 
 /// A file that is being read.
@@ -244,7 +247,10 @@ impl FilesSource {
                         schema, arrays, &sized,
                     )?));
                 }
-                None => self.current = None,
+                None => {
+                    self.left_out += current.source.left_out();
+                    self.current = None;
+                }
             }
         }
     }
@@ -335,6 +341,11 @@ impl Source for FilesSource {
 
     fn rejected(&self) -> &Rejected {
         &self.rejected
+    }
+
+    fn left_out(&self) -> u64 {
+        let current = self.current.as_ref();
+        self.left_out + current.map_or(0, |current| current.source.left_out())
     }
 }
 

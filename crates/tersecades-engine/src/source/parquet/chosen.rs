@@ -1,6 +1,7 @@
-//! Rows that a query may want, by the columns that it tests them by: where they are few, nothing is
-//! read of the others in columns that stay open.
+//! Rows that a query may want, by the columns that it tests them by: where they are few, the others
+//! are left out, or nothing is read of them in columns that stay open.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
@@ -14,6 +15,42 @@ use tersecades_columnar::types::Physical;
 /// as long as a code takes where all are read.
 const FEW_SHARE: usize = 8;
 
+/// The rows of a batch that matter.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Only<'a> {
+    /// Which they are, ascending.
+    pub(super) rows: &'a [u32],
+    /// Whether the others are left out; else they hold any value of the column.
+    pub(super) alone: bool,
+}
+
+impl Only<'_> {
+    /// How many values come of `rows` rows.
+    pub(super) fn length(&self, rows: usize) -> usize {
+        match self.alone {
+            true => self.rows.len(),
+            false => rows,
+        }
+    }
+
+    /// Where the values of `taken` rows from `start` on go, of which those `here` matter, the first
+    /// of those `ahead`.
+    pub(super) fn places(
+        &self,
+        start: usize,
+        taken: usize,
+        (ahead, here): (&[u32], &[u32]),
+    ) -> Range<usize> {
+        match self.alone {
+            true => {
+                let first = self.rows.len() - ahead.len();
+                first..first + here.len()
+            }
+            false => start..start + taken,
+        }
+    }
+}
+
 /// The rows of a batch that passed so far.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
@@ -24,6 +61,9 @@ pub(super) struct Chosen {
     part: Vec<u64>,
     list: Vec<u32>,
     few: bool,
+    /// The rows that are given where others are left out.
+    given: Vec<u32>,
+    leaves_out: bool,
 }
 
 impl Chosen {
@@ -31,13 +71,41 @@ impl Chosen {
     pub(super) fn start(&mut self, rows: usize) {
         self.rows = rows;
         self.few = false;
+        self.leaves_out = false;
         self.passing.clear();
         self.passing.resize(rows.div_ceil(WORD_LANES), u64::MAX);
+        if let Some(last) = self.passing.last_mut() {
+            *last >>= self.rows.wrapping_neg() % WORD_LANES;
+        }
     }
 
     /// The rows that may be wanted, if they are few.
-    pub(super) fn few(&self) -> Option<&[u32]> {
-        self.few.then_some(&self.list)
+    pub(super) fn few(&self) -> Option<Only<'_>> {
+        let (rows, alone) = (&self.list, false);
+        self.few.then_some(Only { rows, alone })
+    }
+
+    /// The rows that are given, if others are left out.
+    pub(super) fn given(&self) -> Option<Only<'_>> {
+        let (rows, alone) = (&self.given, true);
+        self.leaves_out.then_some(Only { rows, alone })
+    }
+
+    /// Leaves out the rows that are not wanted, if those are few.
+    pub(super) fn leave_out(&mut self) {
+        self.leaves_out = self.few;
+        self.given.clone_from(&self.list);
+    }
+
+    /// Leaves out the rows that are not in `given`, which has all that are wanted.
+    pub(super) fn leave_out_others(&mut self, given: Vec<u32>) {
+        self.leaves_out = true;
+        self.given = given;
+    }
+
+    /// A bit for each row, set where it may be wanted.
+    pub(super) fn passing(&self) -> &[u64] {
+        &self.passing
     }
 
     /// Leaves out the rows whose value in `column` fails one of `tests`; nulls are left to the

@@ -12,27 +12,28 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, StringArray, make_array};
-use arrow_buffer::bit_chunk_iterator::{BitChunks, UnalignedBitChunk};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
-use parquet::column::page::{Page, PageReader};
+use parquet::column::page::Page;
+use parquet::column::page::PageReader;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::file::statistics::Statistics;
 use tersecades_columnar::arrow::dictionary;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::kernels::{Lane, kernels};
+use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
+use tersecades_columnar::types::Physical;
 
+use super::chosen::Only;
 use super::chunk_bytes::ChunkBytes;
 use super::corrupt;
-use super::hybrid::Hybrid;
+use super::newest::Newest;
+use super::page::{DataPage, STRETCH, SplitChecked, ended, outside, page_at_hand};
 use crate::source::text_type;
-
-/// Codes unpacked at a time.
-const STRETCH: usize = 1024;
 
 /// Largest compressed column of a row group that is read at once.
 const CHUNK_BYTES_MAX: u64 = 64 << 20;
@@ -47,19 +48,13 @@ enum Table {
 /// Looks up values by codes; false if one is outside.
 type Take<W> = fn(&[W], &[u32], &mut [W]) -> bool;
 
-/// The page being read.
-struct DataPage {
-    /// 1 for a value, 0 for null; `None` in columns without nulls.
-    levels: Option<Hybrid>,
-    codes: Hybrid,
-    left: usize,
-}
-
 /// Rows of one column, in order.
 pub(super) struct CodedColumn {
     pages: SerializedPageReader<ChunkBytes>,
     data_type: DataType,
     nullable: bool,
+    /// Whether the footer says that there are no nulls.
+    has_all: bool,
     table: Table,
     page: Option<DataPage>,
     /// Which rows of a stretch have a value, a bit each.
@@ -110,10 +105,13 @@ impl CodedColumn {
         else {
             return Err(Error::corrupt("the dictionary page is not the first"));
         };
+        let nullable = chunk.column_descr().max_def_level() == 1;
+        let nulls = chunk.statistics().and_then(Statistics::null_count_opt);
         Ok(CodedColumn {
             pages,
             data_type: field.data_type().clone(),
-            nullable: chunk.column_descr().max_def_level() == 1,
+            nullable,
+            has_all: !nullable || nulls == Some(0),
             table: table(&buf, num_values as usize, chunk.column_type())?,
             page: None,
             levels: BooleanBufferBuilder::new(0),
@@ -129,11 +127,11 @@ impl CodedColumn {
         }
     }
 
-    /// The next `rows` rows; any values in rows other than `only`, which ascend, if given.
+    /// The next `rows` rows, or what `only` leaves of them.
     ///
     /// # Errors
     /// `Corrupt` if pages are damaged or end before.
-    pub(super) fn next(&mut self, rows: usize, only: Option<&[u32]>) -> Result<ArrayRef> {
+    pub(super) fn next(&mut self, rows: usize, only: Option<Only<'_>>) -> Result<ArrayRef> {
         let mut table = std::mem::replace(&mut self.table, Table::Four(Vec::new()));
         let found = match &table {
             Table::Four(values) => self.numbers(values, (rows, only), kernels().u32.take),
@@ -147,7 +145,7 @@ impl CodedColumn {
     fn numbers<W>(
         &mut self,
         table: &[W],
-        (rows, only): (usize, Option<&[u32]>),
+        (rows, only): (usize, Option<Only<'_>>),
         take: Take<W>,
     ) -> Result<ArrayRef>
     where
@@ -164,9 +162,17 @@ impl CodedColumn {
             None => self.gather(rows, all)?,
             Some(only) => self.pick(rows, only, all, |code| table.get(code as usize).copied())?,
         };
+        self.array(values, nulls)
+    }
+
+    fn array<W: ArrowNativeType>(
+        &self,
+        values: Vec<W>,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
         let data = ArrayData::try_new(
             self.data_type.clone(),
-            rows,
+            values.len(),
             nulls.map(|nulls| nulls.into_inner().into_inner()),
             0,
             vec![Buffer::from_vec(values)],
@@ -175,10 +181,98 @@ impl CodedColumn {
         Ok(make_array(data))
     }
 
+    /// Whether [`Self::newest`] can read it: integers without nulls.
+    pub(super) fn has_newest(&self) -> bool {
+        self.has_all && self.flip().is_some()
+    }
+
+    fn flip(&self) -> Option<u64> {
+        match Physical::of(&self.data_type) {
+            Ok(physical @ Physical::Integer { .. }) => Some(physical.flip()),
+            _ => None,
+        }
+    }
+
+    /// Of the next `rows` rows, times, those whose bit is set in `passing`, and before each and at
+    /// the end the newest so far: which they are, and their values.
+    ///
+    /// Most rows cost a comparison of their code: a dictionary lists values in the order in which
+    /// they come, so that in most stretches none is newer than those before.
+    ///
+    /// # Errors
+    /// As [`Self::next`]; `Corrupt` for nulls where the footer says that there are none.
+    pub(super) fn newest(&mut self, rows: usize, passing: &[u64]) -> Result<(Vec<u32>, ArrayRef)> {
+        let mut table = std::mem::replace(&mut self.table, Table::Four(Vec::new()));
+        let found = match &table {
+            Table::Four(values) => self.newest_by(values, rows, passing),
+            Table::Eight(values) => self.newest_by(values, rows, passing),
+            Table::Text(_) => Err(Error::internal("text has no newest value")),
+        };
+        std::mem::swap(&mut self.table, &mut table);
+        found
+    }
+
+    fn newest_by<W>(
+        &mut self,
+        table: &[W],
+        rows: usize,
+        passing: &[u64],
+    ) -> Result<(Vec<u32>, ArrayRef)>
+    where
+        W: Lane + ArrowNativeType,
+    {
+        let mut newest = Newest::new(self.flip().unwrap_or_default());
+        // No value of a code below is newer than those before.
+        let mut limit = 0;
+        let mut codes = [0; STRETCH];
+        for (first, passing) in (0..rows)
+            .step_by(STRETCH)
+            .zip(passing.chunks(STRETCH / WORD_LANES))
+        {
+            let codes = &mut codes[..STRETCH.min(rows - first)];
+            self.codes(codes)?;
+            for (word, (codes, passing)) in codes.chunks(WORD_LANES).zip(passing).enumerate() {
+                let mut candidates = [0];
+                (kernels().u32.range_mask_flat)(codes, limit, u32::MAX - limit, &mut candidates);
+                newest
+                    .add(
+                        first + word * WORD_LANES,
+                        (*passing, candidates[0]),
+                        |lane| table.get(codes[lane] as usize).copied(),
+                    )
+                    .ok_or_else(outside)?;
+                let known = |limit: u32| {
+                    let value = table.get(limit as usize);
+                    value.is_some_and(|value| !newest.is_newer(*value))
+                };
+                while known(limit) {
+                    limit += 1;
+                }
+            }
+        }
+        let (given, times) = newest.finish();
+        Ok((given, self.array(times, None)?))
+    }
+
+    /// The next codes, all of which there are.
+    fn codes(&mut self, mut out: &mut [u32]) -> Result<()> {
+        while !out.is_empty() {
+            let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
+            let (here, rest) = out.split_at_mut(page.left.min(out.len()));
+            if page.present(here.len(), &mut self.levels)? < here.len() {
+                return Err(Error::corrupt("a page has nulls that the footer denies"));
+            }
+            page.codes.read(here)?;
+            page.left -= here.len();
+            out = rest;
+        }
+        Ok(())
+    }
+
     fn texts(
         &mut self,
         texts: &ArrayRef,
-        (rows, only): (usize, Option<&[u32]>),
+        (rows, only): (usize, Option<Only<'_>>),
     ) -> Result<ArrayRef> {
         let all = |codes: &[u32], keys: &mut Vec<i32>| {
             keys.extend(codes.iter().map(|code| code.cast_signed()));
@@ -217,37 +311,56 @@ impl CodedColumn {
         Ok((values, valid.finish()))
     }
 
-    /// As [`Self::gather`], where only the rows `only` matter: the values of their codes are what
-    /// `one` says, or nothing for a code outside. Other rows hold any value of the column.
+    /// As [`Self::gather`], where only the rows of `only` matter: the values of their codes are what
+    /// `one` says, or nothing for a code outside.
     fn pick<T: ArrowNativeType>(
         &mut self,
         rows: usize,
-        only: &[u32],
+        only: Only<'_>,
         mut decode: impl FnMut(&[u32], &mut Vec<T>) -> bool,
         one: impl Fn(u32) -> Option<T>,
     ) -> Result<(Vec<T>, Option<NullBuffer>)> {
-        let mut values = vec![one(0).unwrap_or_default(); rows];
-        let (mut start, mut only, mut valid) = (0, only, Validity::default());
+        let mut values = vec![one(0).unwrap_or_default(); only.length(rows)];
+        let (mut start, mut ahead, mut valid) = (0, only.rows, Validity::default());
         while start < rows {
             let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
             let taken = page.left.min(rows - start);
             let present = page.present(taken, &mut self.levels)?;
-            let here = only.partition_point(|row| (*row as usize) < start + taken);
-            let (here, rest) = only.split_at(here);
+            let here = ahead.partition_point(|row| (*row as usize) < start + taken);
+            let (here, rest) = ahead.split_at(here);
+            let places = only.places(start, taken, (ahead, here));
+            let found = &mut values[places.clone()];
             if present == taken {
+                let mut rank = 0;
                 page.codes.pick(taken, start, here, |row, code| {
+                    let place = if only.alone { rank } else { row - start };
+                    rank += 1;
                     one(code)
-                        .map(|value| values[row] = value)
+                        .map(|value| found[place] = value)
                         .ok_or_else(outside)
                 })?;
+            } else if only.alone {
+                let mut all = vec![T::default(); taken];
+                page.spread((present, self.levels.as_slice()), &mut all, &mut decode)?;
+                let picked = here.iter().map(|row| all[*row as usize - start]);
+                found
+                    .iter_mut()
+                    .zip(picked)
+                    .for_each(|(to, from)| *to = from);
+                let levels = here
+                    .iter()
+                    .map(|row| self.levels.get_bit(*row as usize - start));
+                valid.append_each(places.start, levels);
             } else {
-                let levels = self.levels.as_slice();
-                let values = &mut values[start..start + taken];
-                page.spread((present, levels), values, &mut decode)?;
+                page.spread((present, self.levels.as_slice()), found, &mut decode)?;
             }
-            valid.append((start, taken), (present, &self.levels));
+            match only.alone {
+                true if present == taken => valid.append_valid(here.len()),
+                true => {}
+                false => valid.append((start, taken), (present, &self.levels)),
+            }
             page.left -= taken;
-            (start, only) = (start + taken, rest);
+            (start, ahead) = (start + taken, rest);
         }
         Ok((values, valid.finish()))
     }
@@ -258,162 +371,44 @@ impl CodedColumn {
 struct Validity(Option<BooleanBufferBuilder>);
 
 impl Validity {
-    /// Adds `taken` rows from `start` on, of which as many as `present` have a value: all, or those
-    /// of the levels.
+    /// Adds `taken` rows behind `start` others, of which as many as `present` have a value: all, or
+    /// those of the levels.
     fn append(
         &mut self,
         (start, taken): (usize, usize),
         (present, levels): (usize, &BooleanBufferBuilder),
     ) {
-        if present < taken {
-            let valid = self.0.get_or_insert_with(|| {
-                let mut valid = BooleanBufferBuilder::new(start + taken);
-                valid.append_n(start, true);
-                valid
-            });
-            valid.append_packed_range(0..taken, levels.as_slice());
-        } else if let Some(valid) = &mut self.0 {
-            valid.append_n(taken, true);
+        match present < taken {
+            true => self
+                .behind(start)
+                .append_packed_range(0..taken, levels.as_slice()),
+            false => self.append_valid(taken),
         }
+    }
+
+    /// Adds `rows` rows that have a value.
+    fn append_valid(&mut self, rows: usize) {
+        if let Some(valid) = &mut self.0 {
+            valid.append_n(rows, true);
+        }
+    }
+
+    /// Adds rows behind `start` others.
+    fn append_each(&mut self, start: usize, rows: impl Iterator<Item = bool>) {
+        let valid = self.behind(start);
+        rows.for_each(|row| valid.append(row));
+    }
+
+    fn behind(&mut self, start: usize) -> &mut BooleanBufferBuilder {
+        self.0.get_or_insert_with(|| {
+            let mut valid = BooleanBufferBuilder::new(start);
+            valid.append_n(start, true);
+            valid
+        })
     }
 
     fn finish(self) -> Option<NullBuffer> {
         self.0.map(|mut valid| NullBuffer::new(valid.finish()))
-    }
-}
-
-/// The page being read, or the next one.
-fn page_at_hand<'a>(
-    page: &'a mut Option<DataPage>,
-    pages: &mut SerializedPageReader<ChunkBytes>,
-    nullable: bool,
-) -> Result<&'a mut DataPage> {
-    if page.as_ref().is_none_or(|page| page.left == 0) {
-        *page = Some(next_page(pages, nullable)?);
-    }
-    page.as_mut().ok_or_else(ended)
-}
-
-impl DataPage {
-    /// How many of the next `count` rows have a value; `levels` says which if not all have.
-    fn present(&mut self, count: usize, levels: &mut BooleanBufferBuilder) -> Result<usize> {
-        let Some(ahead) = &mut self.levels else {
-            return Ok(count);
-        };
-        if ahead.pass_repeated(1, count)? {
-            return Ok(count);
-        }
-        levels.truncate(0);
-        ahead.read_bits(count, levels)?;
-        Ok(UnalignedBitChunk::new(levels.as_slice(), 0, count).count_ones())
-    }
-
-    /// What `decode` appends for the next `count` codes.
-    fn decode<T>(
-        &mut self,
-        count: usize,
-        values: &mut Vec<T>,
-        decode: &mut impl FnMut(&[u32], &mut Vec<T>) -> bool,
-    ) -> Result<()> {
-        let mut codes = [0; STRETCH];
-        for from in (0..count).step_by(STRETCH) {
-            let codes = &mut codes[..STRETCH.min(count - from)];
-            self.codes.read(codes)?;
-            if !decode(codes, values) {
-                return Err(outside());
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts what `decode` appends for the next `present` codes into the rows whose bit is set.
-    fn spread<T: Copy>(
-        &mut self,
-        (present, levels): (usize, &[u8]),
-        rows: &mut [T],
-        decode: &mut impl FnMut(&[u32], &mut Vec<T>) -> bool,
-    ) -> Result<()> {
-        let mut found = Vec::with_capacity(present);
-        self.decode(present, &mut found, decode)?;
-        spread(rows, &found, levels);
-        Ok(())
-    }
-}
-
-/// Puts `found` into the rows whose bit is set, in order.
-fn spread<T: Copy>(rows: &mut [T], mut found: &[T], bits: &[u8]) {
-    let words = BitChunks::new(bits, 0, rows.len());
-    let all_words = words.iter().chain([words.remainder_bits()]);
-    for (mut word, rows) in all_words.zip(rows.chunks_mut(64)) {
-        let mut row = 0;
-        while word != 0 {
-            let absent = word.trailing_zeros() as usize;
-            let run = (!(word >> absent)).trailing_zeros() as usize;
-            let (head, rest) = found.split_at(run);
-            rows[row + absent..row + absent + run].copy_from_slice(head);
-            found = rest;
-            row += absent + run;
-            word = word.checked_shr((absent + run) as u32).unwrap_or(0);
-        }
-    }
-}
-
-fn next_page(pages: &mut SerializedPageReader<ChunkBytes>, nullable: bool) -> Result<DataPage> {
-    let page = pages.get_next_page().map_err(corrupt)?;
-    let (levels, codes, rows) = match page.ok_or_else(ended)? {
-        Page::DataPage {
-            mut buf,
-            num_values,
-            ..
-        } => {
-            let levels = if nullable {
-                let length = buf.split_to_checked(4)?;
-                let length = length.first_chunk().map_or(0, |n| u32::from_le_bytes(*n));
-                Some(buf.split_to_checked(length as usize)?)
-            } else {
-                None
-            };
-            (levels, buf, num_values)
-        }
-        Page::DataPageV2 {
-            mut buf,
-            num_values,
-            def_levels_byte_len,
-            rep_levels_byte_len,
-            ..
-        } => {
-            buf.split_to_checked(rep_levels_byte_len as usize)?;
-            let levels = buf.split_to_checked(def_levels_byte_len as usize)?;
-            (nullable.then_some(levels), buf, num_values)
-        }
-        Page::DictionaryPage { .. } => {
-            return Err(Error::corrupt("a second dictionary page in a row group"));
-        }
-    };
-    let mut codes = codes;
-    // A page of nulls may leave out even the width.
-    let width = match codes.is_empty() {
-        true => 0,
-        false => u32::from(codes.split_to_checked(1)?[0]),
-    };
-    Ok(DataPage {
-        levels: levels.map(|levels| Hybrid::new(levels, 1)).transpose()?,
-        codes: Hybrid::new(codes, width)?,
-        left: rows as usize,
-    })
-}
-
-/// Splitting that refuses what is not there.
-trait SplitChecked: Sized {
-    fn split_to_checked(&mut self, length: usize) -> Result<Self>;
-}
-
-impl SplitChecked for Bytes {
-    fn split_to_checked(&mut self, length: usize) -> Result<Self> {
-        if length > self.len() {
-            return Err(ended());
-        }
-        Ok(self.split_to(length))
     }
 }
 
@@ -456,12 +451,4 @@ fn text_table(mut bytes: Bytes, count: usize) -> Result<ArrayRef> {
     }
     let offsets: OffsetBuffer<i32> = OffsetBuffer::from_lengths(lengths);
     Ok(Arc::new(StringArray::try_new(offsets, text.into(), None)?))
-}
-
-fn ended() -> Error {
-    Error::corrupt("a Parquet column ends before its last value")
-}
-
-fn outside() -> Error {
-    Error::corrupt("a Parquet page has a code outside its dictionary")
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{FieldRef, SchemaRef};
+use arrow_select::take::take;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -13,10 +14,11 @@ use parquet::schema::types::SchemaDescriptor;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, Only};
 use super::column::CodedColumn;
 use super::corrupt;
-use crate::source::passing::Passing;
+use super::newest::newest_rows;
+use crate::source::passing::{Failing, Passing};
 
 /// What a file gives of each row group.
 pub(super) struct Wanted<'a> {
@@ -42,6 +44,37 @@ enum Column {
     Other(usize),
 }
 
+/// What was read of a column.
+#[derive(Debug, Clone)]
+enum Read {
+    /// All rows of the batch.
+    All(ArrayRef),
+    /// Those that are given.
+    Given(ArrayRef),
+}
+
+/// Which rows that fail are left out.
+#[derive(Debug, Clone, Copy)]
+enum LeftOut {
+    None,
+    All,
+    /// All but the newest, by the column at this place.
+    Older(usize),
+}
+
+impl LeftOut {
+    fn of(wanted: &Wanted<'_>) -> Self {
+        match &wanted.passing.failing {
+            Failing::Nothing => LeftOut::All,
+            Failing::Newest(time) => match wanted.schema.index_of(time) {
+                Ok(place) => LeftOut::Older(place),
+                Err(_) => LeftOut::None,
+            },
+            Failing::Time => LeftOut::None,
+        }
+    }
+}
+
 /// The rows of a row group, batch by batch.
 pub(super) struct Group {
     columns: Vec<Column>,
@@ -50,6 +83,9 @@ pub(super) struct Group {
     chosen: Chosen,
     /// Batches that may still be tested in vain.
     tries: u32,
+    left_out: LeftOut,
+    /// Rows that were left out so far.
+    rows_left_out: u64,
     others: Option<ParquetRecordBatchReader>,
     schema: SchemaRef,
     left: usize,
@@ -70,7 +106,7 @@ impl Group {
         let left = usize::try_from(metadata.num_rows())
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
-        let (mut tested, mut open_columns) = (Vec::new(), 0);
+        let mut tested = Vec::new();
         for (field, position) in wanted.schema.fields().iter().zip(wanted.positions) {
             match leaf(wanted.metadata, field, *position, group) {
                 Some(leaf) => {
@@ -80,7 +116,6 @@ impl Group {
                         tested.push((column.values(), columns.len(), tests));
                     }
                     let open = wanted.passing.leaves_open(field);
-                    open_columns += usize::from(open);
                     let column = Box::new(column);
                     columns.push(Column::Coded { column, open });
                 }
@@ -104,14 +139,16 @@ impl Group {
             Some(reader.map_err(corrupt)?)
         };
         tested.sort_by_key(|(values, ..)| *values);
-        // The column that is tested first is read whole.
-        let gains = open_columns > 1 || tested.is_empty();
-        let tested = tested.into_iter().filter(|_| gains);
         Ok(Group {
             columns,
-            tested: tested.map(|(_, place, tests)| (place, tests)).collect(),
+            tested: tested
+                .into_iter()
+                .map(|(_, place, tests)| (place, tests))
+                .collect(),
             chosen: Chosen::default(),
             tries: TRIES,
+            left_out: LeftOut::of(wanted),
+            rows_left_out: 0,
             others: read,
             schema: Arc::clone(wanted.schema),
             left,
@@ -162,41 +199,112 @@ impl Group {
         )?))
     }
 
-    /// All columns of the next `rows` rows; `others` has those of the Arrow reader.
+    /// All columns of the next `rows` rows, or of those that are given of them; `others` has those
+    /// of the Arrow reader.
     fn read(&mut self, rows: usize, others: Option<&RecordBatch>) -> Result<Vec<ArrayRef>> {
-        let mut read: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
+        let mut read = vec![None; self.columns.len()];
         self.chosen.start(rows);
         if self.tries > 0 && !self.tested.is_empty() {
-            for (place, tests) in &self.tested {
-                if let Column::Coded { column, open } = &mut self.columns[*place] {
-                    let array = column.next(rows, self.chosen.few().filter(|_| *open))?;
-                    self.chosen.narrow(&array, tests);
-                    read[*place] = Some(array);
-                }
+            self.test(rows, &mut read)?;
+            match self.left_out {
+                _ if self.chosen.few().is_none() => {}
+                LeftOut::None => {}
+                LeftOut::All => self.chosen.leave_out(),
+                LeftOut::Older(time) => self.leave_out_older((time, rows), others, &mut read)?,
             }
-            self.tries = match self.chosen.few() {
-                Some(_) => TRIES,
-                None => self.tries - 1,
-            };
         }
-        let columns =
-            self.columns
-                .iter_mut()
-                .zip(read)
-                .map(|(column, read)| match (column, others) {
-                    (_, _) if read.is_some() => Ok(read),
-                    (Column::Coded { column, open }, _) => {
-                        let few = self.chosen.few().filter(|_| *open);
-                        column.next(rows, few).map(Some)
-                    }
-                    (Column::Other(place), Some(others)) => {
-                        Ok(Some(Arc::clone(others.column(*place))))
-                    }
-                    (Column::Other(_), None) => Ok(None),
-                });
-        let columns = columns
-            .map(|column| column?.ok_or_else(|| Error::internal("a column without a reader")));
+        let given = self.chosen.given();
+        let places = given.map(|only| UInt32Array::from(only.rows.to_vec()));
+        self.rows_left_out += given.map_or(0, |only| rows - only.rows.len()) as u64;
+        let columns = self.columns.iter_mut().zip(read).map(|(column, read)| {
+            let only = given.or(self.chosen.few().filter(|_| column.is_open()));
+            let read = match read {
+                Some(read) => read,
+                None => column.next(rows, others, only)?,
+            };
+            match (read, &places) {
+                (Read::All(array), Some(places)) => Ok(take(&array, places, None)?),
+                (Read::All(array) | Read::Given(array), _) => Ok(array),
+            }
+        });
         columns.collect()
+    }
+
+    /// Leaves out the rows that are not wanted, but for the newest of the column at the place `time`.
+    fn leave_out_older(
+        &mut self,
+        (time, rows): (usize, usize),
+        others: Option<&RecordBatch>,
+        read: &mut [Option<Read>],
+    ) -> Result<()> {
+        let passing = self.chosen.passing();
+        let (given, times) = match (&mut self.columns[time], read[time].take()) {
+            (Column::Coded { column, .. }, None) if column.has_newest() => {
+                let (given, times) = column.newest(rows, passing)?;
+                (Some(given), Read::Given(times))
+            }
+            (column, read) => {
+                let read = read.map_or_else(|| column.next(rows, others, None), Ok)?;
+                let (Read::All(times) | Read::Given(times)) = &read;
+                (newest_rows(times, passing), read)
+            }
+        };
+        read[time] = Some(times);
+        if let Some(given) = given {
+            self.chosen.leave_out_others(given);
+        }
+        Ok(())
+    }
+
+    /// Finds the rows that may be wanted by the columns that they are tested by, which are `read`.
+    fn test(&mut self, rows: usize, read: &mut [Option<Read>]) -> Result<()> {
+        for (place, tests) in &self.tested {
+            let column = &mut self.columns[*place];
+            let only = self.chosen.few().filter(|_| column.is_open());
+            let (Read::All(array) | Read::Given(array)) = column.next(rows, None, only)?;
+            self.chosen.narrow(&array, tests);
+            read[*place] = Some(Read::All(array));
+        }
+        self.tries = match self.chosen.few() {
+            Some(_) => TRIES,
+            None => self.tries - 1,
+        };
+        Ok(())
+    }
+
+    /// Rows that were left out since this was asked last.
+    pub(super) fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.rows_left_out)
+    }
+}
+
+impl Column {
+    /// Whether its rows that fail may say anything.
+    fn is_open(&self) -> bool {
+        matches!(self, Column::Coded { open: true, .. })
+    }
+
+    /// The next `rows` rows, or what `only` leaves of them where it can be read so; `others` has
+    /// those of the Arrow reader.
+    fn next(
+        &mut self,
+        rows: usize,
+        others: Option<&RecordBatch>,
+        only: Option<Only<'_>>,
+    ) -> Result<Read> {
+        match (self, others) {
+            (Column::Coded { column, .. }, _) => {
+                let array = column.next(rows, only)?;
+                Ok(match only.is_some_and(|only| only.alone) {
+                    true => Read::Given(array),
+                    false => Read::All(array),
+                })
+            }
+            (Column::Other(place), Some(others)) => {
+                Ok(Read::All(Arc::clone(others.column(*place))))
+            }
+            (Column::Other(_), None) => Err(Error::internal("a column without a reader")),
+        }
     }
 }
 

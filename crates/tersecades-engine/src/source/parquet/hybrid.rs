@@ -136,11 +136,16 @@ impl Hybrid {
         let bit = index * self.width as usize;
         let first = self.at + bit / 8;
         let end = self.at + (bit + self.width as usize).div_ceil(8);
-        let bytes = self.bytes.get(first..end).ok_or_else(ended)?;
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        let word = u64::from_le_bytes(word) >> (bit % 8);
-        Ok((word & ((1 << self.width) - 1)) as u32)
+        let word = match self.bytes.get(first..).and_then(<[u8]>::first_chunk) {
+            Some(word) => u64::from_le_bytes(*word),
+            None => {
+                let bytes = self.bytes.get(first..end).ok_or_else(ended)?;
+                let mut word = [0; 8];
+                word[..bytes.len()].copy_from_slice(bytes);
+                u64::from_le_bytes(word)
+            }
+        };
+        Ok((word >> (bit % 8) & ((1 << self.width) - 1)) as u32)
     }
 
     /// Appends the next `count` numbers of one bit each.

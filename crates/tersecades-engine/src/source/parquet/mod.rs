@@ -7,7 +7,8 @@
 //!                     -> batches of batch_rows rows
 //! ```
 //! Columns that rows are tested by are read first; where few rows pass, single codes of the others
-//! are picked out of their pages (chosen.rs), and rows that fail hold any value.
+//! are picked out of their pages, and rows that fail are left out, but for the newest where they
+//! move the watermark (chosen.rs, newest.rs); where they are wanted for more, they hold any value.
 //!
 //! A reader never crosses a row group: the dictionary pages of a group then back all its batches,
 //! and no string is copied to join two dictionaries. Column chunks that were written plain (high
@@ -19,6 +20,8 @@ mod column;
 mod group;
 mod hybrid;
 mod nesting;
+mod newest;
+mod page;
 mod prune;
 
 use std::fs::File;
@@ -62,6 +65,9 @@ pub struct ParquetSource {
     schema: SchemaRef,
     batch_rows: usize,
     groups: std::vec::IntoIter<usize>,
+    /// The first row group that is neither read nor passed over.
+    group: usize,
+    rows_left_out: u64,
     reader: Option<Group>,
     passing: Passing,
     rejected: Rejected,
@@ -104,6 +110,8 @@ impl ParquetSource {
             schema,
             batch_rows: options.batch_rows,
             groups,
+            group: 0,
+            rows_left_out: 0,
             reader: None,
             passing: options.passing.clone(),
             rejected: Rejected::default(),
@@ -113,17 +121,30 @@ impl ParquetSource {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(reader) = &mut self.reader {
-                match reader.next()? {
+                let next = reader.next()?;
+                self.rows_left_out += reader.take_left_out();
+                match next {
                     Some(batch) if batch.num_rows() == 0 => continue,
                     Some(batch) => return Ok(Some(batch)),
                     None => self.reader = None,
                 }
             }
-            match self.groups.next() {
+            let next = self.groups.next();
+            self.pass_over(next.unwrap_or(usize::MAX));
+            match next {
                 Some(group) => self.reader = Some(self.open_group(group)?),
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Counts the rows of the groups before `group` that are not read.
+    fn pass_over(&mut self, group: usize) {
+        let groups = self.metadata.metadata().row_groups().iter();
+        let passed = groups.take(group).skip(self.group);
+        let rows = passed.map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
+        self.rows_left_out += rows.sum::<u64>();
+        self.group = group.saturating_add(1);
     }
 
     fn open_group(&self, group: usize) -> Result<Group> {
@@ -163,6 +184,10 @@ impl Source for ParquetSource {
 
     fn rejected(&self) -> &Rejected {
         &self.rejected
+    }
+
+    fn left_out(&self) -> u64 {
+        self.rows_left_out
     }
 }
 

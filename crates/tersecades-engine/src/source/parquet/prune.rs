@@ -5,7 +5,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
-use crate::source::passing::Passing;
+use crate::source::passing::{Failing, Passing};
 
 use super::group::leaf_of;
 
@@ -23,7 +23,7 @@ fn is_ruled_out(
     group: &RowGroupMetaData,
     passing: &Passing,
 ) -> bool {
-    if passing.tests.is_empty() || passing.moves_time {
+    if passing.tests.is_empty() || passing.failing != Failing::Nothing {
         return false;
     }
     let fields = metadata.schema().fields().iter().enumerate();
