@@ -5,7 +5,6 @@
 
 use crate::kernels::level::{Level, Steps, Word, table};
 use crate::kernels::moment::Moments;
-use crate::kernels::order::Order;
 use crate::kernels::try_narrow;
 use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};
 
@@ -18,8 +17,6 @@ pub(super) static KERNELS: Kernels = unsafe { table::<Avx2>("avx2") };
 
 /// AVX2, BMI, LZCNT and POPCNT.
 pub(super) struct Avx2;
-
-impl<W: Lane> Order<W> for Avx2 {}
 
 impl<W: Lane> Moments<W> for Avx2 where Avx2: Steps<W> {}
 

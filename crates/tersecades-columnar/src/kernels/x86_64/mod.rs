@@ -8,6 +8,7 @@
 mod avx2;
 mod avx2_cut;
 mod avx2_lines;
+mod avx2_order;
 mod avx512;
 mod avx512_lines;
 mod avx512_moment;
