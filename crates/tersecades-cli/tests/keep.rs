@@ -3,7 +3,7 @@
 #![cfg(feature = "sql")]
 #![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -130,4 +130,72 @@ fn other_processes_see_rows_of_a_pipe_as_they_come_and_a_kill_loses_none() {
         known = kept(path);
         assert!(known >= seen, "{known} rows after {seen}");
     }
+}
+
+#[test]
+fn a_query_follows_a_store_that_another_process_feeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let columns = [
+        "store",
+        "create",
+        "s",
+        "--schema",
+        "ts TIMESTAMP, v BIGINT",
+        "--time",
+        "ts",
+    ];
+    assert!(tersecades(path, &columns).status().unwrap().success());
+    let arguments = [
+        "store", "ingest", "s", "--input", "-", "--format", "csv", "--ack",
+    ];
+    let ingest = [&arguments[..], &["--batch-rows", "10"]].concat();
+    let mut feeding = tersecades(path, &ingest);
+    let feeding = feeding.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut feeding = feeding.spawn().unwrap();
+    let mut pipe = feeding.stdin.take().unwrap();
+    write!(pipe, "ts,v\n{}", lines(0..100)).unwrap();
+    let mut acknowledged = BufReader::new(feeding.stdout.take().unwrap()).lines();
+    assert_eq!(acknowledged.next().unwrap().unwrap(), "acked 10");
+
+    let minutes = "SELECT count(*) AS n, sum(v) AS total FROM history \
+                   GROUP BY tumble(ts, INTERVAL '1 minute')";
+    let arguments = [
+        "store",
+        "query",
+        "s",
+        minutes,
+        "--follow",
+        "--lateness",
+        "1s",
+    ];
+    let mut query = tersecades(path, &arguments);
+    let mut query = query.stdout(Stdio::piped()).spawn().unwrap();
+    let mut found = BufReader::new(query.stdout.take().unwrap()).lines();
+    let mut next = || found.next().unwrap().unwrap();
+    assert_eq!(next(), "n,total");
+    let minute = |first: u64| format!("60,{}", (first..first + 60).sum::<u64>());
+    // A window comes out while rows flow.
+    write!(pipe, "{}", lines(100..150)).unwrap();
+    assert_eq!(next(), minute(0));
+    write!(pipe, "{}", lines(150..180)).unwrap();
+    drop(pipe);
+    assert_eq!([next(), next()], [minute(60), minute(120)]);
+    assert!(found.next().is_none() && query.wait().unwrap().success());
+    assert!(feeding.wait().unwrap().success());
+
+    let key = [
+        "store",
+        "create",
+        "k",
+        "--schema",
+        "k BIGINT NOT NULL",
+        "--primary-key",
+        "k",
+    ];
+    assert!(tersecades(path, &key).status().unwrap().success());
+    let arguments = ["store", "query", "k", "SELECT * FROM history", "--follow"];
+    let refused = tersecades(path, &arguments).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("primary key"));
 }

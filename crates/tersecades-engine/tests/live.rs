@@ -278,3 +278,21 @@ fn a_stream_with_fewer_rows_than_the_store_has_of_it_is_refused() {
     let more = half().feed("numbers", &store).unwrap().goes_on();
     assert_eq!(more.run().unwrap() as i64, ROWS + ROWS / 2);
 }
+
+#[test]
+fn who_reads_beside_the_writer_follows_as_those_within() {
+    for keys in [&[][..], &["host"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = create(folder.path(), keys);
+        let outside = || Arc::new(Store::open_read_only(folder.path()).unwrap());
+        let feed = stream().feed("numbers", &store).unwrap();
+        let early = outside();
+        let early = std::thread::spawn(move || windows(&early, 1));
+        let feeding = feed.start().unwrap();
+        assert_eq!(windows(&outside(), 2), expected());
+        assert_eq!(feeding.finish().unwrap(), ROWS as u64);
+        assert_eq!(early.join().unwrap(), expected());
+        let all = Stream::from_store(&outside()).unwrap();
+        assert_eq!(sum(all.run().unwrap(), "n"), (0..ROWS).sum::<i64>());
+    }
+}

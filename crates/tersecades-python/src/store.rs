@@ -133,7 +133,9 @@ impl Store {
     }
 
     /// The rows that are there when a query starts, then those that arrive, as one stream, which
-    /// ends when the stream that feeds the store does. Rows that arrive may be `lateness` behind.
+    /// ends when the stream that feeds the store does, or the store is closed. Of a store that was
+    /// opened with `read_only=True` these are the rows that another process writes. Rows that
+    /// arrive may be `lateness` behind.
     #[pyo3(signature = (*, lateness=None))]
     fn follow(&self, lateness: Option<Length>) -> PyResult<Stream> {
         let store = self.store()?;

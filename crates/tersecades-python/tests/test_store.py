@@ -1,5 +1,7 @@
 """Stores: rows that last, queried as they are and followed as they arrive."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,3 +70,41 @@ def test_a_stream_is_kept_once_and_followed_while_it_flows(tmp_path: Path) -> No
         assert out == [expected]
         assert feeding.finish() == ROWS
         store.close()
+
+
+FEEDER = """
+import sys, time
+import pyarrow as pa
+import tersecades as tc
+
+path, rows = sys.argv[1], int(sys.argv[2])
+with tc.Store.open(path) as store:
+    for first in range(0, rows, 500):
+        numbers = range(first, first + 500)
+        columns = {
+            "host": [f"host {n % 3}" for n in numbers],
+            "ts": pa.array(list(numbers), pa.timestamp("ms")),
+            "n": list(numbers),
+        }
+        store.ingest(pa.table(columns))
+        print(first, flush=True)
+        time.sleep(0.01)
+"""
+
+
+def test_a_store_is_followed_that_another_process_writes(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    tc.Store.create(path, COLUMNS, time="ts", buffer_rows=3_000).close()
+    command = [sys.executable, "-c", FEEDER, str(path), str(ROWS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as feeder:
+        assert feeder.stdout is not None
+        assert feeder.stdout.readline()
+        store = tc.Store.open(path, read_only=True)
+        windows = store.follow().window(tc.tumble("1s")).agg(rows=tc.count(), total=tc.sum("n"))
+        found = [row for batch in windows.stream() for row in pa.table(batch).to_pylist()]
+        feeder.stdout.read()
+    assert feeder.returncode == 0
+    assert [(row["rows"], row["total"]) for row in found] == [
+        (1_000, sum(range(first, first + 1_000))) for first in range(0, ROWS, 1_000)
+    ]
+    assert store.follow().agg(rows=tc.count()).to_pylist() == [{"rows": ROWS}]

@@ -4,6 +4,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::bytes::{Put as _, Take};
 use crate::feed::FeedMark;
+use crate::log;
 use crate::option::StoreOptions;
 use crate::run::RunId;
 use crate::schema::StoreSchema;
@@ -45,6 +46,22 @@ impl Catalog {
             floor: None,
             feeds: Vec::new(),
         }
+    }
+
+    /// Whether nothing is to come behind `rows` rows: the store was closed, or the stream whose
+    /// rows are the last has ended.
+    ///
+    /// # Errors
+    /// `Corrupt` where it was closed with more rows.
+    pub(crate) fn rests_at(&self, rows: u64) -> Result<bool> {
+        if let Some(all) = self.closed {
+            return match all > rows {
+                true => Err(log::rows_missing(rows, all)),
+                false => Ok(all == rows),
+            };
+        }
+        let feeds = &self.feeds;
+        Ok(feeds.iter().all(FeedMark::has_ended) && feeds.iter().any(|mark| mark.ends_at(rows)))
     }
 
     /// The bytes of the catalogue.

@@ -59,17 +59,32 @@ impl FeedMark {
         })
     }
 
+    /// Whether others may have written since.
+    pub(crate) fn has_ended(&self) -> bool {
+        !self.is_open
+    }
+
+    /// Whether the stream wrote the last of `rows` rows.
+    pub(crate) fn ends_at(&self, rows: u64) -> bool {
+        self.sequence == rows
+    }
+
     /// Takes note that the store has `end` rows, and that others may write from here on.
+    pub(crate) fn settle(&mut self, end: u64) {
+        self.count(end);
+        self.is_open = false;
+    }
+
+    /// Takes note that the store has `end` rows.
     ///
     /// Rows that an unsafe store has lost were the last ones, and so the stream's.
-    pub(crate) fn settle(&mut self, end: u64) {
+    pub(crate) fn count(&mut self, end: u64) {
         if self.is_open || end < self.sequence {
             let lost = self.sequence.saturating_sub(end);
             let gained = end.saturating_sub(self.sequence);
             self.rows = self.rows.saturating_sub(lost) + gained;
             self.sequence = end;
         }
-        self.is_open = false;
     }
 }
 
@@ -102,6 +117,8 @@ impl Store {
         let end = state.end();
         drop(state);
         let begun = self.mark(|catalog| {
+            let marks = catalog.feeds.iter_mut();
+            marks.for_each(|mark| mark.settle(end));
             let known = catalog.feeds.iter().position(|mark| mark.name == name);
             let index = known.unwrap_or_else(|| {
                 catalog.feeds.push(FeedMark {

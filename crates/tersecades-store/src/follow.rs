@@ -1,10 +1,13 @@
 //! Rows as they arrive: who follows a store has a snapshot, and then every batch behind it.
 //!
+//! In the process that writes:
+//!
 //! ```text
 //! one look at the state ─┬─▶ snapshot: rows 0..n
 //!                        └─▶ queue: every batch from row n on, in the order of their numbers
 //! ```
-//! Both are taken under one lock, so that no row is in neither or in both.
+//! Both are taken under one lock, so that no row is in neither or in both. Other processes read on
+//! in the log: [`Tail`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,28 +18,33 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::store::Store;
+use crate::tail::Tail;
 use crate::version::Snapshot;
 
 /// Encoded bytes behind which a stream that feeds the store waits for those who follow.
 pub(crate) const LAG_BYTES: usize = 16 << 20;
 /// Encoded bytes behind which a follower that other writers do not wait for is given up.
-const LAG_BYTES_MAX: usize = 256 << 20;
+pub(crate) const LAG_BYTES_MAX: usize = 256 << 20;
 
 /// What comes next of a store that is followed.
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    /// Rows that lasted when they came.
+    /// Rows that last.
     Rows(Arc<Batch>),
     /// Nothing so far.
     Nothing,
-    /// The stream that fed the store has ended.
+    /// The stream that fed the store has ended, or the store was closed.
     End,
 }
 
 /// The rows behind a snapshot, as they arrive.
-pub struct Arrivals {
-    batches: Receiver<Result<Arc<Batch>>>,
-    lag: Arc<AtomicUsize>,
+pub struct Arrivals(Origin);
+
+enum Origin {
+    /// The process itself writes.
+    Queue(Receiver<Result<Arc<Batch>>>, Arc<AtomicUsize>),
+    /// Another does.
+    Log(Box<Tail>),
 }
 
 impl Arrivals {
@@ -44,12 +52,16 @@ impl Arrivals {
     ///
     /// # Errors
     /// Why the stream that feeds the store has failed; `LimitExceeded` where rows came much faster
-    /// than they were taken.
-    pub fn next(&self, wait: Duration) -> Result<Arrival> {
-        match self.batches.recv_timeout(wait) {
+    /// than they were taken; of what another process writes, what reading says.
+    pub fn next(&mut self, wait: Duration) -> Result<Arrival> {
+        let (batches, lag) = match &mut self.0 {
+            Origin::Queue(batches, lag) => (batches, lag),
+            Origin::Log(tail) => return tail.next(wait),
+        };
+        match batches.recv_timeout(wait) {
             Ok(batch) => {
                 let batch = batch?;
-                self.lag.fetch_sub(batch.byte_size(), Ordering::Relaxed);
+                lag.fetch_sub(batch.byte_size(), Ordering::Relaxed);
                 Ok(Arrival::Rows(batch))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Arrival::Nothing),
@@ -117,18 +129,18 @@ impl Followers {
                 lag: Arc::clone(&lag),
             });
         }
-        Arrivals {
-            batches: received,
-            lag,
-        }
+        Arrivals(Origin::Queue(received, lag))
     }
 }
 
 fn overrun(bytes: usize) -> Error {
-    Error::limit(format!(
-        "rows came faster than they were read: {bytes} bytes wait"
-    ))
-    .hint("read them on a thread of their own, or read the store when the rows are in it")
+    too_slow(&format!("{bytes} bytes wait"))
+}
+
+/// The error of a follower that reads too slowly.
+pub(crate) fn too_slow(what: &str) -> Error {
+    Error::limit(format!("rows came faster than they were read: {what}"))
+        .hint("read them on a thread of their own, or read the store when the rows are in it")
 }
 
 impl Store {
@@ -136,9 +148,19 @@ impl Store {
     ///
     /// Arrivals end when the stream that feeds the store does ([`Store::feed`]), or the store is
     /// closed. A stream that feeds the store waits for those who follow; other writers do not.
-    pub fn follow(&self) -> (Snapshot, Arrivals) {
+    ///
+    /// A store that was opened for reading is read anew and followed as another process writes it,
+    /// which does not wait.
+    ///
+    /// # Errors
+    /// As [`Store::open_read_only`]; never for a store that was opened for writing.
+    pub fn follow(&self) -> Result<(Snapshot, Arrivals)> {
+        if self.is_read_only() {
+            let (snapshot, tail) = Tail::begin(&self.directory)?;
+            return Ok((snapshot, Arrivals(Origin::Log(Box::new(tail)))));
+        }
         let mut state = self.commit.lock();
         let snapshot = Snapshot::of(&state);
-        (snapshot, state.followers.join())
+        Ok((snapshot, state.followers.join()))
     }
 }

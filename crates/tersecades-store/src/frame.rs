@@ -31,7 +31,7 @@ pub(crate) struct Frame<'a> {
     /// The payload.
     pub(crate) payload: &'a [u8],
     /// Bytes of the file that were durable before it.
-    durable: u64,
+    pub(crate) durable: u64,
     /// Header and payload.
     length: usize,
 }

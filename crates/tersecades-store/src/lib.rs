@@ -51,6 +51,7 @@ mod scan;
 mod stats;
 mod store;
 mod sync;
+mod tail;
 mod upgrade;
 mod verify;
 mod version;

@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
 use crate::bytes::{Put as _, Take};
-use crate::frame::{self, FILE_HEADER_BYTES};
+use crate::frame::{self, End, FILE_HEADER_BYTES, Frame};
 use crate::fs::{Directory, LOG_FOLDER, Output};
 
 const MAGIC: [u8; 4] = *b"TCWL";
@@ -89,6 +89,19 @@ impl Segment {
     }
 }
 
+/// Makes what was written to the segments from number `start` on last, whoever wrote it.
+///
+/// # Errors
+/// What syncing says.
+pub(crate) fn sync(directory: &Directory, start: u64) -> Result<()> {
+    let numbers = segments(directory)?;
+    let mut numbers = numbers.into_iter().filter(|number| *number >= start);
+    numbers.try_for_each(|number| {
+        let name = file_name(number);
+        directory.sync_input(directory.open(&name)?.as_ref(), &name)
+    })
+}
+
 /// Appends an entry: a batch whose first row is number `first`.
 ///
 /// # Errors
@@ -106,6 +119,8 @@ pub(crate) struct Replay {
     pub(crate) batches: Vec<Batch>,
     /// Number of the row after the last.
     pub(crate) end: u64,
+    /// Where that row is to come: the number of the segment, and its bytes that were read.
+    pub(crate) place: (u64, usize),
 }
 
 /// Reads the rows of all segments from number `start` on, the first of which is row `first`.
@@ -145,7 +160,8 @@ pub(crate) fn replay(
     Ok(replay)
 }
 
-fn rows_missing(found: u64, expected: u64) -> Error {
+/// The error of a log that ends too early.
+pub(crate) fn rows_missing(found: u64, expected: u64) -> Error {
     Error::corrupt(format!(
         "the log ends at row {found}, and there were {expected} rows"
     ))
@@ -162,7 +178,7 @@ pub(crate) fn read_segment(
     is_first: bool,
     replay: &mut Replay,
 ) -> Result<()> {
-    let begins = match frame::read_file_header(MAGIC, number, bytes) {
+    let begins = match read_header(number, bytes) {
         Ok(begins) => begins,
         Err(error) => {
             // A crash or a full disk while a segment was made leaves no more than its header; the
@@ -175,6 +191,33 @@ pub(crate) fn read_segment(
         return Err(rows_missing(replay.end, begins));
     }
     // Bytes that a crash left behind the last record are none of ours.
+    let mut records = Vec::new();
+    let end = frame::read_all(number, bytes, FILE_HEADER_BYTES, |offset, frame| {
+        records.push((offset, frame));
+        Ok(())
+    })?;
+    let end = match end {
+        End::Whole => bytes.len(),
+        End::Torn(offset) => offset,
+    };
+    read_records(&records, replay)?;
+    replay.place = (number, end);
+    Ok(())
+}
+
+/// The number of the first row of segment `number`, which starts with `bytes`.
+///
+/// # Errors
+/// As [`frame::read_file_header`].
+pub(crate) fn read_header(number: u64, bytes: &[u8]) -> Result<u64> {
+    frame::read_file_header(MAGIC, number, bytes)
+}
+
+/// Adds the rows of records, each with its offset.
+///
+/// # Errors
+/// `Corrupt` for damage, and where the rows do not go on where those before ended.
+pub(crate) fn read_records(records: &[(usize, Frame<'_>)], replay: &mut Replay) -> Result<()> {
     let damaged = |offset: usize, error: &Error| {
         let message = format!(
             "the record at byte {offset} is damaged: {}",
@@ -183,13 +226,13 @@ pub(crate) fn read_segment(
         Error::corrupt(message).hint("`store repair` keeps what is readable")
     };
     let mut entries = Vec::new();
-    frame::read_all(number, bytes, FILE_HEADER_BYTES, |offset, frame| {
+    for (offset, frame) in records {
         let read = match frame.kind {
-            ROWS => read_entries(offset, frame.payload, replay, &mut entries),
+            ROWS => read_entries(*offset, frame.payload, replay, &mut entries),
             _ => Err(Error::corrupt("a record of an unknown kind")),
         };
-        read.map_err(|error| damaged(offset, &error))
-    })?;
+        read.map_err(|error| damaged(*offset, &error))?;
+    }
     for (entry, batch) in entries.iter().zip(read_batches(&entries)?) {
         let batch = batch.map_err(|error| damaged(entry.offset, &error))?;
         if batch.rows() as u64 != entry.rows {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
-use crate::fs::{Directory, LOG_FOLDER, RUN_FOLDER};
+use crate::follow::LAG_BYTES_MAX;
+use crate::fs::{Directory, RUN_FOLDER};
 use crate::log;
 use crate::manifest;
 use crate::memory::Memory;
@@ -25,6 +26,8 @@ pub(crate) struct Recovered {
     pub(crate) next_run: u64,
     /// Number of the next log segment.
     pub(crate) next_segment: u64,
+    /// Where the next row of the log is to come, unless a segment begins with it.
+    pub(crate) place: (u64, usize),
 }
 
 /// Reads manifest, runs and log; changes nothing.
@@ -47,6 +50,7 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
         catalog.flushed,
         catalog.closed,
     )?;
+    let place = replay.place;
     let mut memory = Memory::starting_at(catalog.flushed);
     let policy = catalog.options.codec(0);
     for batch in replay.batches {
@@ -59,6 +63,7 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
         manifest: manifest.max(manifest::newest(directory)?),
         next_run: run::newest(directory)? + 1,
         next_segment: segments.last().copied().unwrap_or(0) + 1,
+        place,
     })
 }
 
@@ -100,17 +105,30 @@ pub(crate) fn remove_orphans(
     remove_segments(directory, catalog)
 }
 
-/// Removes the segments of the log whose rows are in runs.
+/// Removes the segments of the log whose rows are in runs; from one on that another process reads,
+/// it may be as far behind as who follows in this one.
 ///
 /// # Errors
 /// What the system says.
 pub(crate) fn remove_segments(directory: &Directory, catalog: &Catalog) -> Result<()> {
-    for name in directory.names(LOG_FOLDER)? {
-        let number = name
-            .strip_suffix(".log")
-            .and_then(|digits| digits.parse().ok());
-        if number.is_some_and(|number: u64| number < catalog.log_start) {
-            directory.remove(&format!("{LOG_FOLDER}/{name}"))?;
+    let mut segments = log::segments(directory)?;
+    segments.retain(|number| *number < catalog.log_start);
+    for (index, number) in segments.iter().enumerate() {
+        if !directory.remove_unread(&log::file_name(*number))? {
+            return keep_newest(directory, &segments[index..], LAG_BYTES_MAX as u64);
+        }
+    }
+    Ok(())
+}
+
+/// Removes all of `segments` but the last, which have `bytes` together at most.
+fn keep_newest(directory: &Directory, segments: &[u64], bytes: u64) -> Result<()> {
+    let mut kept = 0;
+    for number in segments.iter().rev() {
+        let name = log::file_name(*number);
+        kept += directory.length(directory.open(&name)?.as_ref(), &name)?;
+        if kept > bytes {
+            directory.remove(&name)?;
         }
     }
     Ok(())

@@ -10,10 +10,10 @@ use crate::catalog::Catalog;
 use crate::commit::{Commit, State, passes};
 use crate::counters::Counters;
 use crate::fs::{Directory, FileSystem, Lock, RealFileSystem};
-use crate::log::Segment;
+use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
-use crate::option::StoreOptions;
+use crate::option::{Durability, StoreOptions};
 use crate::recovery::{Recovered, recover, remove_orphans};
 use crate::schema::StoreSchema;
 use crate::sync::{Mutex, MutexGuard};
@@ -73,7 +73,7 @@ pub struct Store {
     /// Who merges on a thread of its own, if somebody does.
     pub(crate) merger: Mutex<Option<SyncSender<()>>>,
     /// Held while the store is open for writing.
-    _lock: Option<Box<dyn Lock>>,
+    lock: Option<Box<dyn Lock>>,
 }
 
 impl Store {
@@ -183,11 +183,14 @@ impl Store {
     fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
         let mut recovered = recover(&directory)?;
         let end = recovered.memory.sequences().end;
+        // A process that was killed has not synced its last rows, and others go on behind them.
+        log::sync(&directory, recovered.version.catalog.log_start)?;
         let segment = Segment::create(&directory, recovered.next_segment, end)?;
         recovered.next_segment += 1;
         recovered.version.catalog.closed = None;
         let marks = recovered.version.catalog.feeds.iter_mut();
-        marks.for_each(|mark| mark.settle(end));
+        // A stream that a crash has cut off goes on, or has ended when others write.
+        marks.for_each(|mark| mark.count(end));
         let catalog = &recovered.version.catalog;
         let manifest = Manifest::begin(&directory, recovered.manifest, catalog)?;
         remove_orphans(&directory, catalog, &manifest.name())?;
@@ -246,8 +249,13 @@ impl Store {
             counters: Counters::default(),
             merging: Mutex::default(),
             merger: Mutex::default(),
-            _lock: lock,
+            lock,
         }
+    }
+
+    /// Whether it was opened for reading.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.lock.is_none()
     }
 
     pub(crate) fn upkeep(&self) -> MutexGuard<'_, Upkeep> {
@@ -308,7 +316,7 @@ impl Store {
         upkeep.next_segment += 1;
         Segment::create(&self.directory, number, first).inspect_err(|_| {
             // What is left over is removed when the store is opened again.
-            let _ = self.directory.remove(&crate::log::file_name(number));
+            let _ = self.directory.remove(&log::file_name(number));
         })
     }
 
@@ -324,12 +332,14 @@ impl Store {
         }
         let mut catalog = state.version.catalog.clone();
         catalog.closed = Some(state.end());
-        match &mut upkeep.manifest {
-            // Nothing says that what was not synced will last.
-            Some(_) if catalog.options.durability == crate::Durability::Os => Ok(()),
-            Some(manifest) => manifest.append(&catalog),
-            None => Ok(()),
+        let Some(manifest) = &mut upkeep.manifest else {
+            return Ok(());
+        };
+        if catalog.options.durability == Durability::Os {
+            // What the manifest says is there has to last.
+            log::sync(&self.directory, catalog.log_start)?;
         }
+        manifest.append(&catalog)
     }
 
     /// Makes `catalog` and `runs` the state of the store.
@@ -339,7 +349,7 @@ impl Store {
 }
 
 /// Times that a reader looks again for files that a writer has just removed.
-const READ_TRIES: usize = 5;
+pub(crate) const READ_TRIES: usize = 5;
 
 /// An empty memory that goes on where `memory` ends.
 pub(crate) fn following(memory: &Memory) -> Memory {

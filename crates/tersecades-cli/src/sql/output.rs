@@ -16,6 +16,10 @@ pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Pa
     let progress = Progress::start("reading", results.rows_hint());
     while let Some(batch) = results.next() {
         sink.write(&batch?)?;
+        if file.is_none() {
+            // Who reads a pipe need not wait for the end.
+            sink.flush()?;
+        }
         if let Some(metrics) = results.metrics() {
             progress.show(metrics.rows);
         }

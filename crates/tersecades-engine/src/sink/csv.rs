@@ -87,6 +87,11 @@ impl Sink for CsvSink {
         Ok(())
     }
 
+    fn flush(&mut self) -> Result<()> {
+        let output = self.output.as_mut().ok_or_else(finished)?;
+        Ok(output.flush()?)
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.output.take().ok_or_else(finished)?.commit()
     }

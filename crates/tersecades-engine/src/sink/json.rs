@@ -105,6 +105,11 @@ impl Sink for JsonSink {
         Ok(())
     }
 
+    fn flush(&mut self) -> Result<()> {
+        let output = self.output.as_mut().ok_or_else(finished)?;
+        Ok(output.flush()?)
+    }
+
     fn finish(&mut self) -> Result<()> {
         let mut output = self.output.take().ok_or_else(finished)?;
         if self.framing == Framing::Array {

@@ -30,6 +30,14 @@ pub trait Sink: Send {
     /// `InvalidArgument` after `finish`.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
+    /// Lets readers see the rows so far, where the format can show some before it has all.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be written.
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes what is held back and puts a file under its final name.
     ///
     /// Without it a file sink leaves nothing behind when it is dropped.

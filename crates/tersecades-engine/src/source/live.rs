@@ -61,11 +61,15 @@ impl Table for LiveTable {
         _options: &RunOptions,
         passing: &Passing,
     ) -> Result<Origin> {
-        let mut scan = Scan::default().some_columns(&self.store.schema(), columns);
+        // A column that is added meanwhile is none of this table's.
+        let schema = self.store.schema();
+        let all = || schema.fields().fields().iter().map(|field| field.name());
+        let all: Vec<String> = all().cloned().collect();
+        let mut scan = Scan::default().some_columns(&schema, columns.or(Some(&all)));
         if passing.failing == Failing::Nothing {
             scan.passing = passing.predicates();
         }
-        let (snapshot, arrivals) = self.store.follow();
+        let (snapshot, arrivals) = self.store.follow()?;
         let time = snapshot.schema().time_column();
         let history = snapshot.scan(&scan)?;
         let schema = history.schema()?;

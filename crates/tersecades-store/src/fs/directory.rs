@@ -104,6 +104,39 @@ impl Directory {
         self.run(name, |path| self.files.open(path))
     }
 
+    /// A file, to be read, that [`Directory::remove_unread`] leaves alone until it is closed;
+    /// `None` where there is none, or it is about to be removed.
+    pub(crate) fn open_shared(&self, name: &str) -> Result<Option<Box<dyn Input>>> {
+        let opened = self.run(name, |path| match self.files.open_shared(path) {
+            Ok(input) => Ok(Some(input)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::WouldBlock => Ok(None),
+                _ => Err(error),
+            },
+        })?;
+        // It may have been removed before it was locked.
+        match opened.is_some() && self.exists(name)? {
+            true => Ok(opened),
+            false => Ok(None),
+        }
+    }
+
+    /// Removes a file unless somebody reads it who has opened it with [`Directory::open_shared`];
+    /// whether it is gone.
+    pub(crate) fn remove_unread(&self, name: &str) -> Result<bool> {
+        let path = self.path(name);
+        match self.files.lock(&path) {
+            Ok(_held) => self.remove(name).map(|()| true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(named(&error, &path)),
+        }
+    }
+
+    /// Length in bytes of `input`, a file named `name`.
+    pub(crate) fn length(&self, input: &dyn Input, name: &str) -> Result<u64> {
+        self.run(name, |_| input.length())
+    }
+
     /// All bytes of a file.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         self.run(name, |path| {
@@ -160,6 +193,11 @@ impl Directory {
     /// Makes what was written with `output`, a file named `name`, last.
     pub(crate) fn sync(&self, output: &mut dyn Output, name: &str) -> Result<()> {
         self.run(name, |_| output.sync())
+    }
+
+    /// Makes what was written to `input`, a file named `name`, last, whoever wrote it.
+    pub(crate) fn sync_input(&self, input: &dyn Input, name: &str) -> Result<()> {
+        self.run(name, |_| input.sync())
     }
 
     /// Fills `bytes` from `offset` of `input`, a file named `name`.

@@ -40,6 +40,15 @@ pub trait Input: Send + Sync {
     /// # Errors
     /// `UnexpectedEof` where the file ends before, and what the system says.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Returns when everything written to the file is on the device, whoever wrote it; nothing is
+    /// to be done of files that nobody writes to.
+    ///
+    /// # Errors
+    /// What the system says; what was written may be lost.
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Bytes in memory.
@@ -76,6 +85,14 @@ pub trait FileSystem: Debug + Send + Sync {
     /// # Errors
     /// `NotFound`, and what the system says.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Input>>;
+
+    /// A file, to be read, whose lock nobody gets before it is closed; others may share it.
+    ///
+    /// # Errors
+    /// `WouldBlock` while another holds the lock; as [`FileSystem::open`].
+    fn open_shared(&self, path: &Path) -> io::Result<Box<dyn Input>> {
+        self.open(path)
+    }
 
     /// Names of what is in a folder.
     ///

@@ -29,6 +29,10 @@ impl Input for File {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.read_exact_at(bytes, offset)
     }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
 }
 
 /// A lock lasts as long as the open file.
@@ -41,6 +45,12 @@ impl FileSystem for RealFileSystem {
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn Input>> {
         Ok(Box::new(File::open(path)?))
+    }
+
+    fn open_shared(&self, path: &Path) -> io::Result<Box<dyn Input>> {
+        let file = File::open(path)?;
+        of_lock(file.try_lock_shared())?;
+        Ok(Box::new(file))
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
@@ -73,12 +83,16 @@ impl FileSystem for RealFileSystem {
             .truncate(false)
             .write(true)
             .open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(Locked(file))),
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        of_lock(file.try_lock())?;
+        Ok(Box::new(Locked(file)))
     }
+}
+
+fn of_lock(locked: Result<(), TryLockError>) -> io::Result<()> {
+    locked.map_err(|error| match error {
+        TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+        TryLockError::Error(error) => error,
+    })
 }
 
 /// A file locked by this process.

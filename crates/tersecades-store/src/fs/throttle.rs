@@ -129,6 +129,10 @@ impl Input for SlowInput {
         self.1.moves(READS, bytes.len());
         Ok(())
     }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
 }
 
 impl FileSystem for Throttled {
@@ -139,6 +143,11 @@ impl FileSystem for Throttled {
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn Input>> {
         let input = self.files.open(path)?;
+        Ok(Box::new(SlowInput(input, Arc::clone(&self.medium))))
+    }
+
+    fn open_shared(&self, path: &Path) -> io::Result<Box<dyn Input>> {
+        let input = self.files.open_shared(path)?;
         Ok(Box::new(SlowInput(input, Arc::clone(&self.medium))))
     }
 

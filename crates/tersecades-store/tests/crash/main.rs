@@ -17,6 +17,7 @@ use std::io::Write as _;
 mod beside;
 mod damage;
 mod feed;
+mod follow;
 mod model;
 mod power;
 mod process;

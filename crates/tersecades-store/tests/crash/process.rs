@@ -63,7 +63,7 @@ fn start(folder: &Path, durability: Durability) -> Child {
 
 /// Lets a process append for a while and ends it with `end`; the rows it had acknowledged before
 /// that began, and in all.
-fn live_until(
+pub(crate) fn live_until(
     folder: &Path,
     durability: Durability,
     lasts: Duration,

@@ -43,6 +43,11 @@ impl File {
         self.durable.iter().chain(pending).copied().collect()
     }
 
+    fn sync(&mut self) {
+        self.durable = self.bytes();
+        self.pending.clear();
+    }
+
     fn length(&self) -> usize {
         self.durable.len()
             + self
@@ -71,7 +76,8 @@ struct Disk {
     /// The call that fails, with what, and whether all that follow do.
     fault: Option<(u64, ErrorKind, bool)>,
     capacity: Option<usize>,
-    locked: bool,
+    /// Files that are locked, and whether others may share that.
+    locks: Vec<(PathBuf, bool)>,
 }
 
 /// The file system; clones share the disk.
@@ -266,6 +272,8 @@ fn lose(file: &File, loss: Loss, until: u64, random: &mut Random) -> File {
 struct Handle {
     system: SimulatedFileSystem,
     file: usize,
+    /// Of files that are read and locked.
+    _held: Option<Held>,
 }
 
 impl Output for Handle {
@@ -288,9 +296,7 @@ impl Output for Handle {
 
     fn sync(&mut self) -> io::Result<()> {
         let mut disk = self.system.call()?;
-        let file = &mut disk.files[self.file];
-        file.durable = file.bytes();
-        file.pending.clear();
+        disk.files[self.file].sync();
         Ok(())
     }
 }
@@ -307,15 +313,43 @@ impl Input for Handle {
         bytes.copy_from_slice(found.ok_or(ErrorKind::UnexpectedEof)?);
         Ok(())
     }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut disk = self.system.call()?;
+        disk.files[self.file].sync();
+        Ok(())
+    }
 }
 
-struct Held(SimulatedFileSystem);
+struct Held {
+    system: SimulatedFileSystem,
+    lock: (PathBuf, bool),
+}
+
+impl Held {
+    /// Locks a file unless it is; who only shares it does so with others.
+    fn new(system: &SimulatedFileSystem, path: &Path, shares: bool) -> io::Result<Self> {
+        let mut disk = system.disk();
+        let mut others = disk.locks.iter().filter(|(locked, _)| locked == path);
+        if others.any(|(_, shared)| !(*shared && shares)) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let lock = (path.to_owned(), shares);
+        disk.locks.push(lock.clone());
+        Ok(Held {
+            system: system.clone(),
+            lock,
+        })
+    }
+}
 
 impl Lock for Held {}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.disk().locked = false;
+        let mut disk = self.system.disk();
+        let place = disk.locks.iter().position(|lock| *lock == self.lock);
+        disk.locks.swap_remove(place.unwrap());
     }
 }
 
@@ -335,6 +369,7 @@ impl FileSystem for SimulatedFileSystem {
         Ok(Box::new(Handle {
             system: self.clone(),
             file,
+            _held: None,
         }))
     }
 
@@ -343,6 +378,16 @@ impl FileSystem for SimulatedFileSystem {
         Ok(Box::new(Handle {
             system: self.clone(),
             file: file.ok_or(ErrorKind::NotFound)?,
+            _held: None,
+        }))
+    }
+
+    fn open_shared(&self, path: &Path) -> io::Result<Box<dyn Input>> {
+        let file = self.call()?.names.get(path).copied();
+        Ok(Box::new(Handle {
+            system: self.clone(),
+            file: file.ok_or(ErrorKind::NotFound)?,
+            _held: Some(Held::new(self, path, true)?),
         }))
     }
 
@@ -398,12 +443,8 @@ impl FileSystem for SimulatedFileSystem {
         Ok(())
     }
 
-    fn lock(&self, _path: &Path) -> io::Result<Box<dyn Lock>> {
-        let mut disk = self.call()?;
-        if std::mem::replace(&mut disk.locked, true) {
-            return Err(ErrorKind::WouldBlock.into());
-        }
-        drop(disk);
-        Ok(Box::new(Held(self.clone())))
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        drop(self.call()?);
+        Ok(Box::new(Held::new(self, path, false)?))
     }
 }

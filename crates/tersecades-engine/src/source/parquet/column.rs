@@ -311,8 +311,8 @@ impl CodedColumn {
         Ok((values, valid.finish()))
     }
 
-    /// As [`Self::gather`], where only the rows of `only` matter: the values of their codes are what
-    /// `one` says, or nothing for a code outside.
+    /// As [`Self::gather`], where only the rows of `only` matter: the values of their codes are
+    /// what `one` says, or nothing for a code outside.
     fn pick<T: ArrowNativeType>(
         &mut self,
         rows: usize,

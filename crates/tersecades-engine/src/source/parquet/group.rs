@@ -230,7 +230,7 @@ impl Group {
         columns.collect()
     }
 
-    /// Leaves out the rows that are not wanted, but for the newest of the column at the place `time`.
+    /// Leaves out the rows that are not wanted, but for the newest of the column at `time`.
     fn leave_out_older(
         &mut self,
         (time, rows): (usize, usize),
