@@ -98,7 +98,7 @@ mod tests {
         for level in faster_levels() {
             for length in LENGTHS.into_iter().cycle().take(200) {
                 let mut values = random.lanes::<W>(length);
-                if random.bits() % 2 == 0 {
+                if random.bits().is_multiple_of(2) {
                     // Most are there several times.
                     values
                         .iter_mut()

@@ -150,7 +150,7 @@ fn windows_and_late_rows_are_those_of_all_rows() {
                 }
                 let mut running = stream
                     .filter(col("failed").not_eq(0))
-                    .window(window.clone())
+                    .window(window)
                     .group_by(["host"])
                     .aggregate([count(), call("max", col("time"))])
                     .run()
