@@ -149,14 +149,14 @@ fn a_query_follows_a_store_that_another_process_feeds() {
     let arguments = [
         "store", "ingest", "s", "--input", "-", "--format", "csv", "--ack",
     ];
-    let ingest = [&arguments[..], &["--batch-rows", "10"]].concat();
+    let ingest = [&arguments[..], &["--batch-rows", "500"]].concat();
     let mut feeding = tersecades(path, &ingest);
     let feeding = feeding.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut feeding = feeding.spawn().unwrap();
     let mut pipe = feeding.stdin.take().unwrap();
-    write!(pipe, "ts,v\n{}", lines(0..100)).unwrap();
+    write!(pipe, "ts,v\n{}", lines(0..20_000)).unwrap();
     let mut acknowledged = BufReader::new(feeding.stdout.take().unwrap()).lines();
-    assert_eq!(acknowledged.next().unwrap().unwrap(), "acked 10");
+    assert_eq!(acknowledged.next().unwrap().unwrap(), "acked 500");
 
     let minutes = "SELECT count(*) AS n, sum(v) AS total FROM history \
                    GROUP BY tumble(ts, INTERVAL '1 minute')";
@@ -174,13 +174,15 @@ fn a_query_follows_a_store_that_another_process_feeds() {
     let mut found = BufReader::new(query.stdout.take().unwrap()).lines();
     let mut next = || found.next().unwrap().unwrap();
     assert_eq!(next(), "n,total");
-    let minute = |first: u64| format!("60,{}", (first..first + 60).sum::<u64>());
-    // A window comes out while rows flow.
-    write!(pipe, "{}", lines(100..150)).unwrap();
-    assert_eq!(next(), minute(0));
-    write!(pipe, "{}", lines(150..180)).unwrap();
+    let minute = |minute: u64| {
+        let rows = minute * 60..minute * 60 + 60;
+        format!("60,{}", rows.sum::<u64>())
+    };
+    // Windows come out while rows flow.
+    (0..50).for_each(|window| assert_eq!(next(), minute(window)));
+    write!(pipe, "{}", lines(20_000..20_040)).unwrap();
     drop(pipe);
-    assert_eq!([next(), next()], [minute(60), minute(120)]);
+    (50..334).for_each(|window| assert_eq!(next(), minute(window)));
     assert!(found.next().is_none() && query.wait().unwrap().success());
     assert!(feeding.wait().unwrap().success());
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::DataType;
-use tersecades_columnar::Result;
 use tersecades_columnar::codec::Work;
+use tersecades_columnar::error::{ErrorKind, Result};
 use tersecades_columnar::selection::Selection;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{Arrival, Arrivals, Durability, Layout, Scan, Snapshot, Store};
@@ -111,6 +111,37 @@ fn followers_of_every_speed_see_every_row_once() {
         store.flush().unwrap();
         assert_eq!(std::fs::read_dir(path.join("log")).unwrap().count(), 1);
     }
+}
+
+#[test]
+fn a_follower_whose_part_of_the_log_was_given_up_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create(path, schema(), options).unwrap();
+    let mut writer = store.writer().unwrap();
+    let mut sent = writer.append(&rows(0, 10)).unwrap();
+    let outside = Store::open_read_only(path).unwrap();
+    let (snapshot, mut arrivals) = outside.follow().unwrap();
+    let mut next = snapshot.sequence();
+    for _ in 0..4 {
+        sent = writer.append(&rows(sent, 50)).unwrap();
+        store.flush().unwrap();
+    }
+    let entries = std::fs::read_dir(path.join("log")).unwrap();
+    let mut segments: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    segments.sort();
+    let newest = segments.pop().unwrap();
+    assert!(segments.len() > 1, "the follower keeps the log: {newest:?}");
+    // As the writer does with what is behind its limit.
+    segments
+        .iter()
+        .for_each(|segment| std::fs::remove_file(segment).unwrap());
+    let error = take(&mut arrivals, &mut next, Duration::from_millis(200)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    assert!(error.to_string().contains("left the log"), "{error}");
+    let (snapshot, _) = outside.follow().unwrap();
+    assert!(of_snapshot(&snapshot).unwrap().into_iter().eq(0..sent));
 }
 
 #[test]
