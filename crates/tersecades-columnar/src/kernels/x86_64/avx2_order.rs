@@ -1,8 +1,8 @@
 //! Ordering few 16-bit lanes in the registers of AVX2: each lane is compared with all others at
 //! once, which says at which positions it stands among them.
 //!
-//! AVX2 lacks the permutation of 16-bit lanes that a sorting network needs at each step; so many
-//! comparisons, none of which waits for another, take a third of the time of halving the range.
+//! AVX2 lacks the permutation of 16-bit lanes that a sorting network needs at each step. None of
+//! these comparisons waits for another, as the steps of halving a range do.
 
 use super::avx2::Avx2;
 use crate::kernels::order::Order;
