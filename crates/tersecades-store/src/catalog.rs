@@ -48,8 +48,8 @@ impl Catalog {
         }
     }
 
-    /// Whether nothing is to come behind `rows` rows: the store was closed, or the stream whose
-    /// rows are the last has ended.
+    /// Whether nothing is to come behind `rows` rows: the store was closed, and not just made, or
+    /// the stream whose rows are the last has ended.
     ///
     /// # Errors
     /// `Corrupt` where it was closed with more rows.
@@ -57,7 +57,7 @@ impl Catalog {
         if let Some(all) = self.closed {
             return match all > rows {
                 true => Err(log::rows_missing(rows, all)),
-                false => Ok(all == rows),
+                false => Ok(all == rows && rows > 0),
             };
         }
         let feeds = &self.feeds;

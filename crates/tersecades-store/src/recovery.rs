@@ -133,3 +133,39 @@ fn keep_newest(directory: &Directory, segments: &[u64], bytes: u64) -> Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+    use crate::frame::FILE_HEADER_BYTES;
+    use crate::fs::RealFileSystem;
+    use crate::option::StoreOptions;
+    use crate::schema::StoreSchema;
+
+    #[test]
+    fn segments_that_somebody_reads_stay_with_those_behind_them_up_to_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::new(Arc::new(RealFileSystem), folder.path());
+        directory.make().unwrap();
+        for number in 1..=6 {
+            log::Segment::create(&directory, number, 0).unwrap();
+        }
+        let left = || log::segments(&directory).unwrap();
+        let fields = Schema::new(vec![Field::new("n", DataType::Int64, false)]);
+        let schema = StoreSchema::new(&fields).unwrap();
+        let catalog = Catalog {
+            log_start: 6,
+            ..Catalog::new(schema, StoreOptions::default())
+        };
+        let read = directory.open_shared(&log::file_name(2)).unwrap().unwrap();
+        remove_segments(&directory, &catalog).unwrap();
+        assert_eq!(left(), [2, 3, 4, 5, 6]);
+        keep_newest(&directory, &[2, 3, 4, 5], 2 * FILE_HEADER_BYTES as u64).unwrap();
+        assert_eq!(left(), [4, 5, 6]);
+        drop(read);
+        remove_segments(&directory, &catalog).unwrap();
+        assert_eq!(left(), [6]);
+    }
+}

@@ -145,6 +145,23 @@ fn a_follower_whose_part_of_the_log_was_given_up_is_told() {
 }
 
 #[test]
+fn a_store_that_was_just_made_is_followed_from_its_first_row_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create(folder.path(), schema(), options).unwrap();
+    store.close().unwrap();
+    let outside = Store::open_read_only(folder.path()).unwrap();
+    let (_, mut arrivals) = outside.follow().unwrap();
+    let mut next = 0;
+    assert!(!take(&mut arrivals, &mut next, Duration::from_millis(150)).unwrap());
+    let store = Store::open(folder.path()).unwrap();
+    store.writer().unwrap().append(&rows(0, 5)).unwrap();
+    store.close().unwrap();
+    assert!(take(&mut arrivals, &mut next, Duration::from_secs(10)).unwrap());
+    assert_eq!(next, 5);
+}
+
+#[test]
 fn a_follower_ends_with_the_stream_and_not_with_the_crash_of_its_process() {
     let files: Arc<dyn FileSystem> = Arc::new(SimulatedFileSystem::default());
     let options = options(Layout::Tiered, Durability::Durable);

@@ -106,7 +106,7 @@ impl Group {
         let left = usize::try_from(metadata.num_rows())
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
-        let mut tested = Vec::new();
+        let (mut tested, mut open_columns) = (Vec::new(), 0);
         for (field, position) in wanted.schema.fields().iter().zip(wanted.positions) {
             match leaf(wanted.metadata, field, *position, group) {
                 Some(leaf) => {
@@ -116,6 +116,7 @@ impl Group {
                         tested.push((column.values(), columns.len(), tests));
                     }
                     let open = wanted.passing.leaves_open(field);
+                    open_columns += usize::from(open);
                     let column = Box::new(column);
                     columns.push(Column::Coded { column, open });
                 }
@@ -139,15 +140,16 @@ impl Group {
             Some(reader.map_err(corrupt)?)
         };
         tested.sort_by_key(|(values, ..)| *values);
+        let left_out = LeftOut::of(wanted);
+        // The column that is tested first is read whole.
+        let gains = open_columns > 1 || !matches!(left_out, LeftOut::None);
+        let tested = tested.into_iter().filter(|_| gains);
         Ok(Group {
             columns,
-            tested: tested
-                .into_iter()
-                .map(|(_, place, tests)| (place, tests))
-                .collect(),
+            tested: tested.map(|(_, place, tests)| (place, tests)).collect(),
             chosen: Chosen::default(),
             tries: TRIES,
-            left_out: LeftOut::of(wanted),
+            left_out,
             rows_left_out: 0,
             others: read,
             schema: Arc::clone(wanted.schema),

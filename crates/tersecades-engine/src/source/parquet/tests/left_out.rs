@@ -169,3 +169,47 @@ fn windows_and_late_rows_are_those_of_all_rows() {
         }
     }
 }
+
+#[test]
+fn queries_over_files_with_rows_left_out_go_on_behind_any_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = disordered_file(folder.path(), false);
+    let start = |batch_rows: usize| {
+        let failed = || {
+            let stream = Stream::open(&path, &options(batch_rows)).unwrap();
+            stream.filter(col("failed").not_eq(0))
+        };
+        Stream::union([failed(), failed()]).unwrap().run().unwrap()
+    };
+    let rows =
+        |batches: &[RecordBatch]| -> usize { batches.iter().map(RecordBatch::num_rows).sum() };
+    let whole: Vec<RecordBatch> = start(4_000).map(Result::unwrap).collect();
+    let all = arrow_select::concat::concat_batches(&whole[0].schema(), &whole).unwrap();
+    let mut refused = 0;
+    for stop in [1, 5, 7, 12, 20] {
+        let (mut run, mut found) = (start(4_000), Vec::new());
+        for _ in 0..stop {
+            run.step().unwrap();
+            found.extend(std::iter::from_fn(|| run.take_result()));
+        }
+        let snapshot = run.snapshot().unwrap();
+        assert!(rows(&found) < all.num_rows());
+        let mut restored = start(4_000);
+        restored.restore(&snapshot).unwrap();
+        found.extend(restored.by_ref().map(Result::unwrap));
+        let found = arrow_select::concat::concat_batches(&all.schema(), &found).unwrap();
+        assert_eq!(found, all, "behind {stop} batches");
+        // Where batches are others, which rows were given is known at the end of a row group only.
+        let mut other = start(7_001);
+        other.restore(&snapshot).unwrap();
+        match other.find_map(Result::err) {
+            Some(error) => {
+                let kind = tersecades_columnar::error::ErrorKind::Corrupt;
+                assert_eq!(error.kind(), kind, "{error}");
+                refused += 1;
+            }
+            None => assert_eq!(stop, 7, "25,000 rows are a row group"),
+        }
+    }
+    assert_eq!(refused, 4);
+}
