@@ -47,6 +47,14 @@ impl Frame {
         self.derived_len = 0;
     }
 
+    /// Becomes a copy of `other`, which has no derived columns, keeping the memory.
+    pub fn copy_from(&mut self, other: &Frame) {
+        debug_assert_eq!(other.derived_len, 0);
+        self.batch = Arc::clone(&other.batch);
+        self.selection.copy_from(&other.selection);
+        self.derived_len = 0;
+    }
+
     /// The column at `slot`.
     pub fn column(&self, slot: Slot) -> &Chunk {
         match slot.checked_sub(self.batch.columns().len()) {

@@ -1,5 +1,6 @@
 //! A running query: pulls batches, feeds stages, hands out results as windows close.
 
+mod by_pane;
 mod dispatch;
 mod memory;
 mod open;
@@ -36,6 +37,7 @@ use super::share::{Share, first_stage};
 use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
 use super::worker::Workers;
 
+use by_pane::ByPane;
 use dispatch::Held;
 
 pub use open::OpenWindow;
@@ -56,6 +58,8 @@ pub struct Running {
     /// The first stage as this thread runs it; its group-by state emits.
     stage: Stage,
     workers: Workers,
+    /// Whether frames go to workers by pane.
+    by_pane: ByPane,
     /// Windows that are to come out, with what the workers knew of them.
     closing: Option<Held>,
     /// Frames dispatched so far.
@@ -129,7 +133,9 @@ impl Running {
             false => 0,
         };
         let stages: Result<Vec<Stage>> = (0..helpers).map(|_| plan.start(&options)).collect();
-        let workers = Workers::start(stages?, options.ablation)?;
+        let by_pane = ByPane::of(&plan, &options);
+        let own = by_pane.may_be().then(|| plan.start(&options));
+        let workers = Workers::start(stages?, own.transpose()?, options.ablation)?;
         let bounds = bounds_of(query, ingest.schema(), &results_of(&plan, &tails));
         Ok(Running {
             bounds,
@@ -142,6 +148,7 @@ impl Running {
             tick_ns: tick,
             query: query.to_string(),
             workers,
+            by_pane,
             closing: None,
             frames: 0,
             unordered: Vec::new(),

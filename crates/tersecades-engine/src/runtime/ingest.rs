@@ -52,6 +52,11 @@ pub trait EncodedSource: Send {
         None
     }
 
+    /// The batches to come, where all are in memory already.
+    fn at_hand(&self) -> Option<Vec<&Batch>> {
+        None
+    }
+
     /// Whether rows may come that are not there yet.
     fn goes_on(&self) -> bool {
         false
@@ -90,6 +95,10 @@ impl EncodedSource for std::vec::IntoIter<Arc<Batch>> {
                 .map(|batch| batch.rows() as u64)
                 .sum(),
         )
+    }
+
+    fn at_hand(&self) -> Option<Vec<&Batch>> {
+        Some(self.as_slice().iter().map(|batch| &**batch).collect())
     }
 }
 
@@ -218,6 +227,14 @@ impl Ingest {
     /// Whether the next batch is at hand, so that asking for it never waits for the world.
     pub fn never_waits(&self) -> bool {
         matches!(&self.origin, Origin::Encoded(batches, _) if !batches.goes_on())
+    }
+
+    /// The batches to come, where all are in memory already.
+    pub fn at_hand(&self) -> Option<Vec<&Batch>> {
+        match &self.origin {
+            Origin::Encoded(batches, _) => batches.at_hand(),
+            Origin::Source(_) => None,
+        }
     }
 
     /// The newest event time of the last batch, where its kept times do not tell.

@@ -95,6 +95,15 @@ impl EncodedSource for Pieces {
         let pieces = self.0.as_slice().iter();
         Some(pieces.map(|piece| piece.rows() as u64).sum())
     }
+
+    fn at_hand(&self) -> Option<Vec<&Batch>> {
+        let pieces = self.0.as_slice().iter();
+        let in_memory = pieces.map(|piece| match piece {
+            Piece::Memory(batch) => Some(&**batch),
+            Piece::File(_) => None,
+        });
+        in_memory.collect()
+    }
 }
 
 /// A handle on the retained range of a stream; any number of queries may read it while it grows.

@@ -8,7 +8,10 @@
 //! Nobody waits for a hand-over: a worker sleeps only while there is no frame, and the run's thread
 //! takes on a frame itself where it would wait for room in the queue. Who would sleep looks for a
 //! few microseconds first, since waking up takes longer than a frame. Of a flush, workers keep the
-//! panes that no window needs yet, and put in order the values of the others, each its own.
+//! panes that no window needs yet, and put in order the values of the others, each its own. Where
+//! frames go to workers by pane ([`lane`]), the run's thread is one of the workers.
+
+mod lane;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,11 +24,13 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::Arrival;
 use crate::frame::Frame;
-use crate::operator::window_aggregate::{Partial, WindowAggregate};
+use crate::operator::window_aggregate::{Closed, Partial, WindowAggregate};
 
 use super::ablation::Ablation;
 use super::meter::Meter;
 use super::stage::Stage;
+
+use lane::Lanes;
 
 /// Frames waiting for a worker, at most, for each worker.
 const QUEUE_FRAMES: usize = 16;
@@ -61,6 +66,8 @@ pub struct Flushed {
 struct Bench {
     stage: Stage,
     work: Work,
+    /// What frames are worked on in, whose memory is warm.
+    frame: Option<Frame>,
     rows: Vec<(u64, RecordBatch)>,
     /// Panes that were asked for.
     handed: Option<Partial>,
@@ -68,16 +75,21 @@ struct Bench {
 }
 
 /// What a worker does next.
+#[derive(Debug)]
 enum Task {
     /// Run a frame through its stage.
     Run(Job),
     /// Hand over the panes of windows up to a watermark.
     HandOver(i64),
+    /// Close the windows up to a watermark of which it has all rows.
+    Close(i64),
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// Where frames go to workers by pane.
+    lanes: Option<Lanes>,
     /// Frames whose memory waits to be reused.
     #[expect(
         clippy::vec_box,
@@ -90,6 +102,8 @@ struct Queue {
     busy: usize,
     /// Workers that wait for a frame.
     asleep: usize,
+    /// Whether the run's thread waits for any task to be done.
+    awaited: bool,
     closed: bool,
     /// Whether a worker has panicked.
     broken: bool,
@@ -109,7 +123,20 @@ struct Shared {
 impl Queue {
     /// Whether some worker has something to do.
     fn is_busy(&self) -> bool {
-        self.busy > 0 || self.asked.iter().any(Option::is_some)
+        let by_pane = self.lanes.as_ref().is_some_and(Lanes::is_busy);
+        by_pane || self.busy > 0 || self.asked.iter().any(Option::is_some)
+    }
+
+    /// What worker `index` has to do next, if there is anything.
+    fn take(&mut self, index: usize) -> Option<Task> {
+        let by_pane = self.lanes.as_mut().and_then(|lanes| lanes.take(index));
+        let job = || self.jobs.pop_front().map(Task::Run);
+        let task = by_pane.or_else(job).or_else(|| {
+            let asked = self.asked.get_mut(index)?;
+            asked.take().map(Task::HandOver)
+        })?;
+        self.busy += 1;
+        Some(task)
     }
 }
 
@@ -148,6 +175,27 @@ impl Shared {
         }
     }
 
+    /// Waits until a task is done, if some worker has one.
+    fn wait_for_one(&self) -> Result<()> {
+        let seen = self.done.load(Ordering::Relaxed);
+        if self.queue().is_busy() {
+            Shared::watch(&self.done, seen);
+        }
+        let mut queue = self.queue();
+        while self.done.load(Ordering::Relaxed) == seen && queue.is_busy() && !queue.broken {
+            queue.awaited = true;
+            queue = self
+                .rested
+                .wait(queue)
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        queue.awaited = false;
+        match queue.broken {
+            true => Err(stopped()),
+            false => Ok(()),
+        }
+    }
+
     /// Asks every worker to hand over panes for `watermark`.
     fn ask(&self, watermark: i64) {
         let mut queue = self.queue();
@@ -171,25 +219,28 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts a thread for each of `stages`.
+    /// Starts a thread for each of `stages`; `own` is what the run's thread works with where frames
+    /// go to workers by pane, if they may.
     ///
     /// # Errors
     /// `Io` when the system starts no more threads.
-    pub fn start(stages: Vec<Stage>, without: Ablation) -> Result<Self> {
+    pub fn start(stages: Vec<Stage>, own: Option<Stage>, without: Ablation) -> Result<Self> {
         if stages.is_empty() {
             return Ok(Workers::default());
         }
+        let threads = stages.len();
         let bench = |stage| {
             Mutex::new(Bench {
                 stage,
                 work: without.work(),
+                frame: None,
                 rows: Vec::new(),
                 handed: None,
                 failure: None,
             })
         };
         let queue = Queue {
-            asked: vec![None; stages.len()],
+            asked: vec![None; threads],
             ..Queue::default()
         };
         let shared = Arc::new(Shared {
@@ -198,13 +249,13 @@ impl Workers {
             done: AtomicU64::default(),
             filled: Condvar::new(),
             rested: Condvar::new(),
-            benches: stages.into_iter().map(bench).collect(),
+            benches: stages.into_iter().chain(own).map(bench).collect(),
         });
         let mut workers = Workers {
             shared: Some(Arc::clone(&shared)),
             threads: Vec::new(),
         };
-        for index in 0..shared.benches.len() {
+        for index in 0..threads {
             let shared = Arc::clone(&shared);
             let name = format!("tersecades-worker-{index}");
             let run = move || work_off(&shared, index);
@@ -295,6 +346,7 @@ impl Drop for Workers {
             let mut queue = shared.queue();
             queue.closed = true;
             queue.jobs.clear();
+            queue.lanes = None;
             shared.stirred.fetch_add(1, Ordering::Relaxed);
             shared.filled.notify_all();
         }
@@ -318,7 +370,7 @@ impl Drop for Busy<'_> {
         queue.busy -= 1;
         queue.broken |= std::thread::panicking();
         self.0.done.fetch_add(1, Ordering::Relaxed);
-        if !queue.is_busy() || queue.broken {
+        if queue.awaited || !queue.is_busy() || queue.broken {
             self.0.rested.notify_all();
         }
     }
@@ -326,35 +378,71 @@ impl Drop for Busy<'_> {
 
 fn work_off(shared: &Shared, index: usize) {
     while let Some(task) = next_task(shared, index) {
-        let busy = Busy(shared);
-        let Ok(mut bench) = shared.benches[index].lock() else {
+        if !perform(shared, index, task) {
             return;
-        };
-        let Bench {
-            stage,
-            work,
-            rows,
-            handed,
-            failure,
-        } = &mut *bench;
-        match task {
-            Task::Run(mut job) => {
-                if failure.is_none() {
-                    match stage.push(&mut job.frame, &job.arrival, work) {
-                        Ok(batch) => rows.extend(batch.map(|batch| (job.number, batch))),
-                        Err(error) => *failure = Some(error),
+        }
+    }
+}
+
+/// Does a task at bench `index`; false where an earlier one has panicked.
+fn perform(shared: &Shared, index: usize, task: Task) -> bool {
+    let busy = Busy(shared);
+    let Ok(mut bench) = shared.benches[index].lock() else {
+        return false;
+    };
+    let Bench {
+        stage,
+        work,
+        frame,
+        rows,
+        handed,
+        failure,
+    } = &mut *bench;
+    match task {
+        Task::Run(mut job) => {
+            if failure.is_none() {
+                let frame = match job.frame.derived_len {
+                    0 => {
+                        let empty = || Frame::new(Arc::clone(&job.frame.batch));
+                        let frame = frame.get_or_insert_with(empty);
+                        frame.copy_from(&job.frame);
+                        frame
                     }
+                    _ => &mut job.frame,
+                };
+                match stage.push(frame, &job.arrival, work) {
+                    Ok(batch) => rows.extend(batch.map(|batch| (job.number, batch))),
+                    Err(error) => *failure = Some(error),
                 }
-                shared.queue().spare.push(job.frame);
             }
-            Task::HandOver(watermark) => {
-                let aggregate = stage.aggregate.as_mut();
-                *handed = aggregate.map(|aggregate| aggregate.take_panes(watermark));
+            shared.queue().spare.push(job.frame);
+        }
+        Task::HandOver(watermark) => {
+            let aggregate = stage.aggregate.as_mut();
+            *handed = aggregate.map(|aggregate| aggregate.take_panes(watermark));
+        }
+        Task::Close(watermark) => {
+            let aggregate = stage.aggregate.as_mut();
+            let closed = match (failure.take(), aggregate) {
+                (Some(error), _) => Err(error),
+                (None, Some(aggregate)) => {
+                    // At the end of the stream others may be through.
+                    aggregate.emit_on(match watermark {
+                        i64::MAX => shared.benches.len(),
+                        _ => 1,
+                    });
+                    aggregate.close(watermark)
+                }
+                (None, None) => Ok(Closed::default()),
+            };
+            if let Some(lanes) = &mut shared.queue().lanes {
+                lanes.hand_in(index, closed);
             }
         }
-        drop(bench);
-        drop(busy);
     }
+    drop(bench);
+    drop(busy);
+    true
 }
 
 /// The next task of worker `index`, once there is one; `None` when the run is over.
@@ -365,9 +453,7 @@ fn next_task(shared: &Shared, index: usize) -> Option<Task> {
         if queue.closed {
             return None;
         }
-        let job = queue.jobs.pop_front().map(Task::Run);
-        if let Some(task) = job.or_else(|| queue.asked[index].take().map(Task::HandOver)) {
-            queue.busy += 1;
+        if let Some(task) = queue.take(index) {
             return Some(task);
         }
         if !looked {

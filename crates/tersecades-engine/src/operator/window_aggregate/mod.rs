@@ -137,6 +137,35 @@ impl WindowAggregate {
         }
     }
 
+    /// Emits every window that ends at or before `watermark` and has rows, all of which are here;
+    /// where windows overlap, takes their panes as [`WindowAggregate::take_panes`] does.
+    ///
+    /// # Errors
+    /// As [`WindowAggregate::advance`].
+    pub fn close(&mut self, watermark: i64) -> Result<Closed> {
+        let mut closed = Closed::default();
+        if self.shared.plan.window.overlaps() {
+            closed.partial = self.take_panes(watermark);
+            return Ok(closed);
+        }
+        let is_past = |window: &Span| watermark == i64::MAX || window.end <= i128::from(watermark);
+        for window in self.open_windows().into_iter().take_while(is_past) {
+            let (end, mut rows) = (window.last().saturating_add(1), Vec::new());
+            self.state.advance(&mut self.shared, end, &mut rows)?;
+            let rows = rows.into_iter().map(|rows| (window.first(), rows));
+            closed.windows.extend(rows);
+        }
+        closed.partial = self.take_panes(i64::MIN);
+        Ok(closed)
+    }
+
+    /// From here on results are worked out on at most so many threads.
+    pub fn emit_on(&mut self, threads: usize) {
+        if self.shared.plan.threads != threads {
+            Arc::make_mut(&mut self.shared.plan).threads = threads;
+        }
+    }
+
     /// Does what reading results of windows that end at or before `watermark` would do first.
     pub fn settle(&self, watermark: i64) {
         self.state.settle(watermark);
@@ -260,6 +289,15 @@ impl WindowAggregate {
             .try_for_each(|dictionary| dictionary.restore(from))?;
         self.state.restore(&self.shared, from)
     }
+}
+
+/// What one worker had of windows that have closed.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// Their results, each with its first time, where no window shares rows with another.
+    pub windows: Vec<(i64, RecordBatch)>,
+    /// Panes for others to emit, and what no window took.
+    pub partial: Partial,
 }
 
 /// What one worker has seen since the last flush.

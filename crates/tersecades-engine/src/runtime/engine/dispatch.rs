@@ -33,6 +33,9 @@ impl Running {
             self.results.extend(rows);
             return self.pass_on();
         }
+        if self.goes_by_pane(&arrival) {
+            return self.dispatch_by_pane(frame, arrival);
+        }
         let job = Job {
             frame,
             arrival,
@@ -61,13 +64,14 @@ impl Running {
 
     /// Takes over everything the workers hold.
     pub(super) fn flush(&mut self) -> Result<()> {
+        self.end_by_pane()?;
         self.emit_held()?;
         let partials = self.drain_workers(i64::MAX)?;
         self.absorb(partials);
         self.pass_on()
     }
 
-    fn absorb(&mut self, partials: Vec<Partial>) {
+    pub(super) fn absorb(&mut self, partials: Vec<Partial>) {
         if let Some(aggregate) = &mut self.stage.aggregate {
             partials
                 .into_iter()
@@ -77,7 +81,7 @@ impl Running {
 
     /// Empties the queue, and the workers of what windows up to `watermark` need; their rows become
     /// results, in the order of frames.
-    fn drain_workers(&mut self, watermark: i64) -> Result<Vec<Partial>> {
+    pub(super) fn drain_workers(&mut self, watermark: i64) -> Result<Vec<Partial>> {
         while let Some(job) = self.workers.take() {
             self.run_here(job)?;
         }
@@ -98,6 +102,9 @@ impl Running {
     pub(super) fn close(&mut self, watermark: i64) -> Result<()> {
         if let Some(aggregate) = &mut self.stage.aggregate {
             aggregate.pull(self.row);
+        }
+        if self.by_pane.is_on() {
+            return self.close_by_pane(watermark);
         }
         if !self.passes_end(watermark) {
             return Ok(());

@@ -121,6 +121,7 @@ impl Running {
     }
 
     fn read_operators(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        self.end_by_pane()?;
         self.watermark.restore(from)?;
         self.metrics.untimed_rows = from.u64()?;
         self.rows_before = from.u64()?;

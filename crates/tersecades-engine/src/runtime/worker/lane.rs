@@ -1,0 +1,226 @@
+//! Frames by pane: all rows of a pane go to one worker, which has the pane's groups to itself.
+//!
+//! ```text
+//! frames    0  1  2  3a 3b 4  5 …    3 has rows of two panes: its parts are two frames
+//! pane 10   0  1  2  3a              the worker's that took 0
+//! pane 20               3b 4  5      the worker's that took 3b
+//! ```
+//! Each worker takes what it may in the order of the stream, so that its state is that of a run
+//! over its panes alone. A pane belongs to whoever takes its first frame. Where windows close,
+//! every worker closes what it has of them after the frames that came before, while others go on.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use std::sync::atomic::Ordering;
+
+use tersecades_columnar::error::Result;
+
+use crate::operator::window_aggregate::Closed;
+
+use super::{Job, Task, Workers, perform, stopped};
+
+/// What waits to be run of one pane.
+#[derive(Debug, Default)]
+struct Lane {
+    owner: Option<usize>,
+    jobs: VecDeque<Job>,
+    /// Whether no further frame has rows of the pane.
+    complete: bool,
+}
+
+/// What one worker is asked to do besides frames, and has done.
+#[derive(Debug, Default)]
+struct Asked {
+    /// Watermarks to close windows up to, each with how many frames came before.
+    closings: VecDeque<(u64, i64)>,
+    closed: VecDeque<Result<Closed>>,
+}
+
+/// What waits to be run, by pane.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    /// By the first time of the pane.
+    lanes: BTreeMap<i64, Lane>,
+    workers: Vec<Asked>,
+    waiting: usize,
+}
+
+impl Lanes {
+    /// Nothing to do for so many workers.
+    pub(super) fn new(workers: usize) -> Self {
+        let workers = (0..workers).map(|_| Asked::default());
+        Lanes {
+            workers: workers.collect(),
+            ..Lanes::default()
+        }
+    }
+
+    /// Frames that no worker has taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Whether some worker has something to do.
+    pub(super) fn is_busy(&self) -> bool {
+        let closes = |worker: &Asked| !worker.closings.is_empty();
+        self.waiting > 0 || self.workers.iter().any(closes)
+    }
+
+    /// Adds a frame all of whose rows lie in the pane that starts at `pane`.
+    pub(super) fn push(&mut self, pane: i64, job: Job) {
+        let lane = self.lanes.entry(pane).or_default();
+        (lane.complete, self.waiting) = (false, self.waiting + 1);
+        lane.jobs.push_back(job);
+    }
+
+    /// Asks every worker to close windows up to `watermark`, after the frames of a number below
+    /// `number`; later frames have no rows of panes before `open`.
+    pub(super) fn close(&mut self, number: u64, watermark: i64, open: i64) {
+        for worker in &mut self.workers {
+            worker.closings.push_back((number, watermark));
+        }
+        self.lanes.range_mut(..open).for_each(|(_, lane)| {
+            lane.complete = true;
+        });
+        self.lanes
+            .retain(|_, lane| !lane.complete || !lane.jobs.is_empty());
+    }
+
+    /// What `worker` has to do next, if there is anything.
+    pub(super) fn take(&mut self, worker: usize) -> Option<Task> {
+        let free = |lane: &Lane| lane.owner.is_none_or(|owner| owner == worker);
+        let lanes = self.lanes.iter().filter(|(_, lane)| free(lane));
+        let first = |(pane, lane): (&i64, &Lane)| Some((lane.jobs.front()?.number, *pane));
+        let next = lanes.filter_map(first).min();
+        let closings = &mut self.workers[worker].closings;
+        if let Some((number, watermark)) = closings.front().copied()
+            && next.is_none_or(|(next, _)| next >= number)
+        {
+            closings.pop_front();
+            return Some(Task::Close(watermark));
+        }
+        let (_, pane) = next?;
+        let lane = self.lanes.get_mut(&pane)?;
+        lane.owner = Some(worker);
+        let job = lane.jobs.pop_front()?;
+        self.waiting -= 1;
+        if lane.complete && lane.jobs.is_empty() {
+            self.lanes.remove(&pane);
+        }
+        Some(Task::Run(job))
+    }
+
+    /// Takes what `worker` had of the windows that it was asked to close.
+    pub(super) fn hand_in(&mut self, worker: usize, closed: Result<Closed>) {
+        self.workers[worker].closed.push_back(closed);
+    }
+
+    /// What all workers had of the windows that were closed first, once all have closed them.
+    ///
+    /// # Errors
+    /// The first error of a worker.
+    pub(super) fn collect(&mut self) -> Option<Result<Vec<Closed>>> {
+        let is_done = |worker: &Asked| !worker.closed.is_empty();
+        if !self.workers.iter().all(is_done) {
+            return None;
+        }
+        let closed = self.workers.iter_mut();
+        Some(
+            closed
+                .filter_map(|worker| worker.closed.pop_front())
+                .collect(),
+        )
+    }
+}
+
+impl Workers {
+    /// From here on frames go to workers by pane; whether they may.
+    pub fn begin_lanes(&self) -> bool {
+        let Some(shared) = &self.shared else {
+            return false;
+        };
+        let benches = shared.benches.len();
+        if benches == self.threads.len() {
+            return false;
+        }
+        shared.queue().lanes = Some(Lanes::new(benches));
+        true
+    }
+
+    /// Queues a frame of the pane that starts at `pane`; runs frames while more than `limit` wait.
+    ///
+    /// # Errors
+    /// `Internal` when a worker is gone.
+    pub fn push_to_lane(&self, pane: i64, job: Job, limit: usize) -> Result<()> {
+        self.stir_lanes(|lanes| lanes.push(pane, job));
+        self.run_lanes(limit)
+    }
+
+    /// Asks every worker to close windows; see `Lanes::close`.
+    pub fn close_lanes(&self, number: u64, watermark: i64, open: i64) {
+        self.stir_lanes(|lanes| lanes.close(number, watermark, open));
+    }
+
+    /// What all workers had of the windows that were closed first, once all have closed them.
+    ///
+    /// # Errors
+    /// The first error of a worker.
+    pub fn collect_lanes(&self) -> Result<Option<Vec<Closed>>> {
+        let shared = self.shared.as_ref();
+        shared
+            .and_then(|shared| shared.queue().lanes.as_mut()?.collect())
+            .transpose()
+    }
+
+    /// Runs all frames that were queued by pane; the next ones are not.
+    ///
+    /// # Errors
+    /// `Internal` when a worker is gone.
+    pub fn finish_lanes(&self) -> Result<()> {
+        self.run_lanes(0)?;
+        self.shared.as_ref().map_or(Ok(()), |shared| shared.rest())
+    }
+
+    /// From here on frames go to whichever worker is free.
+    pub fn end_lanes(&self) {
+        if let Some(shared) = &self.shared {
+            shared.queue().lanes = None;
+        }
+    }
+
+    fn stir_lanes(&self, change: impl FnOnce(&mut Lanes)) {
+        if let Some(shared) = &self.shared {
+            let mut queue = shared.queue();
+            queue.lanes.as_mut().map(change);
+            shared.stirred.fetch_add(1, Ordering::Relaxed);
+            // Whoever may take a frame of a pane is not known to be the first to wake up.
+            if queue.asleep > 0 {
+                shared.filled.notify_all();
+            }
+        }
+    }
+
+    /// Works off frames on this thread until at most `limit` wait; at none, what else there is for
+    /// this thread too.
+    fn run_lanes(&self, limit: usize) -> Result<()> {
+        let Some(shared) = &self.shared else {
+            return Ok(());
+        };
+        let own = self.threads.len();
+        loop {
+            let mut queue = shared.queue();
+            let waiting = queue.lanes.as_ref().map_or(0, Lanes::waiting);
+            if limit > 0 && waiting <= limit {
+                return Ok(());
+            }
+            let task = queue.take(own);
+            drop(queue);
+            match task.map(|task| perform(shared, own, task)) {
+                Some(true) => {}
+                Some(false) => return Err(stopped()),
+                None if waiting == 0 => return Ok(()),
+                None => shared.wait_for_one()?,
+            }
+        }
+    }
+}
