@@ -264,6 +264,11 @@ pub struct SourceOptions {
     pub on_error: OnError,
     /// What nobody wants the rows that fail it of; formats that know no such rows read all.
     pub passing: Passing,
+    /// Threads that may read; formats whose parts cannot be read apart use one.
+    ///
+    /// Parquet files are read so many row groups at once, of which up to 16 batches each wait in
+    /// memory for their turn.
+    pub threads: usize,
 }
 
 impl Default for SourceOptions {
@@ -275,6 +280,7 @@ impl Default for SourceOptions {
             format: None,
             on_error: OnError::default(),
             passing: Passing::default(),
+            threads: 1,
         }
     }
 }

@@ -129,10 +129,11 @@ impl Table for FileTable {
     fn open_passing(
         &self,
         columns: Option<&[String]>,
-        _options: &RunOptions,
+        run: &RunOptions,
         passing: &Passing,
     ) -> Result<Origin> {
         let mut options = self.options.clone();
+        options.threads = options.threads.max(run.threads);
         if let Some(columns) = columns {
             options.columns = Some(columns.to_vec());
         }

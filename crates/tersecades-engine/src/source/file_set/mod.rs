@@ -143,6 +143,7 @@ impl FilesTable {
             file_columns,
             waiting: files,
             passing: Passing::default(),
+            threads: inner.options.threads,
             current: None,
             rejected: Rejected::default(),
             left_out: 0,
@@ -174,11 +175,12 @@ impl Table for FilesTable {
     fn open_passing(
         &self,
         columns: Option<&[String]>,
-        _options: &RunOptions,
+        run: &RunOptions,
         passing: &Passing,
     ) -> Result<Origin> {
         let mut source = self.source(columns)?;
         source.passing = passing.clone();
+        source.threads = source.threads.max(run.threads);
         Ok(Origin::Source(Box::new(source)))
     }
 }
@@ -191,6 +193,7 @@ pub struct FilesSource {
     file_columns: Vec<String>,
     waiting: std::ops::Range<usize>,
     passing: Passing,
+    threads: usize,
     current: Option<OpenFile>,
     rejected: Rejected,
     /// Of the files before the current one.
@@ -265,6 +268,7 @@ impl FilesSource {
         let mut options = inner.options.clone();
         options.columns = Some(self.file_columns.clone());
         options.passing = self.passing.clone();
+        options.threads = self.threads;
         if place > 0 {
             self.check_columns(path).map_err(in_file)?;
         }

@@ -21,14 +21,14 @@ use super::newest::newest_rows;
 use crate::source::passing::{Failing, Passing};
 
 /// What a file gives of each row group.
-pub(super) struct Wanted<'a> {
-    pub(super) metadata: &'a ArrowReaderMetadata,
+pub(super) struct Wanted {
+    pub(super) metadata: ArrowReaderMetadata,
     /// Positions of the columns in the file's schema, ascending.
-    pub(super) positions: &'a [usize],
+    pub(super) positions: Vec<usize>,
     /// Those columns.
-    pub(super) schema: &'a SchemaRef,
+    pub(super) schema: SchemaRef,
     pub(super) batch_rows: usize,
-    pub(super) passing: &'a Passing,
+    pub(super) passing: Passing,
 }
 
 /// Batches of a row group in which rows may be tested without leaving few.
@@ -63,7 +63,7 @@ enum LeftOut {
 }
 
 impl LeftOut {
-    fn of(wanted: &Wanted<'_>) -> Self {
+    fn of(wanted: &Wanted) -> Self {
         match &wanted.passing.failing {
             Failing::Nothing => LeftOut::All,
             Failing::Newest(time) => match wanted.schema.index_of(time) {
@@ -97,7 +97,7 @@ impl Group {
     ///
     /// # Errors
     /// `Corrupt` for damaged columns, `Unsupported` for features that are not built in.
-    pub(super) fn open<R>(input: R, wanted: &Wanted<'_>, group: usize) -> Result<Self>
+    pub(super) fn open<R>(input: R, wanted: &Wanted, group: usize) -> Result<Self>
     where
         R: ChunkReader + 'static,
     {
@@ -107,8 +107,8 @@ impl Group {
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
         let (mut tested, mut open_columns) = (Vec::new(), 0);
-        for (field, position) in wanted.schema.fields().iter().zip(wanted.positions) {
-            match leaf(wanted.metadata, field, *position, group) {
+        for (field, position) in wanted.schema.fields().iter().zip(&wanted.positions) {
+            match leaf(&wanted.metadata, field, *position, group) {
                 Some(leaf) => {
                     let column = CodedColumn::open(&input, field, metadata.column(leaf), left)?;
                     let tests = wanted.passing.tests_of(field);
@@ -152,7 +152,7 @@ impl Group {
             left_out,
             rows_left_out: 0,
             others: read,
-            schema: Arc::clone(wanted.schema),
+            schema: Arc::clone(&wanted.schema),
             left,
             batch_rows: wanted.batch_rows,
         })

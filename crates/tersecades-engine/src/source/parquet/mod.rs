@@ -10,10 +10,13 @@
 //! are picked out of their pages, and rows that fail are left out, but for the newest where they
 //! move the watermark (chosen.rs, newest.rs); where they are wanted for more, they hold any value.
 //!
+//! Where several threads may read, row groups are read ahead, each by a thread (ahead.rs).
+//!
 //! A reader never crosses a row group: the dictionary pages of a group then back all its batches,
 //! and no string is copied to join two dictionaries. Column chunks that were written plain (high
 //! cardinality) are interned batch by batch, so that the type of a column never changes.
 
+mod ahead;
 mod chosen;
 mod chunk_bytes;
 mod column;
@@ -25,7 +28,7 @@ mod page;
 mod prune;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -36,10 +39,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 use tersecades_columnar::error::{Error, Result};
 
+use self::ahead::Ahead;
 use self::group::{Group, Wanted};
 use self::nesting::check_nesting;
 use super::guard::guard;
-use super::passing::Passing;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
 /// The line of this format in [`super::SOURCES`].
@@ -52,24 +55,62 @@ pub const KIND: SourceKind = SourceKind {
 };
 
 enum Input {
-    File(File),
+    /// And where it was opened, if it may be opened again.
+    File(File, Option<PathBuf>),
     Bytes(Bytes),
+}
+
+impl Input {
+    /// The same bytes once more, to be read by another thread.
+    fn again(&self) -> Option<Input> {
+        match self {
+            // A second handle of one opening would share the place that is read next.
+            Input::File(file, path) => {
+                let again = File::open(path.as_ref()?).ok()?;
+                is_same(file, &again).then_some(Input::File(again, None))
+            }
+            Input::Bytes(bytes) => Some(Input::Bytes(bytes.clone())),
+        }
+    }
+
+    /// Begins to read a row group.
+    fn open_group(&self, wanted: &Wanted, group: usize) -> Result<Group> {
+        match self {
+            Input::File(file, _) => Group::open(file.try_clone()?, wanted, group),
+            Input::Bytes(bytes) => Group::open(bytes.clone(), wanted, group),
+        }
+    }
+}
+
+/// Whether both are openings of one file, which may have been replaced in between.
+#[cfg(unix)]
+fn is_same(file: &File, other: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let [one, other] = [file, other].map(|file| file.metadata());
+    match (one, other) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &File, _: &File) -> bool {
+    false
 }
 
 /// Rows of one Parquet file.
 pub struct ParquetSource {
     input: Input,
     file: Option<String>,
-    metadata: ArrowReaderMetadata,
-    positions: Vec<usize>,
-    schema: SchemaRef,
-    batch_rows: usize,
+    wanted: Arc<Wanted>,
     groups: std::vec::IntoIter<usize>,
     /// The first row group that is neither read nor passed over.
     group: usize,
     rows_left_out: u64,
+    /// The row group that is read here.
     reader: Option<Group>,
-    passing: Passing,
+    /// Row groups that threads read, where several may.
+    ahead: Option<Ahead>,
     rejected: Rejected,
 }
 
@@ -80,7 +121,8 @@ impl ParquetSource {
     /// `Io` if it cannot be opened, `Corrupt` if its footer is damaged, `InvalidArgument` for
     /// unknown columns.
     pub fn open(path: &Path, options: &SourceOptions) -> Result<Self> {
-        let mut source = Self::new(Input::File(File::open(path)?), options)?;
+        let input = Input::File(File::open(path)?, Some(path.to_owned()));
+        let mut source = Self::new(input, options)?;
         source.file = Some(path.display().to_string());
         Ok(source)
     }
@@ -96,80 +138,92 @@ impl ParquetSource {
     fn new(input: Input, options: &SourceOptions) -> Result<Self> {
         options.validate()?;
         let metadata = guard("Parquet", || match &input {
-            Input::File(file) => load_metadata(file),
+            Input::File(file, _) => load_metadata(file),
             Input::Bytes(bytes) => load_metadata(bytes),
         })?;
         let positions = options.project(metadata.schema())?;
         let schema = Arc::new(metadata.schema().project(&positions)?);
-        let groups = prune::groups(&metadata, &options.passing).into_iter();
-        Ok(ParquetSource {
-            input,
-            file: None,
+        let groups = prune::groups(&metadata, &options.passing);
+        let wanted = Arc::new(Wanted {
             metadata,
             positions,
             schema,
             batch_rows: options.batch_rows,
-            groups,
+            passing: options.passing.clone(),
+        });
+        // Where all rows are wanted, what is done with them takes a thread too.
+        let others = usize::from(options.passing.tests.is_empty());
+        let threads = options.threads.saturating_sub(others).min(groups.len());
+        let inputs = || (0..threads).map(|_| input.again()).collect();
+        let inputs: Option<Vec<Input>> = (threads > 1).then(inputs).flatten();
+        let ahead = inputs.map(|inputs| Ahead::start(inputs, &wanted));
+        Ok(ParquetSource {
+            input,
+            file: None,
+            ahead: ahead.transpose()?,
+            wanted,
+            groups: groups.into_iter(),
             group: 0,
             rows_left_out: 0,
             reader: None,
-            passing: options.passing.clone(),
             rejected: Rejected::default(),
         })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(reader) = &mut self.reader {
-                let next = reader.next()?;
-                self.rows_left_out += reader.take_left_out();
-                match next {
-                    Some(batch) if batch.num_rows() == 0 => continue,
-                    Some(batch) => return Ok(Some(batch)),
-                    None => self.reader = None,
-                }
-            }
-            let next = self.groups.next();
-            self.pass_over(next.unwrap_or(usize::MAX));
+            let (next, left_out) = match (&mut self.reader, &mut self.ahead) {
+                (Some(group), _) => (group.next()?, group.take_left_out()),
+                (None, Some(ahead)) if ahead.group().is_some() => ahead.next()?,
+                _ => (None, 0),
+            };
+            self.rows_left_out += left_out;
             match next {
-                Some(group) => self.reader = Some(self.open_group(group)?),
-                None => return Ok(None),
+                Some(batch) if batch.num_rows() == 0 => continue,
+                Some(batch) => return Ok(Some(batch)),
+                None => self.reader = None,
+            }
+            let next = self.next_group()?;
+            self.pass_over(next.unwrap_or(usize::MAX));
+            if next.is_none() {
+                return Ok(None);
             }
         }
     }
 
+    /// The row group that is read next, begun.
+    fn next_group(&mut self) -> Result<Option<usize>> {
+        let Some(ahead) = &mut self.ahead else {
+            let next = self.groups.next();
+            let open = |group| self.input.open_group(&self.wanted, group);
+            self.reader = next.map(open).transpose()?;
+            return Ok(next);
+        };
+        for group in self.groups.by_ref().take(ahead.room()) {
+            ahead.push(group);
+        }
+        Ok(ahead.group())
+    }
+
     /// Counts the rows of the groups before `group` that are not read.
     fn pass_over(&mut self, group: usize) {
-        let groups = self.metadata.metadata().row_groups().iter();
+        let groups = self.wanted.metadata.metadata().row_groups().iter();
         let passed = groups.take(group).skip(self.group);
         let rows = passed.map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
         self.rows_left_out += rows.sum::<u64>();
         self.group = group.saturating_add(1);
     }
-
-    fn open_group(&self, group: usize) -> Result<Group> {
-        let wanted = Wanted {
-            metadata: &self.metadata,
-            positions: &self.positions,
-            schema: &self.schema,
-            batch_rows: self.batch_rows,
-            passing: &self.passing,
-        };
-        match &self.input {
-            Input::File(file) => Group::open(file.try_clone()?, &wanted, group),
-            Input::Bytes(bytes) => Group::open(bytes.clone(), &wanted, group),
-        }
-    }
 }
 
 impl Source for ParquetSource {
     fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+        Arc::clone(&self.wanted.schema)
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         guard("Parquet", || self.advance()).map_err(|error| {
             self.reader = None;
+            self.ahead = None;
             self.groups = Vec::new().into_iter();
             match &self.file {
                 Some(file) => error.file(file),
@@ -179,7 +233,7 @@ impl Source for ParquetSource {
     }
 
     fn rows_hint(&self) -> Option<u64> {
-        u64::try_from(self.metadata.metadata().file_metadata().num_rows()).ok()
+        u64::try_from(self.wanted.metadata.metadata().file_metadata().num_rows()).ok()
     }
 
     fn rejected(&self) -> &Rejected {

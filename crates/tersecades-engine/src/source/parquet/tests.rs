@@ -16,8 +16,9 @@ use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_testkit::random::Random;
 
 use super::*;
-use crate::source::passing::Failing;
+use crate::source::passing::{Failing, Passing};
 
+mod ahead;
 mod left_out;
 
 const ROWS: usize = 5_000;
@@ -109,7 +110,7 @@ fn write(batch: &RecordBatch, version: WriterVersion, page_rows: usize) -> Bytes
 /// The rows as our reader gives them, and how many columns of the first group it decoded itself.
 fn read(bytes: &Bytes, batch_rows: usize) -> Result<(Vec<RecordBatch>, usize)> {
     let mut source = ParquetSource::from_bytes(bytes.clone(), &options(batch_rows))?;
-    let coded = source.open_group(0)?.coded_columns();
+    let coded = source.input.open_group(&source.wanted, 0)?.coded_columns();
     let mut batches = Vec::new();
     while let Some(batch) = source.next()? {
         batches.push(batch);
@@ -180,7 +181,7 @@ fn read_passing(
 ) -> Result<(Vec<RecordBatch>, u64)> {
     let whole = ParquetSource::from_bytes(bytes.clone(), &options(batch_rows))?;
     let tests = tests.iter().filter_map(|(name, test)| {
-        let field = whole.schema.field_with_name(name).ok()?;
+        let field = whole.wanted.schema.field_with_name(name).ok()?;
         let data_type = field.data_type().clone();
         Some((name.to_string(), data_type, Arc::clone(test)))
     });
@@ -333,7 +334,7 @@ fn columns_that_are_not_read_are_not_decoded() {
     writer.write(&batch).unwrap();
     let mut bytes = writer.into_inner().unwrap();
     let whole = ParquetSource::from_bytes(bytes.clone().into(), &SourceOptions::default());
-    let metadata = whole.unwrap().metadata.metadata().clone();
+    let metadata = whole.unwrap().wanted.metadata.metadata().clone();
     let (start, length) = metadata.row_group(0).column(1).byte_range();
     bytes[start as usize..(start + length) as usize].fill(0xff);
     let read = |columns: Option<Vec<String>>| {
