@@ -9,7 +9,7 @@
 //! takes on a frame itself where it would wait for room in the queue. Who would sleep looks for a
 //! few microseconds first, since waking up takes longer than a frame. Of a flush, workers keep the
 //! panes that no window needs yet, and put in order the values of the others, each its own. Where
-//! frames go to workers by pane ([`lane`]), the run's thread is one of the workers.
+//! frames go to workers by pane (`lane.rs`), the run's thread is one of the workers.
 
 mod lane;
 
