@@ -187,6 +187,14 @@ impl Drive {
     }
 }
 
+impl Drop for Drive {
+    /// Threads of the run may be in need of Python's lock to end.
+    fn drop(&mut self) {
+        let running = &mut self.running;
+        Python::try_attach(|py| py.detach(|| running.stop()));
+    }
+}
+
 /// `batch` with the types that `schema` promises: text that is kept as codes becomes text.
 ///
 /// # Errors

@@ -68,6 +68,14 @@ impl Standing {
     }
 }
 
+impl Drop for Standing {
+    /// Threads of the queries may be in need of Python's lock to end.
+    fn drop(&mut self) {
+        let run = self.run();
+        Python::try_attach(|py| py.detach(|| run.stop()));
+    }
+}
+
 fn take_turn(run: &mut runtime::Standing) -> tersecades::Result<Turn> {
     let began = Instant::now();
     loop {

@@ -99,6 +99,37 @@ def test_aggregates_get_whole_groups(threads: int) -> None:
     assert np.allclose(ours["mean"], theirs["mean"])
 
 
+def test_a_run_with_aggregates_is_given_up_midway() -> None:
+    @tc.udaf(return_type="float64")
+    def mean(values: pa.Array) -> Any:
+        return pc.mean(values).as_py()
+
+    rows = 200_000
+    table = pa.table(
+        {
+            "timestamp": pa.array(range(rows), pa.timestamp("ms")),
+            "key": np.arange(rows) % 50,
+            "value": np.arange(rows) % 1_000,
+        }
+    )
+    batches = table.to_batches(max_chunksize=2_000)
+    flow = tc.from_arrow(pa.Table.from_batches(batches)).keep(bytes="1GB").stream()
+    while flow.step():
+        pass
+    kept = flow.retained()
+    for results in (0, 1, 3):
+        run = (
+            kept.window(tc.tumble("10s"))
+            .group_by("key")
+            .agg(mean=mean("value"))
+            .threads(3)
+            .stream()
+        )
+        for _ in range(results):
+            assert len(next(run)) == 50
+        del run
+
+
 def test_what_a_function_raises_comes_out(capsys: Any) -> None:
     class Broken(Exception):
         pass

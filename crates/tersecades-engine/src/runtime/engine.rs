@@ -6,6 +6,7 @@ mod memory;
 mod open;
 mod outline;
 mod snapshot;
+mod step;
 mod time;
 
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::error_bound::{ResultBounds, bound_lines, bounds_of};
 use crate::event_time::clock::ticks_late;
@@ -82,6 +83,8 @@ pub struct Running {
     /// How many rows came before what is done.
     row: u64,
     finished: bool,
+    /// What went wrong behind the results that are ready.
+    failed: Option<Error>,
 }
 
 impl Running {
@@ -125,14 +128,9 @@ impl Running {
         if options.measured {
             tails.iter_mut().for_each(Part::measure);
         }
-        let mergeable = plan
-            .aggregate()
-            .is_none_or(|plan| plan.window.is_mergeable());
-        let helpers = match mergeable {
-            true => options.threads.saturating_sub(1),
-            false => 0,
-        };
-        let stages: Result<Vec<Stage>> = (0..helpers).map(|_| plan.start(&options)).collect();
+        let stages: Result<Vec<Stage>> = (0..helpers_of(&plan, &options))
+            .map(|_| plan.start(&options))
+            .collect();
         let by_pane = ByPane::of(&plan, &options);
         let own = by_pane.may_be().then(|| plan.start(&options));
         let workers = Workers::start(stages?, own.transpose()?, options.ablation)?;
@@ -165,6 +163,7 @@ impl Running {
             rows_before: 0,
             row: 0,
             finished: false,
+            failed: None,
         })
     }
 
@@ -263,44 +262,6 @@ impl Running {
     /// Rows the source could not read and left out.
     pub fn rejected_rows(&self) -> u64 {
         self.ingest.rejected_rows()
-    }
-
-    /// Takes in one batch of the source; false at the end, when everything has come out.
-    ///
-    /// # Errors
-    /// What reading, evaluating and finishing say; `LimitExceeded` above the memory limit.
-    pub fn step(&mut self) -> Result<bool> {
-        if self.finished {
-            return Ok(false);
-        }
-        self.check_interrupt()?;
-        let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
-        let batch = self.ingest.next_batch(satisfied)?;
-        if let Some(batch) = &batch {
-            self.observe_source(batch.rows())?;
-        }
-        match batch {
-            Some(batch) => self.take_in(batch)?,
-            None => {
-                self.finished = true;
-                if !satisfied {
-                    self.close(i64::MAX)?;
-                }
-                self.finish_tails()?;
-            }
-        }
-        self.check_memory()?;
-        Ok(!self.finished)
-    }
-
-    /// Whether whoever runs the query lets it go on; for work between two batches that is long.
-    pub(crate) fn check_interrupt(&self) -> Result<()> {
-        self.options.interrupt.check()
-    }
-
-    /// Takes a result, if one is ready.
-    pub fn take_result(&mut self) -> Option<RecordBatch> {
-        self.ready.pop_front()
     }
 
     fn take_in(&mut self, batch: Arc<Batch>) -> Result<()> {
@@ -456,26 +417,6 @@ impl Running {
     }
 }
 
-impl Iterator for Running {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.take_result() {
-                return Some(Ok(batch));
-            }
-            match self.step() {
-                Ok(true) => {}
-                Ok(false) => return self.take_result().map(Ok),
-                Err(error) => {
-                    self.finished = true;
-                    return Some(Err(error));
-                }
-            }
-        }
-    }
-}
-
 fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Result<()> {
     let Some(computed) = &mut time.computed else {
         return Ok(());
@@ -484,6 +425,15 @@ fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Re
     computed.evaluate(frame, &mut column, work)?;
     frame.put_derived(column);
     Ok(())
+}
+
+/// Threads that run the first stage besides the caller's.
+fn helpers_of(plan: &StagePlan, options: &RunOptions) -> usize {
+    let mut aggregate = plan.aggregate().into_iter();
+    match aggregate.all(|plan| plan.window.is_mergeable()) {
+        true => options.threads.saturating_sub(1),
+        false => 0,
+    }
 }
 
 /// Columns of the results of a plan and what follows it.

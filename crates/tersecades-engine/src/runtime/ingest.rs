@@ -23,6 +23,8 @@ use super::encoding::EncodeOptions;
 use super::option::RunOptions;
 use super::state::{StateReader, StateWriter};
 
+pub use super::encoded::EncodedSource;
+
 /// Batches kept for reuse.
 const POOL_BATCHES: usize = 16;
 
@@ -34,73 +36,6 @@ const CLASS_USES: Uses = Uses {
     decode: 0.0,
     reads: 32.0,
 };
-
-/// Batches that are encoded already, handed out one by one.
-pub trait EncodedSource: Send {
-    /// The next batch; `None` at the end.
-    ///
-    /// # Errors
-    /// `Io` and `Corrupt` for what cannot be read.
-    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>>;
-
-    /// How many rows there are in all, where that is known.
-    fn rows_hint(&self) -> Option<u64>;
-
-    /// The least event time of the last batch and those to come, where the source knows it and rows
-    /// do not come in order; `time` is the column that the event time is, if it is one.
-    fn oldest_to_come(&self, _time: Option<&str>) -> Option<i64> {
-        None
-    }
-
-    /// The batches to come, where all are in memory already.
-    fn at_hand(&self) -> Option<Vec<&Batch>> {
-        None
-    }
-
-    /// Whether rows may come that are not there yet.
-    fn goes_on(&self) -> bool {
-        false
-    }
-
-    /// How many partitions there are, each of which is in order by itself.
-    fn partitions(&self) -> usize {
-        1
-    }
-
-    /// The partition of the last batch, from 0.
-    fn partition(&self) -> usize {
-        0
-    }
-
-    /// How a partition stands since the last batch was asked for.
-    fn partition_state(&self, _partition: usize) -> PartitionState {
-        PartitionState::Flowing
-    }
-
-    /// What a partition is called.
-    fn partition_name(&self, _partition: usize) -> String {
-        "the stream".to_owned()
-    }
-}
-
-impl EncodedSource for std::vec::IntoIter<Arc<Batch>> {
-    fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
-        Ok(self.next())
-    }
-
-    fn rows_hint(&self) -> Option<u64> {
-        Some(
-            self.as_slice()
-                .iter()
-                .map(|batch| batch.rows() as u64)
-                .sum(),
-        )
-    }
-
-    fn at_hand(&self) -> Option<Vec<&Batch>> {
-        Some(self.as_slice().iter().map(|batch| &**batch).collect())
-    }
-}
 
 /// Where encoded batches come from.
 pub enum Origin {
@@ -222,6 +157,12 @@ impl Ingest {
     /// Columns of the batches that come out.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Gives the source up.
+    pub fn stop(&mut self) {
+        let none: Vec<Arc<Batch>> = Vec::new();
+        self.origin = Origin::Encoded(Box::new(none.into_iter()), Arc::clone(&self.schema));
     }
 
     /// Whether the next batch is at hand, so that asking for it never waits for the world.

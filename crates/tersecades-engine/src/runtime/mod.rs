@@ -8,6 +8,7 @@
 //! ```
 
 pub mod ablation;
+pub mod encoded;
 pub mod encoding;
 pub mod engine;
 pub mod feed;

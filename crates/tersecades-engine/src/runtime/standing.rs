@@ -265,6 +265,15 @@ impl Standing {
         self.ingest.encode_ns
     }
 
+    /// Gives all queries up: waits for their threads. Nothing more comes out.
+    pub fn stop(&mut self) {
+        self.finished = true;
+        self.ready.clear();
+        let members = self.members.iter_mut().map(|member| &mut member.running);
+        let fillers = self.fillers.iter_mut().map(|filler| &mut filler.running);
+        members.chain(fillers).for_each(Running::stop);
+    }
+
     /// Takes one batch of the source through all queries; false at the end, or when no query wants
     /// more.
     ///

@@ -82,7 +82,11 @@ enum Task {
     /// Hand over the panes of windows up to a watermark.
     HandOver(i64),
     /// Close the windows up to a watermark of which it has all rows.
-    Close(i64),
+    Close {
+        watermark: i64,
+        /// Threads that may work out a result.
+        threads: usize,
+    },
 }
 
 #[derive(Default)]
@@ -309,7 +313,7 @@ impl Workers {
     /// `own`, is settled meanwhile and lends memory.
     ///
     /// # Errors
-    /// The first error since the last flush; `Internal` when a worker is gone.
+    /// The first error of a worker, from then on; `Internal` when one is gone.
     pub fn flush(&self, watermark: i64, mut own: Option<&mut WindowAggregate>) -> Result<Flushed> {
         let mut flushed = Flushed::default();
         let Some(shared) = &self.shared else {
@@ -322,8 +326,8 @@ impl Workers {
         shared.rest()?;
         for bench in &shared.benches {
             let mut bench = bench.lock().map_err(|_| stopped())?;
-            if let Some(error) = bench.failure.take() {
-                return Err(error);
+            if let Some(error) = &bench.failure {
+                return Err(error.clone());
             }
             let handed = bench.handed.take();
             if let (Some(own), Some(theirs)) = (&mut own, &mut bench.stage.aggregate) {
@@ -421,20 +425,19 @@ fn perform(shared: &Shared, index: usize, task: Task) -> bool {
             let aggregate = stage.aggregate.as_mut();
             *handed = aggregate.map(|aggregate| aggregate.take_panes(watermark));
         }
-        Task::Close(watermark) => {
+        Task::Close { watermark, threads } => {
             let aggregate = stage.aggregate.as_mut();
-            let closed = match (failure.take(), aggregate) {
-                (Some(error), _) => Err(error),
+            let closed = match (&*failure, aggregate) {
+                (Some(error), _) => Err(error.clone()),
                 (None, Some(aggregate)) => {
-                    // At the end of the stream others may be through.
-                    aggregate.emit_on(match watermark {
-                        i64::MAX => shared.benches.len(),
-                        _ => 1,
-                    });
+                    aggregate.emit_on(threads);
                     aggregate.close(watermark)
                 }
                 (None, None) => Ok(Closed::default()),
             };
+            if let Err(error) = &closed {
+                *failure = Some(error.clone());
+            }
             if let Some(lanes) = &mut shared.queue().lanes {
                 lanes.hand_in(index, closed);
             }

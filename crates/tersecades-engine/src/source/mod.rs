@@ -12,6 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::runtime::option::RunOptions;
 use crate::runtime::state::{StateReader, StateWriter};
 
 pub mod arrival;
@@ -264,11 +265,12 @@ pub struct SourceOptions {
     pub on_error: OnError,
     /// What nobody wants the rows that fail it of; formats that know no such rows read all.
     pub passing: Passing,
-    /// Threads that may read; formats whose parts cannot be read apart use one.
+    /// Threads that may read, those of the run where nothing is said and its memory has no limit;
+    /// formats whose parts cannot be read apart use one.
     ///
     /// Parquet files are read so many row groups at once, of which up to 16 batches each wait in
     /// memory for their turn.
-    pub threads: usize,
+    pub threads: Option<usize>,
 }
 
 impl Default for SourceOptions {
@@ -280,12 +282,18 @@ impl Default for SourceOptions {
             format: None,
             on_error: OnError::default(),
             passing: Passing::default(),
-            threads: 1,
+            threads: None,
         }
     }
 }
 
 impl SourceOptions {
+    /// The threads that may read for `run`.
+    fn threads_of(&self, run: &RunOptions) -> Option<usize> {
+        let unlimited = run.memory_bytes_limit.is_none();
+        self.threads.or(unlimited.then_some(run.threads))
+    }
+
     /// Refuses options that no source can follow.
     fn validate(&self) -> Result<()> {
         match self.batch_rows {

@@ -133,7 +133,7 @@ impl Table for FileTable {
         passing: &Passing,
     ) -> Result<Origin> {
         let mut options = self.options.clone();
-        options.threads = options.threads.max(run.threads);
+        options.threads = options.threads_of(run);
         if let Some(columns) = columns {
             options.columns = Some(columns.to_vec());
         }

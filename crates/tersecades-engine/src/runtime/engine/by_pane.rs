@@ -228,10 +228,11 @@ impl Running {
         let ByPane::Yes(panes) = &mut self.by_pane else {
             return Ok(false);
         };
-        let Some(closed) = self.workers.collect_lanes()? else {
+        let Some(closed) = self.workers.collect_lanes().transpose() else {
             return Ok(false);
         };
         let watermark = panes.closing.pop_front().unwrap_or(i64::MIN);
+        let closed = closed?;
         let mut windows = Vec::new();
         for worker in closed {
             windows.extend(worker.windows);

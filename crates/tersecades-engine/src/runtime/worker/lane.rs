@@ -19,6 +19,9 @@ use crate::operator::window_aggregate::Closed;
 
 use super::{Job, Task, Workers, perform, stopped};
 
+/// Watermarks that a worker may be behind in closing windows.
+const BEHIND_MAX: usize = 4;
+
 /// What waits to be run of one pane.
 #[derive(Debug, Default)]
 struct Lane {
@@ -31,8 +34,9 @@ struct Lane {
 /// What one worker is asked to do besides frames, and has done.
 #[derive(Debug, Default)]
 struct Asked {
-    /// Watermarks to close windows up to, each with how many frames came before.
-    closings: VecDeque<(u64, i64)>,
+    /// Watermarks to close windows up to, each with how many frames came before and how many
+    /// threads may work out a result.
+    closings: VecDeque<(u64, i64, usize)>,
     closed: VecDeque<Result<Closed>>,
 }
 
@@ -76,8 +80,14 @@ impl Lanes {
     /// Asks every worker to close windows up to `watermark`, after the frames of a number below
     /// `number`; later frames have no rows of panes before `open`.
     pub(super) fn close(&mut self, number: u64, watermark: i64, open: i64) {
+        // At the end of the stream more threads than panes may be left.
+        let threads = match watermark {
+            i64::MAX => self.workers.len() / self.lanes.len().max(1),
+            _ => 1,
+        };
         for worker in &mut self.workers {
-            worker.closings.push_back((number, watermark));
+            let closing = (number, watermark, threads.max(1));
+            worker.closings.push_back(closing);
         }
         self.lanes.range_mut(..open).for_each(|(_, lane)| {
             lane.complete = true;
@@ -93,11 +103,11 @@ impl Lanes {
         let first = |(pane, lane): (&i64, &Lane)| Some((lane.jobs.front()?.number, *pane));
         let next = lanes.filter_map(first).min();
         let closings = &mut self.workers[worker].closings;
-        if let Some((number, watermark)) = closings.front().copied()
+        if let Some((number, watermark, threads)) = closings.front().copied()
             && next.is_none_or(|(next, _)| next >= number)
         {
             closings.pop_front();
-            return Some(Task::Close(watermark));
+            return Some(Task::Close { watermark, threads });
         }
         let (_, pane) = next?;
         let lane = self.lanes.get_mut(&pane)?;
@@ -115,6 +125,18 @@ impl Lanes {
         self.workers[worker].closed.push_back(closed);
     }
 
+    /// Watermarks that the last worker is behind in closing windows.
+    fn behind(&self) -> usize {
+        let closings = self.workers.iter().map(|worker| worker.closings.len());
+        closings.max().unwrap_or(0)
+    }
+
+    /// Whether the windows that were closed first wait for `worker` alone.
+    fn waits_for(&self, worker: usize) -> bool {
+        let mut workers = self.workers.iter().enumerate();
+        workers.all(|(index, it)| (index == worker) == it.closed.is_empty())
+    }
+
     /// What all workers had of the windows that were closed first, once all have closed them.
     ///
     /// # Errors
@@ -125,11 +147,10 @@ impl Lanes {
             return None;
         }
         let closed = self.workers.iter_mut();
-        Some(
-            closed
-                .filter_map(|worker| worker.closed.pop_front())
-                .collect(),
-        )
+        let closed = closed.filter_map(|worker| worker.closed.pop_front());
+        // All of them, also where one has failed.
+        let closed: Vec<Result<Closed>> = closed.collect();
+        Some(closed.into_iter().collect())
     }
 }
 
@@ -200,8 +221,8 @@ impl Workers {
         }
     }
 
-    /// Works off frames on this thread until at most `limit` wait; at none, what else there is for
-    /// this thread too.
+    /// Works off frames on this thread until at most `limit` wait, no windows wait for this thread
+    /// alone, and no worker is far behind; at none, what else there is for this thread too.
     fn run_lanes(&self, limit: usize) -> Result<()> {
         let Some(shared) = &self.shared else {
             return Ok(());
@@ -209,8 +230,11 @@ impl Workers {
         let own = self.threads.len();
         loop {
             let mut queue = shared.queue();
-            let waiting = queue.lanes.as_ref().map_or(0, Lanes::waiting);
-            if limit > 0 && waiting <= limit {
+            let lanes = queue.lanes.as_ref();
+            let waiting = lanes.map_or(0, Lanes::waiting);
+            let awaited = lanes.is_some_and(|lanes| lanes.waits_for(own));
+            let behind = lanes.map_or(0, Lanes::behind) > BEHIND_MAX;
+            if limit > 0 && waiting <= limit && !awaited && !behind {
                 return Ok(());
             }
             let task = queue.take(own);
@@ -218,7 +242,7 @@ impl Workers {
             match task.map(|task| perform(shared, own, task)) {
                 Some(true) => {}
                 Some(false) => return Err(stopped()),
-                None if waiting == 0 => return Ok(()),
+                None if limit == 0 && waiting == 0 => return Ok(()),
                 None => shared.wait_for_one()?,
             }
         }

@@ -180,7 +180,7 @@ impl Table for FilesTable {
     ) -> Result<Origin> {
         let mut source = self.source(columns)?;
         source.passing = passing.clone();
-        source.threads = source.threads.max(run.threads);
+        source.threads = self.inner.options.threads_of(run);
         Ok(Origin::Source(Box::new(source)))
     }
 }
@@ -193,7 +193,7 @@ pub struct FilesSource {
     file_columns: Vec<String>,
     waiting: std::ops::Range<usize>,
     passing: Passing,
-    threads: usize,
+    threads: Option<usize>,
     current: Option<OpenFile>,
     rejected: Rejected,
     /// Of the files before the current one.

@@ -109,8 +109,10 @@ pub struct ParquetSource {
     rows_left_out: u64,
     /// The row group that is read here.
     reader: Option<Group>,
-    /// Row groups that threads read, where several may.
+    /// Row groups that threads read, once several have begun to.
     ahead: Option<Ahead>,
+    /// Threads that are to begin to.
+    threads: usize,
     rejected: Rejected,
 }
 
@@ -153,14 +155,12 @@ impl ParquetSource {
         });
         // Where all rows are wanted, what is done with them takes a thread too.
         let others = usize::from(options.passing.tests.is_empty());
-        let threads = options.threads.saturating_sub(others).min(groups.len());
-        let inputs = || (0..threads).map(|_| input.again()).collect();
-        let inputs: Option<Vec<Input>> = (threads > 1).then(inputs).flatten();
-        let ahead = inputs.map(|inputs| Ahead::start(inputs, &wanted));
+        let threads = options.threads.unwrap_or(1).saturating_sub(others);
         Ok(ParquetSource {
             input,
             file: None,
-            ahead: ahead.transpose()?,
+            ahead: None,
+            threads: threads.min(groups.len()),
             wanted,
             groups: groups.into_iter(),
             group: 0,
@@ -191,8 +191,18 @@ impl ParquetSource {
         }
     }
 
+    /// Threads that read ahead; `None` where there are no more of them, or of the file.
+    fn start_ahead(&self, threads: usize) -> Option<Ahead> {
+        let inputs: Option<Vec<Input>> = (0..threads).map(|_| self.input.again()).collect();
+        Ahead::start(inputs?, &self.wanted).ok()
+    }
+
     /// The row group that is read next, begun.
     fn next_group(&mut self) -> Result<Option<usize>> {
+        if self.threads > 1 {
+            let threads = std::mem::take(&mut self.threads);
+            self.ahead = self.start_ahead(threads);
+        }
         let Some(ahead) = &mut self.ahead else {
             let next = self.groups.next();
             let open = |group| self.input.open_group(&self.wanted, group);
@@ -225,6 +235,7 @@ impl Source for ParquetSource {
             self.reader = None;
             self.ahead = None;
             self.groups = Vec::new().into_iter();
+            self.group = usize::MAX;
             match &self.file {
                 Some(file) => error.file(file),
                 None => error,

@@ -161,7 +161,7 @@ fn taken(running: &mut Running, steps: usize) -> Vec<RecordBatch> {
 
 #[test]
 fn answers_are_those_of_one_thread_in_their_order() {
-    let (mut by_pane, mut ended) = (0, 0);
+    let (mut by_pane, mut ended, mut early) = (0, 0, 0);
     for seed in 0..120 {
         let case = Case::new(seed);
         let one = finish(&mut case.start(&case.batches, 1), Vec::new());
@@ -171,6 +171,8 @@ fn answers_are_those_of_one_thread_in_their_order() {
             let mut results = taken(&mut running, 1);
             let begun = running.by_pane.is_on();
             results.extend(taken(&mut running, case.batches.len() - 1));
+            let midway = results.iter().map(RecordBatch::num_rows).sum::<usize>() as u64;
+            early += usize::from(begun && midway > 0);
             by_pane += usize::from(begun);
             ended += usize::from(begun && !running.by_pane.is_on());
             let many = finish(&mut running, results);
@@ -178,6 +180,10 @@ fn answers_are_those_of_one_thread_in_their_order() {
         }
     }
     assert!(by_pane > 180, "{by_pane} runs went by pane");
+    assert!(
+        early > by_pane / 2,
+        "of {by_pane}, {early} had results midway"
+    );
     assert!(
         (5..by_pane / 2).contains(&ended),
         "{ended} of them met times far apart"
@@ -252,23 +258,30 @@ fn a_sum_beyond_its_type_is_an_error_and_an_abandoned_run_ends() {
             .run()
             .unwrap()
     };
-    let first_error = |running: Running| {
-        let (mut windows, mut found) = (0, None);
-        for batch in running {
-            match batch {
-                Ok(_) => windows += 1,
-                Err(error) => found = Some(error.kind()),
-            }
-        }
-        (windows, found)
+    let outcome = |running: Running| -> Vec<Option<crate::ErrorKind>> {
+        running
+            .map(|batch| batch.err().map(|error| error.kind()))
+            .collect()
     };
-    let one = first_error(start(1));
-    assert_eq!(one, (6, Some(crate::ErrorKind::LimitExceeded)));
+    let mut expected = vec![None; 6];
+    expected.push(Some(crate::ErrorKind::LimitExceeded));
+    assert_eq!(outcome(start(1)), expected);
     let mut running = start(2);
     taken(&mut running, 1);
     assert!(running.by_pane.is_on());
     drop(running);
-    let (windows, error) = first_error(start(2));
-    assert!(windows <= one.0, "nothing comes out after what is wrong");
-    assert_eq!(error, one.1);
+    for threads in [2, 3, 5] {
+        assert_eq!(outcome(start(threads)), expected, "{threads} threads");
+        // What is wrong stays wrong, whoever goes on.
+        let mut running = start(threads);
+        let failed = std::iter::from_fn(|| match running.step() {
+            Ok(true) => Some(None),
+            Ok(false) => None,
+            Err(error) => Some(Some(error)),
+        });
+        assert!(failed.flatten().next().is_some());
+        assert!(running.why_open().is_err() && running.snapshot().is_err());
+        let rows = std::iter::from_fn(|| running.take_result());
+        assert!(rows.count() <= 6);
+    }
 }

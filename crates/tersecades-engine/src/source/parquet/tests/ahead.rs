@@ -16,11 +16,14 @@ fn groups_of(batch: &RecordBatch, rows: usize) -> Bytes {
 
 /// The batches up to the end or an error, and what was left out.
 fn read_by(threads: usize, mut source: ParquetSource) -> (Vec<RecordBatch>, Option<Error>, u64) {
-    assert_eq!(source.ahead.is_some(), threads > 1);
+    assert!(source.ahead.is_none());
     let (mut batches, mut error) = (Vec::new(), None);
     loop {
         match source.next() {
-            Ok(Some(batch)) => batches.push(batch),
+            Ok(Some(batch)) => {
+                assert_eq!(source.ahead.is_some(), threads > 1);
+                batches.push(batch);
+            }
             Ok(None) => break,
             Err(found) => assert!(error.replace(found).is_none(), "an error is the last thing"),
         }
@@ -41,7 +44,7 @@ fn options_of(
     let equal = Predicate::compare(&DataType::Int32, Comparison::Equal, &some.into()).unwrap();
     let tests = vec![("i32".to_owned(), DataType::Int32, Arc::new(equal))];
     SourceOptions {
-        threads: threads + usize::from(!tested),
+        threads: Some(threads + usize::from(!tested)),
         passing: Passing {
             tests: if tested { tests } else { Vec::new() },
             failing: Failing::Newest("time".to_owned()),
@@ -109,10 +112,11 @@ fn a_reader_that_is_given_up_leaves_no_thread_behind() {
     for batches in [0, 1, 30] {
         let options = options_of(&batch, true, (4, 10));
         let mut source = ParquetSource::open(&path, &options).unwrap();
-        assert!(source.ahead.is_some());
         (0..batches).for_each(|_| _ = source.next().unwrap());
-        // Waits for them.
+        assert_eq!(source.ahead.is_some(), batches > 0);
+        let wanted = Arc::clone(&source.wanted);
         drop(source);
+        assert_eq!(Arc::strong_count(&wanted), 1, "threads have ended");
     }
 }
 

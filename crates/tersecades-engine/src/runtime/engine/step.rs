@@ -1,0 +1,92 @@
+//! One batch of the source after the other, until the run ends or is stopped.
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::error::Result;
+
+use super::Running;
+use crate::runtime::part::Part;
+use crate::runtime::worker::Workers;
+
+impl Running {
+    /// Takes in one batch of the source; false at the end, when everything has come out.
+    ///
+    /// # Errors
+    /// What reading, evaluating and finishing say, once the results before it were taken;
+    /// `LimitExceeded` above the memory limit.
+    pub fn step(&mut self) -> Result<bool> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        match self.take_step() {
+            Err(error) if !self.ready.is_empty() => {
+                self.failed = Some(error);
+                Ok(true)
+            }
+            stepped => stepped,
+        }
+    }
+
+    fn take_step(&mut self) -> Result<bool> {
+        if self.finished {
+            return Ok(false);
+        }
+        self.check_interrupt()?;
+        let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
+        let batch = self.ingest.next_batch(satisfied)?;
+        if let Some(batch) = &batch {
+            self.observe_source(batch.rows())?;
+        }
+        match batch {
+            Some(batch) => self.take_in(batch)?,
+            None => {
+                self.finished = true;
+                if !satisfied {
+                    self.close(i64::MAX)?;
+                }
+                self.finish_tails()?;
+            }
+        }
+        self.check_memory()?;
+        Ok(!self.finished)
+    }
+
+    /// Whether whoever runs the query lets it go on; for work between two batches that is long.
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
+        self.options.interrupt.check()
+    }
+
+    /// Takes a result, if one is ready.
+    pub fn take_result(&mut self) -> Option<RecordBatch> {
+        self.ready.pop_front()
+    }
+
+    /// Gives the run up: waits for its threads and those of its inputs. Nothing more comes out.
+    pub fn stop(&mut self) {
+        self.finished = true;
+        self.failed = None;
+        self.ready.clear();
+        self.workers = Workers::default();
+        self.tails.clear();
+        self.ingest.stop();
+    }
+}
+
+impl Iterator for Running {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.take_result() {
+                return Some(Ok(batch));
+            }
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => return self.take_result().map(Ok),
+                Err(error) => {
+                    self.finished = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
