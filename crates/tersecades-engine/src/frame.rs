@@ -28,6 +28,13 @@ pub struct Frame {
     pub derived_len: usize,
 }
 
+/// Memory that frames take turns to work in, so that it stays in a processor's caches.
+#[derive(Debug, Default)]
+pub struct FrameMemory {
+    selection: Selection,
+    derived: Vec<Chunk>,
+}
+
 impl Frame {
     /// A frame with all rows of `batch`.
     pub fn new(batch: Arc<Batch>) -> Self {
@@ -47,11 +54,11 @@ impl Frame {
         self.derived_len = 0;
     }
 
-    /// Becomes a copy of `other`, which has no derived columns, keeping the memory.
-    pub fn copy_from(&mut self, other: &Frame) {
-        debug_assert_eq!(other.derived_len, 0);
-        self.batch = Arc::clone(&other.batch);
-        self.selection.copy_from(&other.selection);
+    /// Goes on in `memory`, without derived columns; what it had goes there.
+    pub fn exchange(&mut self, memory: &mut FrameMemory) {
+        memory.selection.copy_from(&self.selection);
+        std::mem::swap(&mut self.selection, &mut memory.selection);
+        std::mem::swap(&mut self.derived, &mut memory.derived);
         self.derived_len = 0;
     }
 

@@ -17,7 +17,8 @@ pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// How a query is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Threads that run the first stage, the caller's among them.
+    /// Threads that run the first stage, the caller's among them; Parquet files are read by as many
+    /// of their own.
     pub threads: usize,
     /// Whether and how much of the stream is kept, encoded, for further queries.
     pub keep: Option<Keep>,

@@ -23,7 +23,7 @@ use tersecades_columnar::codec::{Tally, Work};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::Arrival;
-use crate::frame::Frame;
+use crate::frame::{Frame, FrameMemory};
 use crate::operator::window_aggregate::{Closed, Partial, WindowAggregate};
 
 use super::ablation::Ablation;
@@ -66,8 +66,7 @@ pub struct Flushed {
 struct Bench {
     stage: Stage,
     work: Work,
-    /// What frames are worked on in, whose memory is warm.
-    frame: Option<Frame>,
+    memory: FrameMemory,
     rows: Vec<(u64, RecordBatch)>,
     /// Panes that were asked for.
     handed: Option<Partial>,
@@ -237,7 +236,7 @@ impl Workers {
             Mutex::new(Bench {
                 stage,
                 work: without.work(),
-                frame: None,
+                memory: FrameMemory::default(),
                 rows: Vec::new(),
                 handed: None,
                 failure: None,
@@ -397,7 +396,7 @@ fn perform(shared: &Shared, index: usize, task: Task) -> bool {
     let Bench {
         stage,
         work,
-        frame,
+        memory,
         rows,
         handed,
         failure,
@@ -405,16 +404,17 @@ fn perform(shared: &Shared, index: usize, task: Task) -> bool {
     match task {
         Task::Run(mut job) => {
             if failure.is_none() {
-                let frame = match job.frame.derived_len {
-                    0 => {
-                        let empty = || Frame::new(Arc::clone(&job.frame.batch));
-                        let frame = frame.get_or_insert_with(empty);
-                        frame.copy_from(&job.frame);
-                        frame
-                    }
-                    _ => &mut job.frame,
-                };
-                match stage.push(frame, &job.arrival, work) {
+                // The last to hold the batch is the frame that goes back: whoever made its memory
+                // frees it.
+                let lent = job.frame.derived_len == 0;
+                if lent {
+                    job.frame.exchange(memory);
+                }
+                let pushed = stage.push(&mut job.frame, &job.arrival, work);
+                if lent {
+                    job.frame.exchange(memory);
+                }
+                match pushed {
                     Ok(batch) => rows.extend(batch.map(|batch| (job.number, batch))),
                     Err(error) => *failure = Some(error),
                 }

@@ -111,7 +111,7 @@ pub struct ParquetSource {
     reader: Option<Group>,
     /// Row groups that threads read, once several have begun to.
     ahead: Option<Ahead>,
-    /// Threads that are to begin to.
+    /// Threads that may.
     threads: usize,
     rejected: Rejected,
 }
@@ -153,14 +153,12 @@ impl ParquetSource {
             batch_rows: options.batch_rows,
             passing: options.passing.clone(),
         });
-        // Where all rows are wanted, what is done with them takes a thread too.
-        let others = usize::from(options.passing.tests.is_empty());
-        let threads = options.threads.unwrap_or(1).saturating_sub(others);
+        let threads = options.threads.unwrap_or(1);
         Ok(ParquetSource {
             input,
             file: None,
             ahead: None,
-            threads: threads.min(groups.len()),
+            threads,
             wanted,
             groups: groups.into_iter(),
             group: 0,
@@ -191,6 +189,16 @@ impl ParquetSource {
         }
     }
 
+    /// How many threads reading ahead pays for: where most rows are wanted, what is done with them
+    /// takes one of them, and their batches are cold where another thread has made them.
+    fn readers(&self) -> usize {
+        let groups = self.wanted.metadata.metadata().row_groups().iter();
+        let rows = groups.take(self.group).map(|group| group.num_rows());
+        let few = self.rows_left_out as i128 * 2 > rows.map(i128::from).sum();
+        let threads = self.threads.saturating_sub(usize::from(!few));
+        threads.min(self.groups.len())
+    }
+
     /// Threads that read ahead; `None` where there are no more of them, or of the file.
     fn start_ahead(&self, threads: usize) -> Option<Ahead> {
         let inputs: Option<Vec<Input>> = (0..threads).map(|_| self.input.again()).collect();
@@ -199,9 +207,9 @@ impl ParquetSource {
 
     /// The row group that is read next, begun.
     fn next_group(&mut self) -> Result<Option<usize>> {
-        if self.threads > 1 {
-            let threads = std::mem::take(&mut self.threads);
-            self.ahead = self.start_ahead(threads);
+        let readers = self.readers();
+        if self.ahead.is_none() && readers > 1 {
+            self.ahead = self.start_ahead(readers);
         }
         let Some(ahead) = &mut self.ahead else {
             let next = self.groups.next();
