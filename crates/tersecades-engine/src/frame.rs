@@ -54,9 +54,14 @@ impl Frame {
         self.derived_len = 0;
     }
 
-    /// Goes on in `memory`, without derived columns; what it had goes there.
-    pub fn exchange(&mut self, memory: &mut FrameMemory) {
+    /// Goes on in `memory`, without derived columns; its own memory waits there.
+    pub fn borrow_memory(&mut self, memory: &mut FrameMemory) {
         memory.selection.copy_from(&self.selection);
+        self.return_memory(memory);
+    }
+
+    /// Takes its own memory back; what was in it is of no use.
+    pub fn return_memory(&mut self, memory: &mut FrameMemory) {
         std::mem::swap(&mut self.selection, &mut memory.selection);
         std::mem::swap(&mut self.derived, &mut memory.derived);
         self.derived_len = 0;

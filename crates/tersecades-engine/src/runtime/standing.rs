@@ -287,11 +287,11 @@ impl Standing {
         let ended = batch.is_none();
         self.table.put(batch, &self.ingest);
         if let Some(keeper) = &mut self.keeper {
-            keeper.step()?;
+            keeper.take_step()?;
         }
         for filler in &mut self.fillers {
             filler.panes.panes.clear();
-            let stepped = filler.running.step();
+            let stepped = filler.running.take_step();
             stepped.map_err(|error| of_query(&filler.name, error))?;
         }
         for member in &mut self.members {
@@ -301,7 +301,7 @@ impl Standing {
                 open,
             } = member;
             if *open {
-                *open = running.step().map_err(|error| of_query(name, error))?;
+                *open = running.take_step().map_err(|error| of_query(name, error))?;
             }
             let results = std::iter::from_fn(|| running.take_result());
             self.ready

@@ -408,11 +408,11 @@ fn perform(shared: &Shared, index: usize, task: Task) -> bool {
                 // frees it.
                 let lent = job.frame.derived_len == 0;
                 if lent {
-                    job.frame.exchange(memory);
+                    job.frame.borrow_memory(memory);
                 }
                 let pushed = stage.push(&mut job.frame, &job.arrival, work);
                 if lent {
-                    job.frame.exchange(memory);
+                    job.frame.return_memory(memory);
                 }
                 match pushed {
                     Ok(batch) => rows.extend(batch.map(|batch| (job.number, batch))),

@@ -64,6 +64,9 @@ impl Running {
 
     /// Takes over everything the workers hold.
     pub(super) fn flush(&mut self) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
         self.end_by_pane()?;
         self.emit_held()?;
         let partials = self.drain_workers(i64::MAX)?;

@@ -26,7 +26,8 @@ impl Running {
         }
     }
 
-    fn take_step(&mut self) -> Result<bool> {
+    /// [`Running::step`], whose errors do not wait for results to be taken.
+    pub(crate) fn take_step(&mut self) -> Result<bool> {
         if self.finished {
             return Ok(false);
         }

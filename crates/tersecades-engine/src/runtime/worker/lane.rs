@@ -10,7 +10,6 @@
 //! every worker closes what it has of them after the frames that came before, while others go on.
 
 use std::collections::{BTreeMap, VecDeque};
-
 use std::sync::atomic::Ordering;
 
 use tersecades_columnar::error::Result;
