@@ -138,16 +138,12 @@ impl WindowAggregate {
     }
 
     /// Emits every window that ends at or before `watermark` and has rows, all of which are here;
-    /// where windows overlap, takes their panes as [`WindowAggregate::take_panes`] does.
+    /// no two windows share rows.
     ///
     /// # Errors
     /// As [`WindowAggregate::advance`].
     pub fn close(&mut self, watermark: i64) -> Result<Closed> {
         let mut closed = Closed::default();
-        if self.shared.plan.window.overlaps() {
-            closed.partial = self.take_panes(watermark);
-            return Ok(closed);
-        }
         let is_past = |window: &Span| watermark == i64::MAX || window.end <= i128::from(watermark);
         for window in self.open_windows().into_iter().take_while(is_past) {
             let (end, mut rows) = (window.last().saturating_add(1), Vec::new());
@@ -294,9 +290,9 @@ impl WindowAggregate {
 /// What one worker had of windows that have closed.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// Their results, each with its first time, where no window shares rows with another.
+    /// Their results, each with its first time.
     pub windows: Vec<(i64, RecordBatch)>,
-    /// Panes for others to emit, and what no window took.
+    /// What no window took.
     pub partial: Partial,
 }
 

@@ -49,6 +49,9 @@ pub(super) struct Panes {
 
 impl ByPane {
     /// What the plan says: not where panes hold no groups to be merged, or are someone else's.
+    ///
+    /// Nor where windows share panes: merging these and emitting windows is for one thread, which
+    /// takes as long as by merging workers' panes on the way (the hops of `tersecades demo`).
     pub(super) fn of(plan: &StagePlan, options: &RunOptions) -> Self {
         let aggregate = plan.aggregate().filter(|aggregate| {
             let alone = matches!(aggregate.sharing, Sharing::Alone);
@@ -59,7 +62,7 @@ impl ByPane {
             Some(Windowing::Aligned(boundaries))
                 if !limited
                     && !boundaries.leaves_gaps()
-                    && boundaries.overlap() != Overlap::Growing =>
+                    && boundaries.overlap() == Overlap::None =>
             {
                 ByPane::Perhaps(Arc::clone(boundaries))
             }

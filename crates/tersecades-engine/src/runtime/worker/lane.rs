@@ -71,9 +71,8 @@ impl Lanes {
 
     /// Adds a frame all of whose rows lie in the pane that starts at `pane`.
     pub(super) fn push(&mut self, pane: i64, job: Job) {
-        let lane = self.lanes.entry(pane).or_default();
-        (lane.complete, self.waiting) = (false, self.waiting + 1);
-        lane.jobs.push_back(job);
+        self.waiting += 1;
+        self.lanes.entry(pane).or_default().jobs.push_back(job);
     }
 
     /// Asks every worker to close windows up to `watermark`, after the frames of a number below

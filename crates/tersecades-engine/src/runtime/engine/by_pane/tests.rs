@@ -58,9 +58,10 @@ impl Case {
             })
             .collect();
         let width = Duration::from_millis(width as u64);
-        let window = match random.below(3) {
-            0 => hop(width * (2 + random.below(5) as u32), width),
-            1 => tumble(width).offset(Duration::from_millis(7)),
+        let window = match random.below(8) {
+            // Not by pane.
+            0 => hop(width * 3, width),
+            1..4 => tumble(width).offset(Duration::from_millis(7)),
             _ => tumble(width),
         };
         let mut encoder = None;
