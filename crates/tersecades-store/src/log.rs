@@ -30,7 +30,14 @@ pub(crate) fn file_name(number: u64) -> String {
 /// What the system says.
 pub(crate) fn segments(directory: &Directory) -> Result<Vec<u64>> {
     let names = directory.names(LOG_FOLDER)?;
-    let number = |name: &String| name.strip_suffix(".log")?.parse().ok();
+    let number = |name: &String| {
+        let number = name.strip_suffix(".log")?.parse().ok()?;
+        (file_name(number)
+            .strip_prefix(LOG_FOLDER)?
+            .strip_prefix('/')?
+            == name)
+            .then_some(number)
+    };
     Ok(names.iter().filter_map(number).collect())
 }
 
@@ -308,8 +315,9 @@ fn read_batches(entries: &[Entry<'_>]) -> Result<Vec<Result<Batch>>> {
     })
 }
 
-/// Adds the batches of every whole record of a segment, wherever it lies; bytes that hold none.
-pub(crate) fn salvage(number: u64, bytes: &[u8], batches: &mut Vec<Batch>) -> u64 {
+/// Adds the batches of every whole record of a segment, wherever it lies, each with the number of
+/// its first row; bytes that hold none.
+pub(crate) fn salvage(number: u64, bytes: &[u8], batches: &mut Vec<(u64, Batch)>) -> u64 {
     let mut lost = 0;
     let mut offset = FILE_HEADER_BYTES.min(bytes.len());
     while offset < bytes.len() {
@@ -328,7 +336,7 @@ pub(crate) fn salvage(number: u64, bytes: &[u8], batches: &mut Vec<Batch>) -> u6
     lost
 }
 
-fn take_batch(take: &mut Take<'_>) -> Result<Batch> {
-    let (_first, _rows) = (take.u64()?, take.u32()?);
-    wire::read_batch(take.blob()?)
+fn take_batch(take: &mut Take<'_>) -> Result<(u64, Batch)> {
+    let (first, _rows) = (take.u64()?, take.u32()?);
+    Ok((first, wire::read_batch(take.blob()?)?))
 }

@@ -8,6 +8,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::catalog::Catalog;
 use crate::frame::{self, End, FILE_HEADER_BYTES};
 use crate::fs::{Directory, Output};
+use crate::recovery::holds_rows;
 
 const MAGIC: [u8; 4] = *b"TCMF";
 const CATALOG: u8 = 1;
@@ -164,9 +165,14 @@ pub(crate) fn exists(directory: &Directory) -> Result<bool> {
 
 fn read_current(directory: &Directory) -> Result<u64> {
     if !exists(directory)? {
-        return Err(Error::invalid("there is no store here")
-            .file(directory.path("").display().to_string())
-            .hint("`tersecades store create` makes one"));
+        let error = match holds_rows(directory)? {
+            true => Error::corrupt("the file that names the manifest of the store is missing")
+                .hint("`tersecades store repair` finds the newest manifest"),
+            false => {
+                Error::invalid("there is no store here").hint("`tersecades store create` makes one")
+            }
+        };
+        return Err(error.file(directory.path("").display().to_string()));
     }
     let bytes = directory.read(CURRENT)?;
     let damaged = || {

@@ -6,6 +6,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
 use crate::follow::LAG_BYTES_MAX;
+use crate::frame::FILE_HEADER_BYTES;
 use crate::fs::{Directory, RUN_FOLDER};
 use crate::log;
 use crate::manifest;
@@ -79,6 +80,25 @@ fn check_columns(run: &Run, catalog: &Catalog) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there are rows of a store, whatever its manifest says: runs, or a log that goes on
+/// behind a header.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn holds_rows(directory: &Directory) -> Result<bool> {
+    if run::newest(directory)? > 0 {
+        return Ok(true);
+    }
+    for number in log::segments(directory)? {
+        let name = log::file_name(number);
+        let length = directory.length(directory.open(&name)?.as_ref(), &name)?;
+        if length > FILE_HEADER_BYTES as u64 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Removes files that belong to no state: of crashes, and of changes that have come about.

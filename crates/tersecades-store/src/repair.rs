@@ -26,7 +26,10 @@ pub struct Repaired {
     pub given_up: Vec<Error>,
     /// Rows of runs that were given up.
     pub lost_rows: u64,
-    /// Bytes of the log that were given up; how many rows they held cannot be known.
+    /// Rows of the log that are missing: the numbers of those behind them, or the end of a store
+    /// that was closed, tell. What a store that was not closed held at its end cannot be known.
+    pub lost_log_rows: u64,
+    /// Bytes of the log that hold no whole record.
     pub lost_log_bytes: u64,
     /// Rows that are there.
     pub rows: u64,
@@ -56,10 +59,8 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
         catalog.runs.extend(kept);
     }
     let salvaged = salvage_log(&directory, &catalog, &mut repaired)?;
-    repaired.rows += salvaged
-        .iter()
-        .map(|batch| batch.rows() as u64)
-        .sum::<u64>();
+    let in_log = salvaged.iter().map(|batch| batch.rows() as u64);
+    repaired.rows += in_log.sum::<u64>();
     let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
     let mut segment = Segment::create(&directory, number, catalog.flushed)?;
     let mut row = catalog.flushed;
@@ -127,20 +128,31 @@ fn put_aside(directory: &Directory, name: &str) -> Result<()> {
     }
 }
 
-/// Every batch of the log that can be read.
+/// Every batch of the log that can be read, and what is missing between them.
 fn salvage_log(
     directory: &Directory,
     catalog: &Catalog,
     repaired: &mut Repaired,
 ) -> Result<Vec<Batch>> {
     let mut batches = Vec::new();
+    let mut next = catalog.flushed;
+    let mut name = log::file_name(catalog.log_start);
     for number in log::segments(directory)? {
         if number < catalog.log_start {
             continue;
         }
-        let name = log::file_name(number);
+        name = log::file_name(number);
         let bytes = directory.read(&name)?;
-        let lost = log::salvage(number, &bytes, &mut batches);
+        if let Ok(begins) = log::read_header(number, &bytes) {
+            miss_rows(directory, &name, &mut next, begins, repaired);
+        }
+        let mut found = Vec::new();
+        let lost = log::salvage(number, &bytes, &mut found);
+        for (first, batch) in found {
+            miss_rows(directory, &name, &mut next, first, repaired);
+            next += batch.rows() as u64;
+            batches.push(batch);
+        }
         if lost > 0 {
             repaired.lost_log_bytes += lost;
             let message = format!("{lost} bytes of the log hold no whole record");
@@ -150,5 +162,25 @@ fn salvage_log(
             put_aside(directory, &name)?;
         }
     }
+    let end = catalog.closed.unwrap_or(next);
+    miss_rows(directory, &name, &mut next, end, repaired);
     Ok(batches)
+}
+
+/// Notes that the rows from `next` up to `found`, which comes with the file `name`, are missing.
+fn miss_rows(
+    directory: &Directory,
+    name: &str,
+    next: &mut u64,
+    found: u64,
+    repaired: &mut Repaired,
+) {
+    if found <= *next {
+        return;
+    }
+    let message = format!("rows {next} to {} of the log are missing", found - 1);
+    repaired.lost_log_rows += found - *next;
+    let error = Error::corrupt(message);
+    repaired.given_up.push(directory.name_file(error, name));
+    *next = found;
 }

@@ -14,7 +14,7 @@ use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
 use crate::option::{Durability, StoreOptions};
-use crate::recovery::{Recovered, recover, remove_orphans};
+use crate::recovery::{Recovered, holds_rows, recover, remove_orphans};
 use crate::schema::StoreSchema;
 use crate::sync::{Mutex, MutexGuard};
 use crate::version::{Snapshot, Version};
@@ -80,7 +80,7 @@ impl Store {
     /// Makes a store in the folder at `path`, and opens it for writing.
     ///
     /// # Errors
-    /// `InvalidArgument` where there is one; what the system says.
+    /// `InvalidArgument` where there is one, or rows of one; what the system says.
     pub fn create(path: &Path, schema: StoreSchema, options: StoreOptions) -> Result<Self> {
         Self::create_in(Arc::new(RealFileSystem), path, schema, options)
     }
@@ -105,10 +105,14 @@ impl Store {
         let directory = Directory::new(files, path);
         directory.make()?;
         let lock = directory.lock()?;
+        let taken = |message: &str| Error::invalid(message).file(path.display().to_string());
         if manifest::exists(&directory)? {
-            return Err(Error::invalid("there is a store already")
-                .file(path.display().to_string())
-                .hint("open it, or take another folder"));
+            let error = taken("there is a store already");
+            return Err(error.hint("open it, or take another folder"));
+        }
+        if holds_rows(&directory)? {
+            let error = taken("there are rows of a store that lacks the file `CURRENT`");
+            return Err(error.hint("`store repair` brings it back; or take another folder"));
         }
         let catalog = Catalog::new(schema, options);
         // What a crash left of an earlier attempt.

@@ -13,6 +13,8 @@ pub struct Verified {
     pub runs: usize,
     /// Rows of runs that were decoded and found whole.
     pub rows: u64,
+    /// Rows that are in no run: they were read from the log when the store was opened.
+    pub log_rows: u64,
     /// Bytes of runs.
     pub bytes: u64,
     /// What is damaged; empty where all is well.
@@ -25,7 +27,11 @@ impl Snapshot {
     /// # Errors
     /// Never for damage, which is in the result.
     pub fn verify(&self) -> Result<Verified> {
-        let mut verified = Verified::default();
+        let in_log = self.memory.iter().map(|batch| batch.rows() as u64);
+        let mut verified = Verified {
+            log_rows: in_log.sum(),
+            ..Verified::default()
+        };
         for run in &self.version.runs {
             verified.runs += 1;
             verified.bytes += run.id().length;

@@ -363,3 +363,94 @@ fn newest(folder: &Path) -> std::path::PathBuf {
     let files = std::fs::read_dir(folder).unwrap();
     files.map(|file| file.unwrap().path()).max().unwrap()
 }
+
+/// A folder with 1,000 rows in runs and 400 in each of three segments of the log.
+fn folder_of_runs_and_log() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let large = StoreOptions {
+        buffer_rows: 1_000,
+        ..options(Layout::Tiered)
+    };
+    let store = Store::create(folder.path(), schema(), large).unwrap();
+    fill(&store, 0, 1_000);
+    store.flush().unwrap();
+    store.close().unwrap();
+    for first in [1_000, 1_200, 1_400] {
+        let store = Store::open(folder.path()).unwrap();
+        store.writer().unwrap().append(&rows(first, 200)).unwrap();
+        store.close().unwrap();
+    }
+    folder
+}
+
+#[test]
+fn rows_without_the_file_that_names_their_manifest_are_not_overwritten() {
+    let folder = folder_of_runs_and_log();
+    let path = folder.path();
+    std::fs::remove_file(path.join("CURRENT")).unwrap();
+    let errors = [
+        Store::create(path, schema(), StoreOptions::default()),
+        Store::open_or_create(path, schema(), StoreOptions::default()),
+        Store::open(path),
+        Store::open_read_only(path),
+    ];
+    for error in errors.map(|opened| opened.err().unwrap()) {
+        assert!(error.to_string().contains("store repair"), "{error}");
+        assert!(error.context().file.is_some(), "{error}");
+    }
+    assert_eq!(tersecades_store::repair(path).unwrap().rows, 1_600);
+    let store = Store::open(path).unwrap();
+    let found = times(&store.snapshot(), &Scan::default());
+    assert_eq!(found, (0..1_600).collect::<Vec<i64>>());
+}
+
+#[test]
+fn files_of_others_stay_where_a_store_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["log/2024.log", "runs/7.tcr", "runs/+000000007.tcr", "notes"];
+    for name in names {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "mine").unwrap();
+    }
+    let store = Store::create(folder.path(), schema(), options(Layout::Tiered)).unwrap();
+    fill(&store, 0, 2_500);
+    store.close().unwrap();
+    assert_eq!(
+        Store::open(folder.path())
+            .unwrap()
+            .verify()
+            .unwrap()
+            .damage
+            .len(),
+        0
+    );
+    for name in names {
+        assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"mine");
+    }
+}
+
+#[test]
+fn repair_says_which_rows_of_the_log_are_missing() {
+    let segments = |path: &Path| -> Vec<std::path::PathBuf> {
+        let files = std::fs::read_dir(path.join("log")).unwrap();
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.sort_unstable();
+        files
+    };
+    let count = segments(folder_of_runs_and_log().path()).len();
+    for missing in 0..count {
+        let folder = folder_of_runs_and_log();
+        let segment = &segments(folder.path())[missing];
+        let holds_rows = std::fs::metadata(segment).unwrap().len() > 100;
+        std::fs::remove_file(segment).unwrap();
+        let repaired = tersecades_store::repair(folder.path()).unwrap();
+        let expected = if holds_rows { 200 } else { 0 };
+        assert_eq!(repaired.lost_log_rows, expected, "{:?}", repaired.given_up);
+        assert_eq!(repaired.given_up.len() as u64, expected / 200);
+        assert_eq!(repaired.rows, 1_600 - expected);
+        let store = Store::open(folder.path()).unwrap();
+        let verified = store.verify().unwrap();
+        assert_eq!((verified.rows, verified.log_rows), (1_000, 600 - expected));
+    }
+}

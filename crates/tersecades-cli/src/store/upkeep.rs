@@ -24,10 +24,11 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
         eprintln!("{error}");
     }
     println!(
-        "{} runs, {} rows, {}: {} damaged groups",
-        verified.runs,
+        "{} rows in {} runs of {} and {} in the log: {} damaged groups",
         figure::grouped(verified.rows),
+        verified.runs,
         figure::mebibytes(verified.bytes),
+        figure::grouped(verified.log_rows),
         verified.damage.len()
     );
     match verified.damage.is_empty() {
@@ -73,9 +74,10 @@ pub(crate) fn repair(arguments: &RepairArguments) -> Outcome {
         println!("given up: {error}");
     }
     println!(
-        "{} rows kept; {} rows of runs and {} of the log given up",
+        "{} rows kept; {} of runs and {} of the log given up, and {} of it unreadable",
         figure::grouped(repaired.rows),
         figure::grouped(repaired.lost_rows),
+        figure::grouped(repaired.lost_log_rows),
         figure::mebibytes(repaired.lost_log_bytes)
     );
     Ok(())

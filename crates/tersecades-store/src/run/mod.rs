@@ -46,7 +46,12 @@ pub(crate) fn file_name(number: u64) -> String {
 
 /// The number in the name of a run's file.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
-    name.strip_suffix(".tcr")?.parse().ok()
+    let number = name.strip_suffix(".tcr")?.parse().ok()?;
+    (file_name(number)
+        .strip_prefix(RUN_FOLDER)?
+        .strip_prefix('/')?
+        == name)
+        .then_some(number)
 }
 
 /// The largest number of a run's file.
