@@ -129,7 +129,8 @@ impl Stream {
         Self::new(Arc::new(retained.clone()), retained.event_time().clone())
     }
 
-    /// Event time is `time`, and rows may come `lateness` after newer ones.
+    /// Event time is `time`, and rows may come `lateness` after newer ones; with `Duration::MAX` no
+    /// row is late.
     ///
     /// Integers are milliseconds unless [`Stream::event_time_unit`] says otherwise. Without this
     /// call event time is the column `timestamp`, in order.
@@ -363,6 +364,8 @@ impl Stream {
         };
         // Rows without columns have no number in most formats.
         let columns = columns.filter(|columns| !columns.is_empty());
+        let encoding = &mut self.options.encoding;
+        encoding.keep_read(&self.table.schema(), columns.as_deref())?;
         let kept = self.options.keep.is_some() || self.options.keep_late_whole;
         let passing = match kept {
             true => Passing::default(),

@@ -51,9 +51,10 @@ fn counts(stream: Stream) -> Vec<i64> {
 
 #[test]
 fn state_beyond_the_memory_limit_is_refused_with_advice() {
-    let grouped = |limit| {
+    let grouped = |limit, threads| {
         stream(10_000, 5_000)
             .memory_limit(limit)
+            .threads(threads)
             .window(tumble(Duration::from_secs(100_000)))
             .group_by(["name"])
             .aggregate([count()])
@@ -61,15 +62,14 @@ fn state_beyond_the_memory_limit_is_refused_with_advice() {
             .unwrap()
             .collect::<Result<Vec<_>>>()
     };
-    let error = grouped(10_000).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
-    assert!(error.hint_text().unwrap().contains("raise the limit"));
-    let rows: usize = grouped(10_000_000)
-        .unwrap()
-        .iter()
-        .map(|batch| batch.num_rows())
-        .sum();
-    assert_eq!(rows, 5_000);
+    for threads in [1, 2, 3] {
+        let error = grouped(10_000, threads).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert!(error.hint_text().unwrap().contains("raise the limit"));
+        let results = grouped(10_000_000, threads).unwrap();
+        let rows: usize = results.iter().map(|batch| batch.num_rows()).sum();
+        assert_eq!(rows, 5_000);
+    }
 }
 
 #[test]

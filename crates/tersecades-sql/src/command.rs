@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::sink::{self, Sink, SinkOptions, Target};
 
 use crate::answer::{Answer, Results};
@@ -48,7 +48,11 @@ impl Session {
                 asked,
                 path,
                 format,
+                replace,
             } => {
+                if !replace && Path::new(&path).is_file() {
+                    return Err(no_append(&path));
+                }
                 let results = self.results(asked)?;
                 copy(results, Path::new(&path), format.as_deref())
             }
@@ -69,6 +73,12 @@ impl Session {
         let late = LateRows::new(PathBuf::from(path), schema);
         Ok(Results::of(stream.keep_late_whole())?.with_late(late))
     }
+}
+
+fn no_append(path: &str) -> Error {
+    Error::unsupported("INSERT INTO a file that is there: rows are not appended to files")
+        .file(path)
+        .hint("COPY (SELECT ...) TO 'file' replaces it; a store takes more rows")
 }
 
 fn copy(results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {

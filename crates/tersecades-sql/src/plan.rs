@@ -30,12 +30,14 @@ use crate::catalog::Catalog;
 use crate::function::arithmetic::CheckArithmetic;
 use crate::function::date_interval::{NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
+use crate::parse::group_by::distinct_keys;
 
 /// Plans `query`.
 ///
 /// # Errors
 /// Whatever DataFusion finds wrong with names and types.
-pub(crate) fn plan(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
+pub(crate) fn plan(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
+    distinct_keys(&mut query);
     let options = ParserOptions::new()
         .with_collect_spans(true)
         .with_map_string_types_to_utf8view(false);

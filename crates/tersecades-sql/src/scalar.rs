@@ -18,6 +18,7 @@ use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::ScalarFunction;
 
 use crate::error::of_datafusion;
+use crate::function::float::compare_floats;
 
 /// A physical expression over some columns of a plan node.
 #[derive(Debug)]
@@ -49,7 +50,8 @@ impl PlannedFunction {
             let mut props = ExecutionProps::new();
             props.mark_start_execution(Arc::new(ConfigOptions::default()));
             let context = PhysicalPlanningContext::default();
-            let expression = create_physical_expr(expr, &input, &props, &context)?;
+            let compared = compare_floats(expr.clone(), &input)?;
+            let expression = create_physical_expr(&compared, &input, &props, &context)?;
             let schema = Arc::clone(input.inner());
             let data_type = expression.data_type(&schema)?;
             Ok((expression, schema, data_type))

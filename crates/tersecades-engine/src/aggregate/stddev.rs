@@ -49,8 +49,8 @@ impl Aggregate for Stddev {
 
     fn finish(&self, fold: &Fold, argument: &DataType) -> Result<Value> {
         let variance = variance(fold, argument, self.sample)?;
-        Ok(variance.map_or(Value::Null, |variance| {
-            Value::Float(variance.max(0.0).sqrt())
-        }))
+        // Rounding may leave a variance just below zero; NaN is above.
+        let root = |variance: f64| if variance < 0.0 { 0.0 } else { variance.sqrt() };
+        Ok(variance.map_or(Value::Null, |variance| Value::Float(root(variance))))
     }
 }

@@ -75,7 +75,7 @@ impl Course {
     /// The watermark when the newest time of the partition is `newest`.
     pub fn watermark(&self, newest: Option<i64>) -> i64 {
         let own = newest.map_or(i64::MIN, |newest| {
-            newest.min(self.ceiling).saturating_sub(self.lateness)
+            behind(newest.min(self.ceiling), self.lateness)
         });
         own.min(self.held_at).max(self.reached)
     }
@@ -86,6 +86,14 @@ impl Course {
             true => newest,
             false => newest.max(Some(at)),
         }
+    }
+}
+
+/// The watermark where the newest time is `newest`: before all times where nothing is late.
+fn behind(newest: i64, lateness: i64) -> i64 {
+    match lateness {
+        i64::MAX => i64::MIN,
+        _ => newest.saturating_sub(lateness),
     }
 }
 
@@ -148,7 +156,7 @@ impl Watermark {
     /// Goes where the partitions let it; whether it moved.
     pub fn settle(&mut self) -> bool {
         let least = self.partitions.least();
-        let least = least.map_or(i64::MIN, |least| least.saturating_sub(self.lateness));
+        let least = least.map_or(i64::MIN, |least| behind(least, self.lateness));
         self.advance_to(least.min(self.held_at))
     }
 

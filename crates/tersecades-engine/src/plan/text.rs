@@ -1,6 +1,7 @@
 //! A query as text: what it asks, in full; two queries with one text give one answer.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::{AggregateCall, Query, Step};
 
@@ -8,7 +9,10 @@ impl fmt::Display for Query {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = &self.event_time;
         let (expression, unit, lateness) = (&time.expression, time.unit, time.lateness);
-        writeln!(to, "event time {expression} in {unit:?}, {lateness:?} late")?;
+        match lateness {
+            Duration::MAX => writeln!(to, "event time {expression} in {unit:?}, in any order")?,
+            _ => writeln!(to, "event time {expression} in {unit:?}, {lateness:?} late")?,
+        }
         self.steps
             .iter()
             .try_for_each(|step| writeln!(to, "{step}"))
@@ -76,8 +80,6 @@ impl fmt::Display for AggregateCall {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use arrow_schema::TimeUnit;
 
     use crate::aggregate::call;

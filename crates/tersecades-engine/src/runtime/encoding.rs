@@ -84,6 +84,24 @@ impl EncodeOptions {
     }
 }
 
+impl EncodeOptions {
+    /// Forgets the schemes of columns that a query over `all` does not read.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns and codecs.
+    pub(crate) fn keep_read(&mut self, all: &Schema, read: Option<&[String]>) -> Result<()> {
+        for (name, scheme) in &self.schemes {
+            known_column(all, name)?;
+            let scheme: Result<Scheme> = scheme.parse();
+            scheme.map_err(|error| error.column(name.as_str()))?;
+        }
+        if let Some(read) = read {
+            self.schemes.retain(|(name, _)| read.contains(name));
+        }
+        Ok(())
+    }
+}
+
 fn known_column(schema: &Schema, name: &str) -> Result<()> {
     let names: Vec<&str> = schema
         .fields()

@@ -273,6 +273,19 @@ impl Workers {
         self.threads.is_empty()
     }
 
+    /// Bytes of the window state of all workers, once each is through with its frame.
+    pub fn byte_size(&self) -> usize {
+        let benches = self.shared.iter().flat_map(|shared| &shared.benches);
+        let held = benches.map(|bench| {
+            let bench = bench
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            let aggregate = bench.stage.aggregate.as_ref();
+            aggregate.map_or(0, WindowAggregate::byte_size)
+        });
+        held.sum()
+    }
+
     /// Frames after which rows that must stay in order should be flushed.
     pub fn round(&self) -> u64 {
         (QUEUE_FRAMES * self.threads.len()) as u64

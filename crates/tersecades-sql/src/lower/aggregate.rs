@@ -20,7 +20,7 @@ use crate::function::aggregate::{Shape, SqlAggregate};
 use crate::function::window::Edge;
 
 /// How late rows may be where no event time is declared: any row of a bounded input counts.
-pub(super) const ANY_LATENESS: Duration = Duration::from_secs(100_000 * 86_400);
+pub(super) const ANY_LATENESS: Duration = Duration::MAX;
 
 /// A group-by with its parts told apart.
 #[derive(Default)]

@@ -1,10 +1,11 @@
 //! Sorting, limits, distinct rows and unions.
 
+use arrow_schema::DataType;
 use datafusion_expr::{
     Distinct, DistinctOn, FetchType, Limit, LogicalPlan, SkipType, Sort, SortExpr, Union,
 };
 use tersecades_columnar::error::{Error, Result};
-use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::expression::{Expression, col, lit};
 use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::Extent;
 use tersecades_engine::operator::row::keys::SortOrder;
@@ -14,6 +15,7 @@ use super::Lowering;
 use super::over::order_of;
 use super::rows::{Column, Reach, Rows, free_name, unique_names};
 use crate::error::of_datafusion;
+use crate::scalar::column_type;
 
 type Order = Vec<(Expression, SortOrder)>;
 
@@ -202,10 +204,36 @@ impl Lowering<'_> {
         for input in &union.inputs {
             match input.as_ref() {
                 LogicalPlan::Union(inner) => self.add_parts(inner, names, streams)?,
-                input => streams.push(self.plan(input)?.named(input.schema(), names)?),
+                input => streams.push(self.union_part(union, input, names)?),
             }
         }
         Ok(())
+    }
+
+    /// One input of a union: columns called `names` with the types of the union's.
+    fn union_part(&self, union: &Union, input: &LogicalPlan, names: &[String]) -> Result<Stream> {
+        let rows = self.plan(input)?;
+        if names.is_empty() {
+            // Where only the number of rows is asked for, inputs still have to look alike.
+            return Ok(rows.stream.project([("row", lit(true))]));
+        }
+        let stream = rows.named(input.schema(), names)?;
+        let given = stream.schema()?;
+        let wanted = union.schema.fields().iter();
+        let wanted: Vec<DataType> = wanted.map(|field| column_type(field.data_type())).collect();
+        let types = given.fields().iter().map(|field| field.data_type());
+        if types.eq(&wanted) {
+            return Ok(stream);
+        }
+        let fields = given.fields().iter().zip(wanted);
+        Ok(stream.project(fields.map(|(field, wanted)| {
+            let value = col(field.name().as_str());
+            let same = *field.data_type() == wanted;
+            (
+                field.name().clone(),
+                if same { value } else { value.cast(wanted) },
+            )
+        })))
     }
 }
 

@@ -108,6 +108,7 @@ impl Visitor for Checks {
                 op: BinaryOperator::BitwiseXor,
                 ..
             } => refuse("`^`", expr, "write power(a, b)"),
+            Expr::SimilarTo { .. } => refuse("SIMILAR TO", expr, "LIKE and ~ are"),
             Expr::Array(_) => refuse("ARRAY", expr, FLAT),
             Expr::Struct { .. } | Expr::Dictionary(_) => refuse("STRUCT", expr, FLAT),
             Expr::Map(_) => refuse("MAP", expr, FLAT),

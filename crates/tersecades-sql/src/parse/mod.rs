@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
+pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;
 mod spelling;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
         path: String,
         /// The format, unless the suffix of the file says it.
         format: Option<String>,
+        /// Whether it may replace a file.
+        replace: bool,
     },
     /// `CREATE [OR REPLACE] TABLE | STREAM | VIEW name ...`
     Create(Created),

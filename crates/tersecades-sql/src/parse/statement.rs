@@ -52,6 +52,7 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
             asked,
             path,
             format: None,
+            replace: false,
         });
     }
     if take_word(parser, "create") {
@@ -106,6 +107,7 @@ fn copy(parser: &mut Parser) -> Parsed<Command> {
         asked,
         path,
         format,
+        replace: true,
     })
 }
 

@@ -50,7 +50,7 @@ impl PartReader {
                 return false;
             }
         }
-        if !groups.cover(layout, layout.spans(frame), within.count()) && !layout.is_text() {
+        if !groups.cover(layout, layout.spans(frame), within.count()) {
             return false;
         }
         let chunks = chunks.into_iter().flatten();

@@ -149,6 +149,7 @@ impl Running {
             return Ok(());
         };
         self.absorb(held.partials);
+        self.check_memory()?;
         if let Some(aggregate) = &mut self.stage.aggregate {
             aggregate.advance(held.watermark, &mut self.results)?;
         }

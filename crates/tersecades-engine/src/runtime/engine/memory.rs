@@ -16,7 +16,7 @@ impl Running {
     pub fn state_bytes(&self) -> usize {
         let panes: usize = self.aggregates().map(WindowAggregate::byte_size).sum();
         let rows: usize = self.tails.iter().map(Part::row_bytes).sum();
-        let source = self.ingest.source_state().bytes;
+        let source = self.ingest.source_state().bytes + self.workers.byte_size();
         panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
     }
 

@@ -1,0 +1,129 @@
+//! Floats in DataFusion's expressions, compared as the engine compares them.
+//!
+//! NaN equals NaN and is greater than every number, and −0 equals 0. DataFusion compares floats by
+//! their bits in total order, where a NaN with its sign set is the least and −0 is below 0. So what
+//! it compares is made the one NaN and the one zero first.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_schema::DataType;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{
+    ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
+};
+
+/// Functions that compare their arguments.
+const COMPARING: [&str; 3] = ["nullif", "greatest", "least"];
+
+/// A float with the one NaN and the one zero.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Canonical(Signature);
+
+static CANONICAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(Canonical(signature)))
+});
+
+impl ScalarUDFImpl for Canonical {
+    fn name(&self) -> &str {
+        "canonical_float"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        Ok(arguments.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let constant = matches!(arguments.args.first(), Some(ColumnarValue::Scalar(_)));
+        let computed = arrays.first().map(canonical);
+        let computed = computed.unwrap_or_else(|| arrow_array::new_empty_array(&DataType::Null));
+        Ok(match constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?),
+            false => ColumnarValue::Array(computed),
+        })
+    }
+}
+
+fn canonical(array: &ArrayRef) -> ArrayRef {
+    // Adding 0 makes −0 a 0.
+    match array.data_type() {
+        DataType::Float64 => {
+            let one = |value: f64| {
+                if value.is_nan() {
+                    f64::NAN
+                } else {
+                    value + 0.0
+                }
+            };
+            Arc::new(
+                array
+                    .as_primitive::<Float64Type>()
+                    .unary::<_, Float64Type>(one),
+            )
+        }
+        DataType::Float32 => {
+            let one = |value: f32| {
+                if value.is_nan() {
+                    f32::NAN
+                } else {
+                    value + 0.0
+                }
+            };
+            Arc::new(
+                array
+                    .as_primitive::<Float32Type>()
+                    .unary::<_, Float32Type>(one),
+            )
+        }
+        _ => Arc::clone(array),
+    }
+}
+
+fn is_comparison(operator: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(
+        operator,
+        Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom
+    )
+}
+
+/// `expr`, in which floats that are compared are canonical.
+///
+/// # Errors
+/// What finding types says.
+pub(crate) fn compare_floats(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let compared = expr.transform_up(|part| {
+        let compares = match &part {
+            Expr::BinaryExpr(binary) => is_comparison(binary.op),
+            Expr::Between(_) | Expr::InList(_) => true,
+            Expr::Case(case) => case.expr.is_some(),
+            Expr::ScalarFunction(call) => COMPARING.contains(&call.func.name()),
+            _ => false,
+        };
+        match compares {
+            true => part.map_children(|child| {
+                let is_float = child.get_type(schema)?.is_floating();
+                Ok(match is_float {
+                    true => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(
+                        Arc::clone(&CANONICAL),
+                        vec![child],
+                    ))),
+                    false => Transformed::no(child),
+                })
+            }),
+            false => Ok(Transformed::no(part)),
+        }
+    });
+    Ok(compared?.data)
+}
