@@ -19,6 +19,7 @@ use tersecades::prelude::RecordBatch;
 use tersecades::{Error, Result};
 
 use crate::argument;
+use crate::console;
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 
@@ -141,7 +142,8 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Outcome {
         written.push(table);
     }
     let written: Vec<String> = written.iter().map(|it| it.display().to_string()).collect();
-    eprintln!("{} rows: {}", stream.position(), written.join(", "));
+    let what = format!("{} rows: {}", stream.position(), written.join(", "));
+    console::say(what);
     Ok(())
 }
 

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::ValueEnum;
 
+#[cfg(feature = "sql")]
+use crate::console;
+
 /// How much is said on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Level {
@@ -35,6 +38,6 @@ pub(crate) fn says(level: Level) -> bool {
 #[cfg(feature = "sql")]
 pub(crate) fn say(level: Level, what: impl Display) {
     if says(level) {
-        eprintln!("{what}");
+        console::say(what);
     }
 }

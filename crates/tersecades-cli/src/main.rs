@@ -3,7 +3,11 @@
 //! ```text
 //! arguments ─▶ command ─▶ results on stdout; progress, errors and hints on stderr
 //! ```
-//! Exit code 0 is good, 1 is an error in query or data, 2 is a command line that makes no sense.
+//! Exit code 0 is good, also where the reader of stdout goes (`| head`); 1 is an error in query or
+//! data, 2 is a command line that makes no sense.
+
+// `console` prints, and copes with readers that have gone.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
 mod cost;
@@ -26,6 +30,7 @@ mod encoding;
 mod explain;
 mod reading;
 
+mod console;
 mod figure;
 mod json;
 mod log;
@@ -94,7 +99,10 @@ enum Command {
 fn main() -> ExitCode {
     let CommandLine {
         log_level, command, ..
-    } = CommandLine::parse();
+    } = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(told) => return outcome::exit_code_of_parser(&told),
+    };
     log::set(log_level);
     let outcome = match command {
         #[cfg(feature = "sql")]

@@ -24,6 +24,7 @@ use clap::Args;
 use tersecades::Error;
 use tersecades::sql::{Answer, Session};
 
+use crate::console;
 use crate::log::{self, Level};
 use crate::outcome::{Outcome, Stop};
 use crate::reading::ReadingArguments;
@@ -74,10 +75,11 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
     let mut input = Input::open(interactive, arguments.history.as_deref())?;
     let mut pending = Pending::default();
     if interactive {
-        println!(
-            "tersecades {}; .help for help, Ctrl-D to leave",
-            env!("CARGO_PKG_VERSION")
-        );
+        console::print(concat!(
+            "tersecades ",
+            env!("CARGO_PKG_VERSION"),
+            "; .help for help, Ctrl-D to leave\n"
+        ))?;
     }
     loop {
         input.learn(&shell.session);
@@ -111,7 +113,8 @@ impl Shell {
         let control_c = self.control_c.clone();
         let outcome = control_c.during(|| self.answer(text));
         if self.timer {
-            eprintln!("{:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+            let took = start.elapsed().as_secs_f64() * 1e3;
+            console::say(format_args!("{took:.1} ms"));
         }
         self.said(outcome)
     }
@@ -130,10 +133,11 @@ impl Shell {
     fn said(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Err(Stop::Failed(error)) if self.interactive => {
-                eprintln!("error: {error}");
+                console::say(format_args!("error: {error}"));
                 Ok(())
             }
-            Err(Stop::PipeClosed) if self.interactive => Ok(()),
+            // The pager was left; the terminal is still there.
+            Err(Stop::PipeClosed) if self.interactive && !console::reader_has_gone() => Ok(()),
             other => other,
         }
     }
