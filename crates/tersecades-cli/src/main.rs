@@ -36,6 +36,7 @@ mod json;
 mod log;
 mod outcome;
 mod progress_bar;
+mod signal;
 mod table;
 
 use std::process::ExitCode;
@@ -104,6 +105,9 @@ fn main() -> ExitCode {
         Err(told) => return outcome::exit_code_of_parser(&told),
     };
     log::set(log_level);
+    if let Err(stop) = signal::watch() {
+        return outcome::exit_code(Err(stop));
+    }
     let outcome = match command {
         #[cfg(feature = "sql")]
         Command::Sql(arguments) => sql::run(&arguments),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! create: .answer.csv.4711.0.partial   write … write   commit: sync, rename to answer.csv
-//! drop without commit: remove the partial file
+//! drop without commit, or `remove_partial_files` of a program that is told to end: remove it
 //! ```
 //! Links stay, what they lead to is replaced. A file that is replaced leaves its permission bits to
 //! the new one. Devices and pipes cannot be renamed over; they are written directly.
@@ -11,10 +11,14 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tersecades_columnar::error::{Error, Result};
 
 static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// The partial files of this process.
+static PARTIAL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A file that is being written, or a device or pipe.
 ///
@@ -104,7 +108,10 @@ impl Partial {
             // Nobody opens it meanwhile who may not open it at the end.
             options.mode(permissions.mode() & 0o777);
         }
+        let mut partial_files = partial_files();
         let file = options.open(&temporary)?;
+        partial_files.push(temporary.clone());
+        drop(partial_files);
         let partial = Partial {
             temporary,
             target,
@@ -117,7 +124,10 @@ impl Partial {
     }
 
     fn keep(mut self) -> io::Result<()> {
+        let mut partial_files = partial_files();
         fs::rename(&self.temporary, &self.target)?;
+        partial_files.retain(|path| *path != self.temporary);
+        drop(partial_files);
         self.kept = true;
         Ok(())
     }
@@ -126,10 +136,32 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.kept {
+            let mut partial_files = partial_files();
             // Nobody is left to tell; a leftover keeps its `.partial` name.
             let _ = fs::remove_file(&self.temporary);
+            partial_files.retain(|path| *path != self.temporary);
         }
     }
+}
+
+fn partial_files() -> MutexGuard<'static, Vec<PathBuf>> {
+    PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What [`remove_partial_files`] gives: while it lives, no file is begun and none gets its name.
+#[must_use = "files are begun again when it is dropped"]
+pub struct NoPartialFiles {
+    _held: MutexGuard<'static, Vec<PathBuf>>,
+}
+
+/// Removes the partial files of this process, which is about to end.
+pub fn remove_partial_files() -> NoPartialFiles {
+    let mut held = partial_files();
+    for path in held.drain(..) {
+        // The process ends either way; a leftover keeps its `.partial` name.
+        let _ = fs::remove_file(path);
+    }
+    NoPartialFiles { _held: held }
 }
 
 /// Whether two paths lead to one file, which need not exist yet.

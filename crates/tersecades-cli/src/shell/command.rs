@@ -3,7 +3,7 @@
 use tersecades::Error;
 use tersecades::engine::sink::SINKS;
 
-use super::Shell;
+use super::{Shell, control_c};
 use crate::console;
 use crate::outcome::Outcome;
 use crate::table::Table;
@@ -35,8 +35,7 @@ impl Shell {
         if matches!(name, ".quit" | ".exit") {
             return Ok(false);
         }
-        let control_c = self.control_c.clone();
-        let outcome = control_c.during(|| match name {
+        let outcome = control_c::during(|| match name {
             ".help" => print_list(COMMANDS.iter().copied()),
             ".tables" => self.answer("SHOW TABLES"),
             ".schema" if argument.is_empty() => self.answer("SHOW TABLES"),

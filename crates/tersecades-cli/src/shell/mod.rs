@@ -29,7 +29,6 @@ use crate::log::{self, Level};
 use crate::outcome::{Outcome, Stop};
 use crate::reading::ReadingArguments;
 use crate::sql::SessionArguments;
-use control_c::ControlC;
 use input::{Input, Line};
 use statement::Pending;
 
@@ -57,7 +56,6 @@ struct Shell {
     /// Whether answers longer than the screen go through a pager.
     pager: bool,
     interactive: bool,
-    control_c: ControlC,
 }
 
 /// Reads statements until the end of the input or `.quit`.
@@ -69,9 +67,8 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
         timer: false,
         pager: true,
         interactive,
-        control_c: ControlC::watch()?,
     };
-    shell.session.interrupt_with(shell.control_c.interrupt());
+    shell.session.interrupt_with(control_c::interrupt());
     let mut input = Input::open(interactive, arguments.history.as_deref())?;
     let mut pending = Pending::default();
     if interactive {
@@ -110,8 +107,7 @@ impl Shell {
     /// Runs a statement; what is wrong with it is said, and ends a script but not a conversation.
     fn statement(&mut self, text: &str) -> Outcome {
         let start = Instant::now();
-        let control_c = self.control_c.clone();
-        let outcome = control_c.during(|| self.answer(text));
+        let outcome = control_c::during(|| self.answer(text));
         if self.timer {
             let took = start.elapsed().as_secs_f64() * 1e3;
             console::say(format_args!("{took:.1} ms"));
