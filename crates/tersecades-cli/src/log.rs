@@ -1,12 +1,10 @@
 //! What is said on stderr besides errors, up to the level that is asked for.
 
-#[cfg(feature = "sql")]
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::ValueEnum;
 
-#[cfg(feature = "sql")]
 use crate::console;
 
 /// How much is said on stderr.
@@ -35,7 +33,6 @@ pub(crate) fn says(level: Level) -> bool {
 }
 
 /// Says something of `level`.
-#[cfg(feature = "sql")]
 pub(crate) fn say(level: Level, what: impl Display) {
     if says(level) {
         console::say(what);
