@@ -1,6 +1,5 @@
 //! `costs`: what bytes and operations cost, as shipped, as cached, or measured on this machine.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use tersecades::columnar::registry::CODECS;
 use tersecades::engine::cost;
 use tersecades::{Error, Result};
 
+use crate::console;
 use crate::outcome::Outcome;
 use crate::table::Table;
 
@@ -34,16 +34,16 @@ pub(crate) fn run(arguments: &CostsArguments) -> Outcome {
     let table = if arguments.measure {
         let table = cost::measure(cost::BUDGET)?;
         write(&path, &table)?;
-        eprintln!("measured, kept in {}", path.display());
+        console::say(format_args!("measured, kept in {}", path.display()));
         table
     } else if arguments.file.is_some() || path.exists() {
-        eprintln!("from {}", path.display());
+        console::say(format_args!("from {}", path.display()));
         read(&path)?
     } else {
-        eprintln!("as shipped; `tersecades costs --measure` measures this machine");
+        console::say("as shipped; `tersecades costs --measure` measures this machine");
         CostTable::default()
     };
-    Ok(std::io::stdout().write_all(to_text(&table).as_bytes())?)
+    console::print(to_text(&table))
 }
 
 /// The table that `choice`, or else the environment, names: `default`, `measured` or a file.

@@ -16,14 +16,20 @@ use tersecades::engine::source::generator::{
     GENERATORS, Generator, GeneratorKind, SEED_DEFAULT, find_generator,
 };
 use tersecades::prelude::RecordBatch;
+use tersecades::store::whole_file::is_same;
 use tersecades::{Error, Result};
 
 use crate::argument;
+use crate::console;
+use crate::log::{self, Level};
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 
 /// Rows that are generated and written at a time.
 const BATCH_ROWS: usize = 65_536;
+
+const AFTER_HELP: &str = "Side tables are tor.parquet of pingmesh and campaigns.parquet of yahoo; \
+    they replace those of an earlier stream in the same folder, which may fit other options.";
 
 /// What to generate.
 #[derive(Debug)]
@@ -59,7 +65,10 @@ fn command_of(kind: &GeneratorKind) -> Command {
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
         .required(true)
-        .help("The file, its format told by its suffix; FILE.truth.jsonl appears beside it");
+        .help(
+            "The file, its format told by its suffix; beside it appear FILE.truth.jsonl and the \
+             side tables of the stream",
+        );
     let rows = Arg::new("rows")
         .long("rows")
         .default_value("1M")
@@ -74,6 +83,7 @@ fn command_of(kind: &GeneratorKind) -> Command {
         .args([output, rows, seed])
         .next_help_heading("Shape of the stream")
         .args(kind.parameters.iter().map(option_of))
+        .after_help(AFTER_HELP)
 }
 
 fn option_of(parameter: &'static Parameter) -> Arg {
@@ -133,16 +143,32 @@ pub(crate) fn run(arguments: &GenerateArguments) -> Outcome {
     let kind = find_generator(&arguments.generator)?;
     let mut stream = kind.start(arguments.rows, arguments.seed, &arguments.given)?;
     let path = &arguments.output;
+    let named = |(name, rows)| (path.with_file_name(format!("{name}.parquet")), rows);
+    let tables: Vec<(PathBuf, RecordBatch)> = stream.tables()?.into_iter().map(named).collect();
+    if tables.iter().any(|(table, _)| is_same(table, path)) {
+        return Err(is_side_table(path).into());
+    }
     write_stream(&mut *stream, path)?;
-    let mut written = vec![path.clone(), write_truth_beside(&*stream, path)?];
-    for (name, rows) in stream.tables()? {
-        let table = path.with_file_name(format!("{name}.parquet"));
+    let truth = write_truth_beside(&*stream, path)?;
+    if truth.metadata().is_ok_and(|found| found.len() == 0) {
+        let what = "these rows hold nothing that was put in on purpose";
+        log::say(Level::Info, format!("{} is empty: {what}", truth.display()));
+    }
+    let mut written = vec![path.clone(), truth];
+    for (table, rows) in tables {
         write_table(&rows, &table)?;
         written.push(table);
     }
     let written: Vec<String> = written.iter().map(|it| it.display().to_string()).collect();
-    eprintln!("{} rows: {}", stream.position(), written.join(", "));
+    let what = format!("{} rows: {}", stream.position(), written.join(", "));
+    console::say(what);
     Ok(())
+}
+
+fn is_side_table(path: &Path) -> Error {
+    Error::invalid("the stream would be replaced by its side table of the same name")
+        .file(path.display().to_string())
+        .hint("give the stream another name")
 }
 
 fn write_stream(stream: &mut dyn Generator, path: &Path) -> Result<()> {

@@ -3,7 +3,6 @@
 //! The file is encoded batch by batch and every batch is dropped, so memory holds one batch and
 //! the dictionaries, whatever the size of the file.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -13,6 +12,7 @@ use tersecades::prelude::SchemaRef;
 use tersecades::{Error, Result};
 
 use crate::argument;
+use crate::console;
 use crate::encoding::{ColumnEncoding, Price};
 use crate::explain::FileExplanation;
 use crate::figure::{self, grouped};
@@ -79,20 +79,20 @@ pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
             Format::Table => explained.to_text(),
             Format::Json => explained.to_json(&shown),
         };
-        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+        return console::print(text);
     }
     let file = encode(arguments).map_err(of_file)?;
     if file.rejected_rows > 0 {
-        eprintln!(
+        console::say(format_args!(
             "warning: {} rows could not be read",
             grouped(file.rejected_rows)
-        );
+        ));
     }
     let text = match arguments.format {
         Format::Table => file.to_text(),
         Format::Json => file.to_json(&shown),
     };
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    console::print(text)
 }
 
 fn encode(arguments: &InspectArguments) -> Result<FileEncoding> {

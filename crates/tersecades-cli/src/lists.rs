@@ -1,7 +1,5 @@
 //! `lists`: what there is to choose from, printed from the lists that the engine itself uses.
 
-use std::io::Write as _;
-
 use clap::{Args, ValueEnum};
 use tersecades::columnar::kernels;
 use tersecades::columnar::registry::CODECS;
@@ -13,6 +11,7 @@ use tersecades::engine::source::generator::{GENERATORS, GeneratorKind};
 use tersecades::engine::window::WINDOWS;
 use tersecades::store::partition::LAYOUTS;
 
+use crate::console;
 use crate::outcome::Outcome;
 use crate::table::Table;
 
@@ -68,7 +67,7 @@ pub(crate) fn run(arguments: &ListsArguments) -> Outcome {
         Format::Table => table.to_text(""),
         Format::Markdown => table.to_markdown(),
     };
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    console::print(text)
 }
 
 fn table_of(list: List) -> Table {

@@ -1,10 +1,11 @@
 //! What is said on stderr besides errors, up to the level that is asked for.
 
-#[cfg(feature = "sql")]
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::ValueEnum;
+
+use crate::console;
 
 /// How much is said on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -32,9 +33,8 @@ pub(crate) fn says(level: Level) -> bool {
 }
 
 /// Says something of `level`.
-#[cfg(feature = "sql")]
 pub(crate) fn say(level: Level, what: impl Display) {
     if says(level) {
-        eprintln!("{what}");
+        console::say(what);
     }
 }

@@ -3,7 +3,11 @@
 //! ```text
 //! arguments ─▶ command ─▶ results on stdout; progress, errors and hints on stderr
 //! ```
-//! Exit code 0 is good, 1 is an error in query or data, 2 is a command line that makes no sense.
+//! Exit code 0 is good, also where the reader of stdout goes (`| head`); 1 is an error in query or
+//! data, 2 is a command line that makes no sense.
+
+// `console` prints, and copes with readers that have gone.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
 mod cost;
@@ -26,11 +30,13 @@ mod encoding;
 mod explain;
 mod reading;
 
+mod console;
 mod figure;
 mod json;
 mod log;
 mod outcome;
 mod progress_bar;
+mod signal;
 mod table;
 
 use std::process::ExitCode;
@@ -94,8 +100,14 @@ enum Command {
 fn main() -> ExitCode {
     let CommandLine {
         log_level, command, ..
-    } = CommandLine::parse();
+    } = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(told) => return outcome::exit_code_of_parser(&told),
+    };
     log::set(log_level);
+    if let Err(stop) = signal::watch() {
+        return outcome::exit_code(Err(stop));
+    }
     let outcome = match command {
         #[cfg(feature = "sql")]
         Command::Sql(arguments) => sql::run(&arguments),

@@ -1,10 +1,9 @@
 //! What shells and manuals want to know about the commands.
 
-use std::io::Write as _;
-
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use crate::console;
 use crate::outcome::Outcome;
 
 /// Print the completion script of a shell
@@ -20,12 +19,12 @@ pub(crate) fn completions<C: CommandFactory>(arguments: &CompletionsArguments) -
     let mut command = C::command();
     let name = command.get_name().to_owned();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
-    Ok(std::io::stdout().write_all(&script)?)
+    console::print_bytes(&script)
 }
 
 /// Prints the manual page of `C`.
 pub(crate) fn man<C: CommandFactory>() -> Outcome {
     let mut page = Vec::new();
     clap_mangen::Man::new(C::command()).render(&mut page)?;
-    Ok(std::io::stdout().write_all(&page)?)
+    console::print_bytes(&page)
 }

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use tersecades::Error;
 
+use crate::console;
+
 /// Why a command stops before it is done.
 #[derive(Debug)]
 pub(crate) enum Stop {
@@ -18,8 +20,12 @@ pub(crate) enum Stop {
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
 impl From<Error> for Stop {
+    /// Errors of sinks do not tell a closed pipe; the console does.
     fn from(error: Error) -> Self {
-        Stop::Failed(error)
+        match console::reader_has_gone() {
+            true => Stop::PipeClosed,
+            false => Stop::Failed(error),
+        }
     }
 }
 
@@ -37,8 +43,16 @@ pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) | Err(Stop::PipeClosed) => ExitCode::SUCCESS,
         Err(Stop::Failed(error)) => {
-            eprintln!("error: {error}");
+            console::say(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints what the parser of the command line tells, help or an error, and gives its exit code.
+pub(crate) fn exit_code_of_parser(told: &clap::Error) -> ExitCode {
+    match told.print() {
+        Err(error) if !told.use_stderr() => exit_code(Err(error.into())),
+        _ => u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
     }
 }

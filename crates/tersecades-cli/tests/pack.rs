@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -144,4 +145,64 @@ fn mistakes_are_named() {
         said.contains("checksum of partition 0") && said.contains(&packed),
         "{said}"
     );
+}
+
+#[test]
+fn a_file_is_not_packed_into_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, link) = (path(folder.path(), "log"), path(folder.path(), "link"));
+    fs::write(&log, text()).unwrap();
+    std::os::unix::fs::symlink("log", &link).unwrap();
+    for output in [&log, &link] {
+        bad(&["pack", &log, "-o", output], 1, "another name");
+        bad(&["pack", &link, "-o", output], 1, "another name");
+    }
+    assert_eq!(fs::read(&log).unwrap(), text());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
+fn what_is_packed_over_stays_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name| path(folder.path(), name);
+    let (log, real, link) = (name("log"), name("real"), name("link"));
+    fs::write(&log, text()).unwrap();
+    fs::write(&real, "old").unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    good(&["pack", &log, "-o", &link]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(good(&["cat", &real]).stdout, text());
+
+    let pipe = name("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let reads = pipe.clone();
+    let reader = std::thread::spawn(move || fs::read(reads).unwrap());
+    good(&["pack", &log, "-o", &pipe]);
+    assert_eq!(reader.join().unwrap(), fs::read(&real).unwrap());
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
+/// Where this machine lets the test make one: a device like `/dev/null`, which is left alone.
+#[test]
+fn devices_are_written_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, device) = (path(folder.path(), "log"), path(folder.path(), "device"));
+    fs::write(&log, text()).unwrap();
+    let made = Command::new("mknod")
+        .args([&device, "c", "1", "3"])
+        .output();
+    let opens = || fs::File::options().write(true).open(&device).is_ok();
+    if !made.is_ok_and(|made| made.status.success()) || !opens() {
+        eprintln!("SKIPPED: no device can be made here");
+        return;
+    }
+    good(&["pack", &log, "-o", &device]);
+    assert!(fs::metadata(&device).unwrap().file_type().is_char_device());
 }

@@ -11,6 +11,7 @@
 
 pub mod fs;
 pub mod partition;
+pub mod whole_file;
 
 mod bytes;
 mod frame;

@@ -11,7 +11,6 @@ mod query;
 mod ranking;
 mod report;
 
-use std::io::Write as _;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -26,6 +25,7 @@ use tersecades::prelude::{
 use tersecades::{Error, Result};
 
 use crate::argument;
+use crate::console;
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 use ranking::{Ranking, rank};
@@ -88,7 +88,7 @@ struct Demo {
 pub(crate) fn run(arguments: &DemoArguments) -> Outcome {
     let demo = Demo::run(arguments)?;
     let text = report::text(&demo, arguments.all_windows);
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    console::print(text)
 }
 
 impl DemoArguments {

@@ -1,6 +1,5 @@
 //! `cat`: a packed file, or a part of it, to standard output.
 
-use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use tersecades::Error;
 use tersecades::store::partition::{self, GzipFile, PackedFile};
 
 use crate::argument;
+use crate::console;
 use crate::outcome::Outcome;
 
 /// Print a packed file, or a gzip file of others, or a range of its bytes
@@ -40,14 +40,13 @@ pub(crate) fn run(arguments: &CatArguments) -> Outcome {
             .into());
     }
     let end = range.end.min(packed.len());
-    let mut out = io::stdout().lock();
     let mut at = range.start;
     while at < end {
         let stop = end.min(at.saturating_add(PIECE));
-        out.write_all(&packed.read_range(at..stop)?)?;
+        console::print_bytes(&packed.read_range(at..stop)?)?;
         at = stop;
     }
-    Ok(out.flush()?)
+    Ok(())
 }
 
 /// Something that is readable in the middle.

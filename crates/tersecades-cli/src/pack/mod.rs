@@ -19,6 +19,7 @@ use tersecades::store::partition::{
 };
 
 use crate::argument;
+use crate::console;
 use crate::figure;
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
@@ -99,12 +100,12 @@ fn beside(file: &Path) -> PathBuf {
 }
 
 fn report(path: &Path, summary: &Summary) {
-    eprintln!(
+    console::say(format_args!(
         "{}: {} bytes of {} ({}), {} partitions",
         path.display(),
         figure::grouped(summary.file_len),
         figure::grouped(summary.raw_len),
         figure::percent(summary.file_len, summary.raw_len),
         figure::grouped(summary.partitions as u64)
-    );
+    ));
 }

@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use tersecades::sql::{Experiment, loosest, scheme_within};
 use tersecades::{Error, Result};
 
+use crate::console;
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 use crate::reading::ReadingArguments;
@@ -111,10 +112,9 @@ pub(crate) fn run(arguments: &QosArguments) -> Outcome {
         std::fs::write(path, drawn).map_err(named)?;
     }
     match arguments.format {
-        Format::Table => print!("{}", report.to_text()),
-        Format::Json => println!("{}", report.to_json()),
+        Format::Table => console::print(report.to_text()),
+        Format::Json => console::print(format_args!("{}\n", report.to_json())),
     }
-    Ok(())
 }
 
 impl QosArguments {

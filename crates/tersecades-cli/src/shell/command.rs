@@ -3,7 +3,8 @@
 use tersecades::Error;
 use tersecades::engine::sink::SINKS;
 
-use super::Shell;
+use super::{Shell, control_c};
+use crate::console;
 use crate::outcome::Outcome;
 use crate::table::Table;
 
@@ -34,12 +35,8 @@ impl Shell {
         if matches!(name, ".quit" | ".exit") {
             return Ok(false);
         }
-        let control_c = self.control_c.clone();
-        let outcome = control_c.during(|| match name {
-            ".help" => {
-                print_list(COMMANDS.iter().copied());
-                Ok(())
-            }
+        let outcome = control_c::during(|| match name {
+            ".help" => print_list(COMMANDS.iter().copied()),
             ".tables" => self.answer("SHOW TABLES"),
             ".schema" if argument.is_empty() => self.answer("SHOW TABLES"),
             ".schema" => self.answer(&format!("DESCRIBE {argument}")),
@@ -70,10 +67,10 @@ impl Shell {
     }
 }
 
-fn print_list<'l>(lines: impl Iterator<Item = (&'l str, &'l str)>) {
+fn print_list<'l>(lines: impl Iterator<Item = (&'l str, &'l str)>) -> Outcome {
     let mut table = Table::new(&["command", "what it does"]);
     lines.for_each(|(name, what)| table.push([name.to_owned(), what.to_owned()]));
-    print!("{}", table.to_text(""));
+    console::print(table.to_text(""))
 }
 
 fn switch(argument: &str, name: &str) -> Outcome<bool> {

@@ -1,12 +1,13 @@
 //! Lines from a terminal, or from a pipe.
 
-use std::io::{BufRead as _, StdinLock, Write as _};
+use std::io::{BufRead as _, StdinLock};
 use std::path::Path;
 
 use tersecades::sql::Session;
 
 #[cfg(feature = "editor")]
 use super::editor::Terminal;
+use crate::console;
 use crate::outcome::Outcome;
 
 /// A line, or why there is none.
@@ -67,8 +68,7 @@ impl Input {
             Input::Terminal(terminal) => terminal.line(prompt),
             Input::Plain(input, asks) => {
                 if *asks {
-                    print!("{prompt}");
-                    std::io::stdout().flush()?;
+                    console::print(prompt)?;
                 }
                 let mut line = String::new();
                 Ok(match input.read_line(&mut line)? {

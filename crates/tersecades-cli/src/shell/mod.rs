@@ -24,11 +24,11 @@ use clap::Args;
 use tersecades::Error;
 use tersecades::sql::{Answer, Session};
 
+use crate::console;
 use crate::log::{self, Level};
 use crate::outcome::{Outcome, Stop};
 use crate::reading::ReadingArguments;
 use crate::sql::SessionArguments;
-use control_c::ControlC;
 use input::{Input, Line};
 use statement::Pending;
 
@@ -56,7 +56,6 @@ struct Shell {
     /// Whether answers longer than the screen go through a pager.
     pager: bool,
     interactive: bool,
-    control_c: ControlC,
 }
 
 /// Reads statements until the end of the input or `.quit`.
@@ -68,16 +67,16 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
         timer: false,
         pager: true,
         interactive,
-        control_c: ControlC::watch()?,
     };
-    shell.session.interrupt_with(shell.control_c.interrupt());
+    shell.session.interrupt_with(control_c::interrupt());
     let mut input = Input::open(interactive, arguments.history.as_deref())?;
     let mut pending = Pending::default();
     if interactive {
-        println!(
-            "tersecades {}; .help for help, Ctrl-D to leave",
-            env!("CARGO_PKG_VERSION")
-        );
+        console::print(concat!(
+            "tersecades ",
+            env!("CARGO_PKG_VERSION"),
+            "; .help for help, Ctrl-D to leave\n"
+        ))?;
     }
     loop {
         input.learn(&shell.session);
@@ -108,10 +107,10 @@ impl Shell {
     /// Runs a statement; what is wrong with it is said, and ends a script but not a conversation.
     fn statement(&mut self, text: &str) -> Outcome {
         let start = Instant::now();
-        let control_c = self.control_c.clone();
-        let outcome = control_c.during(|| self.answer(text));
+        let outcome = control_c::during(|| self.answer(text));
         if self.timer {
-            eprintln!("{:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+            let took = start.elapsed().as_secs_f64() * 1e3;
+            console::say(format_args!("{took:.1} ms"));
         }
         self.said(outcome)
     }
@@ -130,10 +129,11 @@ impl Shell {
     fn said(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Err(Stop::Failed(error)) if self.interactive => {
-                eprintln!("error: {error}");
+                console::say(format_args!("error: {error}"));
                 Ok(())
             }
-            Err(Stop::PipeClosed) if self.interactive => Ok(()),
+            // The pager was left; the terminal is still there.
+            Err(Stop::PipeClosed) if self.interactive && !console::reader_has_gone() => Ok(()),
             other => other,
         }
     }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use tersecades::engine::sink::{self, SinkOptions, Target};
 use tersecades::sql::Results;
 
+use crate::console::Stdout;
 use crate::outcome::Outcome;
 use crate::sql::output::report;
 
@@ -16,7 +17,7 @@ pub(super) fn show(mut results: Results, mode: &str, pages: bool) -> Outcome {
     let mut pager = if pages { Pager::start() } else { None };
     let target: Box<dyn Write + Send> = match pager.as_mut().and_then(Pager::input) {
         Some(input) => input,
-        None => Box::new(std::io::stdout()),
+        None => Box::new(Stdout),
     };
     let create = sink::find_kind(mode)?.create;
     let schema = results.schema();

@@ -6,6 +6,7 @@ use tersecades::Result;
 use tersecades::engine::sink::{self, Sink, SinkOptions, Target};
 use tersecades::sql::Results;
 
+use crate::console::Stdout;
 use crate::log::{self, Level};
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
@@ -39,7 +40,7 @@ fn open(results: &Results, format: Option<&str>, file: Option<&Path>) -> Result<
             (sink::find_kind(format)?.create)(target, &schema, &options)
         }
         (None, format) => {
-            let target = Target::Writer(Box::new(std::io::stdout()));
+            let target = Target::Writer(Box::new(Stdout));
             (sink::find_kind(format.unwrap_or("table"))?.create)(target, &schema, &options)
         }
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use tersecades::store::{OPTIONS, Store, StoreOptions, StoreSchema, parse_fields};
 
 use crate::argument;
+use crate::console;
 use crate::outcome::Outcome;
 
 /// Make an empty store
@@ -74,6 +75,6 @@ pub(crate) fn run(arguments: &CreateArguments) -> Outcome {
         options.set(name, value)?;
     }
     Store::create(&arguments.dir, schema, options)?.close()?;
-    eprintln!("created {}", arguments.dir.display());
+    console::say(format_args!("created {}", arguments.dir.display()));
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tersecades::store::Store;
 
+use crate::console;
 use crate::outcome::Outcome;
 use crate::table::Table;
 
@@ -19,8 +20,9 @@ pub(crate) struct ExplainArguments {
 pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
     let store = Store::open_read_only(&arguments.dir)?;
     let Some(explained) = store.snapshot().explain()? else {
-        println!("there is nothing to measure: the store has no runs yet, or no key and no time");
-        return Ok(());
+        return console::print(
+            "there is nothing to measure: the store has no runs yet, or no key and no time\n",
+        );
     };
     let costs = [">encode ns/row", ">decode ns/row", ">write ns/row (model)"];
     let mut table = Table::new(&[&["policy", ">bytes/row"], costs.as_slice()].concat());
@@ -33,14 +35,16 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Outcome {
             format!("{:.1}", cost.write_ns),
         ]);
     }
-    print!("{}", table.to_text(""));
-    println!(
-        "\n{} levels, each row written {:.1} times",
+    let written = format!(
+        "{} levels, each row written {:.1} times",
         explained.levels, explained.write_amplification
     );
-    println!(
+    let reading = format!(
         "reading a key: {:.1} us by the model, {:.1} us by the clock ({} keys)",
         explained.point_model_us, explained.point_measured_us, explained.points
     );
-    Ok(())
+    console::print(format_args!(
+        "{}\n{written}\n{reading}\n",
+        table.to_text("")
+    ))
 }

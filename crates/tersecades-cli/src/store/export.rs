@@ -7,6 +7,7 @@ use tersecades::Error;
 use tersecades::engine::sink::{self, SinkOptions};
 use tersecades::store::{Scan, Store};
 
+use crate::console;
 use crate::figure;
 use crate::outcome::Outcome;
 
@@ -69,6 +70,6 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
         None => sink::create(&arguments.output, schema.fields(), &SinkOptions::default())?,
     };
     sink.finish()?;
-    eprintln!("{} rows written", figure::grouped(rows));
+    console::say(format_args!("{} rows written", figure::grouped(rows)));
     Ok(())
 }

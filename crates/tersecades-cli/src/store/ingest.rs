@@ -1,6 +1,6 @@
 //! `store ingest`: rows of a file or a pipe, acknowledged when they are on disk.
 
-use std::io::{BufRead as _, BufReader, Cursor, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Cursor, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,6 +8,7 @@ use tersecades::engine::source::{self, Source, SourceOptions};
 use tersecades::prelude::SchemaRef;
 use tersecades::store::{Store, StoreSchema};
 
+use crate::console;
 use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 use crate::reading::ReadingArguments;
@@ -53,18 +54,18 @@ pub(crate) fn run(arguments: &IngestArguments) -> Outcome {
         rows += batch.num_rows() as u64;
         progress.show(rows);
         if arguments.ack {
-            let mut out = std::io::stdout().lock();
-            writeln!(out, "acked {rows}")?;
-            out.flush()?;
+            console::print(format_args!("acked {rows}\n"))?;
         }
     }
     drop(progress);
     store.close()?;
     let rejected = source.rejected().count_rows;
     if rejected > 0 {
-        eprintln!("warning: {rejected} rows could not be read and were left out");
+        console::say(format_args!(
+            "warning: {rejected} rows could not be read and were left out"
+        ));
     }
-    eprintln!("{rows} rows stored");
+    console::say(format_args!("{rows} rows stored"));
     Ok(())
 }
 

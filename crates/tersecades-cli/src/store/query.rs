@@ -13,6 +13,7 @@ use tersecades::sql::{Answer, TableTime};
 use tersecades::store::Store;
 
 use crate::argument;
+use crate::console;
 use crate::outcome::Outcome;
 use crate::reading::ReadingArguments;
 use crate::sql::{SessionArguments, format_name, output};
@@ -68,7 +69,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
         let file = arguments.output.as_deref().filter(|_| index == last);
         match answer {
             Answer::Rows(results) => output::write(results, format, file)?,
-            Answer::Done(what) => eprintln!("{what}"),
+            Answer::Done(what) => console::say(what),
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tersecades::store::{Store, StoreStats};
 
+use crate::console;
 use crate::figure;
 use crate::outcome::Outcome;
 use crate::table::Table;
@@ -20,18 +21,18 @@ pub(crate) struct StatsArguments {
 pub(crate) fn run(arguments: &StatsArguments) -> Outcome {
     let store = Store::open_read_only(&arguments.dir)?;
     let stats = store.snapshot().stats(true)?;
-    print!("{}", levels(&stats));
-    print!("\n{}", columns(&stats));
-    println!(
-        "\n{} rows acknowledged, {} of them in the log and in memory ({} encoded)",
+    let mut text = format!(
+        "{}\n{}\n{} rows acknowledged, {} of them in the log and in memory ({} encoded)\n",
+        levels(&stats),
+        columns(&stats),
         figure::grouped(stats.sequence),
         figure::grouped(stats.memory_rows),
         figure::mebibytes(stats.memory_bytes as u64),
     );
     if let Some(floor) = stats.floor {
-        println!("rows with a time before {floor} are gone");
+        text += &format!("rows with a time before {floor} are gone\n");
     }
-    Ok(())
+    console::print(text)
 }
 
 fn levels(stats: &StoreStats) -> String {

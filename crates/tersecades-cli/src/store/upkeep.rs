@@ -6,6 +6,7 @@ use clap::Args;
 use tersecades::Error;
 use tersecades::store::{self, Store, parse_fields};
 
+use crate::console;
 use crate::figure;
 use crate::outcome::Outcome;
 
@@ -21,16 +22,16 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
     let store = Store::open_read_only(&arguments.dir)?;
     let verified = store.verify()?;
     for error in &verified.damage {
-        eprintln!("{error}");
+        console::say(error);
     }
-    println!(
-        "{} rows in {} runs of {} and {} in the log: {} damaged groups",
+    console::print(format_args!(
+        "{} rows in {} runs of {} and {} in the log: {} damaged groups\n",
         figure::grouped(verified.rows),
         verified.runs,
         figure::mebibytes(verified.bytes),
         figure::grouped(verified.log_rows),
         verified.damage.len()
-    );
+    ))?;
     match verified.damage.is_empty() {
         true => Ok(()),
         false => Err(Error::corrupt("the store is damaged")
@@ -51,13 +52,13 @@ pub(crate) fn compact(arguments: &CompactArguments) -> Outcome {
     let store = Store::open(&arguments.dir)?;
     store.compact()?;
     let done = store.activity();
-    println!(
-        "{} written, {} of it copied without decoding; {} decoded",
+    store.close()?;
+    console::print(format_args!(
+        "{} written, {} of it copied without decoding; {} decoded\n",
         figure::mebibytes(done.written_bytes),
         figure::mebibytes(done.spliced_bytes),
         figure::mebibytes(done.decoded_bytes)
-    );
-    Ok(store.close()?)
+    ))
 }
 
 /// Make a damaged store one that opens, and say what is given up
@@ -71,16 +72,15 @@ pub(crate) struct RepairArguments {
 pub(crate) fn repair(arguments: &RepairArguments) -> Outcome {
     let repaired = store::repair(&arguments.dir)?;
     for error in &repaired.given_up {
-        println!("given up: {error}");
+        console::print(format_args!("given up: {error}\n"))?;
     }
-    println!(
-        "{} rows kept; {} of runs and {} of the log given up, and {} of it unreadable",
+    console::print(format_args!(
+        "{} rows kept; {} of runs and {} of the log given up, and {} of it unreadable\n",
         figure::grouped(repaired.rows),
         figure::grouped(repaired.lost_rows),
         figure::grouped(repaired.lost_log_rows),
         figure::mebibytes(repaired.lost_log_bytes)
-    );
-    Ok(())
+    ))
 }
 
 /// Add a column, null in rows that are there already
@@ -122,8 +122,7 @@ pub(crate) struct UpgradeArguments {
 pub(crate) fn upgrade(arguments: &UpgradeArguments) -> Outcome {
     let (before, after) = store::upgrade(&arguments.dir)?;
     match before == after {
-        true => println!("version {after}, as this release writes it"),
-        false => println!("version {before} became version {after}"),
+        true => console::print(format_args!("version {after}, as this release writes it\n")),
+        false => console::print(format_args!("version {before} became version {after}\n")),
     }
-    Ok(())
 }

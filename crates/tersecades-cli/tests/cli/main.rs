@@ -8,6 +8,7 @@
 
 mod bench;
 mod demo;
+mod generate;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,13 +1,14 @@
 //! Files into containers.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use tersecades_columnar::error::{Error, Result};
 
 use super::dictionary;
 use super::packer::{PackOptions, Packer, Summary};
+use crate::whole_file::{self, WholeFile};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
@@ -19,7 +20,8 @@ const PIECE: usize = 1 << 20;
 /// over the file.
 ///
 /// # Errors
-/// Files that cannot be read or written, and options that make no sense.
+/// Files that cannot be read or written, options that make no sense, and a file that is to be
+/// packed into itself.
 pub fn pack_file(
     from: &Path,
     to: &Path,
@@ -27,6 +29,10 @@ pub fn pack_file(
     done: impl FnMut(u64),
 ) -> Result<Summary> {
     let named = |error: Error| error.file(from.display().to_string());
+    if whole_file::is_same(from, to) {
+        let error = Error::invalid("the packed file would replace the file that is packed");
+        return Err(named(error.hint("give the packed file another name")));
+    }
     let mut input = File::open(from).map_err(|error| named(error.into()))?;
     let length = input.metadata().map_or(0, |found| found.len());
     options.choose_dictionary(length, || {
@@ -46,8 +52,7 @@ pub fn pack_reader(
     mut done: impl FnMut(u64),
 ) -> Result<Summary> {
     let named = |error: Error| error.file(to.display().to_string());
-    let partial = Partial::create(to)?;
-    let out = File::create(&partial.path).map_err(|error| named(error.into()))?;
+    let out = WholeFile::create(to).map_err(named)?;
     let mut packer = Packer::new(BufWriter::new(out), options)?;
     let mut piece = vec![0; PIECE];
     let mut total = 0;
@@ -62,11 +67,11 @@ pub fn pack_reader(
         total += count as u64;
         done(total);
     }
-    let (mut out, summary) = packer.finish().map_err(named)?;
-    let written = out.flush().and_then(|()| out.get_ref().sync_all());
-    written
-        .and_then(|()| partial.keep(to))
-        .map_err(|error| named(error.into()))?;
+    let (out, summary) = packer.finish().map_err(named)?;
+    let out = out.into_inner();
+    out.map_err(|error| Error::from(error.into_error()))
+        .and_then(WholeFile::commit)
+        .map_err(named)?;
     Ok(summary)
 }
 
@@ -80,51 +85,4 @@ fn sample(input: &mut File) -> std::io::Result<Vec<u8>> {
     }
     input.seek(SeekFrom::Start(0))?;
     Ok(samples)
-}
-
-/// A file under its temporary name; removed unless it is kept.
-pub(super) struct Partial {
-    path: PathBuf,
-    kept: bool,
-}
-
-impl Partial {
-    /// A file that is to become `target`.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for a path without a file name.
-    pub(super) fn create(target: &Path) -> Result<Self> {
-        let name = target.file_name().ok_or_else(|| {
-            Error::invalid("the output has no file name").file(target.display().to_string())
-        })?;
-        let name = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
-        Ok(Partial {
-            path: target.with_file_name(name),
-            kept: false,
-        })
-    }
-
-    /// Where it is written.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Gives it its name.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub(super) fn keep(mut self, target: &Path) -> std::io::Result<()> {
-        fs::rename(&self.path, target)?;
-        self.kept = true;
-        Ok(())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.kept {
-            // The error that is on its way matters more than one from here.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }

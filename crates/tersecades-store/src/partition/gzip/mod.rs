@@ -21,8 +21,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tersecades_columnar::error::{Error, Result};
 
-use super::file::Partial;
 use super::read_at::ReadAt;
+use crate::whole_file::WholeFile;
 use index::GzipIndex;
 use stream::Stream;
 
@@ -99,11 +99,9 @@ pub fn open_gzip(path: &Path, index: Option<&Path>) -> Result<GzipFile> {
 
 /// Writes a file that appears when it is whole.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let partial = Partial::create(path)?;
-    let mut out = File::create(partial.path())?;
+    let mut out = WholeFile::create(path)?;
     out.write_all(bytes)?;
-    out.sync_all()?;
-    Ok(partial.keep(path)?)
+    out.commit()
 }
 
 impl<S: ReadAt> Gzip<S> {
