@@ -62,6 +62,16 @@ impl Record {
         rest.get(..rest.len() - tail).unwrap_or_default()
     }
 
+    /// Whether any field stands in quotes, whose bytes are no text.
+    pub(super) fn has_quotes(&self) -> bool {
+        self.original().len() + 1 != self.text_bytes() + self.fields
+    }
+
+    fn text_bytes(&self) -> usize {
+        let ends = self.ends.get(..self.fields).unwrap_or_default();
+        ends.last().copied().unwrap_or(0)
+    }
+
     /// Bytes that a compact copy of this record takes, roughly.
     pub fn size_bytes(&self) -> usize {
         2 * self.raw.len() + self.fields * size_of::<usize>()
@@ -69,15 +79,10 @@ impl Record {
 
     /// A copy with no spare room.
     pub fn compact(&self) -> Record {
-        let text_bytes = self
-            .ends
-            .get(..self.fields)
-            .and_then(|ends| ends.last())
-            .copied();
         Record {
             text: self
                 .text
-                .get(..text_bytes.unwrap_or(0))
+                .get(..self.text_bytes())
                 .unwrap_or_default()
                 .to_vec(),
             ends: self.ends.get(..self.fields).unwrap_or_default().to_vec(),

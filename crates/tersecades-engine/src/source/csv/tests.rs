@@ -156,8 +156,25 @@ fn mark_quotes_line_ends_and_blanks_are_understood() {
     let batch = read(text, CsvOptions::default());
     assert_eq!(names(&batch), ["id", "note"]);
     assert_eq!(batch.column(0).data_type(), &DataType::Int64);
-    let notes = [Some("a, \"b\"\r\nc".to_string()), Some("  d".into()), None];
+    let notes = ["a, \"b\"\r\nc", "  d", ""].map(|note| Some(note.to_string()));
     assert_eq!(texts(&batch, 1), notes);
+}
+
+#[test]
+fn a_field_in_quotes_is_null_only_where_it_cannot_be_text() {
+    let text = "n,t,u\n1,\"NA\",NA\n\"NA\",\"\",\"x\"\n\"2\",-,\"-\"\n";
+    let batch = read(text, CsvOptions::default());
+    let numbers: Vec<_> = batch.column(0).as_primitive::<Int64Type>().iter().collect();
+    assert_eq!(numbers, [Some(1), None, Some(2)]);
+    assert_eq!(texts(&batch, 1), [Some("NA".into()), Some("".into()), None]);
+    assert_eq!(texts(&batch, 2), [None, Some("x".into()), Some("-".into())]);
+    let columns = Some(vec!["u".to_string()]);
+    let options = SourceOptions {
+        columns,
+        ..Default::default()
+    };
+    let batches = read_all(&mut source(text.as_bytes(), &options).unwrap()).unwrap();
+    assert_eq!(texts(&batches[0], 0), texts(&batch, 2));
 }
 
 #[test]
