@@ -23,7 +23,9 @@ use self::plan::{
     ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
 };
 use self::quote::QuoteWalk;
-use self::record::{Record, RecordReader, read_error, sniff_delimiter};
+use self::record::{
+    OPEN_QUOTE_HINT, Record, RecordReader, open_quote_reason, read_error, sniff_delimiter,
+};
 use super::packed::{READ_BUFFER_BYTES, unpack};
 use super::text::{BadRow, RowResult, TextFormat, TextRecord, TextSource};
 use super::{SourceKind, SourceOptions};
@@ -206,6 +208,13 @@ impl TextFormat for Csv {
         record: &'a Record,
         cells: &mut Vec<Cell>,
     ) -> RowResult<Vec<Cow<'a, str>>> {
+        if let Some(line) = record.open_quote {
+            return Err(BadRow {
+                column: None,
+                reason: open_quote_reason(line),
+                hint: OPEN_QUOTE_HINT,
+            });
+        }
         if record.field_count() != self.fields {
             return Err(BadRow {
                 column: None,
