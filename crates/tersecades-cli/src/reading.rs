@@ -36,7 +36,10 @@ pub(crate) struct ReadingArguments {
     #[arg(long)]
     no_header: bool,
 
-    /// Fields that mean null, comma-separated
+    /// Fields that mean null [default: empty, NA, …]
+    ///
+    /// Separated by commas. Without it these are the empty field, NA, N/A, null, NULL, NaN and -.
+    /// In columns of text a field in quotes is text whatever it says.
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     null_strings: Option<Vec<String>>,
 

@@ -40,6 +40,21 @@ fn path(folder: &Path, name: &str) -> String {
 }
 
 #[test]
+fn zstd_reads_what_is_packed_without_a_dictionary() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, text) = (path(folder.path(), "log"), text());
+    fs::write(&log, &text).unwrap();
+    let read_back = |options: &[&str]| {
+        let packed = path(folder.path(), "log.zst");
+        good(&[&["pack", &log, "-o", &packed, "--layout", "zstd"], options].concat());
+        assert_eq!(good(&["cat", &packed]).stdout, text);
+        zstd::stream::decode_all(fs::read(&packed).unwrap().as_slice())
+    };
+    assert_eq!(read_back(&["--no-dictionary"]).unwrap(), text);
+    assert!(read_back(&[]).is_err(), "this text is worth a dictionary");
+}
+
+#[test]
 fn files_are_packed_and_read_in_the_middle() {
     let folder = tempfile::tempdir().unwrap();
     let (log, text) = (path(folder.path(), "log"), text());

@@ -43,6 +43,18 @@ fn rows_go_to_stdout_in_the_format_asked_for() {
 }
 
 #[test]
+fn empty_texts_and_nulls_of_csv_written_by_a_query_are_told_apart() {
+    let folder = folder();
+    let values = "SELECT * FROM (VALUES (1, ''), (2, NULL), (3, 'NA'), (4, 'b')) AS v (n, t)";
+    let written = sql(folder.path(), &[values, "-o", "texts.csv"]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    let back = "SELECT n, t IS NULL AS missing, length(t) AS bytes FROM 'texts.csv' ORDER BY n";
+    let found = sql(folder.path(), &[back, "--format", "csv"]);
+    let rows = "n,missing,bytes\n1,false,0\n2,true,\n3,false,2\n4,false,1\n";
+    assert_eq!(text(&found.stdout), rows, "{}", text(&found.stderr));
+}
+
+#[test]
 fn a_folder_is_a_table_with_a_column_for_what_its_folders_are_named() {
     let folder = folder();
     for (day, rows) in [("day=1", "n\n1\n2\n"), ("day=2", "n\n3\n")] {

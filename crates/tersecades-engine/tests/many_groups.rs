@@ -102,7 +102,7 @@ fn check(rows: &[(usize, usize)], keys: &[&str], batch_rows: usize) {
     ] {
         let expected = expected(rows, ticks, keys);
         for threads in [1, 2, 3] {
-            let found = answer(&stream, window.clone(), keys, threads);
+            let found = answer(&stream, window, keys, threads);
             assert_eq!(found.len(), expected.len(), "{keys:?}, {threads} threads");
             assert!(found == expected, "{keys:?}, {threads} threads");
         }

@@ -166,7 +166,8 @@ readers! {
     ///
     /// Options: `delimiter`, `header`, `null_strings`, `types={"column": "int64"}`,
     /// `timestamp_formats={"column": "%d.%m.%Y"}`, `infer_rows`, `trim`, `batch_rows`, and
-    /// `on_error`: `"fail"`, `"skip"` or `"dead_letter"`.
+    /// `on_error`: `"fail"`, `"skip"` or `"dead_letter"`. Without `null_strings` these are `""`,
+    /// `NA`, `N/A`, `null`, `NULL`, `NaN` and `-`; in text columns a field in quotes is text.
     read_csv(Some("csv")): CSV,
     /// The rows of files of JSON lines (`.jsonl`, `.ndjson`) or of JSON arrays (`.json`), plain,
     /// gzip or zstd; types are found out.

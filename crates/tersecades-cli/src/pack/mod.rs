@@ -1,7 +1,7 @@
 //! `pack` and `cat`: files that stay readable in the middle while they are compressed.
 //!
 //! ```text
-//! pack FILE ─▶ FILE.tcz, which gunzip, zstd or lz4 read too     cat FILE.tcz --range A:B ─▶ stdout
+//! pack FILE ─▶ FILE.tcz, which gunzip or lz4 read too        cat FILE.tcz --range A:B ─▶ stdout
 //! ```
 
 pub(crate) mod cat;
@@ -27,7 +27,7 @@ use crate::progress_bar::Progress;
 /// Compress a file so that any part of it can be read without the rest
 ///
 /// The result is also what stock tools read from start to end: `gunzip` for the layout zlib,
-/// `zstd -d` (without a dictionary) and `lz4 -d` for the others.
+/// `lz4 -d` for lz4, and `zstd -d` for zstd with --no-dictionary.
 #[derive(Debug, Args)]
 pub(crate) struct PackArguments {
     /// The file; `-` is standard input
@@ -50,6 +50,10 @@ pub(crate) struct PackArguments {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     level: Option<i32>,
 
+    /// Train no dictionary for zstd, so that `zstd -d` reads the file
+    #[arg(long)]
+    no_dictionary: bool,
+
     /// Threads that compress; by default one per core
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -65,6 +69,7 @@ pub(crate) fn run(arguments: &PackArguments) -> Outcome {
     let options = PackOptions {
         partition: arguments.partition,
         level: arguments.level,
+        train: !arguments.no_dictionary,
         threads: arguments.threads.unwrap_or_else(cores),
         ..PackOptions::of(find_layout(&arguments.layout)?)
     };

@@ -1,14 +1,18 @@
 //! CSV: a header, `\n` line ends, quotes only where they are needed, nulls as empty fields.
 //!
 //! Times are ISO 8601 (UTC with a `Z` if the column has a zone), floats the shortest text that
-//! reads back the same. An empty string and a null look alike, as CSV has one word for both.
+//! reads back the same. Texts that mean null where they are read, the empty one among them, stand
+//! in quotes, as a field in quotes is text. A null that is a whole row is `NULL`, since a blank
+//! line is no row.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
+
+use crate::source::csv::NULL_STRINGS_DEFAULT;
 
 use super::output::{Output, Target};
 use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, formatters};
@@ -48,7 +52,7 @@ impl CsvSink {
             if index > 0 {
                 line.push(delimiter);
             }
-            push_field(&mut line, field.name(), delimiter);
+            push_field(&mut line, field.name(), delimiter, true);
         }
         line.push('\n');
         output.write_all(line.as_bytes())?;
@@ -67,19 +71,28 @@ impl Sink for CsvSink {
         let output = self.output.as_mut().ok_or_else(finished)?;
         let columns = display_columns(batch)?;
         let formatters = formatters(&columns, "")?;
+        let nulls: Vec<_> = columns
+            .iter()
+            .map(|column| column.logical_nulls())
+            .collect();
+        let null = if columns.len() == 1 { "NULL" } else { "" };
         let mut field = String::new();
         for row in 0..batch.num_rows() {
             self.line.clear();
-            for (index, formatter) in formatters.iter().enumerate() {
+            let cells = columns.iter().zip(&formatters).zip(&nulls);
+            for (index, ((column, formatter), nulls)) in cells.enumerate() {
                 if index > 0 {
                     self.line.push(self.delimiter);
                 }
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                    self.line.push_str(null);
+                    continue;
+                }
                 field.clear();
                 write!(field, "{}", formatter.value(row)).map_err(|_| unprintable(row))?;
-                push_field(&mut self.line, &field, self.delimiter);
-            }
-            if self.line.is_empty() && !formatters.is_empty() {
-                self.line.push_str("\"\"");
+                // `NaN` is a value among floats.
+                let may_mean_null = !column.data_type().is_floating();
+                push_field(&mut self.line, &field, self.delimiter, may_mean_null);
             }
             self.line.push('\n');
             output.write_all(self.line.as_bytes())?;
@@ -105,10 +118,11 @@ fn unprintable(row: usize) -> Error {
 }
 
 /// Appends `field`, quoted if it would be misread otherwise.
-fn push_field(line: &mut String, field: &str, delimiter: char) {
+fn push_field(line: &mut String, field: &str, delimiter: char, may_mean_null: bool) {
     let special = |c: char| c == delimiter || matches!(c, '"' | '\n' | '\r');
     let blank = |c: char| matches!(c, ' ' | '\t');
-    if !field.contains(special) && !field.starts_with(blank) && !field.ends_with(blank) {
+    let is_plain = !field.contains(special) && !field.starts_with(blank) && !field.ends_with(blank);
+    if is_plain && !(may_mean_null && NULL_STRINGS_DEFAULT.contains(&field)) {
         line.push_str(field);
         return;
     }

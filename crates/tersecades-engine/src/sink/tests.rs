@@ -8,10 +8,13 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use proptest::collection::vec;
+use proptest::prelude::*;
 use tersecades_columnar::error::ErrorKind;
 
 use super::*;
-use crate::source::{SourceOptions, open, text_type};
+use crate::source::csv::{CsvSource, NULL_STRINGS_DEFAULT};
+use crate::source::{Source as _, SourceOptions, open, text_type};
 
 /// A writer whose bytes can be looked at afterwards.
 #[derive(Clone, Default)]
@@ -222,7 +225,58 @@ fn a_lone_null_is_not_a_blank_line() {
     let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1)]));
     let batch = RecordBatch::try_from_iter([("n", nulls)]).unwrap();
     let text = show(&csv::KIND, &[batch], &SinkOptions::default());
-    assert_eq!(text, "n\n\"\"\n1\n");
+    assert_eq!(text, "n\nNULL\n1\n");
+}
+
+#[test]
+fn texts_that_mean_null_stand_in_quotes() {
+    let nan: ArrayRef = Arc::new(Float64Array::from(vec![Some(f64::NAN), None, Some(0.5)]));
+    let rows = [
+        ("a", words(&[Some(""), None, Some("NA")])),
+        ("NA", words(&[Some("-"), Some("nan"), Some("null ")])),
+        ("c", nan),
+    ];
+    let batch = RecordBatch::try_from_iter(rows).unwrap();
+    let text = show(&csv::KIND, &[batch], &SinkOptions::default());
+    assert_eq!(
+        text,
+        "a,\"NA\",c\n\"\",\"-\",NaN\n,nan,\n\"NA\",\"null \",0.5\n"
+    );
+}
+
+fn any_text() -> impl Strategy<Value = Option<String>> {
+    let null_strings = prop::sample::select(NULL_STRINGS_DEFAULT.to_vec());
+    prop::option::of(prop_oneof![
+        null_strings.prop_map(String::from),
+        "[NAa/\"\r\n\t ,;|é-]{0,6}",
+        any::<String>(),
+    ])
+}
+
+fn any_texts() -> impl Strategy<Value = Vec<Vec<Option<String>>>> {
+    (1..4_usize, 1..20_usize).prop_flat_map(|(columns, rows)| vec(vec(any_text(), rows), columns))
+}
+
+proptest! {
+    #[test]
+    fn texts_and_nulls_come_back_from_csv(columns in any_texts(), is_coded: bool) {
+        let column = |(index, texts): (usize, &Vec<Option<String>>)| {
+            let array: ArrayRef = match is_coded {
+                true => words(&texts.iter().map(Option::as_deref).collect::<Vec<_>>()),
+                false => Arc::new(StringArray::from(texts.clone())),
+            };
+            (format!("t{index}"), array, true)
+        };
+        let columns = columns.iter().enumerate().map(column);
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let text = show(&csv::KIND, std::slice::from_ref(&batch), &SinkOptions::default());
+        let typed = |field: &Arc<Field>| (field.name().clone(), field.data_type().clone());
+        let mut options = SourceOptions::default();
+        options.csv.types = batch.schema().fields().iter().map(typed).collect();
+        let mut source = CsvSource::from_reader(io::Cursor::new(text), &options).unwrap();
+        assert_same_values(&batch, &source.next().unwrap().unwrap());
+        prop_assert!(source.next().unwrap().is_none());
+    }
 }
 
 #[test]

@@ -119,6 +119,14 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("covar_samp", "covariance", Shape::Pair, false),
     ("covar_pop", "covariance_population", Shape::Pair, false),
     ("corr", "correlation", Shape::Pair, false),
+    ("covariance", "covariance", Shape::Pair, false),
+    (
+        "covariance_population",
+        "covariance_population",
+        Shape::Pair,
+        false,
+    ),
+    ("correlation", "correlation", Shape::Pair, false),
 ];
 
 /// Every aggregate that both SQL and the engine have.

@@ -222,7 +222,7 @@ impl FunctionRewrite for CheckArithmetic {
     }
 }
 
-/// What DataFusion makes of integers that no integer type holds all of: `UInt64` beside signed ones.
+/// What DataFusion makes of integers that no type holds all of: `UInt64` beside signed ones.
 const WIDE_INTEGER: DataType = DataType::Decimal128(20, 0);
 
 /// Whether `expr` is an integer that was made a decimal to meet another.

@@ -28,6 +28,9 @@ pub struct PackOptions {
     pub level: Option<i32>,
     /// What all partitions begin from, for layouts that take it; see [`dictionary::choose`].
     pub dictionary: Vec<u8>,
+    /// Whether a dictionary is trained where the layout takes one and none is given; stock tools
+    /// do not know it.
+    pub train: bool,
     /// Threads that compress.
     pub threads: usize,
 }
@@ -46,19 +49,20 @@ impl PackOptions {
             partition: None,
             level: None,
             dictionary: Vec::new(),
+            train: true,
             threads: 1,
         }
     }
 
-    /// Trains a dictionary on samples of `raw_len` bytes where the layout takes one, none is given
-    /// and it pays.
+    /// Trains a dictionary on samples of `raw_len` bytes where it may, the layout takes one, none is
+    /// given and it pays.
     pub(super) fn choose_dictionary(
         &mut self,
         raw_len: u64,
         samples: impl FnOnce() -> Result<Vec<u8>>,
     ) -> Result<()> {
         let layout = self.layout;
-        if self.dictionary.is_empty() && layout.dictionary_default() > 0 {
+        if self.train && self.dictionary.is_empty() && layout.dictionary_default() > 0 {
             let level = self.level.unwrap_or(layout.level_default());
             let partition = self.partition.unwrap_or(layout.partition_default()).max(1);
             self.dictionary = dictionary::choose(layout, level, partition, &samples()?, raw_len)?;

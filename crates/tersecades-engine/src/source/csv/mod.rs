@@ -18,11 +18,14 @@ use std::path::Path;
 use arrow_schema::{DataType, Schema};
 use tersecades_columnar::error::{Error, Result};
 
-use self::field::Cell;
+use self::field::{Cell, FieldKind};
 use self::plan::{
     ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
 };
-use self::record::{Record, RecordReader, read_error, sniff_delimiter};
+use self::quote::QuoteWalk;
+use self::record::{
+    OPEN_QUOTE_HINT, Record, RecordReader, open_quote_reason, read_error, sniff_delimiter,
+};
 use super::packed::{READ_BUFFER_BYTES, unpack};
 use super::text::{BadRow, RowResult, TextFormat, TextRecord, TextSource};
 use super::{SourceKind, SourceOptions};
@@ -30,6 +33,7 @@ use super::{SourceKind, SourceOptions};
 pub mod column;
 pub mod field;
 mod plan;
+mod quote;
 pub mod record;
 #[cfg(test)]
 mod tests;
@@ -47,6 +51,9 @@ pub const KIND: SourceKind = SourceKind {
 /// Rows that types are inferred from unless [`CsvOptions::infer_rows`] says otherwise.
 pub const INFER_ROWS_DEFAULT: usize = 10_000;
 
+/// Fields that mean null unless [`CsvOptions::null_strings`] says otherwise.
+pub const NULL_STRINGS_DEFAULT: [&str; 7] = ["", "NA", "N/A", "null", "NULL", "NaN", "-"];
+
 /// Bytes at the start of the file that the delimiter is guessed from.
 const SNIFF_BYTES: u64 = 64 << 10;
 
@@ -60,7 +67,8 @@ pub struct CsvOptions {
     pub delimiter: Option<u8>,
     /// Whether the first row holds the names; else they are `column_1`, `column_2`, ….
     pub header: bool,
-    /// Fields that mean null. `NaN` among them stays a number in float columns.
+    /// Fields that mean null, [`NULL_STRINGS_DEFAULT`] by default. `NaN` among them stays a number
+    /// in float columns, and a field in quotes stays text in text columns.
     pub null_strings: Vec<String>,
     /// Types of columns by name; the others are inferred.
     pub types: Vec<(String, DataType)>,
@@ -76,11 +84,10 @@ pub struct CsvOptions {
 
 impl Default for CsvOptions {
     fn default() -> Self {
-        let nulls = ["", "NA", "N/A", "null", "NULL", "NaN", "-"];
         CsvOptions {
             delimiter: None,
             header: true,
-            null_strings: nulls.map(String::from).to_vec(),
+            null_strings: NULL_STRINGS_DEFAULT.map(String::from).to_vec(),
             types: Vec::new(),
             timestamp_formats: Vec::new(),
             infer_rows: INFER_ROWS_DEFAULT,
@@ -95,6 +102,7 @@ pub type CsvSource = TextSource<Csv>;
 /// Delimited text.
 pub struct Csv {
     records: RecordReader,
+    delimiter: u8,
     plans: Vec<ColumnPlan>,
     fields: usize,
 }
@@ -166,6 +174,7 @@ impl CsvSource {
             .collect::<Result<Vec<_>>>()?;
         let format = Csv {
             records,
+            delimiter,
             plans,
             fields: names.len(),
         };
@@ -199,6 +208,13 @@ impl TextFormat for Csv {
         record: &'a Record,
         cells: &mut Vec<Cell>,
     ) -> RowResult<Vec<Cow<'a, str>>> {
+        if let Some(line) = record.open_quote {
+            return Err(BadRow {
+                column: None,
+                reason: open_quote_reason(line),
+                hint: OPEN_QUOTE_HINT,
+            });
+        }
         if record.field_count() != self.fields {
             return Err(BadRow {
                 column: None,
@@ -212,9 +228,10 @@ impl TextFormat for Csv {
         }
         cells.clear();
         let mut texts = Vec::with_capacity(self.plans.len());
+        let mut quotes = QuoteWalk::new(record, self.delimiter);
         for plan in &self.plans {
             let bytes = record.field(plan.position).unwrap_or_default();
-            let (cell, text) = parse_field(plan, bytes)?;
+            let (cell, text) = parse_field(plan, bytes, &mut quotes)?;
             cells.push(cell);
             texts.push(Cow::Borrowed(text));
         }
@@ -232,7 +249,11 @@ fn check_delimiter(delimiter: Option<u8>) -> Result<()> {
     }
 }
 
-fn parse_field<'a>(plan: &ColumnPlan, bytes: &'a [u8]) -> RowResult<(Cell, &'a str)> {
+fn parse_field<'a>(
+    plan: &ColumnPlan,
+    bytes: &'a [u8],
+    quotes: &mut QuoteWalk<'_>,
+) -> RowResult<(Cell, &'a str)> {
     let bad = |reason, hint| BadRow {
         column: Some(plan.name.clone()),
         reason,
@@ -247,7 +268,8 @@ fn parse_field<'a>(plan: &ColumnPlan, bytes: &'a [u8]) -> RowResult<(Cell, &'a s
     })?;
     let text = if plan.trim { text.trim_ascii() } else { text };
     if plan.nulls.contains(text) {
-        return Ok((Cell::Null, text));
+        let is_text = matches!(plan.kind, FieldKind::Text) && quotes.is_quoted(plan.position);
+        return Ok((if is_text { Cell::Text } else { Cell::Null }, text));
     }
     match plan.kind.parse(text) {
         Ok(cell) => Ok((cell, text)),

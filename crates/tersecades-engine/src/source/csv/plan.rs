@@ -12,7 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::CsvOptions;
 use super::field::{FieldKind, TypeGuess};
-use super::record::{Record, RecordReader};
+use super::record::{Record, RecordReader, open_quote_reason};
 use super::timestamp::TimePattern;
 
 /// Most memory for the rows that types are inferred from; fewer rows are used beyond it.
@@ -64,6 +64,10 @@ pub(super) fn read_names(
             Error::schema("there is no first row to take the columns from")
                 .hint("the file is empty or blank"),
         );
+    }
+    if let Some(line) = first.open_quote {
+        let error = Error::schema(open_quote_reason(line)).row(line);
+        return Err(error.hint("close it: the first row says which columns there are"));
     }
     let has_blank = |field: &[u8]| field.starts_with(b" ") || field.starts_with(b"\t");
     let trim = first.field_count() > 1 && first.fields().skip(1).all(has_blank);

@@ -1,12 +1,19 @@
 //! Records of a CSV file: fields as they mean, bytes as they stand, and the line they start on.
 //!
 //! `csv-core` splits; this file feeds it, keeps the original bytes for the bad-row report, and
-//! guesses the delimiter from the first records.
+//! guesses the delimiter from the first records. A quote that is not closed costs its line alone:
+//!
+//! ```text
+//! 1,"x        one record whose quote is open in line 1
+//! 2,y         read anew from here, once the end of the text shows that no quote follows
+//! ```
 
-use std::io::{BufRead, ErrorKind as IoErrorKind};
+use std::io::{BufRead, Cursor, ErrorKind as IoErrorKind};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use tersecades_columnar::error::{Error, Result};
+
+use super::quote::open_quote;
 
 /// Longest record, in bytes of the file; a lost closing quote would swallow everything after it.
 pub const RECORD_BYTES_LIMIT: usize = 16 << 20;
@@ -26,6 +33,8 @@ pub struct Record {
     raw: Vec<u8>,
     /// Line of the file on which the record starts, from 1.
     pub line: u64,
+    /// Line of the quote that is not closed; such a record has no fields.
+    pub open_quote: Option<u64>,
 }
 
 impl Record {
@@ -62,6 +71,16 @@ impl Record {
         rest.get(..rest.len() - tail).unwrap_or_default()
     }
 
+    /// Whether any field stands in quotes, whose bytes are no text.
+    pub(super) fn has_quotes(&self) -> bool {
+        self.original().len() + 1 != self.text_bytes() + self.fields
+    }
+
+    fn text_bytes(&self) -> usize {
+        let ends = self.ends.get(..self.fields).unwrap_or_default();
+        ends.last().copied().unwrap_or(0)
+    }
+
     /// Bytes that a compact copy of this record takes, roughly.
     pub fn size_bytes(&self) -> usize {
         2 * self.raw.len() + self.fields * size_of::<usize>()
@@ -69,21 +88,17 @@ impl Record {
 
     /// A copy with no spare room.
     pub fn compact(&self) -> Record {
-        let text_bytes = self
-            .ends
-            .get(..self.fields)
-            .and_then(|ends| ends.last())
-            .copied();
         Record {
             text: self
                 .text
-                .get(..text_bytes.unwrap_or(0))
+                .get(..self.text_bytes())
                 .unwrap_or_default()
                 .to_vec(),
             ends: self.ends.get(..self.fields).unwrap_or_default().to_vec(),
             fields: self.fields,
             raw: self.raw.clone(),
             line: self.line,
+            open_quote: self.open_quote,
         }
     }
 }
@@ -92,6 +107,7 @@ impl Record {
 pub struct RecordReader {
     input: Box<dyn BufRead + Send>,
     splitter: Box<Reader>,
+    delimiter: u8,
 }
 
 impl RecordReader {
@@ -100,6 +116,7 @@ impl RecordReader {
         RecordReader {
             input,
             splitter: Box::new(splitter(delimiter)),
+            delimiter,
         }
     }
 
@@ -112,7 +129,8 @@ impl RecordReader {
         let mut text_bytes = 0;
         record.fields = 0;
         record.raw.clear();
-        loop {
+        record.open_quote = None;
+        let is_last = loop {
             let input = match self.input.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
@@ -120,6 +138,7 @@ impl RecordReader {
             };
             let text = record.text.get_mut(text_bytes..).unwrap_or_default();
             let ends = record.ends.get_mut(record.fields..).unwrap_or_default();
+            let is_end = input.is_empty();
             let (result, read, written, ended) = self.splitter.read_record(input, text, ends);
             record
                 .raw
@@ -132,7 +151,7 @@ impl RecordReader {
                 ReadRecordResult::OutputFull => grow(&mut record.text, 1024),
                 ReadRecordResult::OutputEndsFull => grow(&mut record.ends, 32),
                 ReadRecordResult::End => return Ok(false),
-                ReadRecordResult::Record => break,
+                ReadRecordResult::Record => break is_end,
             }
             if record.raw.len() > RECORD_BYTES_LIMIT {
                 return Err(
@@ -141,18 +160,49 @@ impl RecordReader {
                         .hint("an opening quote may lack its closing one"),
                 );
             }
-        }
-        let blank = record
-            .raw
-            .iter()
-            .take_while(|byte| matches!(byte, b'\n' | b'\r'));
-        record.line = line;
-        for _ in blank.filter(|&&byte| byte == b'\n') {
-            record.line += 1;
+        };
+        let is_line_end = |byte: &&u8| matches!(byte, b'\n' | b'\r');
+        let blank = record.raw.iter().take_while(is_line_end).count();
+        record.line = line + line_ends(&record.raw, blank);
+        if is_last {
+            self.cut_at_open_quote(record, blank);
         }
         Ok(true)
     }
+
+    /// Cuts the last record at the end of the line whose quote is not closed; what follows is read
+    /// next. The bytes of the record start at `start`.
+    fn cut_at_open_quote(&mut self, record: &mut Record, start: usize) {
+        let bytes = record.raw.get(start..).unwrap_or_default();
+        let Some(quote) = open_quote(bytes, self.delimiter) else {
+            return;
+        };
+        let quote_line = record.line + line_ends(bytes, quote);
+        let behind = bytes.get(quote..).unwrap_or_default();
+        let length = memchr::memchr2(b'\n', b'\r', behind).unwrap_or(behind.len());
+        let rest = record.raw.split_off(start + quote + length);
+        record.fields = 0;
+        record.open_quote = Some(quote_line);
+        self.input = Box::new(Cursor::new(rest));
+        self.splitter.reset();
+        self.splitter.set_line(quote_line);
+    }
 }
+
+/// Line ends among the first `end` of `bytes`.
+fn line_ends(bytes: &[u8], end: usize) -> u64 {
+    let bytes = bytes.get(..end).unwrap_or_default();
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// What is wrong with a record whose quote in line `line` is not closed.
+pub(super) fn open_quote_reason(line: u64) -> String {
+    format!("the quote that opens in line {line} is not closed")
+}
+
+/// What to do about it.
+pub(super) const OPEN_QUOTE_HINT: &str =
+    "close it, double it if it belongs to the text, or skip bad rows";
 
 fn splitter(delimiter: u8) -> Reader {
     ReaderBuilder::new().delimiter(delimiter).build()
@@ -209,7 +259,7 @@ fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufReader, Cursor};
+    use std::io::BufReader;
 
     fn records(text: &[u8], delimiter: u8) -> Vec<(u64, Vec<String>, String)> {
         let input = BufReader::with_capacity(3, Cursor::new(text.to_vec()));
@@ -244,6 +294,32 @@ mod tests {
                 row(7, ["3", ""], "3,"),
             ]
         );
+    }
+
+    #[test]
+    fn a_quote_that_is_not_closed_costs_its_line_alone() {
+        for line_end in ["\n", "\r\n"] {
+            let lines = ["a,b", "", "1,\"x", "y\",\"z", "2,\"\"", "", "3,u", ""];
+            let all = records(lines.join(line_end).as_bytes(), b',');
+            let original = format!("1,\"x{line_end}y\",\"z");
+            let shown: Vec<_> = all
+                .iter()
+                .map(|(line, fields, original)| (*line, fields.len(), original.as_str()))
+                .collect();
+            let expected = [
+                (1, 2, "a,b"),
+                (3, 0, &original),
+                (5, 2, "2,\"\""),
+                (7, 2, "3,u"),
+            ];
+            assert_eq!(shown, expected);
+        }
+        let mut reader = RecordReader::new(Box::new(Cursor::new(b"1,\"x\ny\",\"z\n")), b',');
+        let mut record = Record::default();
+        assert!(reader.read(&mut record).unwrap());
+        assert_eq!((record.line, record.open_quote), (1, Some(2)));
+        assert_eq!(record.compact().open_quote, Some(2));
+        assert!(!reader.read(&mut record).unwrap());
     }
 
     #[test]

@@ -15,11 +15,11 @@ use tersecades_columnar::error::{Error, ErrorKind, Result};
 use super::{CsvOptions, CsvSource};
 use crate::source::{OnError, SourceOptions, open, text_type};
 
-fn source(text: &[u8], options: &SourceOptions) -> Result<CsvSource> {
+pub(super) fn source(text: &[u8], options: &SourceOptions) -> Result<CsvSource> {
     CsvSource::from_reader(Cursor::new(text.to_vec()), options)
 }
 
-fn read_all(source: &mut dyn crate::source::Source) -> Result<Vec<RecordBatch>> {
+pub(super) fn read_all(source: &mut dyn crate::source::Source) -> Result<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     while let Some(batch) = source.next()? {
         batches.push(batch);
@@ -29,7 +29,7 @@ fn read_all(source: &mut dyn crate::source::Source) -> Result<Vec<RecordBatch>> 
 }
 
 /// The only batch of `text`.
-fn read(text: &str, csv: CsvOptions) -> RecordBatch {
+pub(super) fn read(text: &str, csv: CsvOptions) -> RecordBatch {
     let options = SourceOptions {
         csv,
         ..Default::default()
@@ -39,7 +39,7 @@ fn read(text: &str, csv: CsvOptions) -> RecordBatch {
     batches.remove(0)
 }
 
-fn read_error(text: &str, csv: CsvOptions) -> Error {
+pub(super) fn read_error(text: &str, csv: CsvOptions) -> Error {
     let options = SourceOptions {
         csv,
         ..Default::default()
@@ -50,7 +50,7 @@ fn read_error(text: &str, csv: CsvOptions) -> Error {
     }
 }
 
-fn texts(batch: &RecordBatch, column: usize) -> Vec<Option<String>> {
+pub(super) fn texts(batch: &RecordBatch, column: usize) -> Vec<Option<String>> {
     let plain = arrow_cast::cast(batch.column(column), &DataType::Utf8).unwrap();
     plain
         .as_string::<i32>()
@@ -68,7 +68,7 @@ fn names(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-fn csv(change: impl FnOnce(&mut CsvOptions)) -> CsvOptions {
+pub(super) fn csv(change: impl FnOnce(&mut CsvOptions)) -> CsvOptions {
     let mut options = CsvOptions::default();
     change(&mut options);
     options
@@ -156,7 +156,7 @@ fn mark_quotes_line_ends_and_blanks_are_understood() {
     let batch = read(text, CsvOptions::default());
     assert_eq!(names(&batch), ["id", "note"]);
     assert_eq!(batch.column(0).data_type(), &DataType::Int64);
-    let notes = [Some("a, \"b\"\r\nc".to_string()), Some("  d".into()), None];
+    let notes = ["a, \"b\"\r\nc", "  d", ""].map(|note| Some(note.to_string()));
     assert_eq!(texts(&batch, 1), notes);
 }
 
