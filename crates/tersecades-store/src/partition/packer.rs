@@ -54,8 +54,8 @@ impl PackOptions {
         }
     }
 
-    /// Trains a dictionary on samples of `raw_len` bytes where it may, the layout takes one, none is
-    /// given and it pays.
+    /// Trains a dictionary on samples of `raw_len` bytes where it may, where the layout takes one,
+    /// none is given and it pays.
     pub(super) fn choose_dictionary(
         &mut self,
         raw_len: u64,
