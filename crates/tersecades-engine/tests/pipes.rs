@@ -18,7 +18,9 @@ use tersecades_engine::source::{CsvOptions, Source, SourceOptions, Trickle, read
 const WHILE: Duration = Duration::from_millis(300);
 
 fn options(format: &str, types: &[(&str, DataType)]) -> SourceOptions {
-    let types = types.iter().map(|(name, it)| (String::from(*name), it.clone()));
+    let types = types
+        .iter()
+        .map(|(name, it)| (String::from(*name), it.clone()));
     SourceOptions {
         format: Some(format.into()),
         csv: CsvOptions {
@@ -62,9 +64,17 @@ fn rows_come_while_the_pipe_is_open() {
             "",
             ["{\"a\":1}\n", "{\"a\":3}\n\n{\"a\":5}\n", "{\"a\":7}\n"],
         ),
-        ("json", "[", ["{\"a\":1},", "\n{\"a\":3},{\"a\":5}", ",{\"a\":7}]"]),
+        (
+            "json",
+            "[",
+            ["{\"a\":1},", "\n{\"a\":3},{\"a\":5}", ",{\"a\":7}]"],
+        ),
     ] {
-        let typed = if format == "csv" { &typed[..] } else { &typed[..1] };
+        let typed = if format == "csv" {
+            &typed[..]
+        } else {
+            &typed[..1]
+        };
         let left = batches(options(format, typed), |writer, next| {
             for (index, text) in [head, rows[0]].into_iter().enumerate() {
                 writer.write_all(text.as_bytes()).unwrap();
@@ -107,7 +117,11 @@ fn pieces_at_any_places_give_the_same_rows() {
             });
             batches.concat()
         };
-        let pause = if at % 7 == 0 { WHILE / 2 } else { Duration::ZERO };
+        let pause = if at % 7 == 0 {
+            WHILE / 2
+        } else {
+            Duration::ZERO
+        };
         assert_eq!(rows(pause), [1, 22, 333, 4], "{at}");
     }
 }

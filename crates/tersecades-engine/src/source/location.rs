@@ -39,7 +39,10 @@ pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result
         let source = read(input, options).map_err(|error| error.file("stdin"))?;
         return Ok(Arc::new(OneRun::new(source)));
     }
-    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+    if path
+        .metadata()
+        .is_ok_and(|found| !found.is_file() && !found.is_dir())
+    {
         return Ok(Arc::new(OneRun::new(open(path, options)?)));
     }
     match path.is_dir() || is_pattern(path) {

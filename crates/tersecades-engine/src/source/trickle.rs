@@ -19,6 +19,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 const PIECE_BYTES: usize = 64 << 10;
 const PIECES: usize = 8;
 
+/// Time between two looks at an input that is set not to wait.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// A reader of what a thread of its own reads, so that it can say when nothing comes.
 ///
 /// # Errors
@@ -29,6 +32,8 @@ pub struct Trickle {
     read: usize,
     /// When the next pause is told, if nothing is there then.
     told_from: Instant,
+    /// Whether the end has come, or an error.
+    has_ended: bool,
 }
 
 impl Trickle {
@@ -45,6 +50,11 @@ impl Trickle {
                 let mut piece = vec![0; PIECE_BYTES];
                 let got = match input.read(&mut piece) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(error) if is_pause(&error) => {
+                        // Another process has set the pipe so; only we tell pauses.
+                        std::thread::sleep(LOOK);
+                        continue;
+                    }
                     got => got,
                 };
                 let is_last = !matches!(got, Ok(count) if count > 0);
@@ -64,23 +74,31 @@ impl Trickle {
             piece: Vec::new(),
             read: 0,
             told_from: Instant::now() + PAUSE,
+            has_ended: false,
         })
     }
 
     /// The next piece; an empty one at the end.
     fn next_piece(&mut self) -> io::Result<Vec<u8>> {
-        if let Ok(piece) = self.pieces.try_recv() {
-            return piece;
+        if self.has_ended {
+            return Ok(Vec::new());
         }
         let left = self.told_from.saturating_duration_since(Instant::now());
-        match self.pieces.recv_timeout(left) {
+        let piece = match self.pieces.try_recv() {
             Ok(piece) => piece,
-            Err(RecvTimeoutError::Disconnected) => Ok(Vec::new()),
-            Err(RecvTimeoutError::Timeout) => {
-                self.told_from = Instant::now() + PAUSE;
-                Err(ErrorKind::WouldBlock.into())
-            }
-        }
+            Err(_) => match self.pieces.recv_timeout(left) {
+                Ok(piece) => piece,
+                Err(RecvTimeoutError::Disconnected) => Err(io::Error::other(
+                    "the thread that reads the pipe has stopped",
+                )),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.told_from = Instant::now() + PAUSE;
+                    return Err(ErrorKind::WouldBlock.into());
+                }
+            },
+        };
+        self.has_ended = !matches!(&piece, Ok(bytes) if !bytes.is_empty());
+        piece
     }
 }
 
@@ -162,6 +180,33 @@ mod tests {
         drop(writer);
         assert_eq!(through_pauses(|| trickle.read(&mut out)).unwrap(), 0);
         assert_eq!(trickle.read(&mut out).unwrap(), 0);
+    }
+
+    #[test]
+    fn inputs_that_do_not_wait_are_read_to_their_end() {
+        struct Hasty(u8);
+        impl Read for Hasty {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                self.0 += 1;
+                match self.0 {
+                    5.. => Ok(0),
+                    odd if odd % 2 == 1 => Err(ErrorKind::WouldBlock.into()),
+                    _ => {
+                        out[0] = b'x';
+                        Ok(1)
+                    }
+                }
+            }
+        }
+        let mut trickle = Trickle::start(Hasty(0)).unwrap();
+        let (mut found, mut out) = (0, [0; 4]);
+        loop {
+            match through_pauses(|| trickle.read(&mut out)).unwrap() {
+                0 => break,
+                count => found += count,
+            }
+        }
+        assert_eq!(found, 2);
     }
 
     #[test]

@@ -30,7 +30,11 @@ pub(super) fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
     let encoder = BatchEncoder::new(&Schema::new_with_metadata(encoded, metadata.clone()))?;
     let mut logical = encoder.schema().fields().iter();
     let fields = arriving.fields().iter().map(|field| {
-        let known = if is_encoded(field) { logical.next() } else { None };
+        let known = if is_encoded(field) {
+            logical.next()
+        } else {
+            None
+        };
         Arc::clone(known.unwrap_or(field))
     });
     let fields: Vec<_> = fields.collect();

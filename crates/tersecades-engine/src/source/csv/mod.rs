@@ -238,13 +238,14 @@ impl TextFormat for Csv {
 
 /// Reads up to `most` bytes, fewer of a pipe that pauses behind its first lines.
 fn read_start(input: &mut dyn BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<()> {
-    let clock = SampleClock::start();
+    let mut clock = None;
     loop {
         let left = most.saturating_sub(start.len() as u64);
         match input.by_ref().take(left).read_to_end(start) {
             Err(error) if is_pause(&error) => {
                 let lines = memchr::memchr_iter(b'\n', start).count();
-                if lines > 1 || lines == 1 && clock.is_over() {
+                let is_over = || clock.get_or_insert_with(SampleClock::start).is_over();
+                if lines > 1 || lines == 1 && is_over() {
                     return Ok(());
                 }
             }

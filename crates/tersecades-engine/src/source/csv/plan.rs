@@ -141,7 +141,7 @@ pub(super) fn sample_rows(
         return Ok(());
     }
     let (mut record, mut size_bytes) = (Record::default(), 0);
-    let clock = SampleClock::start();
+    let mut clock = SampleClock::start();
     while sample.len() < options.infer_rows && size_bytes < INFER_BYTES_LIMIT {
         match records.read(&mut record)? {
             Next::Record => {}
@@ -150,6 +150,9 @@ pub(super) fn sample_rows(
         }
         size_bytes += record.size_bytes();
         sample.push_back(record.compact());
+        if sample.len() == 1 {
+            clock = SampleClock::start();
+        }
     }
     Ok(())
 }

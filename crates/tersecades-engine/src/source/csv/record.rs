@@ -166,7 +166,11 @@ impl RecordReader {
                 );
             }
         };
-        let blank = record.raw.iter().take_while(|byte| is_line_end(byte)).count();
+        let blank = record
+            .raw
+            .iter()
+            .take_while(|byte| is_line_end(byte))
+            .count();
         record.line = line + line_ends(&record.raw, blank);
         if is_last {
             self.cut_at_open_quote(record, blank);

@@ -169,7 +169,7 @@ impl TextFormat for Json {
 fn sample_rows(records: &mut RecordReader, rows: usize) -> Result<VecDeque<Record>> {
     let (mut sample, mut size_bytes) = (VecDeque::new(), 0);
     let mut record = Record::default();
-    let clock = SampleClock::start();
+    let mut clock = SampleClock::start();
     while sample.len() < rows && size_bytes < INFER_BYTES_LIMIT {
         match records.read(&mut record)? {
             Next::Record => {}
@@ -178,6 +178,9 @@ fn sample_rows(records: &mut RecordReader, rows: usize) -> Result<VecDeque<Recor
         }
         size_bytes += record.text.len() + size_of::<Record>();
         sample.push_back(record.clone());
+        if sample.len() == 1 {
+            clock = SampleClock::start();
+        }
     }
     Ok(sample)
 }

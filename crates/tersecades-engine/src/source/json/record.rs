@@ -224,8 +224,7 @@ fn fill(input: &mut Box<dyn BufRead + Send>, line: u64) -> Result<Option<&[u8]>>
         }
     }
     let held = input.fill_buf();
-    held.map(Some)
-        .map_err(|error| read_error(error).row(line))
+    held.map(Some).map_err(|error| read_error(error).row(line))
 }
 
 fn check_size(record: &Record) -> Result<()> {
