@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, StringArray, Time64MicrosecondArray, UInt64Array,
+};
 use arrow_schema::DataType;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
@@ -69,6 +71,36 @@ fn state_beyond_the_memory_limit_is_refused_with_advice() {
         let results = grouped(10_000_000, threads).unwrap();
         let rows: usize = results.iter().map(|batch| batch.num_rows()).sum();
         assert_eq!(rows, 5_000);
+    }
+}
+
+#[test]
+fn columns_of_other_types_hinder_only_queries_that_read_them() {
+    let column = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+    let clock: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![7, 8]));
+    let columns = [
+        ("clock", Arc::clone(&clock)),
+        ("timestamp", column(vec![1, 2])),
+        ("value", column(vec![3, 4])),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let stream = Stream::from_batches(batch.schema(), vec![batch]);
+    let all = |stream: Stream| stream.run().and_then(|run| run.collect::<Result<Vec<_>>>());
+    let windows = stream.clone().window(tumble(SECOND));
+    let sums = all(windows.aggregate([call("sum", col("value"))])).unwrap();
+    assert_eq!(sums[0].num_rows(), 1);
+    let values = all(stream.clone().project([("value", col("value"))])).unwrap();
+    assert_eq!(values[0].num_rows(), 2);
+    for reading in [
+        stream.clone(),
+        stream.clone().project([("clock", col("clock"))]),
+        stream.clone().filter(col("clock").is_null()),
+        stream.clone().keep(Keep::Bytes(1 << 20)),
+        stream.aggregate([call("max", col("clock"))]),
+    ] {
+        let error = all(reading).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert_eq!(error.context().column.as_deref(), Some("clock"), "{error}");
     }
 }
 

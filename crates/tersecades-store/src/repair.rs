@@ -53,12 +53,13 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let mut repaired = Repaired::default();
     let mut catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
     let ids = std::mem::take(&mut catalog.runs);
+    let mut damaged = Vec::new();
     for id in ids {
-        let kept = repair_run(&directory, &id, &mut repaired)?;
+        let kept = repair_run(&directory, &id, (&mut repaired, &mut damaged))?;
         repaired.rows += kept.as_ref().map_or(0, |kept| kept.rows);
         catalog.runs.extend(kept);
     }
-    let salvaged = salvage_log(&directory, &catalog, &mut repaired)?;
+    let salvaged = salvage_log(&directory, &catalog, (&mut repaired, &mut damaged))?;
     let in_log = salvaged.iter().map(|batch| batch.rows() as u64);
     repaired.rows += in_log.sum::<u64>();
     let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
@@ -75,18 +76,26 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     catalog.closed = Some(row);
     let newest = manifest::newest(&directory)?;
     Manifest::begin(&directory, newest, &catalog)?;
+    // Whoever repairs again because this was cut short finds them as they were.
+    damaged
+        .iter()
+        .try_for_each(|name| put_aside(&directory, name))?;
     Ok(repaired)
 }
 
-/// What is left of a run.
-fn repair_run(directory: &Directory, id: &RunId, repaired: &mut Repaired) -> Result<Option<RunId>> {
+/// What is left of a run; its file is added to `damaged` unless that is all.
+fn repair_run(
+    directory: &Directory,
+    id: &RunId,
+    (repaired, damaged_files): (&mut Repaired, &mut Vec<String>),
+) -> Result<Option<RunId>> {
     let name = run::file_name(id.number);
     let run = match Run::open(directory, id.clone()) {
         Ok(run) => run,
         Err(error) => {
             repaired.given_up.push(error);
             repaired.lost_rows += id.rows;
-            put_aside(directory, &name)?;
+            damaged_files.push(name);
             return Ok(None);
         }
     };
@@ -116,7 +125,7 @@ fn repair_run(directory: &Directory, id: &RunId, repaired: &mut Repaired) -> Res
         false => Some(writer.finish(id.level)?),
     };
     directory.sync_names(crate::fs::RUN_FOLDER)?;
-    put_aside(directory, &name)?;
+    damaged_files.push(name);
     Ok(kept)
 }
 
@@ -128,11 +137,11 @@ fn put_aside(directory: &Directory, name: &str) -> Result<()> {
     }
 }
 
-/// Every batch of the log that can be read, and what is missing between them.
+/// Every batch of the log that can be read; notes what is missing between them, and damaged files.
 fn salvage_log(
     directory: &Directory,
     catalog: &Catalog,
-    repaired: &mut Repaired,
+    (repaired, damaged): (&mut Repaired, &mut Vec<String>),
 ) -> Result<Vec<Batch>> {
     let mut batches = Vec::new();
     let mut next = catalog.flushed;
@@ -150,8 +159,12 @@ fn salvage_log(
         let lost = log::salvage(number, &bytes, &mut found);
         for (first, batch) in found {
             miss_rows(directory, &name, &mut next, first, repaired);
-            next += batch.rows() as u64;
-            batches.push(batch);
+            // A repair that was cut short has written rows anew.
+            let end = first.saturating_add(batch.rows() as u64);
+            if end > next {
+                next = end;
+                batches.push(batch);
+            }
         }
         if lost > 0 {
             repaired.lost_log_bytes += lost;
@@ -159,7 +172,7 @@ fn salvage_log(
             repaired
                 .given_up
                 .push(directory.name_file(Error::corrupt(message), &name));
-            put_aside(directory, &name)?;
+            damaged.push(name.clone());
         }
     }
     let end = catalog.closed.unwrap_or(next);

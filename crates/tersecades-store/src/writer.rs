@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, new_null_array};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_cast::CastOptions;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Tier;
 use tersecades_columnar::types::logical_type;
@@ -53,7 +54,8 @@ impl<'s> Writer<'s> {
 
     /// Appends `rows` and waits until they last; gives the number of rows acknowledged so far.
     ///
-    /// Columns are found by name; those that are missing are null. In a store with a primary key a
+    /// Columns are found by name; those that are missing are null, and numbers and times of a type
+    /// of which the column's holds every value become such. In a store with a primary key a
     /// row takes the place of the one with its key.
     ///
     /// # Errors
@@ -127,7 +129,7 @@ impl<'s> Writer<'s> {
         for (index, field) in fields.fields().iter().enumerate() {
             let is_key = self.schema.key_columns().contains(&index);
             let column = match rows.column_by_name(field.name()) {
-                Some(column) => Arc::clone(column),
+                Some(column) => widened(field, column)?,
                 None => new_null_array(field.data_type(), count),
             };
             let may_be_null = field.is_nullable() || (deleted && !is_key);
@@ -145,13 +147,52 @@ impl<'s> Writer<'s> {
     }
 }
 
+/// `column`, in the type of `field` where that holds every value of its own.
+///
+/// # Errors
+/// `SchemaMismatch` for a time that the finer unit has no number for.
+fn widened(field: &Field, column: &ArrayRef) -> Result<ArrayRef> {
+    let (from, to) = (column.data_type(), field.data_type());
+    if from == to || !is_widening(from, to) {
+        return Ok(Arc::clone(column));
+    }
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    arrow_cast::cast_with_options(column, to, &strict).map_err(|_| {
+        let message = format!("a value of {from} leaves the range of {to}");
+        Error::schema(message).column(field.name().as_str())
+    })
+}
+
+fn is_widening(from: &DataType, to: &DataType) -> bool {
+    let bytes = |it: &DataType| it.primitive_width().unwrap_or(0);
+    match (from, to) {
+        (DataType::Timestamp(from, zone), DataType::Timestamp(to, other)) => {
+            zone == other && from < to
+        }
+        (DataType::Float32, DataType::Float64) => true,
+        _ if from.is_integer() && to.is_integer() => {
+            match (from.is_signed_integer(), to.is_signed_integer()) {
+                (true, false) => false,
+                (false, true) => bytes(from) < bytes(to),
+                _ => bytes(from) <= bytes(to),
+            }
+        }
+        _ => false,
+    }
+}
+
 /// Whether `column` can be `field`.
 fn check(field: &Field, column: &ArrayRef, may_be_null: bool) -> Result<()> {
     let name = field.name().as_str();
     if logical_type(column.data_type()) != *field.data_type() {
         let (got, expected) = (column.data_type(), field.data_type());
         return Err(
-            Error::schema(format!("expected values of {expected}, got {got}")).column(name),
+            Error::schema(format!("expected values of {expected}, got {got}"))
+                .column(name)
+                .hint("CAST it in a query, or make the store with the type that comes"),
         );
     }
     match may_be_null || column.logical_null_count() == 0 {

@@ -4,6 +4,8 @@ use std::io::{BufRead as _, BufReader, Cursor, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
+use tersecades::Error;
+use tersecades::engine::source::trickle::{Trickle, through_pauses};
 use tersecades::engine::source::{self, Source, SourceOptions};
 use tersecades::prelude::SchemaRef;
 use tersecades::store::{Store, StoreSchema};
@@ -76,13 +78,19 @@ fn open(arguments: &IngestArguments, store: &Store) -> tersecades::Result<Box<dy
     options.format.clone_from(&arguments.format);
     let schema = store.schema();
     if arguments.input.as_os_str() != "-" {
+        let found = arguments.input.metadata();
+        if found.is_ok_and(|found| !found.is_file()) {
+            return Err(Error::unsupported("a pipe or folder is not read by its name")
+                .file(arguments.input.display().to_string())
+                .hint("name files one by one; pass a pipe as standard input: -i - --format csv < PIPE"));
+        }
         let names = source::open(&arguments.input, &options)?.schema();
         add_types(&mut options, &schema, Some(&names));
         return source::open(&arguments.input, &options);
     }
-    let mut input = BufReader::new(std::io::stdin());
+    let mut input = BufReader::new(Trickle::start(std::io::stdin())?);
     let mut first_line = Vec::new();
-    input.read_until(b'\n', &mut first_line)?;
+    through_pauses(|| input.read_until(b'\n', &mut first_line))?;
     let head = source::read(Cursor::new(first_line.clone()), &options);
     let names = head.ok().map(|head| head.schema());
     add_types(&mut options, &schema, names.as_ref());

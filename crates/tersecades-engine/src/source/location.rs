@@ -3,6 +3,7 @@
 //! ```text
 //! probes.parquet        FileTable
 //! probes/*.parquet      FilesTable, as are folders
+//! a pipe with a name    read once
 //! -                     standard input, read once, in the format that the options name
 //! ```
 
@@ -13,7 +14,7 @@ use tersecades_columnar::error::Result;
 
 use super::file_set::FilesTable;
 use super::table::{FileTable, OneRun, Table};
-use super::{SourceOptions, read};
+use super::{SourceOptions, Trickle, open, read};
 
 /// The name of standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -34,8 +35,15 @@ pub const STANDARD_INPUT: &str = "-";
 pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result<Arc<dyn Table>> {
     let path = location.as_ref();
     if path == Path::new(STANDARD_INPUT) {
-        let source = read(std::io::stdin(), options).map_err(|error| error.file("stdin"))?;
+        let input = Trickle::start(std::io::stdin())?;
+        let source = read(input, options).map_err(|error| error.file("stdin"))?;
         return Ok(Arc::new(OneRun::new(source)));
+    }
+    if path
+        .metadata()
+        .is_ok_and(|found| !found.is_file() && !found.is_dir())
+    {
+        return Ok(Arc::new(OneRun::new(open(path, options)?)));
     }
     match path.is_dir() || is_pattern(path) {
         true => Ok(Arc::new(FilesTable::new(path, options)?)),

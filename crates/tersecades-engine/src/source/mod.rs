@@ -35,8 +35,10 @@ pub mod passing;
 pub mod query;
 pub mod table;
 pub mod text;
+pub mod trickle;
 
 pub use csv::CsvOptions;
+pub use trickle::Trickle;
 
 use self::passing::Passing;
 
@@ -397,6 +399,9 @@ fn kind_of(path: &Path, options: &SourceOptions) -> Result<&'static SourceKind> 
 }
 
 /// Reads `input`, plain or packed, as the text format that `options` name.
+///
+/// Of a [`Trickle`] the rows come as they are written: a batch ends early where nothing has come
+/// for 50 ms.
 ///
 /// # Errors
 /// `InvalidArgument` without a format or for one that needs a whole file, and what reading says.

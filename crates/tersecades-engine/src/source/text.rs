@@ -4,10 +4,12 @@
 //! records of a TextFormat -> cells, whole row or nothing -> column builders -> batch
 //!                                          | bad row: policy, line and original bytes
 //! ```
+//! A batch of a pipe ends early where nothing has come for a while.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -34,6 +36,36 @@ pub struct BadRow {
 /// A parsed row, or what is wrong with it.
 pub type RowResult<T> = std::result::Result<T, BadRow>;
 
+/// What reading a record came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// A record.
+    Record,
+    /// Nothing yet: nothing has come for a while, between two records.
+    Pause,
+    /// The end of the text.
+    End,
+}
+
+/// Time for which the first rows of a pipe are waited for, to find out what they are, before a
+/// pause is taken for all that is to come now.
+const SAMPLE_WAIT: Duration = Duration::from_secs(2);
+
+/// How long first rows have been waited for.
+pub(super) struct SampleClock(Instant);
+
+impl SampleClock {
+    /// Begins to wait.
+    pub(super) fn start() -> Self {
+        SampleClock(Instant::now())
+    }
+
+    /// Whether a pause is the end of the sample.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.elapsed() >= SAMPLE_WAIT
+    }
+}
+
 /// The text of one row.
 pub trait TextRecord: Default + Send {
     /// Line of the file on which it starts, from 1.
@@ -51,11 +83,11 @@ pub trait TextFormat: Send {
     /// The text of one row.
     type Record: TextRecord;
 
-    /// Reads the next record; false at the end.
+    /// Reads the next record.
     ///
     /// # Errors
     /// `Io` and `Corrupt` if reading fails.
-    fn read(&mut self, record: &mut Self::Record) -> Result<bool>;
+    fn read(&mut self, record: &mut Self::Record) -> Result<Next>;
 
     /// Parses a whole row into `cells` and returns the texts they came from.
     ///
@@ -115,8 +147,11 @@ impl<F: TextFormat> TextSource<F> {
         while rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
             match self.sample.pop_front() {
                 Some(sampled) => record = sampled,
-                None if self.format.read(&mut record)? => {}
-                None => break,
+                None => match self.format.read(&mut record)? {
+                    Next::Record => {}
+                    Next::Pause if rows == 0 => continue,
+                    Next::Pause | Next::End => break,
+                },
             }
             match self.format.parse(&record, &mut cells) {
                 Ok(texts) => {

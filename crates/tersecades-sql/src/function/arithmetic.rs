@@ -15,7 +15,7 @@ use arrow_select::nullif::nullif;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
-use datafusion_expr::expr::{BinaryExpr, Cast, ScalarFunction};
+use datafusion_expr::expr::{BinaryExpr, ScalarFunction};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{
@@ -23,6 +23,8 @@ use datafusion_expr::{
     Signature, Volatility,
 };
 use tersecades_engine::expression::Arithmetic;
+
+use super::division::{are_whole, truncated};
 
 /// An arithmetic operator on two numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -155,7 +157,7 @@ fn compute(how: Arithmetic, a: &Operand, b: &Operand) -> std::result::Result<Arr
 }
 
 /// The divisors, null where they are zero.
-fn without_zeros(array: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+pub(super) fn without_zeros(array: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
     let zeros = match array.data_type() {
         DataType::Float64 => {
             BooleanArray::from_unary(array.as_primitive::<Float64Type>(), |value| value == 0.0)
@@ -194,13 +196,13 @@ impl FunctionRewrite for CheckArithmetic {
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => match arithmetic_of(op) {
                 Some(how) if number(&left)? && number(&right)? => {
-                    let whole = how == Arithmetic::Divide
-                        && is_whole(&left, schema)?
-                        && is_whole(&right, schema)?;
-                    Ok(Transformed::yes(match whole {
-                        true => truncated(*left, *right),
-                        false => checked(how, *left, *right),
-                    }))
+                    let is_divided = how == Arithmetic::Divide;
+                    Ok(Transformed::yes(
+                        match is_divided && are_whole(&left, &right, schema)? {
+                            true => truncated(*left, *right),
+                            false => checked(how, *left, *right),
+                        },
+                    ))
                 }
                 _ => Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr {
                     left,
@@ -220,28 +222,6 @@ impl FunctionRewrite for CheckArithmetic {
             other => Ok(Transformed::no(other)),
         }
     }
-}
-
-/// What DataFusion makes of integers that no type holds all of: `UInt64` beside signed ones.
-const WIDE_INTEGER: DataType = DataType::Decimal128(20, 0);
-
-/// Whether `expr` is an integer that was made a decimal to meet another.
-fn is_whole(expr: &Expr, schema: &DFSchema) -> Result<bool> {
-    match expr {
-        Expr::Cast(cast) if *cast.field.data_type() == WIDE_INTEGER => {
-            Ok(cast.expr.get_type(schema)?.is_integer())
-        }
-        _ => Ok(false),
-    }
-}
-
-/// The quotient of decimals that are integers, without its fraction: nothing is left of `a` less
-/// its remainder.
-fn truncated(a: Expr, b: Expr) -> Expr {
-    let remainder = checked(Arithmetic::Remainder, a.clone(), b.clone());
-    let multiple = checked(Arithmetic::Subtract, a, remainder);
-    let quotient = checked(Arithmetic::Divide, multiple, b);
-    Expr::Cast(Cast::new(Box::new(quotient), WIDE_INTEGER))
 }
 
 fn checked(how: Arithmetic, a: Expr, b: Expr) -> Expr {

@@ -103,25 +103,35 @@ fn is_comparison(operator: Operator) -> bool {
 /// # Errors
 /// What finding types says.
 pub(crate) fn compare_floats(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let canonical = |child: Expr| -> Result<Transformed<Expr>> {
+        Ok(match child.get_type(schema)?.is_floating() {
+            true => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(
+                Arc::clone(&CANONICAL),
+                vec![child],
+            ))),
+            false => Transformed::no(child),
+        })
+    };
     let compared = expr.transform_up(|part| {
+        if let Expr::Case(mut case) = part {
+            if let Some(operand) = case.expr {
+                case.expr = Some(Box::new(canonical(*operand)?.data));
+                for (when, _) in &mut case.when_then_expr {
+                    let found =
+                        std::mem::replace(&mut **when, Expr::Literal(ScalarValue::Null, None));
+                    **when = canonical(found)?.data;
+                }
+            }
+            return Ok(Transformed::yes(Expr::Case(case)));
+        }
         let compares = match &part {
             Expr::BinaryExpr(binary) => is_comparison(binary.op),
             Expr::Between(_) | Expr::InList(_) => true,
-            Expr::Case(case) => case.expr.is_some(),
             Expr::ScalarFunction(call) => COMPARING.contains(&call.func.name()),
             _ => false,
         };
         match compares {
-            true => part.map_children(|child| {
-                let is_float = child.get_type(schema)?.is_floating();
-                Ok(match is_float {
-                    true => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(
-                        Arc::clone(&CANONICAL),
-                        vec![child],
-                    ))),
-                    false => Transformed::no(child),
-                })
-            }),
+            true => part.map_children(canonical),
             false => Ok(Transformed::no(part)),
         }
     });

@@ -4,6 +4,7 @@ pub(crate) mod aggregate;
 pub(crate) mod arithmetic;
 pub(crate) mod date_interval;
 pub(crate) mod date_part;
+pub(crate) mod division;
 pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod over;

@@ -21,9 +21,12 @@ impl VisitorMut for Keys {
             return ControlFlow::Continue(());
         };
         if modifiers.is_empty() {
-            let mut known: Vec<Expr> = Vec::with_capacity(keys.len());
+            // A number whose column is not known is none that an item of the list is.
+            let mut known: Vec<(bool, Expr)> = Vec::with_capacity(keys.len());
             keys.retain(|key| {
-                let meant = by_number(key, &select.projection).unwrap_or(key).clone();
+                let item = by_number(key, &select.projection);
+                let is_number = item.is_none() && matches!(key, Expr::Value(_));
+                let meant = (is_number, item.unwrap_or(key).clone());
                 let is_new = !known.contains(&meant);
                 known.push(meant);
                 is_new
@@ -42,10 +45,13 @@ fn by_number<'a>(key: &Expr, items: &'a [SelectItem]) -> Option<&'a Expr> {
         return None;
     };
     let index = digits.parse::<usize>().ok()?.checked_sub(1)?;
-    match items.get(index)? {
+    let item = |item: &'a SelectItem| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
-    }
+    };
+    // Behind a `*` items have other numbers.
+    let items: Option<Vec<&Expr>> = items.get(..=index)?.iter().map(item).collect();
+    items?.pop()
 }
 
 #[cfg(test)]
@@ -69,6 +75,8 @@ mod tests {
                 "GROUP BY k) GROUP BY 1",
             ),
             ("SELECT * FROM t GROUP BY 1, 1", "GROUP BY 1"),
+            ("SELECT *, a FROM t GROUP BY a, 2", "GROUP BY a, 2"),
+            ("SELECT *, 1 FROM t GROUP BY 1, 2", "GROUP BY 1, 2"),
         ] {
             let parser = Parser::new(&GenericDialect {}).try_with_sql(given);
             let mut query = parser.unwrap().parse_query().unwrap();

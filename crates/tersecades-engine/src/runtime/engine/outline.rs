@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
+use tersecades_columnar::batch::BatchEncoder;
+use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::Result;
 
 use crate::error_bound::bounds_of;
@@ -15,13 +17,28 @@ use crate::runtime::{TimeKind, TimeOptions};
 use crate::source::passing::{Failing, Passing};
 use crate::window::Emit;
 
-/// Names and logical types of what arrives.
+/// Names and logical types of what arrives; columns of other types stay as they are, for queries
+/// that do not read them.
 ///
 /// # Errors
-/// `Unsupported`, naming the column, for types without a physical shape.
+/// What the encoder says.
 pub(super) fn logical_schema(arriving: &SchemaRef) -> Result<SchemaRef> {
-    let encoder = tersecades_columnar::batch::BatchEncoder::new(arriving)?;
-    Ok(Arc::clone(encoder.schema()))
+    let is_encoded = |field: &Arc<Field>| ColumnEncoder::new(field.data_type()).is_ok();
+    let fields = arriving.fields().iter();
+    let encoded: Vec<_> = fields.filter(|field| is_encoded(field)).cloned().collect();
+    let metadata = arriving.metadata().clone();
+    let encoder = BatchEncoder::new(&Schema::new_with_metadata(encoded, metadata.clone()))?;
+    let mut logical = encoder.schema().fields().iter();
+    let fields = arriving.fields().iter().map(|field| {
+        let known = if is_encoded(field) {
+            logical.next()
+        } else {
+            None
+        };
+        Arc::clone(known.unwrap_or(field))
+    });
+    let fields: Vec<_> = fields.collect();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
 /// Columns of `arriving` that `query` reads; `None` when it needs all.

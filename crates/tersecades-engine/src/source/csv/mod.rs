@@ -11,7 +11,6 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
@@ -26,8 +25,9 @@ use self::quote::QuoteWalk;
 use self::record::{
     OPEN_QUOTE_HINT, Record, RecordReader, open_quote_reason, read_error, sniff_delimiter,
 };
-use super::packed::{READ_BUFFER_BYTES, unpack};
-use super::text::{BadRow, RowResult, TextFormat, TextRecord, TextSource};
+use super::packed::{self, READ_BUFFER_BYTES};
+use super::text::{BadRow, Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource};
+use super::trickle::is_pause;
 use super::{SourceKind, SourceOptions};
 
 pub mod column;
@@ -118,14 +118,15 @@ impl CsvSource {
         if shown.to_lowercase().contains(".tsv") {
             options.csv.delimiter = options.csv.delimiter.or(Some(b'\t'));
         }
-        let source = Self::new(unpack(File::open(path)?)?, options)?;
+        let source = Self::new(packed::open(path)?, options)?;
         Ok(source.named(shown))
     }
 
     /// Reads plain text from `input`; any bytes may come.
     ///
     /// A live stream starts fastest with the delimiter and every type given: guessing waits for
-    /// 64 KiB, inferring for `infer_rows` rows, or for the end.
+    /// 64 KiB, inferring for `infer_rows` rows, or for the end; of a [`Trickle`](super::Trickle),
+    /// two seconds at most once there is a row.
     ///
     /// # Errors
     /// `Io` and `Corrupt` if reading fails, `Unsupported` for UTF-16, `SchemaMismatch` without a
@@ -143,11 +144,7 @@ impl CsvSource {
             None => SNIFF_BYTES,
         };
         let mut start = Vec::new();
-        input
-            .by_ref()
-            .take(start_bytes)
-            .read_to_end(&mut start)
-            .map_err(read_error)?;
+        read_start(&mut input, start_bytes, &mut start).map_err(read_error)?;
         if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
             return Err(Error::unsupported("the text is UTF-16")
                 .hint("convert it, for example with: iconv -f UTF-16 -t UTF-8"));
@@ -199,7 +196,7 @@ impl TextRecord for Record {
 impl TextFormat for Csv {
     type Record = Record;
 
-    fn read(&mut self, record: &mut Record) -> Result<bool> {
+    fn read(&mut self, record: &mut Record) -> Result<Next> {
         self.records.read(record)
     }
 
@@ -236,6 +233,24 @@ impl TextFormat for Csv {
             texts.push(Cow::Borrowed(text));
         }
         Ok(texts)
+    }
+}
+
+/// Reads up to `most` bytes, fewer of a pipe that pauses behind its first lines.
+fn read_start(input: &mut dyn BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut clock = None;
+    loop {
+        let left = most.saturating_sub(start.len() as u64);
+        match input.by_ref().take(left).read_to_end(start) {
+            Err(error) if is_pause(&error) => {
+                let lines = memchr::memchr_iter(b'\n', start).count();
+                let is_over = || clock.get_or_insert_with(SampleClock::start).is_over();
+                if lines > 1 || lines == 1 && is_over() {
+                    return Ok(());
+                }
+            }
+            done => return done.map(|_| ()),
+        }
     }
 }
 

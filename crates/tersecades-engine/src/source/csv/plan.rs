@@ -14,6 +14,7 @@ use super::CsvOptions;
 use super::field::{FieldKind, TypeGuess};
 use super::record::{Record, RecordReader, open_quote_reason};
 use super::timestamp::TimePattern;
+use crate::source::text::{Next, SampleClock};
 
 /// Most memory for the rows that types are inferred from; fewer rows are used beyond it.
 const INFER_BYTES_LIMIT: usize = 64 << 20;
@@ -59,7 +60,13 @@ pub(super) fn read_names(
     options: &mut CsvOptions,
 ) -> Result<Vec<String>> {
     let mut first = Record::default();
-    if !records.read(&mut first)? {
+    let found = loop {
+        match records.read(&mut first)? {
+            Next::Pause => {}
+            found => break found,
+        }
+    };
+    if found == Next::End {
         return Err(
             Error::schema("there is no first row to take the columns from")
                 .hint("the file is empty or blank"),
@@ -134,12 +141,18 @@ pub(super) fn sample_rows(
         return Ok(());
     }
     let (mut record, mut size_bytes) = (Record::default(), 0);
+    let mut clock = SampleClock::start();
     while sample.len() < options.infer_rows && size_bytes < INFER_BYTES_LIMIT {
-        if !records.read(&mut record)? {
-            break;
+        match records.read(&mut record)? {
+            Next::Record => {}
+            Next::Pause if sample.is_empty() || !clock.is_over() => continue,
+            Next::Pause | Next::End => break,
         }
         size_bytes += record.size_bytes();
         sample.push_back(record.compact());
+        if sample.len() == 1 {
+            clock = SampleClock::start();
+        }
     }
     Ok(())
 }

@@ -78,6 +78,7 @@ mod tests {
     use super::super::record::RecordReader;
     use super::super::tests::{csv, read, read_all, read_error, source, texts};
     use super::*;
+    use crate::source::text::Next;
     use crate::source::{OnError, Source as _, SourceOptions};
 
     #[test]
@@ -107,7 +108,8 @@ mod tests {
         ] {
             let input = Box::new(Cursor::new(text.as_bytes()));
             let mut record = Record::default();
-            assert!(RecordReader::new(input, b',').read(&mut record).unwrap());
+            let found = RecordReader::new(input, b',').read(&mut record).unwrap();
+            assert_eq!(found, Next::Record);
             let mut walk = QuoteWalk::new(&record, b',');
             let found: Vec<bool> = (0..record.field_count())
                 .map(|index| walk.is_quoted(index))

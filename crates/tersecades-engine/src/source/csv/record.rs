@@ -14,6 +14,8 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use tersecades_columnar::error::{Error, Result};
 
 use super::quote::open_quote;
+use crate::source::text::Next;
+use crate::source::trickle::is_pause;
 
 /// Longest record, in bytes of the file; a lost closing quote would swallow everything after it.
 pub const RECORD_BYTES_LIMIT: usize = 16 << 20;
@@ -60,7 +62,6 @@ impl Record {
 
     /// The bytes of the record as they stand in the file, without line ends around them.
     pub fn original(&self) -> &[u8] {
-        let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let start = self.raw.iter().take_while(|byte| is_line_end(byte)).count();
         let rest = self.raw.get(start..).unwrap_or_default();
         let tail = rest
@@ -120,11 +121,11 @@ impl RecordReader {
         }
     }
 
-    /// Reads the next record into `record`; `false` at the end. Blank lines are passed over.
+    /// Reads the next record into `record`. Blank lines are passed over.
     ///
     /// # Errors
     /// `Io`, `Corrupt` for damaged compression, `LimitExceeded` past [`RECORD_BYTES_LIMIT`].
-    pub fn read(&mut self, record: &mut Record) -> Result<bool> {
+    pub fn read(&mut self, record: &mut Record) -> Result<Next> {
         let line = self.splitter.line();
         let mut text_bytes = 0;
         record.fields = 0;
@@ -134,6 +135,10 @@ impl RecordReader {
             let input = match self.input.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
+                Err(error) if is_pause(&error) => match record.raw.iter().all(is_line_end) {
+                    true => return Ok(Next::Pause),
+                    false => continue,
+                },
                 Err(error) => return Err(read_error(error).row(line)),
             };
             let text = record.text.get_mut(text_bytes..).unwrap_or_default();
@@ -150,7 +155,7 @@ impl RecordReader {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => grow(&mut record.text, 1024),
                 ReadRecordResult::OutputEndsFull => grow(&mut record.ends, 32),
-                ReadRecordResult::End => return Ok(false),
+                ReadRecordResult::End => return Ok(Next::End),
                 ReadRecordResult::Record => break is_end,
             }
             if record.raw.len() > RECORD_BYTES_LIMIT {
@@ -161,13 +166,16 @@ impl RecordReader {
                 );
             }
         };
-        let is_line_end = |byte: &&u8| matches!(byte, b'\n' | b'\r');
-        let blank = record.raw.iter().take_while(is_line_end).count();
+        let blank = record
+            .raw
+            .iter()
+            .take_while(|byte| is_line_end(byte))
+            .count();
         record.line = line + line_ends(&record.raw, blank);
         if is_last {
             self.cut_at_open_quote(record, blank);
         }
-        Ok(true)
+        Ok(Next::Record)
     }
 
     /// Cuts the last record at the end of the line whose quote is not closed; what follows is read
@@ -187,6 +195,10 @@ impl RecordReader {
         self.splitter.reset();
         self.splitter.set_line(quote_line);
     }
+}
+
+fn is_line_end(byte: &u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
 
 /// Line ends among the first `end` of `bytes`.
@@ -265,7 +277,7 @@ mod tests {
         let input = BufReader::with_capacity(3, Cursor::new(text.to_vec()));
         let mut reader = RecordReader::new(Box::new(input), delimiter);
         let (mut record, mut all) = (Record::default(), Vec::new());
-        while reader.read(&mut record).unwrap() {
+        while reader.read(&mut record).unwrap() == Next::Record {
             let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let fields = record.fields().map(show).collect();
             all.push((record.line, fields, show(record.original())));
@@ -316,10 +328,10 @@ mod tests {
         }
         let mut reader = RecordReader::new(Box::new(Cursor::new(b"1,\"x\ny\",\"z\n")), b',');
         let mut record = Record::default();
-        assert!(reader.read(&mut record).unwrap());
+        assert_eq!(reader.read(&mut record).unwrap(), Next::Record);
         assert_eq!((record.line, record.open_quote), (1, Some(2)));
         assert_eq!(record.compact().open_quote, Some(2));
-        assert!(!reader.read(&mut record).unwrap());
+        assert_eq!(reader.read(&mut record).unwrap(), Next::End);
     }
 
     #[test]
@@ -350,7 +362,7 @@ mod tests {
         text.resize(RECORD_BYTES_LIMIT + (1 << 20), b'x');
         let mut reader = RecordReader::new(Box::new(BufReader::new(Cursor::new(text))), b',');
         let mut record = Record::default();
-        assert!(reader.read(&mut record).unwrap());
+        assert_eq!(reader.read(&mut record).unwrap(), Next::Record);
         let error = reader.read(&mut record).unwrap_err();
         assert_eq!(error.context().row, Some(2));
         assert!(error.hint_text().unwrap().contains("quote"));

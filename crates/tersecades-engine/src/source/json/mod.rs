@@ -12,7 +12,6 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -24,8 +23,9 @@ use self::record::{Framing, Record, RecordReader};
 use self::row::RowPlan;
 use super::csv::UTF8_MARK;
 use super::csv::field::Cell;
-use super::packed::unpack;
-use super::text::{RowResult, TextFormat, TextRecord, TextSource};
+use super::packed::{self, unpack};
+use super::text::{Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource};
+use super::trickle::through_pauses;
 use super::{SourceKind, SourceOptions};
 
 mod plan;
@@ -105,7 +105,7 @@ impl JsonSource {
     }
 
     fn open(path: &Path, framing: Framing, options: &SourceOptions) -> Result<Self> {
-        let source = Self::new(unpack(File::open(path)?)?, framing, options)?;
+        let source = Self::new(packed::open(path)?, framing, options)?;
         Ok(source.named(path.display().to_string()))
     }
 
@@ -115,6 +115,7 @@ impl JsonSource {
         options: &SourceOptions,
     ) -> Result<Self> {
         options.validate()?;
+        through_pauses(|| input.fill_buf().map(|_| ()))?;
         if input.fill_buf()?.starts_with(UTF8_MARK) {
             input.consume(UTF8_MARK.len());
         }
@@ -151,7 +152,7 @@ impl TextRecord for Record {
 impl TextFormat for Json {
     type Record = Record;
 
-    fn read(&mut self, record: &mut Record) -> Result<bool> {
+    fn read(&mut self, record: &mut Record) -> Result<Next> {
         self.records.read(record)
     }
 
@@ -168,9 +169,18 @@ impl TextFormat for Json {
 fn sample_rows(records: &mut RecordReader, rows: usize) -> Result<VecDeque<Record>> {
     let (mut sample, mut size_bytes) = (VecDeque::new(), 0);
     let mut record = Record::default();
-    while sample.len() < rows && size_bytes < INFER_BYTES_LIMIT && records.read(&mut record)? {
+    let mut clock = SampleClock::start();
+    while sample.len() < rows && size_bytes < INFER_BYTES_LIMIT {
+        match records.read(&mut record)? {
+            Next::Record => {}
+            Next::Pause if sample.is_empty() || !clock.is_over() => continue,
+            Next::Pause | Next::End => break,
+        }
         size_bytes += record.text.len() + size_of::<Record>();
         sample.push_back(record.clone());
+        if sample.len() == 1 {
+            clock = SampleClock::start();
+        }
     }
     Ok(sample)
 }

@@ -10,6 +10,8 @@ use std::io::{BufRead, ErrorKind as IoErrorKind};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::source::csv::record::{RECORD_BYTES_LIMIT, read_error};
+use crate::source::text::Next;
+use crate::source::trickle::is_pause;
 
 /// How records stand in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,28 +66,30 @@ impl RecordReader {
         }
     }
 
-    /// Reads the next record into `record`; `false` at the end. Blank lines are passed over.
+    /// Reads the next record into `record`. Blank lines are passed over.
     ///
     /// # Errors
     /// `Io`, `Corrupt` for damaged compression and for arrays that are cut or lack commas,
     /// `LimitExceeded` past [`RECORD_BYTES_LIMIT`].
-    pub(super) fn read(&mut self, record: &mut Record) -> Result<bool> {
+    pub(super) fn read(&mut self, record: &mut Record) -> Result<Next> {
         match self.framing {
             Framing::Lines => self.read_line(record),
             Framing::Elements => self.read_element(record),
         }
     }
 
-    fn read_line(&mut self, record: &mut Record) -> Result<bool> {
+    fn read_line(&mut self, record: &mut Record) -> Result<Next> {
         loop {
             record.text.clear();
             record.line = self.line;
             let mut is_whole = false;
             while !is_whole {
-                let input = fill(&mut self.input, self.line)?;
-                if input.is_empty() {
-                    break;
-                }
+                let input = match fill(&mut self.input, self.line)? {
+                    Some([]) => break,
+                    Some(input) => input,
+                    None if record.text.is_empty() => return Ok(Next::Pause),
+                    None => continue,
+                };
                 let end = memchr::memchr(b'\n', input);
                 let (length, read) = end.map_or((input.len(), input.len()), |at| (at, at + 1));
                 record
@@ -100,20 +104,24 @@ impl RecordReader {
                 record.text.pop();
             }
             if !record.text.trim_ascii().is_empty() {
-                return Ok(true);
+                return Ok(Next::Record);
             }
             if !is_whole {
-                return Ok(false);
+                return Ok(Next::End);
             }
         }
     }
 
-    fn read_element(&mut self, record: &mut Record) -> Result<bool> {
+    fn read_element(&mut self, record: &mut Record) -> Result<Next> {
         record.text.clear();
         loop {
-            let Some(byte) = self.peek()? else {
+            let byte = match fill(&mut self.input, self.line)? {
+                None => return Ok(Next::Pause),
+                Some(input) => input.first().copied(),
+            };
+            let Some(byte) = byte else {
                 return match self.place {
-                    Place::Start | Place::Sequence | Place::End => Ok(false),
+                    Place::Start | Place::Sequence | Place::End => Ok(Next::End),
                     _ => Err(self.corrupt("the array is not closed")),
                 };
             };
@@ -134,7 +142,7 @@ impl RecordReader {
             Place::Start | Place::Sequence => Place::Sequence,
             _ => Place::Behind,
         };
-        Ok(true)
+        Ok(Next::Record)
     }
 
     fn enter(&mut self, place: Place) {
@@ -147,16 +155,14 @@ impl RecordReader {
         self.input.consume(1);
     }
 
-    fn peek(&mut self) -> Result<Option<u8>> {
-        Ok(fill(&mut self.input, self.line)?.first().copied())
-    }
-
     /// Takes bytes up to the bracket that closes the first one, or, for what opens none, up to
     /// the next comma, bracket or line end.
     fn take_element(&mut self, record: &mut Record) -> Result<()> {
         let (mut depth, mut in_text, mut is_escaped) = (0_u32, false, false);
         loop {
-            let input = fill(&mut self.input, record.line)?;
+            let Some(input) = fill(&mut self.input, record.line)? else {
+                continue;
+            };
             if input.is_empty() {
                 return match depth == 0 && !in_text {
                     true => Ok(()),
@@ -206,19 +212,19 @@ impl RecordReader {
     }
 }
 
-/// What the buffer of `input` holds, filled if it was empty.
-fn fill(input: &mut Box<dyn BufRead + Send>, line: u64) -> Result<&[u8]> {
+/// What the buffer of `input` holds, filled if it was empty; `None` in a pause.
+fn fill(input: &mut Box<dyn BufRead + Send>, line: u64) -> Result<Option<&[u8]>> {
     // The loop cannot hand out the borrow of its own call, so the buffer is asked for twice.
     loop {
         match input.fill_buf() {
             Ok(_) => break,
             Err(error) if error.kind() == IoErrorKind::Interrupted => {}
+            Err(error) if is_pause(&error) => return Ok(None),
             Err(error) => return Err(read_error(error).row(line)),
         }
     }
-    input
-        .fill_buf()
-        .map_err(|error| read_error(error).row(line))
+    let held = input.fill_buf();
+    held.map(Some).map_err(|error| read_error(error).row(line))
 }
 
 fn check_size(record: &Record) -> Result<()> {
@@ -242,13 +248,14 @@ mod tests {
         let input = BufReader::with_capacity(3, Cursor::new(text.to_owned().into_bytes()));
         let mut reader = RecordReader::new(Box::new(input), framing);
         let (mut record, mut all) = (Record::default(), Vec::new());
-        while reader.read(&mut record)? {
+        while reader.read(&mut record)? == Next::Record {
             all.push((
                 record.line,
                 String::from_utf8_lossy(&record.text).into_owned(),
             ));
         }
-        assert!(!reader.read(&mut record)?, "the end stays the end");
+        let behind = reader.read(&mut record)?;
+        assert_eq!(behind, Next::End, "the end stays the end");
         Ok(all)
     }
 
