@@ -7,12 +7,12 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use tersecades_engine::Result;
-use tersecades_engine::source::{CsvOptions, Source, SourceOptions, Trickle, read};
+use tersecades_engine::source::{CsvOptions, SourceOptions, Trickle, read};
 
 /// Longer than a pipe's pause, by much.
 const WHILE: Duration = Duration::from_millis(300);

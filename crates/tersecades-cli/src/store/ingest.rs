@@ -80,9 +80,13 @@ fn open(arguments: &IngestArguments, store: &Store) -> tersecades::Result<Box<dy
     if arguments.input.as_os_str() != "-" {
         let found = arguments.input.metadata();
         if found.is_ok_and(|found| !found.is_file()) {
-            return Err(Error::unsupported("a pipe or folder is not read by its name")
-                .file(arguments.input.display().to_string())
-                .hint("name files one by one; pass a pipe as standard input: -i - --format csv < PIPE"));
+            return Err(
+                Error::unsupported("a pipe or folder is not read by its name")
+                    .file(arguments.input.display().to_string())
+                    .hint(
+                        "name files one by one; a pipe is standard input: -i - --format csv < PIPE",
+                    ),
+            );
         }
         let names = source::open(&arguments.input, &options)?.schema();
         add_types(&mut options, &schema, Some(&names));

@@ -1,10 +1,10 @@
 //! Bytes of a pipe as they come, with word of pauses.
 //!
 //! ```text
-//! pipe ──a thread reads──▶ pieces ──▶ read: bytes, or `WouldBlock` where none have come for a while
+//! pipe ──a thread reads──▶ pieces ──▶ read: bytes, or `WouldBlock` where none came for a while
 //! ```
-//! Whoever reads may then hand on the rows that are whole, instead of waiting until a batch is full,
-//! and ask again. A regular file needs none of this.
+//! Whoever reads may then hand on the rows that are whole, instead of waiting until a batch is
+//! full, and ask again. A regular file needs none of this.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};

@@ -237,14 +237,14 @@ impl TextFormat for Csv {
 }
 
 /// Reads up to `most` bytes, fewer of a pipe that pauses behind its first lines.
-fn read_start(input: &mut dyn BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<()> {
+fn read_start(mut input: impl BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<()> {
     let mut clock = None;
     loop {
         let left = most.saturating_sub(start.len() as u64);
         match input.by_ref().take(left).read_to_end(start) {
             Err(error) if is_pause(&error) => {
                 let lines = memchr::memchr_iter(b'\n', start).count();
-                let is_over = || clock.get_or_insert_with(SampleClock::start).is_over();
+                let mut is_over = || clock.get_or_insert_with(SampleClock::start).is_over();
                 if lines > 1 || lines == 1 && is_over() {
                     return Ok(());
                 }
