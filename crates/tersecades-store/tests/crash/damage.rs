@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tersecades_columnar::ErrorKind;
 use tersecades_columnar::error::Error;
 use tersecades_store::fs::FileSystem;
-use tersecades_store::{Durability, Layout, Store};
+use tersecades_store::{Durability, Layout, Store, repair_in};
 
-use crate::simulated::SimulatedFileSystem;
+use crate::simulated::{LOSSES, SimulatedFileSystem};
 use crate::workload::{live, numbers, options, root, rows, schema};
 use crate::{ran, setting};
 
@@ -96,10 +96,11 @@ fn missing_and_swapped_files_are_found() {
         let without = files.copied();
         without.take_away(name);
         if name.ends_with("CURRENT") {
-            assert_eq!(
-                read(&without).unwrap_err().kind(),
-                ErrorKind::InvalidArgument
-            );
+            let error = read(&without).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+            let shared: Arc<dyn FileSystem> = Arc::new(without);
+            let options = options(Layout::Tiered, Durability::Durable);
+            assert!(Store::create_in(shared, root(), schema(), options).is_err());
         } else {
             match read(&without) {
                 Ok(found) => assert!(found.into_iter().eq(0..rows), "without {name:?}"),
@@ -132,4 +133,45 @@ fn misplaced_pages_of_a_run_are_found() {
         }
         files.overwrite(name, bytes);
     }
+}
+
+/// The rows after a repair.
+fn repaired(files: SimulatedFileSystem) -> Vec<u64> {
+    let shared: Arc<dyn FileSystem> = Arc::new(files);
+    repair_in(Arc::clone(&shared), root()).unwrap();
+    numbers(&Store::open_in(shared, root()).unwrap()).unwrap()
+}
+
+#[test]
+fn a_repair_that_is_cut_short_is_done_again() {
+    let files = SimulatedFileSystem::default();
+    live(&files, Layout::Tiered, Durability::Durable);
+    let files = files.copied();
+    let (mut cuts, mut lost) = (0u64, 0);
+    for (name, bytes) in &files.files() {
+        let mut flipped = bytes.clone();
+        let Some(byte) = flipped.get_mut(bytes.len() / 2) else {
+            continue;
+        };
+        *byte ^= 1;
+        let damaged = files.copied();
+        damaged.overwrite(name, &flipped);
+        let expected = repaired(damaged.copied());
+        lost += usize::from(expected.len() < 211);
+        let mut call = 0;
+        loop {
+            call += 1;
+            cuts += 1;
+            let cut = damaged.copied();
+            cut.crash_at(call);
+            let is_done = repair_in(Arc::new(cut.clone()), root()).is_ok();
+            let left = cut.after_crash(LOSSES[cuts as usize % LOSSES.len()], cuts);
+            assert_eq!(repaired(left), expected, "{name:?} damaged, call {call}");
+            if is_done {
+                break;
+            }
+        }
+    }
+    assert!(lost > 1, "damage of {lost} files costs rows");
+    ran(&format!("{cuts} repairs cut short"));
 }
