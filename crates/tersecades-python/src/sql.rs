@@ -56,6 +56,15 @@ struct Session {
     session: Mutex<tersecades::sql::Session>,
 }
 
+impl Drop for Session {
+    /// Streams that it keeps may be in need of Python's lock to end.
+    fn drop(&mut self) {
+        let held = self.session.get_mut();
+        let session = std::mem::take(held.unwrap_or_else(PoisonError::into_inner));
+        Python::try_attach(|py| py.detach(|| drop(session)));
+    }
+}
+
 #[pymethods]
 impl Session {
     #[new]

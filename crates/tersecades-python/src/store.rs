@@ -1,11 +1,12 @@
 //! Stores: rows on disk that last, are queried where they are, and are followed as they arrive.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tersecades::engine::runtime;
+use tersecades::engine::runtime::{self, Interrupt};
 use tersecades::engine::source::history::HistoryTable;
 use tersecades::engine::stream;
 use tersecades::sql::{Session, TableTime};
@@ -36,7 +37,7 @@ struct Store {
 
 /// A stream that is being written to a store.
 #[pyclass(frozen, module = "tersecades")]
-struct Feeding(Mutex<Option<runtime::Feeding>>);
+struct Feeding(Arc<Kept>);
 
 impl Store {
     fn new(store: store::Store) -> Self {
@@ -150,7 +151,7 @@ impl Store {
     fn keep(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, name: &str) -> PyResult<Feeding> {
         let (store, rows) = (self.store()?, stream_of(rows)?);
         let feeding = py.detach(|| rows.feed(name, &store)?.start());
-        Ok(Feeding(Mutex::new(Some(feeding.or_raise()?))))
+        Ok(Feeding::new(feeding.or_raise()?))
     }
 
     /// Adds columns, as `"w BIGINT"`, which are null in the rows that are there.
@@ -200,25 +201,76 @@ impl Store {
 impl Feeding {
     /// Waits for the end of the stream; gives the number of its rows that are in the store.
     fn finish(&self, py: Python<'_>) -> PyResult<u64> {
-        self.take().map_or(Ok(0), |feeding| {
-            interruptible(py, |interrupt| feeding.finish_unless(&interrupt))
-        })
+        self.end(py, |feeding, interrupt| feeding.finish_unless(&interrupt))
     }
 
     /// Stops behind the batch that is written; gives the number of rows that are in the store.
     fn stop(&self, py: Python<'_>) -> PyResult<u64> {
-        self.take()
-            .map_or(Ok(0), |feeding| py.detach(|| feeding.stop()).or_raise())
+        self.end(py, |feeding, interrupt| feeding.stop_unless(&interrupt))
     }
 }
 
+type Kept = Mutex<Option<runtime::Feeding>>;
+
+/// All that may be stopped when the interpreter ends.
+static FEEDINGS: Mutex<Vec<Weak<Kept>>> = Mutex::new(Vec::new());
+
+/// How long a stream that nobody holds any more is waited for.
+const GRACE: Duration = Duration::from_secs(2);
+
 impl Feeding {
-    fn take(&self) -> Option<runtime::Feeding> {
-        self.0
-            .lock()
-            .unwrap_or_else(|held| held.into_inner())
-            .take()
+    fn new(feeding: runtime::Feeding) -> Self {
+        let kept = Arc::new(Mutex::new(Some(feeding)));
+        let mut all = FEEDINGS.lock().unwrap_or_else(|held| held.into_inner());
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(&kept));
+        Feeding(kept)
     }
+
+    /// Ends the stream by `work`; one that goes on after an interrupt is held.
+    fn end(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut runtime::Feeding, Interrupt) -> tersecades::Result<u64> + Send,
+    ) -> PyResult<u64> {
+        let Some(mut feeding) = take(&self.0) else {
+            return Ok(0);
+        };
+        let ended = interruptible(py, |interrupt| work(&mut feeding, interrupt));
+        if feeding.is_running() {
+            let mut kept = self.0.lock().unwrap_or_else(|held| held.into_inner());
+            *kept = Some(feeding);
+        }
+        ended
+    }
+}
+
+fn take(kept: &Kept) -> Option<runtime::Feeding> {
+    kept.lock().unwrap_or_else(|held| held.into_inner()).take()
+}
+
+/// Stops a stream whose rows may be in need of Python's lock.
+fn give_up(feeding: runtime::Feeding) {
+    Python::try_attach(|py| {
+        py.detach(|| {
+            // Those who follow have heard of a failure.
+            let _ = feeding.stop_within(GRACE);
+        });
+    });
+}
+
+impl Drop for Feeding {
+    fn drop(&mut self) {
+        take(&self.0).into_iter().for_each(give_up);
+    }
+}
+
+/// Stops all streams that are being kept, as the interpreter ends.
+#[pyfunction]
+fn _stop_feedings() {
+    let all = std::mem::take(&mut *FEEDINGS.lock().unwrap_or_else(|held| held.into_inner()));
+    let kept = all.iter().filter_map(Weak::upgrade);
+    kept.filter_map(|kept| take(&kept)).for_each(give_up);
 }
 
 /// A stream, or the rows of a table.
@@ -237,5 +289,8 @@ fn stream_of(rows: &Bound<'_, PyAny>) -> PyResult<stream::Stream> {
 /// Adds the classes to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Store>()?;
-    module.add_class::<Feeding>()
+    module.add_class::<Feeding>()?;
+    let at_exit = module.py().import("atexit")?;
+    at_exit.call_method1("register", (wrap_pyfunction!(_stop_feedings, module)?,))?;
+    Ok(())
 }

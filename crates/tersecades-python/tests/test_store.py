@@ -108,3 +108,52 @@ def test_a_store_is_followed_that_another_process_writes(tmp_path: Path) -> None
         (1_000, sum(range(first, first + 1_000))) for first in range(0, ROWS, 1_000)
     ]
     assert store.follow().agg(rows=tc.count()).to_pylist() == [{"rows": ROWS}]
+
+
+FLOWS = """
+import sys, threading, time
+import pyarrow as pa, tersecades as tc
+def rows(forever=True):
+    while forever:
+        time.sleep(0.01)
+        yield pa.record_batch({"x": pa.array([1], pa.int64())})
+store = tc.Store.create(sys.argv[1], "x BIGINT NOT NULL", durability="os")
+"""
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "kept = store.keep(tc.from_batches(rows()), 'g'); time.sleep(0.1); del kept",
+        "store.keep(tc.from_batches(rows()), 'g')",
+        "kept = store.keep(tc.from_batches(rows()), 'g'); time.sleep(0.1); store.close()",
+        "kept = store.keep(tc.from_batches(rows()), 'g'); time.sleep(0.1); sys.exit(0)",
+        "kept = store.keep(tc.from_batches(rows()), 'g'); kept.stop(); kept.stop()",
+    ],
+)
+def test_a_program_that_keeps_a_stream_without_end_ends(tmp_path: Path, ending: str) -> None:
+    for attempt in range(2):
+        words = [sys.executable, "-c", FLOWS + ending, str(tmp_path / f"s{attempt}")]
+        done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), done
+
+
+def test_stopping_a_stream_that_gives_nothing_can_be_interrupted(tmp_path: Path) -> None:
+    code = """
+import queue, signal, os
+waiting = queue.Queue()
+def silent():
+    yield pa.record_batch({"x": pa.array([1], pa.int64())})
+    waiting.get()
+kept = store.keep(tc.from_batches(silent()), "g")
+time.sleep(0.1)
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    kept.stop()
+except KeyboardInterrupt:
+    print("interrupted")
+    waiting.put(None)
+"""
+    words = [sys.executable, "-c", FLOWS + code, str(tmp_path / "s")]
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"interrupted\n"), done

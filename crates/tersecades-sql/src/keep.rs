@@ -74,7 +74,7 @@ impl Session {
     /// What reading and writing them says; what the session's interrupt says, then they stop.
     pub fn finish(&mut self) -> Result<()> {
         let kept = std::mem::take(&mut *self.kept());
-        for kept in kept {
+        for mut kept in kept {
             kept.feeding.finish_unless(&self.settings.interrupt)?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
@@ -112,16 +112,18 @@ impl Feeding {
         self.join()
     }
 
-    /// As [`Feeding::finish`]; stops as [`Feeding::stop`] does when `interrupt` says so.
+    /// As [`Feeding::finish`]; when `interrupt` says so the stream is told to stop, and not waited
+    /// for.
     ///
     /// # Errors
     /// As [`Feed::run`]; what the interrupt says.
-    pub fn finish_unless(self, interrupt: &Interrupt) -> Result<u64> {
+    pub fn finish_unless(&mut self, interrupt: &Interrupt) -> Result<u64> {
         while self.is_running() {
-            interrupt.check()?;
+            let checked = interrupt.check();
+            checked.inspect_err(|_| self.stop.store(true, Ordering::Relaxed))?;
             std::thread::sleep(REST);
         }
-        self.finish()
+        self.join()
     }
 
     /// Stops behind the batch that is written; gives the number of its rows that are in the store.
@@ -131,6 +133,35 @@ impl Feeding {
     pub fn stop(mut self) -> Result<u64> {
         self.stop.store(true, Ordering::Relaxed);
         self.join()
+    }
+
+    /// As [`Feeding::stop`]; when `interrupt` says so the stream is not waited for.
+    ///
+    /// # Errors
+    /// As [`Feed::run`]; what the interrupt says.
+    pub fn stop_unless(&mut self, interrupt: &Interrupt) -> Result<u64> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.finish_unless(interrupt)
+    }
+
+    /// As [`Feeding::stop`], but waits no longer than `wait`: `None` for a stream that has given
+    /// nothing for so long, which stops by itself when it does.
+    ///
+    /// # Errors
+    /// As [`Feed::run`].
+    pub fn stop_within(mut self, wait: Duration) -> Result<Option<u64>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let until = Instant::now() + wait;
+        while self.is_running() && Instant::now() < until {
+            std::thread::sleep(REST);
+        }
+        match self.is_running() {
+            false => self.join().map(Some),
+            true => {
+                self.thread = None;
+                Ok(None)
+            }
+        }
     }
 
     /// Whether rows are still being written.
