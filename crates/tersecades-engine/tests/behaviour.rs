@@ -107,6 +107,23 @@ fn columns_of_other_types_hinder_only_queries_that_read_them() {
 }
 
 #[test]
+fn totals_that_were_given_are_not_snapshotted_as_none() {
+    let total = || stream(1_000, 3).aggregate([count()]).run().unwrap();
+    let mut midway = total();
+    assert!(midway.step().unwrap());
+    let snapshot = midway.snapshot().unwrap();
+    assert!(total().restore(&snapshot).is_ok());
+    let mut ended = total();
+    while ended.step().unwrap() {}
+    assert!(ended.take_result().is_some());
+    let error = ended.snapshot().unwrap_err();
+    assert!(
+        error.hint_text().unwrap().contains("before the end"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_retained_range_holds_the_newest_batches_and_answers_queries() {
     let keep = |keep| {
         let mut run = stream(1_000, 3)

@@ -4,7 +4,9 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::Running;
 use crate::operator::row::shape::{read_batches, write_batches};
+use crate::operator::window_aggregate::WindowAggregate;
 use crate::runtime::state::{StateReader, StateWriter};
+use crate::window::Windowing;
 
 impl Running {
     /// All state of all operators, to be given to [`Running::restore`] of a fresh run of the same
@@ -15,12 +17,21 @@ impl Running {
     /// that were read are passed over.
     ///
     /// # Errors
-    /// `InvalidArgument` when results are waiting, `Unsupported` for inputs that cannot be read
+    /// `InvalidArgument` when results are waiting, and at the end of a stream whose totals have been
+    /// given; `Unsupported` for inputs that cannot be read
     /// again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
         self.flush()?;
         if !self.ready.is_empty() {
             return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
+        }
+        let is_whole =
+            |aggregate: &WindowAggregate| matches!(aggregate.plan().window, Windowing::Global);
+        if self.finished && self.aggregates().any(is_whole) {
+            return Err(Error::invalid(
+                "the totals of the whole stream have been given, and forgotten",
+            )
+            .hint("take a snapshot before the end of the stream"));
         }
         let mut out = StateWriter::default();
         self.write_state(false, &mut out)?;
