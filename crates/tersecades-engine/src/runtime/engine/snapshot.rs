@@ -17,9 +17,8 @@ impl Running {
     /// that were read are passed over.
     ///
     /// # Errors
-    /// `InvalidArgument` when results are waiting, and at the end of a stream whose totals have been
-    /// given; `Unsupported` for inputs that cannot be read
-    /// again; what the workers say.
+    /// `InvalidArgument` when results are waiting, and at the end of a stream whose totals were
+    /// given; `Unsupported` for inputs that cannot be read again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
         self.flush()?;
         if !self.ready.is_empty() {
