@@ -108,11 +108,8 @@ impl Read for Trickle {
             self.piece = self.next_piece()?;
             self.read = 0;
         }
-        let rest = self.piece.get(self.read..).unwrap_or_default();
-        let count = rest.len().min(out.len());
-        for (to, from) in out.iter_mut().zip(rest) {
-            *to = *from;
-        }
+        let mut rest = self.piece.get(self.read..).unwrap_or_default();
+        let count = rest.read(out)?;
         self.read += count;
         Ok(count)
     }

@@ -6,9 +6,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::ArrayRef;
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::DataType;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
@@ -17,6 +14,7 @@ use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
+use tersecades_engine::operator::row::keys::canonical_floats;
 
 /// Functions that compare their arguments.
 const COMPARING: [&str; 3] = ["nullif", "greatest", "least"];
@@ -46,47 +44,12 @@ impl ScalarUDFImpl for Canonical {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
         let constant = matches!(arguments.args.first(), Some(ColumnarValue::Scalar(_)));
-        let computed = arrays.first().map(canonical);
+        let computed = arrays.first().map(canonical_floats);
         let computed = computed.unwrap_or_else(|| arrow_array::new_empty_array(&DataType::Null));
         Ok(match constant {
             true => ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?),
             false => ColumnarValue::Array(computed),
         })
-    }
-}
-
-fn canonical(array: &ArrayRef) -> ArrayRef {
-    // Adding 0 makes −0 a 0.
-    match array.data_type() {
-        DataType::Float64 => {
-            let one = |value: f64| {
-                if value.is_nan() {
-                    f64::NAN
-                } else {
-                    value + 0.0
-                }
-            };
-            Arc::new(
-                array
-                    .as_primitive::<Float64Type>()
-                    .unary::<_, Float64Type>(one),
-            )
-        }
-        DataType::Float32 => {
-            let one = |value: f32| {
-                if value.is_nan() {
-                    f32::NAN
-                } else {
-                    value + 0.0
-                }
-            };
-            Arc::new(
-                array
-                    .as_primitive::<Float32Type>()
-                    .unary::<_, Float32Type>(one),
-            )
-        }
-        _ => Arc::clone(array),
     }
 }
 

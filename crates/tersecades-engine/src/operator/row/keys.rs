@@ -115,7 +115,13 @@ fn canonical(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
         true => Arc::clone(column),
         false => cast(column, data_type)?,
     };
-    Ok(match data_type {
+    Ok(canonical_floats(&column))
+}
+
+/// `column`, whose floats have the one NaN and the one zero: equal ones have equal bits.
+pub fn canonical_floats(column: &ArrayRef) -> ArrayRef {
+    // Adding 0 makes −0 a 0.
+    match column.data_type() {
         DataType::Float32 => {
             let one = |value: f32| {
                 if value.is_nan() {
@@ -144,8 +150,8 @@ fn canonical(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
                     .unary::<_, Float64Type>(one),
             )
         }
-        _ => column,
-    })
+        _ => Arc::clone(column),
+    }
 }
 
 /// Whether each row has a null in some of `columns`.

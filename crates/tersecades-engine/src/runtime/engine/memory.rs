@@ -12,11 +12,12 @@ use crate::runtime::part::Part;
 use crate::runtime::retained::Retained;
 
 impl Running {
-    /// Bytes of window state, kept rows and retained batches.
+    /// Bytes of window state, kept rows and retained batches; what worker threads hold is not among
+    /// them, as that waits for their frames.
     pub fn state_bytes(&self) -> usize {
         let panes: usize = self.aggregates().map(WindowAggregate::byte_size).sum();
         let rows: usize = self.tails.iter().map(Part::row_bytes).sum();
-        let source = self.ingest.source_state().bytes + self.workers.byte_size();
+        let source = self.ingest.source_state().bytes;
         panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
     }
 
@@ -33,7 +34,7 @@ impl Running {
         let Some(limit) = self.options.memory_bytes_limit else {
             return Ok(());
         };
-        let mut used = self.state_bytes();
+        let mut used = self.state_bytes() + self.workers.byte_size();
         let mut done = String::new();
         if let Some(retained) = self.retained.as_ref().filter(|_| used > limit) {
             match self.options.on_limit {
