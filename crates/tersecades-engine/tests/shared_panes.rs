@@ -27,6 +27,7 @@ struct Case {
     queries: Vec<Query>,
     rows: Rows,
     batch_rows: usize,
+    threads: usize,
     kept: bool,
     /// Batches before a snapshot that a fresh run goes on from.
     restart: Option<usize>,
@@ -102,7 +103,8 @@ fn found(running: &Running, results: &[RecordBatch]) -> (Answer, usize, String) 
 
 impl Case {
     fn of(&self, stream: &Stream, query: &Query) -> Stream {
-        stream.clone().query(query.clone()).keep_late()
+        let of_query = stream.clone().query(query.clone()).keep_late();
+        of_query.threads(self.threads)
     }
 
     fn start(&self, batches: &[RecordBatch]) -> Result<Standing> {
@@ -126,9 +128,12 @@ impl Case {
             None => self.start(&batches)?,
             Some(_) => {
                 let mut first = self.start(&batches[..before])?;
-                for _ in 0..before {
+                for step in 0..before {
                     first.step()?;
-                    results.extend(std::iter::from_fn(|| first.take_result()));
+                    // What waits at the snapshot comes out of the run that is restored.
+                    if (before + step) % 2 == 0 {
+                        results.extend(std::iter::from_fn(|| first.take_result()));
+                    }
                 }
                 let mut second = self.start(&batches[before..])?;
                 second.restore(&first.snapshot()?)?;
@@ -201,6 +206,7 @@ impl Cases for Sets {
             queries,
             rows,
             batch_rows: *random.pick(&[1, 7, 64, 65_536]),
+            threads: *random.pick(&[1, 1, 3]),
             kept: random.one_in(3),
             restart: random.one_in(3).then(|| random.below(8)),
         }
@@ -234,9 +240,10 @@ impl Cases for Sets {
         let queries = case.queries.iter().map(|query| format!("\n  {query}"));
         let rows = case.rows.rows.iter().map(|row| format!("\n  {row:?}"));
         format!(
-            "{}\nbatches of {}, kept {}, restart {:?}, {} rows{}",
+            "{}\nbatches of {}, threads {}, kept {}, restart {:?}, {} rows{}",
             queries.collect::<String>(),
             case.batch_rows,
+            case.threads,
             case.kept,
             case.restart,
             case.rows.rows.len(),

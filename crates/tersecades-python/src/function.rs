@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use arrow_cast::{CastOptions, cast_with_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tersecades::engine::expression::{Expression, ScalarFunction};
 use tersecades::prelude::DataType;
 use tersecades::{Error, Result};
 
-use crate::capsule::{exchange_error, import_array};
+use crate::capsule::import_array;
 use crate::data_type::NamedType;
-use crate::error::{carry, raise};
+use crate::error::{OrRaise as _, carry, raise};
 use crate::expression::{Expr, columns};
+use crate::promise::as_promised;
 use crate::table::{ArrowArray, library};
 
 /// A function of Python whose arguments and result are columns; made by `udf`.
@@ -57,12 +57,7 @@ impl PythonFunction {
             let hint = "a function gets whole columns and returns one value for each row";
             return Err(raise(py, &error.hint(hint)));
         }
-        let options = CastOptions {
-            safe: false,
-            ..CastOptions::default()
-        };
-        cast_with_options(&array, &self.return_type, &options)
-            .map_err(|error| exchange_error(py, &error))
+        as_promised(&self.name, &array, &self.return_type).or_raise()
     }
 }
 

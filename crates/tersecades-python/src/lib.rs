@@ -22,6 +22,7 @@ mod order;
 mod aggregate;
 mod expression;
 mod function;
+mod promise;
 mod row_function;
 mod user_aggregate;
 mod window;

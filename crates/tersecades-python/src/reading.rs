@@ -205,6 +205,13 @@ pub(crate) fn of_arrow(data: &Bound<'_, PyAny>) -> PyResult<stream::Stream> {
         return result.get().stream().or_raise();
     }
     if is_reader(data)? {
+        // Through the interface an exception of the reader would come as a text.
+        if let Some(schema) = data.getattr_opt("schema")?
+            && schema.hasattr("__arrow_c_schema__")?
+        {
+            let table = IterableTable::new(data, Some(import_schema(&schema)?))?;
+            return Ok(stream::Stream::from_table(table));
+        }
         let source = ReaderSource::new(import_stream(data)?);
         return Ok(stream::Stream::from_table(OneRun::new(Box::new(source))));
     }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
@@ -18,6 +17,7 @@ use crate::arrow_table::read_batches;
 use crate::capsule::{exchange_error, import_schema};
 use crate::data_type::NamedType;
 use crate::error::{carry, raise};
+use crate::promise::as_promised;
 use crate::table::{ResultTable, library};
 
 /// A function of Python over tables, and the columns that it gives.
@@ -103,17 +103,14 @@ impl RowFunction {
 
     /// `rows` in the columns that were promised, by name.
     fn conform(&self, rows: RecordBatch, expected: &SchemaRef) -> Result<RecordBatch> {
-        let options = CastOptions {
-            safe: false,
-            ..CastOptions::default()
-        };
         let column = |field: &Arc<Field>| {
             let found = rows.column_by_name(field.name()).ok_or_else(|| {
                 let message = format!("{} gave no column `{}`", self.name, field.name());
                 let hint = "name the columns it gives: schema={\"name\": \"int64\"}";
                 Error::schema(message).column(field.name()).hint(hint)
             })?;
-            Ok(cast_with_options(found, field.data_type(), &options)?)
+            as_promised(&self.name, found, field.data_type())
+                .map_err(|error| error.column(field.name()))
         };
         let columns = expected.fields().iter().map(column);
         let columns = columns.collect::<Result<Vec<_>>>()?;

@@ -328,7 +328,7 @@ impl Running {
     /// All state of the run, for `Stream.stream(snapshot=...)` of the same query; the rows read
     /// so far are `metrics.rows`.
     ///
-    /// Results that are there already have to be taken before, by `take_ready()`.
+    /// Results that wait, as `take_ready()` would give, are part of it.
     ///
     /// >>> import pyarrow as pa, tersecades as tc
     /// >>> rows = [pa.record_batch({"n": [n]}) for n in range(10)]

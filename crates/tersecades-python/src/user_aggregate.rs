@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, ListArray, UInt32Array};
 use arrow_buffer::OffsetBuffer;
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
@@ -17,10 +16,11 @@ use tersecades::engine::plan::AggregateCall;
 use tersecades::{Error, Result};
 
 use crate::aggregate::Aggregate;
-use crate::capsule::{exchange_error, import_array};
+use crate::capsule::import_array;
 use crate::data_type::NamedType;
-use crate::error::carry;
+use crate::error::{OrRaise as _, carry};
 use crate::expression::columns;
+use crate::promise::as_promised;
 use crate::table::{ArrowArray, library};
 
 /// An aggregate of Python over whole groups; made by `udaf`.
@@ -119,12 +119,7 @@ impl GroupRows {
             results.append(self.aggregate.callable.bind(py).call1(group)?)?;
         }
         let results = import_array(&arrow.call_method1("array", (results,))?)?.1;
-        let options = CastOptions {
-            safe: false,
-            ..CastOptions::default()
-        };
-        cast_with_options(&results, &self.aggregate.return_type, &options)
-            .map_err(|error| exchange_error(py, &error))
+        as_promised(&self.aggregate.name, &results, &self.aggregate.return_type).or_raise()
     }
 }
 

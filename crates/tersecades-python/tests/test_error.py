@@ -76,3 +76,14 @@ def test_what_is_no_aggregate_is_refused(probes: pa.Table) -> None:
         windows.agg(n="count")  # type: ignore[arg-type]
     with pytest.raises(tc.InvalidArgument, match="median"):
         tc.aggregate("mediann", "rtt_us")
+
+
+@pytest.mark.parametrize("raised", [ValueError("inside"), KeyboardInterrupt()])
+def test_what_a_reader_raises_comes_out(raised: BaseException) -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"n": [1]})
+        raise raised
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"n": pa.int64()}), batches())
+    with pytest.raises(type(raised)):
+        tc.from_arrow(reader).collect()

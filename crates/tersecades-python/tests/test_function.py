@@ -1,5 +1,6 @@
 """Functions of Python over whole columns."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -150,3 +151,63 @@ def test_wrong_results_are_refused() -> None:
     with pytest.raises(tc.Error):
         tc.from_arrow(NUMBERS).select(s=text("n")).collect()
     assert repr(short) == "Function(short)"
+
+
+def called(name: str, function: Any) -> Any:
+    function.__name__ = name
+    return function
+
+
+@pytest.mark.parametrize(
+    ("returned", "promised", "value"),
+    [
+        ([1.0, 1.5, 2.0], "int64", "1.5"),
+        ([1.0, -1e300, 2.0], "float32", "-1e300"),
+        ([1.0, float("nan"), 2.0], "int64", "NaN"),
+        ([1, 300, 2], "uint8", "300"),
+        ([1, 2, 0], "bool", "2"),
+        (["1", "x", "2"], "int64", "x"),
+        (pa.array([0, 1, 2], pa.timestamp("us")), "timestamp[ms]", "1970-01-01T00:00:00.000001"),
+        ([0.0, 0.125, 1.0], "decimal(10, 2)", "0.125"),
+    ],
+)
+def test_what_the_promised_type_does_not_hold_is_refused(
+    returned: Any, promised: str, value: str
+) -> None:
+    table = pa.table({"n": [1, 2, 3], "timestamp": pa.array([1, 2, 3], pa.timestamp("s"))})
+    stream = tc.from_arrow(table)
+    given = pa.array(returned)
+    row = tc.udf(lambda n: given, return_type=promised, name="given")
+    group = tc.udaf(lambda n: given[n[0].as_py() - 1].as_py(), return_type=promised, name="given")
+    told = f"given returned {value}, which .* does not hold"
+
+    def fold(_: pa.Table | None, rows: pa.Table) -> dict[str, Any]:
+        return {"r": given[rows["n"][0].as_py() - 1].as_py()}
+
+    def rows_of(_: pa.Table) -> pa.Table:
+        return pa.table({"r": given})
+
+    refused = [
+        stream.select(r=row("n")),
+        stream.group_by("n").agg(r=group("n")),
+        stream.reduce("n", called("given", fold), schema={"r": promised}),
+        stream.process(tc.tumble("10s"), called("given", rows_of), schema={"r": promised}),
+    ]
+    for query in refused:
+        with pytest.raises(tc.SchemaMismatch, match=told):
+            query.collect()
+
+
+def test_what_the_promised_type_holds_is_kept() -> None:
+    def returned(values: Any, promised: str) -> list[Any]:
+        given = tc.udf(lambda n: pa.array(values), return_type=promised)
+        rows = tc.from_arrow(pa.table({"n": [1, 2]})).select(r=given("n"))
+        return [row["r"] for row in rows.to_pylist()]
+
+    assert returned([1.0, -0.0], "int8") == [1, 0]
+    assert returned([1, None], "float32") == [1.0, None]
+    assert returned([0.1, float("inf")], "float32") == [np.float32(0.1), float("inf")]
+    assert returned([1, 0], "bool") == [True, False]
+    assert returned([0.25, 0.1], "decimal(10, 2)") == [Decimal("0.25"), Decimal("0.10")]
+    assert returned([1, 2], "string") == ["1", "2"]
+    assert returned([None, None], "date") == [None, None]

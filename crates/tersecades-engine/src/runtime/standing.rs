@@ -19,7 +19,7 @@ use crate::source::PartitionState;
 use crate::source::table::Table;
 
 use super::ingest::{EncodedSource, Ingest, Origin};
-use super::state::{StateReader, StateWriter};
+use super::state::{StateReader, StateWriter, read_arrow, write_arrow};
 use super::{Retained, Running};
 
 /// The batch that all queries are at, and how the partitions of the stream stand.
@@ -200,16 +200,17 @@ impl Standing {
     }
 
     /// All state of all queries, to be given to [`Standing::restore`] of a fresh run of the same
-    /// queries over the rest of the stream. Results must have been taken; a retained range is not
-    /// part of it.
+    /// queries over the rest of the stream. Results that wait to be taken are part of it, a retained
+    /// range is not.
     ///
     /// # Errors
-    /// `InvalidArgument` when results are waiting; what the source and the queries say.
+    /// What the source and the queries say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
-        if !self.ready.is_empty() {
-            return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
-        }
         let mut out = StateWriter::default();
+        out.list(self.ready.iter(), |out, (name, _)| {
+            out.blob(name.as_bytes())
+        });
+        write_arrow(self.ready.iter().map(|(_, rows)| rows), &mut out)?;
         out.bool(self.finished);
         self.ingest.snapshot(false, &mut out)?;
         for filler in &mut self.fillers {
@@ -229,6 +230,14 @@ impl Standing {
     /// `Corrupt` when the bytes are damaged or belong to other queries.
     pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
         let from = &mut StateReader::open(snapshot)?;
+        let names: Vec<Arc<str>> = from.list(|from| {
+            let name = from.blob()?;
+            let of_name = |member: &&Member| member.name.as_bytes() == name;
+            let member = self.members.iter().find(of_name);
+            Ok(Arc::clone(&member.ok_or_else(other_queries)?.name))
+        })?;
+        let waiting: Vec<RecordBatch> = read_arrow(from)?;
+        self.ready = names.into_iter().zip(waiting).collect();
         self.finished = from.bool()?;
         self.ingest.restore(false, from)?;
         for filler in &mut self.fillers {
@@ -236,8 +245,7 @@ impl Standing {
         }
         for member in &mut self.members {
             if from.blob()? != member.name.as_bytes() {
-                return Err(Error::corrupt("the snapshot belongs to other queries")
-                    .hint("restore with the queries it was taken with, in the same order"));
+                return Err(other_queries());
             }
             member.open = from.bool()?;
             member.running.restore_member(from)?;
@@ -348,4 +356,10 @@ fn of_query(name: &str, error: Error) -> Error {
         }
         None => error.hint(hint),
     }
+}
+
+/// The error of a snapshot of other queries than these.
+fn other_queries() -> Error {
+    Error::corrupt("the snapshot belongs to other queries")
+        .hint("restore with the queries it was taken with, in the same order")
 }

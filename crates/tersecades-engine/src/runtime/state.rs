@@ -5,7 +5,11 @@
 
 use tersecades_columnar::error::{Error, Result};
 
-const MAGIC: &[u8; 8] = b"TCSTATE0";
+mod arrow;
+
+pub use arrow::{read_arrow, write_arrow};
+
+const MAGIC: &[u8; 8] = b"TCSTATE1";
 
 /// Appends values to a snapshot.
 #[derive(Debug, Default)]

@@ -1,11 +1,8 @@
-//! Late rows: how many each window missed, and the rows themselves as bytes.
+//! How many late rows each window missed.
 
 use std::collections::BTreeMap;
 
-use arrow_array::RecordBatch;
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::Result;
 
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::Span;
@@ -77,39 +74,6 @@ impl LateWindows {
         }
         Ok(windows)
     }
-}
-
-/// Writes rows, each batch as an Arrow stream of its own.
-///
-/// # Errors
-/// What Arrow says.
-pub fn write_rows(batches: &[RecordBatch], out: &mut StateWriter) -> Result<()> {
-    out.u64(batches.len() as u64);
-    for batch in batches {
-        let mut bytes = Vec::new();
-        let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema())?;
-        writer.write(batch)?;
-        writer.finish()?;
-        drop(writer);
-        out.blob(&bytes);
-    }
-    Ok(())
-}
-
-/// Reads what [`write_rows`] wrote.
-///
-/// # Errors
-/// `Corrupt` when the bytes are no such rows.
-pub fn read_rows(from: &mut StateReader<'_>) -> Result<Vec<RecordBatch>> {
-    let mut batches = Vec::new();
-    for _ in 0..from.count()? {
-        let mut reader = StreamReader::try_new(from.blob()?, None)?;
-        let batch = reader
-            .next()
-            .ok_or_else(|| Error::corrupt("a snapshot lacks the late rows it claims"))?;
-        batches.push(batch?);
-    }
-    Ok(batches)
 }
 
 #[cfg(test)]

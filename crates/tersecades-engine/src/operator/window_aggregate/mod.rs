@@ -43,7 +43,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::event_time::Arrival;
 use crate::expression::evaluate::BoundExpression;
 use crate::frame::Frame;
-use crate::runtime::state::{StateReader, StateWriter};
+use crate::runtime::state::{StateReader, StateWriter, read_arrow, write_arrow};
 
 use crate::window::{Span, Windowing};
 
@@ -260,7 +260,7 @@ impl WindowAggregate {
         out.u64(self.shared.unplaced.late);
         out.u64(self.shared.unplaced.skipped);
         self.shared.late_windows.snapshot(out);
-        late::write_rows(&self.shared.late, out)?;
+        write_arrow(self.shared.late.iter(), out)?;
         self.dictionaries()
             .for_each(|dictionary| dictionary.snapshot(out));
         self.state.snapshot(out)
@@ -280,7 +280,7 @@ impl WindowAggregate {
             skipped: from.u64()?,
         };
         self.shared.late_windows = LateWindows::restore(from)?;
-        self.shared.late = late::read_rows(from)?;
+        self.shared.late = read_arrow(from)?;
         self.dictionaries()
             .try_for_each(|dictionary| dictionary.restore(from))?;
         self.state.restore(&self.shared, from)

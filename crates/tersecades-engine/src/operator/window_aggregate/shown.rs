@@ -10,9 +10,8 @@ use arrow_array::RecordBatch;
 use arrow_select::interleave::interleave_record_batch;
 use tersecades_columnar::error::{Error, Result};
 
-use crate::runtime::state::{StateReader, StateWriter};
+use crate::runtime::state::{StateReader, StateWriter, read_arrow, write_arrow};
 
-use super::late::{read_rows, write_rows};
 use super::pane::NO_GROUP;
 use super::slot::no_such_slot;
 use super::state::Shared;
@@ -156,7 +155,7 @@ impl<W: Copy> ShownRows<W> {
             places.push(shown.place());
         }
         let rows = (!places.is_empty()).then(|| rows_of(&places)).transpose()?;
-        write_rows(rows.as_slice(), out)
+        write_arrow(rows.iter(), out)
     }
 
     /// Reads what [`ShownRows::snapshot`] wrote, of so many slots.
@@ -179,7 +178,7 @@ impl<W: Copy> ShownRows<W> {
             }
             named.push((slot as u32, read(from)?));
         }
-        let rows = read_rows(from)?.pop();
+        let rows = read_arrow::<Vec<_>>(from)?.pop();
         // The plan's last column says what a row does to others; rows are kept without it.
         let columns = shared.plan.schema.fields().len() - 1;
         match rows {

@@ -3,27 +3,22 @@
 use tersecades_columnar::error::{Error, Result};
 
 use super::Running;
-use crate::operator::row::shape::{read_batches, write_batches};
 use crate::operator::window_aggregate::WindowAggregate;
-use crate::runtime::state::{StateReader, StateWriter};
+use crate::runtime::state::{StateReader, StateWriter, read_arrow, write_arrow};
 use crate::window::Windowing;
 
 impl Running {
     /// All state of all operators, to be given to [`Running::restore`] of a fresh run of the same
-    /// query. Results must have been taken.
+    /// query. Results that wait to be taken are part of it: the fresh run gives them too.
     ///
     /// The fresh run's source must go on where this one stands. The inputs of joins, unions, merges
     /// and other queries are opened anew by the run itself: from their first rows, of which those
     /// that were read are passed over.
     ///
     /// # Errors
-    /// `InvalidArgument` when results are waiting, and at the end of a stream whose totals were
-    /// given; `Unsupported` for inputs that cannot be read again; what the workers say.
+    /// `InvalidArgument` at the end of a stream whose totals were given; `Unsupported` for inputs that cannot be read again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
         self.flush()?;
-        if !self.ready.is_empty() {
-            return Err(Error::invalid("results are waiting").hint("take them before a snapshot"));
-        }
         let is_whole =
             |aggregate: &WindowAggregate| matches!(aggregate.plan().window, Windowing::Global);
         if self.finished && self.aggregates().any(is_whole) {
@@ -46,13 +41,12 @@ impl Running {
         self.read_state(false, &mut StateReader::open(snapshot)?)
     }
 
-    /// Writes the state of a run that is an input of another, with what it has ready.
+    /// Writes the state of a run that is an input of another.
     ///
     /// # Errors
     /// As [`Running::snapshot`].
     pub(crate) fn snapshot_input(&mut self, out: &mut StateWriter) -> Result<()> {
         self.flush()?;
-        write_batches(&self.ready, out)?;
         out.bool(self.finished);
         self.write_state(true, out)
     }
@@ -62,7 +56,6 @@ impl Running {
     /// # Errors
     /// As [`Running::restore`].
     pub(crate) fn restore_input(&mut self, from: &mut StateReader<'_>) -> Result<()> {
-        self.ready = read_batches(&self.schema(), from)?;
         self.finished = from.bool()?;
         self.read_state(true, from)
     }
@@ -96,6 +89,7 @@ impl Running {
     }
 
     fn write_operators(&mut self, out: &mut StateWriter) -> Result<()> {
+        write_arrow(self.ready.iter(), out)?;
         self.watermark.snapshot(out);
         out.u64(self.metrics.untimed_rows);
         out.u64(self.rows_before);
@@ -132,6 +126,7 @@ impl Running {
 
     fn read_operators(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.end_by_pane()?;
+        self.ready = read_arrow(from)?;
         self.watermark.restore(from)?;
         self.metrics.untimed_rows = from.u64()?;
         self.rows_before = from.u64()?;
