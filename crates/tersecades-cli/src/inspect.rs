@@ -65,6 +65,10 @@ struct FileEncoding {
 
 /// Prints how a file encodes.
 pub(crate) fn run(arguments: &InspectArguments) -> Outcome {
+    arguments.reading.finish(inspect(arguments))
+}
+
+fn inspect(arguments: &InspectArguments) -> Outcome {
     let shown = arguments.path.display().to_string();
     let of_file = |error: Error| match error.context().file {
         Some(_) => error,

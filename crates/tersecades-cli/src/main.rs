@@ -26,6 +26,7 @@ mod sql;
 mod store;
 
 mod argument;
+mod dead_letter;
 mod encoding;
 mod explain;
 mod reading;

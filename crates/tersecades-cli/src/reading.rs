@@ -1,6 +1,6 @@
 //! Options of commands that read files and encode what they read, and the reading itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -12,6 +12,8 @@ use tersecades::prelude::{DataType, RecordBatch, SchemaRef};
 
 use crate::argument;
 use crate::cost;
+use crate::dead_letter::DeadLetterFile;
+use crate::outcome::Outcome;
 use crate::progress_bar::Progress;
 
 /// What happens to rows that cannot be read.
@@ -58,7 +60,8 @@ pub(crate) struct ReadingArguments {
 
     /// Rows that do not fit: fail or skip [default: fail]
     ///
-    /// `fail` stops at the first; `skip` leaves them out and says how many.
+    /// `fail` stops at the first; `skip` leaves them out and says how many; --dead-letters keeps
+    /// them.
     #[arg(
         long,
         value_name = "WHAT",
@@ -68,9 +71,26 @@ pub(crate) struct ReadingArguments {
         hide_possible_values = true
     )]
     on_error: OnErrorArgument,
+
+    /// Writes rows that do not fit to a file, and leaves them out
+    ///
+    /// As rows of file, line, column, reason and original text, in the format of the suffix. Rows
+    /// that are read twice are written twice.
+    #[arg(long, value_name = "FILE", conflicts_with = "on_error")]
+    dead_letters: Option<PathBuf>,
+
+    #[arg(skip)]
+    dead_letter_file: DeadLetterFile,
 }
 
 impl ReadingArguments {
+    /// What the work came to, and the file of rows that do not fit, if one is asked for.
+    pub(crate) fn finish(&self, outcome: Outcome) -> Outcome {
+        let finished = self.dead_letter_file.finish();
+        outcome?;
+        Ok(finished?)
+    }
+
     /// The options of the source.
     pub(crate) fn to_options(&self) -> SourceOptions {
         let defaults = CsvOptions::default();
@@ -85,9 +105,14 @@ impl ReadingArguments {
                 trim: None,
             },
             on_error: match self.on_error {
+                _ if self.dead_letters.is_some() => OnError::DeadLetter,
                 OnErrorArgument::Fail => OnError::Fail,
                 OnErrorArgument::Skip => OnError::Skip,
             },
+            dead_letters: self
+                .dead_letters
+                .clone()
+                .map(|path| self.dead_letter_file.letters(path)),
             ..SourceOptions::default()
         }
     }

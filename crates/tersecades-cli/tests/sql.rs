@@ -149,3 +149,20 @@ fn standard_input_is_a_table_in_a_format_that_is_named() {
         .unwrap();
     assert_eq!(text(&output.stdout), "n\n2\n", "{}", text(&output.stderr));
 }
+
+#[test]
+fn rows_of_tables_count_against_the_memory_limit() {
+    let folder = folder();
+    let host = "SELECT host, rtt, 'of a long text that takes memory' AS note FROM 'probes.csv'";
+    let rows = format!("{host} UNION ALL {host}");
+    let table = format!("CREATE TABLE kept AS {rows}; SELECT count(*) FROM kept");
+    let held = sql(folder.path(), &[&table, "--memory-limit", "4KiB"]);
+    assert!(held.status.success(), "{}", text(&held.stderr));
+    let refused = sql(folder.path(), &[&table, "--memory-limit", "200B"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("table kept take more than 200 bytes"),
+        "{said}"
+    );
+}

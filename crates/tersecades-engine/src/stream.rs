@@ -13,14 +13,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{SchemaRef, TimeUnit};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::{Tier, Uses};
 
 use crate::error_bound::{bound_lines, encoded_by};
-use crate::expression::{Expression, col};
+use crate::expression::{BoundExpression, Expression, col};
+use crate::frame::Scope;
 use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
 use crate::runtime::ablation::Ablation;
@@ -132,10 +133,16 @@ impl Stream {
     /// Event time is `time`, and rows may come `lateness` after newer ones; with `Duration::MAX` no
     /// row is late.
     ///
-    /// Integers are milliseconds unless [`Stream::event_time_unit`] says otherwise. Without this
-    /// call event time is the column `timestamp`, in order.
+    /// Integers are milliseconds unless [`Stream::event_time_unit`] says otherwise, and dates their
+    /// first second. Without this call event time is the column `timestamp`, in order.
     pub fn event_time(mut self, time: Expression, lateness: Duration) -> Self {
-        self.query.event_time.expression = time;
+        let scope = Scope::of_schema(&self.table.schema());
+        let is_date = BoundExpression::bind(&time, &scope)
+            .is_ok_and(|bound| *bound.data_type() == DataType::Date32);
+        self.query.event_time.expression = match is_date {
+            true => time.cast(DataType::Timestamp(TimeUnit::Second, None)),
+            false => time,
+        };
         self.query.event_time.lateness = lateness;
         self
     }

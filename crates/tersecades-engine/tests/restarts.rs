@@ -122,7 +122,7 @@ impl Case {
             for step in 0..self.stop {
                 run.step().unwrap();
                 // Of every other case what waits comes out of the run that is restored.
-                if (self.stop + step) % 2 == 0 {
+                if (self.stop + step).is_multiple_of(2) {
                     batches.extend(std::iter::from_fn(|| run.take_result()));
                 }
             }

@@ -131,7 +131,7 @@ impl Case {
                 for step in 0..before {
                     first.step()?;
                     // What waits at the snapshot comes out of the run that is restored.
-                    if (before + step) % 2 == 0 {
+                    if (before + step).is_multiple_of(2) {
                         results.extend(std::iter::from_fn(|| first.take_result()));
                     }
                 }

@@ -15,6 +15,7 @@ mod arrow_table;
 mod clock;
 mod cost;
 mod data_type;
+mod dead_letter;
 mod duration;
 mod literal;
 mod order;
@@ -72,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     window::register(module)?;
     function::register(module)?;
     user_aggregate::register(module)?;
+    dead_letter::register(module)?;
     reading::register(module)?;
     #[cfg(feature = "sql")]
     sql::register(module)?;

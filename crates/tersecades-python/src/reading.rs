@@ -12,6 +12,7 @@ use tersecades::engine::stream;
 use crate::arrow_table::{IterableTable, ReaderSource, is_reader, push_pieces, read_batches};
 use crate::capsule::{import_schema, import_stream};
 use crate::data_type::NamedType;
+use crate::dead_letter::DeadLetters;
 use crate::duration::Length;
 use crate::error::{OrRaise, invalid};
 use crate::expression::Column;
@@ -47,21 +48,26 @@ fn source_options(options: Option<&Bound<'_, PyDict>>, known: &[&str]) -> PyResu
         }
         match &*name {
             "batch_rows" => read.batch_rows = value.extract()?,
-            "on_error" => read.on_error = on_error(&value.extract::<String>()?)?,
+            "on_error" => match value.cast::<DeadLetters>() {
+                Ok(letters) => {
+                    read.on_error = OnError::DeadLetter;
+                    read.dead_letters = Some(letters.get().letters());
+                }
+                Err(_) => read.on_error = on_error(&value)?,
+            },
             _ => set_csv_option(&mut read.csv, &name, &value)?,
         }
     }
     Ok(read)
 }
 
-fn on_error(name: &str) -> PyResult<OnError> {
-    match name {
-        "fail" => Ok(OnError::Fail),
-        "skip" => Ok(OnError::Skip),
-        "dead_letter" => Ok(OnError::DeadLetter),
+fn on_error(policy: &Bound<'_, PyAny>) -> PyResult<OnError> {
+    match policy.extract::<String>() {
+        Ok(name) if name == "fail" => Ok(OnError::Fail),
+        Ok(name) if name == "skip" => Ok(OnError::Skip),
         _ => Err(invalid(
-            format!("`{name}` is nothing to do with a bad row"),
-            "fail, skip or dead_letter",
+            format!("`{policy}` is nothing to do with a bad row"),
+            "\"fail\", \"skip\" or a tersecades.DeadLetters()",
         )),
     }
 }
@@ -166,7 +172,7 @@ readers! {
     ///
     /// Options: `delimiter`, `header`, `null_strings`, `types={"column": "int64"}`,
     /// `timestamp_formats={"column": "%d.%m.%Y"}`, `infer_rows`, `trim`, `batch_rows`, and
-    /// `on_error`: `"fail"`, `"skip"` or `"dead_letter"`. Without `null_strings` these are `""`,
+    /// `on_error`: `"fail"`, `"skip"` or a `DeadLetters`. Without `null_strings` these are `""`,
     /// `NA`, `N/A`, `null`, `NULL`, `NaN` and `-`; in text columns a field in quotes is text.
     read_csv(Some("csv")): CSV,
     /// The rows of files of JSON lines (`.jsonl`, `.ndjson`) or of JSON arrays (`.json`), plain,

@@ -201,3 +201,22 @@ def test_csv_options(tmp_path: Any) -> None:
     assert table.metrics is not None and table.metrics.rejected_rows == 1
     with pytest.raises(tc.InvalidArgument, match="delimiter"):
         tc.read_csv(path, delimitre=";")  # type: ignore[call-arg]
+
+
+def test_bad_rows_are_kept_wherever_a_file_is_read(tmp_path: Any) -> None:
+    for day, text in ((1, b"k,n\na,1\nb,x\n"), (2, b"k,n\na,3\nc\nb,\xff\n")):
+        (tmp_path / f"day{day}.csv").write_bytes(text)
+    letters = tc.DeadLetters()
+    rows = tc.read_csv(tmp_path / "*.csv", types={"n": "int64"}, on_error=letters)
+    names = tc.from_arrow(pa.table({"k": ["a", "b"], "name": ["Ada", "Ben"]}))
+    joined = rows.join(names, "k").group_by("name").agg(n=tc.sum("n"))
+    assert joined.to_pylist() == [{"name": "Ada", "n": 4}]
+    assert len(letters) == 3 and repr(letters) == "DeadLetters(3 rows)"
+    bad = letters.take().to_arrow()
+    assert [name.endswith("day1.csv") for name in bad["file"].to_pylist()] == [True, False, False]
+    assert bad["line"].to_pylist() == [3, 3, 4]
+    assert bad["column"].to_pylist() == ["n", None, "n"]
+    assert bad["original"].to_pylist() == [b"b,x", b"c", b"b,\xff"]
+    assert len(letters) == 0 and letters.take().to_pylist() == []
+    with pytest.raises(tc.InvalidArgument, match="nothing to do with a bad row"):
+        tc.read_csv(tmp_path / "day1.csv", on_error="dead_letter")  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Time: partitions, clocks, updates, windows that wait, and state that is taken along."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import polars as pl
 import pyarrow as pa
@@ -246,3 +246,17 @@ def test_versions_of_a_table(probes: pa.Table) -> None:
         versions.sort("since"), left_on="timestamp", right_on="since", by="host"
     )
     assert ours["owner"].to_list() == theirs["owner"].to_list()
+
+
+def test_dates_are_event_times() -> None:
+    days = pa.array([date(2024, 1, 1), date(2024, 1, 10), date(2024, 1, 3)])
+    rows = pa.table({"id": [0, 1, 2], "k": ["a"] * 3, "day": days})
+    stream = tc.from_arrow(rows, event_time="day", lateness="1d")
+    counted = stream.window(tc.tumble("2d")).agg(n=tc.count()).collect()
+    starts = [row["window_start"] for row in counted.to_pylist()]
+    assert starts == [datetime(2023, 12, 31), datetime(2024, 1, 10)]
+    assert counted.metrics.late_rows == 1
+    joined = stream.asof_join(tc.from_arrow(rows, event_time="day"), "k").collect()
+    assert [(row["id"], row["id_right"]) for row in joined.to_pylist()] == [(0, 0), (1, 1)]
+    lasted = [row["lasted"] for row in stream.changes("id").to_pylist()]
+    assert lasted == [9 * 86_400, -7 * 86_400]

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_sql::sqlparser::ast::DataType as SqlType;
 use tersecades_columnar::error::{Error, Result};
@@ -96,7 +96,19 @@ impl Session {
         time: Option<TableTime>,
     ) -> Result<Answer> {
         let schema = results.schema();
-        let batches = results.collect::<Result<Vec<RecordBatch>>>()?;
+        let limit = self.settings.memory_limit_bytes.unwrap_or(usize::MAX);
+        let (mut batches, mut bytes) = (Vec::new(), 0usize);
+        for batch in results {
+            batches.push(batch?);
+            bytes += batches.last().map_or(0, byte_size);
+            if bytes > limit {
+                let message = format!("the rows of table {name} take more than {limit} bytes");
+                return Err(Error::limit(message).hint(
+                    "raise memory_limit_bytes, or keep the newest rows encoded: CREATE STREAM ... \
+                     KEEP 1 HOUR",
+                ));
+            }
+        }
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         self.register(name, Arc::new(MemoryTable::new(schema, batches)), time)?;
         Ok(Answer::Done(format!("table {name}: {rows} rows")))
@@ -168,6 +180,13 @@ impl Session {
         let stream = self.stream(&format!("SELECT CAST(NULL AS {wanted}) AS x"))?;
         Ok(stream.schema()?.field(0).data_type().clone())
     }
+}
+
+/// Bytes of the rows of a batch, of which several may share their memory.
+fn byte_size(batch: &RecordBatch) -> usize {
+    let sizes = batch.columns().iter();
+    let sizes = sizes.map(|column| column.to_data().get_slice_memory_size().unwrap_or(0));
+    sizes.sum()
 }
 
 /// The position of the column `name`, in whatever letters the file has it.

@@ -8,9 +8,10 @@
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DataFusionError, Result};
-use datafusion_expr::LogicalPlan;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, DataFusionError, ExprSchema, JoinType, Result};
+use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion_expr::{Expr, Filter, Join, LogicalPlan};
 use datafusion_optimizer::analyzer::Analyzer;
 use datafusion_optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
 use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
@@ -26,10 +27,11 @@ use datafusion_optimizer::{Optimizer, OptimizerConfig, OptimizerContext, Optimiz
 use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use datafusion_sql::sqlparser::ast::{Query, Statement};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, PlannedSource};
 use crate::function::arithmetic::CheckArithmetic;
 use crate::function::date_interval::{NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
+use crate::function::window::Edge;
 use crate::parse::group_by::distinct_keys;
 
 /// Plans `query`.
@@ -79,6 +81,9 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 /// DataFusion's own pushing of filters, at joins alone: the engine orders all others by itself, and
 /// the windows of a group-by must stay above what they cut.
+///
+/// Rows of one side stay in joins by time of tables with a watermark: which rows are late must not
+/// depend on what a condition behind the join lets through.
 #[derive(Debug, Default)]
 struct FiltersBelowJoins(PushDownFilter);
 
@@ -96,13 +101,76 @@ impl OptimizerRule for FiltersBelowJoins {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Filter(filter) if matches!(*filter.input, LogicalPlan::Join(_)) => {
-                self.0.rewrite(plan, config)
-            }
-            _ => Ok(Transformed::no(plan)),
+        let LogicalPlan::Filter(filter) = &plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let LogicalPlan::Join(join) = filter.input.as_ref() else {
+            return Ok(Transformed::no(plan));
+        };
+        let terms = split_conjunction_owned(filter.predicate.clone());
+        if !is_by_time(join, &terms) {
+            return self.0.rewrite(plan, config);
+        }
+        let (pairs, rest): (Vec<Expr>, Vec<Expr>) =
+            terms.into_iter().partition(|term| is_of_both(term, join));
+        let (JoinType::Inner, Some(pairs)) = (join.join_type, conjunction(pairs)) else {
+            return Ok(Transformed::no(plan));
+        };
+        let joined = LogicalPlan::Filter(Filter::try_new(pairs, Arc::clone(&filter.input))?);
+        let joined = self.0.rewrite(joined, config)?;
+        match conjunction(rest) {
+            None => Ok(joined),
+            Some(rest) => joined
+                .map_data(|input| Ok(LogicalPlan::Filter(Filter::try_new(rest, input.into())?))),
         }
     }
+}
+
+/// Whether tables with a watermark may be joined by their times, where `behind` stands behind.
+fn is_by_time(join: &Join, behind: &[Expr]) -> bool {
+    let by_edges = join.on.iter().any(|(left, right)| {
+        [left, right].iter().all(|side| {
+            matches!(side, Expr::Column(column)
+                if [Edge::Start, Edge::End].map(Edge::column).contains(&column.name()))
+        })
+    });
+    let condition = join.filter.iter().flat_map(split_conjunction);
+    let mut terms = condition.chain(behind);
+    let by_times = by_edges || terms.any(|term| is_of_both(term, join) && reads_times(term, join));
+    by_times && has_watermark(&join.left) && has_watermark(&join.right)
+}
+
+fn is_of_both(term: &Expr, join: &Join) -> bool {
+    let columns = term.column_refs();
+    let reads = |side: &LogicalPlan| {
+        let mut columns = columns.iter();
+        columns.any(|column| side.schema().has_column(column))
+    };
+    reads(&join.left) && reads(&join.right)
+}
+
+fn reads_times(term: &Expr, join: &Join) -> bool {
+    let is_time = |column: &Column| {
+        let sides = [join.left.schema(), join.right.schema()];
+        let mut fields = sides
+            .iter()
+            .filter_map(|side| side.field_from_column(column).ok());
+        fields.any(|field| field.data_type().is_temporal())
+    };
+    term.column_refs().into_iter().any(is_time)
+}
+
+fn has_watermark(plan: &LogicalPlan) -> bool {
+    let declared = plan.exists(|part| {
+        Ok(match part {
+            LogicalPlan::TableScan(scan) => {
+                let source = scan.source.as_ref().downcast_ref::<PlannedSource>();
+                source.is_some_and(|source| source.0.time.is_some())
+            }
+            _ => false,
+        })
+    });
+    declared.unwrap_or(true)
 }
 
 /// The error without the name of the rule it came out of.

@@ -1,5 +1,6 @@
 //! DataFusion's scalar expressions as functions of the engine.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -134,6 +135,16 @@ impl ScalarFunction for PlannedFunction {
 
     fn is_immutable(&self) -> bool {
         self.immutable
+    }
+
+    fn is_same(&self, other: &dyn ScalarFunction) -> bool {
+        let Some(other) = (other as &dyn Any).downcast_ref::<PlannedFunction>() else {
+            return false;
+        };
+        self.immutable
+            && other.immutable
+            && self.schema == other.schema
+            && self.expression.eq(&other.expression)
     }
 }
 

@@ -103,7 +103,10 @@ impl Default for Session {
 pub const OPTIONS: &[(&str, &str)] = &[
     ("batch_rows", "most rows in a batch"),
     ("threads", "worker threads"),
-    ("memory_limit_bytes", "most bytes of window state"),
+    (
+        "memory_limit_bytes",
+        "most bytes of window state, of a kept stream, of a table",
+    ),
     (
         "on_limit",
         "at that limit: refuse, or shorten or spill what a stream keeps",

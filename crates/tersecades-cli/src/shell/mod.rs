@@ -60,6 +60,10 @@ struct Shell {
 
 /// Reads statements until the end of the input or `.quit`.
 pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
+    arguments.reading.finish(converse(arguments))
+}
+
+fn converse(arguments: &ShellArguments) -> Outcome {
     let interactive = std::io::stdin().is_terminal();
     let mut shell = Shell {
         session: arguments.session.open(&arguments.reading)?,

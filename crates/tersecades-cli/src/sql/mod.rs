@@ -64,7 +64,7 @@ pub(crate) struct SessionArguments {
     #[arg(long)]
     threads: Option<NonZero<usize>>,
 
-    /// Most memory for window state, as 512MiB or 4GiB
+    /// Most memory for window state, kept streams and tables, as 512MiB or 4GiB
     #[arg(long, value_name = "SIZE", value_parser = argument::bytes)]
     memory_limit: Option<usize>,
 
@@ -75,6 +75,10 @@ pub(crate) struct SessionArguments {
 
 /// Runs the statements.
 pub(crate) fn run(arguments: &SqlArguments) -> Outcome {
+    arguments.reading.finish(run_statements(arguments))
+}
+
+fn run_statements(arguments: &SqlArguments) -> Outcome {
     let text = arguments.text()?;
     let start = Instant::now();
     let mut session = arguments.session.open(&arguments.reading)?;

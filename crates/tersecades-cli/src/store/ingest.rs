@@ -43,6 +43,10 @@ pub(crate) struct IngestArguments {
 
 /// Reads and appends.
 pub(crate) fn run(arguments: &IngestArguments) -> Outcome {
+    arguments.reading.finish(ingest(arguments))
+}
+
+fn ingest(arguments: &IngestArguments) -> Outcome {
     let store = Store::open(&arguments.dir)?;
     let mut source = open(arguments, &store)?;
     let progress = Progress::start("storing", source.rows_hint());

@@ -47,11 +47,20 @@ pub(super) fn make_timestamp(parts: &[Operand], rows: usize) -> Result<Operand> 
     })
 }
 
-/// Seconds since 1970-01-01 of a date and time of the proleptic Gregorian calendar.
+/// Seconds since 1970-01-01 of year, month, day, hour, minute and second of the proleptic
+/// Gregorian calendar; `None` for a date or a time that there is not.
+///
+/// # Examples
+/// ```
+/// use tersecades_engine::expression::seconds_of;
+///
+/// assert_eq!(seconds_of([1970, 1, 2, 0, 0, 5]), Some(86_405));
+/// assert_eq!(seconds_of([2023, 2, 29, 0, 0, 0]), None);
+/// ```
 ///
 /// # Source
 /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
-fn seconds_of([year, month, day, hour, minute, second]: [i64; 6]) -> Option<i64> {
+pub fn seconds_of([year, month, day, hour, minute, second]: [i64; 6]) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let month_days = match month {
         4 | 6 | 9 | 11 => 30,

@@ -1,5 +1,6 @@
 //! Functions that come from outside: of SQL, of Python, of whoever embeds the engine.
 
+use std::any::Any;
 use std::fmt::Debug;
 
 use arrow_array::ArrayRef;
@@ -8,8 +9,8 @@ use tersecades_columnar::error::Result;
 
 /// A function of rows that the engine has no encoded form of.
 ///
-/// Two calls are one computation when they call the same object with the same arguments, so a
-/// front end that shares a function between aggregates has it evaluated once.
+/// Two calls are one computation when they call the same object, or objects that say that they are
+/// the same, with the same arguments: it is then evaluated once.
 ///
 /// # Examples
 /// ```
@@ -38,7 +39,7 @@ use tersecades_columnar::error::Result;
 /// let long = Expression::call(Arc::new(Letters), vec![col("name")]).gt(20);
 /// assert_eq!(long.to_string(), "letters(name) > 20");
 /// ```
-pub trait ScalarFunction: Debug + Send + Sync {
+pub trait ScalarFunction: Any + Debug + Send + Sync {
     /// The name that plans and errors show.
     fn name(&self) -> &str;
 
@@ -62,10 +63,15 @@ pub trait ScalarFunction: Debug + Send + Sync {
     fn is_immutable(&self) -> bool {
         true
     }
+
+    /// Whether `other`, another object, computes the same of the same arguments.
+    fn is_same(&self, _other: &dyn ScalarFunction) -> bool {
+        false
+    }
 }
 
 impl PartialEq for dyn ScalarFunction {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::addr_eq(self, other) && self.name() == other.name()
+        (std::ptr::addr_eq(self, other) && self.name() == other.name()) || self.is_same(other)
     }
 }

@@ -35,6 +35,7 @@ pub mod filter;
 mod tests;
 
 pub use ast::{Arithmetic, Expression, col, lit};
+pub use calendar::seconds_of;
 pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
 pub use function::ScalarFunction;

@@ -75,32 +75,28 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
     let bound = BoundExpression::bind(&event_time.expression, scope)?;
     let unit = match bound.data_type() {
         DataType::Timestamp(unit, _) => *unit,
-        DataType::Int64 | DataType::UInt64 | DataType::Int32 | DataType::UInt32 => event_time.unit,
-        DataType::Int16 | DataType::UInt16 | DataType::Int8 | DataType::UInt8 => event_time.unit,
+        integer if integer.is_integer() => event_time.unit,
         other => {
             let message = format!("event time `{}` is {other}", event_time.expression);
             return Err(Error::schema(message)
-                .hint("use a timestamp, or an integer with .event_time_unit(…)"));
+                .hint("event times are timestamps, dates, and integers of a unit that is said"));
         }
     };
-    match bound.column_slot() {
+    let (slot, computed) = match bound.column_slot() {
         Some(slot) => {
             scope.name_event_time(slot, bound.data_type().clone());
-            Ok(BoundTime {
-                computed: None,
-                slot,
-                unit,
-            })
+            (slot, None)
         }
         None => {
             let slot = scope.add(EVENT_TIME, bound.data_type().clone());
-            Ok(BoundTime {
-                computed: Some(bound),
-                slot,
-                unit,
-            })
+            (slot, Some(bound))
         }
-    }
+    };
+    Ok(BoundTime {
+        computed,
+        slot,
+        unit,
+    })
 }
 
 /// Splits a query into its first stage and the parts that follow it.

@@ -200,8 +200,8 @@ impl Standing {
     }
 
     /// All state of all queries, to be given to [`Standing::restore`] of a fresh run of the same
-    /// queries over the rest of the stream. Results that wait to be taken are part of it, a retained
-    /// range is not.
+    /// queries over the rest of the stream. Results that wait to be taken are part of it, a
+    /// retained range is not.
     ///
     /// # Errors
     /// What the source and the queries say.

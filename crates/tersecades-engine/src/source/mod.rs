@@ -33,23 +33,21 @@ pub mod parquet;
 pub mod partitioned;
 pub mod passing;
 pub mod query;
+pub mod rejected;
 pub mod table;
 pub mod text;
 pub mod trickle;
 
 pub use csv::CsvOptions;
+pub use rejected::{
+    DEAD_LETTER_ROWS_LIMIT, DeadLetters, OnError, Rejected, RejectedRow, SKIPPED_ROWS_KEPT,
+};
 pub use trickle::Trickle;
 
 use self::passing::Passing;
 
 /// Rows of a batch unless [`SourceOptions::batch_rows`] says otherwise.
 pub const BATCH_ROWS_DEFAULT: usize = 65_536;
-
-/// Bad rows whose original text is kept under [`OnError::Skip`], for the message at the end.
-pub const SKIPPED_ROWS_KEPT: usize = 10;
-
-/// Bad rows that [`OnError::DeadLetter`] keeps before it fails with `LimitExceeded`.
-pub const DEAD_LETTER_ROWS_LIMIT: usize = 100_000;
 
 /// A stream of record batches that share one schema.
 pub trait Source: Send {
@@ -161,97 +159,6 @@ pub struct SourceState {
     pub untimed_rows: u64,
 }
 
-/// What a text source does with a row that does not fit the schema.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnError {
-    /// Stop with an error that names file, row, column and text.
-    #[default]
-    Fail,
-    /// Leave the row out and count it; the first [`SKIPPED_ROWS_KEPT`] originals are kept.
-    Skip,
-    /// Leave the row out and keep every original, up to [`DEAD_LETTER_ROWS_LIMIT`].
-    DeadLetter,
-}
-
-/// A row that was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RejectedRow {
-    /// The file, where there are several.
-    pub file: Option<String>,
-    /// Line of the file on which the row starts, from 1.
-    pub line: u64,
-    /// Column that did not parse; `None` when the row as a whole is malformed.
-    pub column: Option<String>,
-    /// What is wrong with it.
-    pub reason: String,
-    /// The bytes of the row as they stand in the file, without the line end.
-    pub original: Vec<u8>,
-}
-
-/// The rows left out: how many, and the originals that were kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rejected {
-    /// Number of rows left out, kept or not.
-    pub count_rows: u64,
-    /// Originals, in file order.
-    pub kept: Vec<RejectedRow>,
-}
-
-impl Rejected {
-    /// Applies `policy` to one bad row.
-    ///
-    /// # Errors
-    /// That of the row under [`OnError::Fail`]; `LimitExceeded` when the dead letters are full.
-    pub fn admit(&mut self, row: RejectedRow, policy: OnError, error: Error) -> Result<()> {
-        let kept_limit = match policy {
-            OnError::Fail => return Err(error),
-            OnError::Skip => SKIPPED_ROWS_KEPT,
-            OnError::DeadLetter => DEAD_LETTER_ROWS_LIMIT,
-        };
-        if policy == OnError::DeadLetter && self.kept.len() >= kept_limit {
-            return Err(
-                Error::limit(format!("more than {kept_limit} dead-letter rows"))
-                    .row(row.line)
-                    .hint("check delimiter, header and types, or skip bad rows instead"),
-            );
-        }
-        self.count_rows += 1;
-        if self.kept.len() < kept_limit {
-            self.kept.push(row);
-        }
-        Ok(())
-    }
-
-    /// Adds what one file has left out, of which `counted` rows and originals are added already.
-    fn absorb(
-        &mut self,
-        found: &Rejected,
-        counted: &mut (u64, usize),
-        policy: OnError,
-        file: &str,
-    ) -> Result<()> {
-        let (rows, kept) = std::mem::replace(counted, (found.count_rows, found.kept.len()));
-        self.count_rows += found.count_rows - rows;
-        for row in found.kept.iter().skip(kept) {
-            match policy {
-                OnError::DeadLetter if self.kept.len() >= DEAD_LETTER_ROWS_LIMIT => {
-                    let message = format!("more than {DEAD_LETTER_ROWS_LIMIT} dead-letter rows");
-                    return Err(Error::limit(message)
-                        .file(file)
-                        .row(row.line)
-                        .hint("check delimiter, header and types, or skip bad rows instead"));
-                }
-                OnError::Skip if self.kept.len() >= SKIPPED_ROWS_KEPT => break,
-                _ => self.kept.push(RejectedRow {
-                    file: Some(file.to_owned()),
-                    ..row.clone()
-                }),
-            }
-        }
-        Ok(())
-    }
-}
-
 /// How to read a source; every format takes what applies to it.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
@@ -265,6 +172,8 @@ pub struct SourceOptions {
     pub format: Option<String>,
     /// What happens to bad rows of text formats.
     pub on_error: OnError,
+    /// Where bad rows go under [`OnError::DeadLetter`], as they are met.
+    pub dead_letters: Option<DeadLetters>,
     /// What nobody wants the rows that fail it of; formats that know no such rows read all.
     pub passing: Passing,
     /// Threads that may read, those of the run where nothing is said and its memory has no limit;
@@ -283,6 +192,7 @@ impl Default for SourceOptions {
             csv: CsvOptions::default(),
             format: None,
             on_error: OnError::default(),
+            dead_letters: None,
             passing: Passing::default(),
             threads: None,
         }
@@ -294,6 +204,14 @@ impl SourceOptions {
     fn threads_of(&self, run: &RunOptions) -> Option<usize> {
         let unlimited = run.memory_bytes_limit.is_none();
         self.threads.or(unlimited.then_some(run.threads))
+    }
+
+    /// What sources do with bad rows that are in the hands of [`SourceOptions::dead_letters`].
+    fn policy(&self) -> OnError {
+        match (self.on_error, &self.dead_letters) {
+            (OnError::DeadLetter, Some(_)) => OnError::Skip,
+            (policy, _) => policy,
+        }
     }
 
     /// Refuses options that no source can follow.

@@ -17,7 +17,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::csv::column::ColumnBuilder;
 use super::csv::field::Cell;
-use super::{Rejected, RejectedRow, Source, SourceOptions};
+use super::{OnError, Rejected, RejectedRow, Source, SourceOptions};
 
 /// Most text in a batch, which ends early beyond it; Arrow strings are limited to 2^31 bytes.
 pub const BATCH_BYTES_LIMIT: usize = 256 << 20;
@@ -181,13 +181,18 @@ impl<F: TextFormat> TextSource<F> {
             error = error.column(column);
         }
         let row = RejectedRow {
-            file: None,
+            file: self.file.clone(),
             line: record.line(),
             column: bad.column,
             reason: bad.reason,
             original: record.original().to_vec(),
         };
-        self.rejected.admit(row, self.options.on_error, error)
+        if let (OnError::DeadLetter, Some(letters)) =
+            (self.options.on_error, &self.options.dead_letters)
+        {
+            letters.put(&row)?;
+        }
+        self.rejected.admit(row, self.options.policy(), error)
     }
 }
 

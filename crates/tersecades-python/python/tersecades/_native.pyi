@@ -47,7 +47,7 @@ _Operand: TypeAlias = Expr | _Constant
 _Duration: TypeAlias = str | timedelta
 _Bytes: TypeAlias = int | str
 _Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
-_OnError: TypeAlias = Literal["fail", "skip", "dead_letter"]
+_OnError: TypeAlias = "Literal['fail', 'skip'] | DeadLetters"
 _SortKeys: TypeAlias = str | Expr | SortKey | Sequence[str | Expr | SortKey]
 _Keys: TypeAlias = None | str | tuple[str, str] | list[str] | list[tuple[str, str]]
 _Kind: TypeAlias = Literal[
@@ -573,6 +573,13 @@ def aggregate(
     parameter: float | None = None,
 ) -> Aggregate: ...
 def aggregates() -> dict[str, str]: ...
+
+@final
+class DeadLetters:
+    def __init__(self) -> None: ...
+    def take(self) -> Table: ...
+    def __len__(self) -> int: ...
+
 def read_parquet(
     path: _Paths,
     *,
@@ -675,6 +682,7 @@ __all__ = [
     "AggregateFunction",
     "Corrupt",
     "CostTable",
+    "DeadLetters",
     "Error",
     "Explanation",
     "Expr",

@@ -8,6 +8,7 @@ pub(crate) mod division;
 pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod over;
+pub(crate) mod timestamp;
 pub(crate) mod window;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,8 @@ use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
-use window::{Kind, WINDOW_EDGES};
+use timestamp::MAKE_TIMESTAMP;
+use window::{IN_WINDOW, IN_WINDOW_MARK, Kind, WINDOW_EDGES};
 
 /// Functions by name.
 pub(crate) struct Functions {
@@ -34,7 +36,9 @@ pub(crate) struct Functions {
 pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let mut scalars = BTreeMap::new();
     let functions = datafusion_functions::all_default_functions();
-    let ours = WINDOW_EDGES.iter().chain([&*AS_OF_MARK]).cloned();
+    let marks = [&*AS_OF_MARK, &*IN_WINDOW_MARK];
+    let ours = WINDOW_EDGES.iter().chain(marks).chain([&*MAKE_TIMESTAMP]);
+    let ours = ours.cloned();
     for function in functions.into_iter().chain(ours) {
         for alias in function.aliases() {
             scalars.insert(alias.clone(), Arc::clone(&function));
@@ -75,6 +79,8 @@ impl Functions {
         let scalars = self.scalars.keys().chain(self.aggregates.keys());
         let names = scalars.chain(self.over.keys()).map(String::as_str);
         let keys = Kind::ALL.iter().map(|kind| kind.key_name());
-        names.chain(keys).filter(|name: &&str| *name != AS_OF)
+        names
+            .chain(keys)
+            .filter(|name: &&str| ![AS_OF, IN_WINDOW].contains(name))
     }
 }

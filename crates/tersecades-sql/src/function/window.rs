@@ -184,3 +184,39 @@ impl ScalarUDFImpl for WindowEdge {
         not_impl_err!("{} outside of a GROUP BY", self.name)
     }
 }
+
+/// The function of the condition that stands on a window table, so that its windows are not lost
+/// where nothing reads their edges.
+pub(crate) const IN_WINDOW: &str = "in_window";
+
+/// The function [`IN_WINDOW`] of both edges.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct InWindow {
+    signature: Signature,
+}
+
+/// The one of it.
+pub(crate) static IN_WINDOW_MARK: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(InWindow {
+        // Volatile, so that no rule of the optimiser moves it.
+        signature: Signature::any(2, Volatility::Volatile),
+    }))
+});
+
+impl ScalarUDFImpl for InWindow {
+    fn name(&self) -> &str {
+        IN_WINDOW
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, _arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        not_impl_err!("{IN_WINDOW} outside of a window table")
+    }
+}

@@ -17,7 +17,8 @@ use super::rows::{Column, Reach, Rows, free_name};
 use super::window::{EdgeColumn, TimeWindow};
 use crate::error::of_datafusion;
 use crate::function::aggregate::{Shape, SqlAggregate};
-use crate::function::window::Edge;
+use crate::function::window::{Edge, Kind};
+use crate::parse::window::two_windows;
 
 /// How late rows may be where no event time is declared: any row of a bounded input counts.
 pub(super) const ANY_LATENESS: Duration = Duration::MAX;
@@ -48,10 +49,18 @@ impl Lowering<'_> {
             return self.grouping_sets(plan, sets);
         }
         let updates = self.updates.take().unwrap_or_default();
-        let rows = self.plan(&plan.input)?;
+        let mut rows = self.plan(&plan.input)?;
         let parts = Parts::of(plan, &rows)?;
-        let (rows, keys) = project_keys(rows, &parts)?;
-        let windowed = parts.window.is_some();
+        parts.check_edges()?;
+        rows.pending
+            .retain(|pending| parts.window.as_ref() != Some(pending));
+        let (rows, keys) = project_keys(rows.spread()?, &parts)?;
+        let reach = match &parts.window {
+            Some(window) => Reach::Windows {
+                in_order: window.starts_ascend(),
+            },
+            None => Reach::Other,
+        };
         let stream = match &parts.window {
             Some(window) => {
                 let stream = timed(rows, window)?;
@@ -81,11 +90,8 @@ impl Lowering<'_> {
             stream,
             columns: columns.collect(),
             time: None,
-            reach: if windowed {
-                Reach::Windows
-            } else {
-                Reach::Other
-            },
+            reach,
+            pending: Vec::new(),
         })
     }
 }
@@ -123,6 +129,30 @@ impl Parts {
         Ok(parts)
     }
 
+    /// Refuses windows of which several have the edges that are keys.
+    fn check_edges(&self) -> Result<()> {
+        let Some(window) = &self.window else {
+            return Ok(());
+        };
+        let reads = |edge: Edge| {
+            let mut results = self.results.iter();
+            results.any(|part| matches!(part, Part::Edge(known) if *known == edge))
+        };
+        let tells_apart = match window.kind {
+            Kind::Cumulate => reads(Edge::End),
+            Kind::Count => reads(Edge::Start) && reads(Edge::End),
+            _ => true,
+        };
+        match tells_apart {
+            true => Ok(()),
+            false => {
+                let name = window.kind.name().to_uppercase();
+                let message = format!("windows of {name} are not told apart by one edge");
+                Err(Error::unsupported(message).hint("GROUP BY window_start, window_end"))
+            }
+        }
+    }
+
     fn is_taken(&self, name: &str) -> bool {
         let windowed = self.window.is_some() && matches!(name, "window_start" | "window_end");
         windowed
@@ -134,10 +164,7 @@ impl Parts {
         if let Some(edge) = edge_of(key, lowerer)? {
             match &self.window {
                 Some(known) if *known != edge.window => {
-                    return Err(
-                        Error::unsupported("a GROUP BY with two windows is not supported")
-                            .hint("group by one window, and its result by the other"),
-                    );
+                    return Err(two_windows());
                 }
                 _ => self.window = Some(edge.window),
             }
@@ -215,8 +242,8 @@ fn timed(rows: Rows, window: &TimeWindow) -> Result<Stream> {
             let lateness = declared.map_or(ANY_LATENESS, |time| time.lateness);
             Ok(rows.stream.event_time(window.time.clone(), lateness))
         }
-        Reach::Windows if window.time == col("window_start") => Ok(rows.stream),
-        Reach::Windows | Reach::Other => {
+        Reach::Windows { .. } if window.time == col("window_start") => Ok(rows.stream),
+        Reach::Windows { .. } | Reach::Other => {
             let stream = rows.stream.as_source()?;
             Ok(stream.event_time(window.time.clone(), ANY_LATENESS))
         }

@@ -33,6 +33,7 @@ pub(super) fn empty(relation: &EmptyRelation) -> Result<Rows> {
         columns: Vec::new(),
         time: None,
         reach: Reach::Table,
+        pending: Vec::new(),
     })
 }
 
@@ -68,6 +69,7 @@ fn rows_of(schema: &DFSchema, arrays: Vec<ArrayRef>) -> Result<Rows> {
         columns: columns.collect(),
         time: None,
         reach: Reach::Table,
+        pending: Vec::new(),
     })
 }
 

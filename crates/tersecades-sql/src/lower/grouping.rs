@@ -38,6 +38,7 @@ impl Lowering<'_> {
                 .collect(),
             time: None,
             reach: Reach::Other,
+            pending: Vec::new(),
         })
     }
 

@@ -48,7 +48,7 @@ impl Lowering<'_> {
 /// table, the key is no column of them, or the right side is no table to look up in.
 fn looked_up(join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<Rows>> {
     let left = &inputs.left;
-    if left.reach != Reach::Table {
+    if left.reach != Reach::Table || !inputs.right.pending.is_empty() {
         return Ok(None);
     }
     let Expression::Column(key) = left.lowerer(join.left.schema())?.typed_value(&on.0)? else {
@@ -85,6 +85,7 @@ fn looked_up(join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<R
         stream: stream.lookup_join(&right.table, found_by, &pairs),
         time: left.time.clone(),
         reach: left.reach,
+        pending: left.pending.clone(),
     }))
 }
 

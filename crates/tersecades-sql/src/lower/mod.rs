@@ -14,6 +14,7 @@ pub(crate) mod window;
 
 use std::cell::Cell;
 
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::col;
@@ -24,7 +25,7 @@ use tersecades_engine::window::Updates;
 use crate::catalog::PlannedSource;
 use expression::Lowerer;
 use rows::{Column, Reach, Rows};
-use window::EdgeColumn;
+use window::{EdgeColumn, is_window_mark, marked_window};
 
 /// Lowers plans to streams that run with some options.
 pub(crate) struct Lowering<'a> {
@@ -98,6 +99,7 @@ impl Lowering<'_> {
             columns: columns.collect(),
             time: source.0.time.clone(),
             reach: Reach::Table,
+            pending: Vec::new(),
         })
     }
 
@@ -112,13 +114,20 @@ impl Lowering<'_> {
     }
 
     fn filter(&self, filter: &Filter) -> Result<Rows> {
-        let rows = self.plan(&filter.input)?;
+        let mut rows = self.plan(&filter.input)?;
+        let mut terms = split_conjunction_owned(filter.predicate.clone());
         let lowerer = rows.lowerer(filter.input.schema())?;
-        let condition = lowerer.value(&filter.predicate)?;
-        Ok(Rows {
-            stream: rows.stream.clone().filter_early(condition),
-            ..rows
-        })
+        let mut pending = Vec::new();
+        for mark in terms.extract_if(.., |term| is_window_mark(term)) {
+            pending.push(marked_window(&mark, &lowerer)?);
+        }
+        let condition = conjunction(terms);
+        let condition = condition.map(|condition| lowerer.value(&condition));
+        if let Some(condition) = condition.transpose()? {
+            rows.stream = rows.stream.filter_early(condition);
+        }
+        rows.pending.extend(pending);
+        Ok(rows)
     }
 }
 

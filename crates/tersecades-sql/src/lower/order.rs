@@ -51,12 +51,12 @@ impl Lowering<'_> {
             by.push((lowerer.value(expr)?, order));
         }
         // Windows come out in the order of their starts: no need to keep more than one of them.
-        let by_window = rows.reach == Reach::Windows
+        let by_window = rows.reach == Reach::Windows { in_order: true }
             && by
                 .first()
                 .is_some_and(|(first, order)| *first == col("window_start") && !order.descending);
         let (extent, reach) = match by_window {
-            true => (Extent::Natural, Reach::Windows),
+            true => (Extent::Natural, rows.reach),
             false => (Extent::Whole, Reach::Other),
         };
         Ok((
@@ -131,7 +131,7 @@ impl Lowering<'_> {
 
     /// Lowers `DISTINCT ON`: the first row of each key in the order of the query.
     fn distinct_on(&self, distinct: &DistinctOn) -> Result<Rows> {
-        let rows = self.plan(&distinct.input)?;
+        let rows = self.plan(&distinct.input)?.spread()?;
         let schema = distinct.input.schema();
         let names = unique_names(&distinct.schema);
         let mut columns: Vec<(String, Expression)> = Vec::new();
@@ -175,6 +175,7 @@ impl Lowering<'_> {
             columns: columns.collect(),
             time: None,
             reach: Reach::Other,
+            pending: Vec::new(),
         })
     }
 
@@ -194,6 +195,7 @@ impl Lowering<'_> {
                 .collect(),
             time: None,
             reach: Reach::Other,
+            pending: Vec::new(),
         })
     }
 }
@@ -212,7 +214,7 @@ impl Lowering<'_> {
 
     /// One input of a union: columns called `names` with the types of the union's.
     fn union_part(&self, union: &Union, input: &LogicalPlan, names: &[String]) -> Result<Stream> {
-        let rows = self.plan(input)?;
+        let rows = self.plan(input)?.spread()?;
         if names.is_empty() {
             // Where only the number of rows is asked for, inputs still have to look alike.
             return Ok(rows.stream.project([("row", lit(true))]));

@@ -46,7 +46,7 @@ impl Lowering<'_> {
     /// # Errors
     /// `Unsupported` for functions and frames that the engine does not have.
     pub(super) fn over(&self, window: &Window) -> Result<Rows> {
-        let rows = self.plan(&window.input)?;
+        let rows = self.plan(&window.input)?.spread()?;
         let schema = window.input.schema();
         let mut columns = Columns(Vec::new());
         let mut shown = Vec::new();
@@ -83,6 +83,7 @@ impl Lowering<'_> {
             columns: names.map(|name| Column::Value(col(name))).collect(),
             time: None,
             reach: Reach::Other,
+            pending: Vec::new(),
         })
     }
 }

@@ -12,8 +12,9 @@ use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::stream::Stream;
 
 use super::expression::Lowerer;
-use super::window::EdgeColumn;
+use super::window::{EdgeColumn, TimeWindow, outside};
 use crate::catalog::TableTime;
+use crate::function::window::{Edge, Kind};
 
 /// What gives a column of the logical plan.
 #[derive(Debug, Clone)]
@@ -29,8 +30,11 @@ pub(crate) enum Column {
 pub(crate) enum Reach {
     /// Its rows are those of a table; filters at most have been applied.
     Table,
-    /// Its rows are results of a windowed group-by, in the order of `window_start`.
-    Windows,
+    /// Its rows are results of a windowed group-by.
+    Windows {
+        /// Whether they come in the order of `window_start`, which no two windows share.
+        in_order: bool,
+    },
     /// Anything else.
     Other,
 }
@@ -45,6 +49,9 @@ pub(crate) struct Rows {
     pub(crate) time: Option<TableTime>,
     /// How far the stream has come.
     pub(crate) reach: Reach,
+    /// Windows of window tables by which no group-by or join has gone yet, over the columns of the
+    /// stream: a row stands for itself in each window that it is in.
+    pub(crate) pending: Vec<TimeWindow>,
 }
 
 impl Rows {
@@ -54,6 +61,22 @@ impl Rows {
     /// `Unsupported` for an edge of a window outside of a group-by.
     pub(crate) fn value(&self, index: usize) -> Result<&Expression> {
         value_of(&self.columns, index)
+    }
+
+    /// The rows as they stand in windows by which nothing groups or joins.
+    ///
+    /// # Errors
+    /// `Unsupported` for windows of which a row is in several, or that depend on other rows.
+    pub(crate) fn spread(mut self) -> Result<Rows> {
+        for window in std::mem::take(&mut self.pending) {
+            match window.kind {
+                Kind::Tumble | Kind::Calendar => {
+                    self.stream = self.stream.filter(!window.time.is_null());
+                }
+                kind => return Err(outside(kind)),
+            }
+        }
+        Ok(self)
     }
 
     /// What lowers expressions over these rows, whose plan has the fields of `schema`.
@@ -75,7 +98,14 @@ impl Rows {
     /// What binding says; `Unsupported` for edges of windows.
     pub(crate) fn settled(self, schema: &DFSchema) -> Result<Rows> {
         let names = unique_names(schema);
-        let (time, reach) = (self.time.clone(), self.reach);
+        let (time, mut reach) = (self.time.clone(), self.reach);
+        let start = Edge::Start.column();
+        let of_window = |(name, column): (&String, &Column)| {
+            name == start && matches!(column, Column::Value(value) if *value == col(start))
+        };
+        if let Reach::Windows { in_order } = &mut reach {
+            *in_order &= names.iter().zip(&self.columns).any(of_window);
+        }
         let stream = self.named(schema, &names)?;
         let columns = names
             .into_iter()
@@ -86,6 +116,7 @@ impl Rows {
             columns,
             time,
             reach,
+            pending: Vec::new(),
         })
     }
 
@@ -109,15 +140,16 @@ impl Rows {
         schema: &DFSchema,
         change: &str,
     ) -> Result<(Stream, Vec<String>)> {
+        let rows = self.spread()?;
         let mut names = unique_names(schema);
         let mut columns = Vec::with_capacity(names.len() + 1);
         for (index, name) in names.iter().enumerate() {
-            columns.push((name.clone(), self.value(index)?.clone()));
+            columns.push((name.clone(), rows.value(index)?.clone()));
         }
         let name = free_name(change, |name| names.iter().any(|known| known == name));
         columns.push((name.clone(), col(change)));
         names.push(name);
-        Ok((self.stream.project(columns), names))
+        Ok((rows.stream.project(columns), names))
     }
 
     /// The stream with the columns of `schema` under `names`.
@@ -125,11 +157,12 @@ impl Rows {
     /// # Errors
     /// What binding says; `Unsupported` for edges of windows.
     pub(crate) fn named(self, schema: &DFSchema, names: &[String]) -> Result<Stream> {
+        let rows = self.spread()?;
         let mut columns = Vec::with_capacity(names.len());
         for (index, name) in names.iter().enumerate() {
-            columns.push((name.clone(), self.value(index)?.clone()));
+            columns.push((name.clone(), rows.value(index)?.clone()));
         }
-        let before = self.stream.schema()?;
+        let before = rows.stream.schema()?;
         let same = before.fields().len() == columns.len()
             && before
                 .fields()
@@ -137,9 +170,9 @@ impl Rows {
                 .zip(&columns)
                 .all(|(field, (name, value))| field.name() == name && *value == col(name.as_str()));
         if same || schema.fields().is_empty() {
-            return Ok(self.stream);
+            return Ok(rows.stream);
         }
-        Ok(self.stream.project(columns))
+        Ok(rows.stream.project(columns))
     }
 }
 

@@ -9,7 +9,9 @@ use tersecades_engine::expression::Expression;
 use tersecades_engine::window::{Window, calendar, count, cumulate, hop, session, tumble};
 
 use super::expression::{Lowerer, constant_number};
-use crate::function::window::{Edge, Kind, WindowEdge};
+use super::rows::Column;
+use crate::error::of_datafusion;
+use crate::function::window::{Edge, IN_WINDOW, Kind, WindowEdge};
 
 /// An edge of the window of a row, before any group-by.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,28 @@ impl EdgeColumn {
     }
 }
 
+/// Whether `term` is the condition that stands on a window table.
+pub(crate) fn is_window_mark(term: &Expr) -> bool {
+    matches!(term, Expr::ScalarFunction(call) if call.func.name() == IN_WINDOW)
+}
+
+/// The window of the table that the condition `mark` stands on.
+///
+/// # Errors
+/// What looking up its columns says.
+pub(crate) fn marked_window(mark: &Expr, lowerer: &Lowerer<'_>) -> Result<TimeWindow> {
+    let columns = mark.column_refs();
+    let mut window = None;
+    for column in columns {
+        let index = lowerer.schema.index_of_column(column);
+        let index = index.map_err(|error| of_datafusion(&error))?;
+        if let Some(Column::Edge(edge)) = lowerer.columns.get(index) {
+            window = Some(edge.window.clone());
+        }
+    }
+    window.ok_or_else(|| Error::internal("a window table without a window"))
+}
+
 /// The error of a window outside of a group-by.
 pub(crate) fn outside(kind: Kind) -> Error {
     let name = kind.name().to_uppercase();
@@ -76,6 +100,11 @@ pub(crate) fn outside(kind: Kind) -> Error {
 }
 
 impl TimeWindow {
+    /// Whether they come out in the order of their starts, which no two share.
+    pub(crate) fn starts_ascend(&self) -> bool {
+        matches!(self.kind, Kind::Tumble | Kind::Hop | Kind::Calendar)
+    }
+
     /// Whether windows with one start have several ends.
     pub(crate) fn ends_differ(&self) -> bool {
         self.kind == Kind::Cumulate

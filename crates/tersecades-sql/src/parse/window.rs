@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! FROM HOP(TABLE t, DESCRIPTOR(ts), a, b) w
-//!   ─▶ FROM (SELECT *, hop_start(ts, a, b) AS window_start, hop_end(…) AS window_end FROM t) w
+//!   ─▶ FROM (SELECT * FROM (SELECT *, hop_start(ts, a, b) AS window_start,
+//!                                     hop_end(ts, a, b) AS window_end FROM t)
+//!            WHERE in_window(window_start, window_end)) w
 //! SELECT window_start, count(*) … GROUP BY hop(ts, a, b)
 //!   ─▶ SELECT hop_start(ts, a, b) AS window_start, count(*) …
 //!      GROUP BY hop_start(ts, a, b), hop_end(ts, a, b)
@@ -24,7 +26,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::IN_ORDER;
-use crate::function::window::{Edge, Kind, edge_name};
+use crate::function::window::{Edge, IN_WINDOW, Kind, edge_name};
 
 /// The tokens without the `TABLE` of `HOP(TABLE t, …)`, which the grammar of queries lacks.
 pub(super) fn without_table_keyword(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
@@ -95,8 +97,10 @@ impl VisitorMut for Windows {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         super::spelling::fetch_as_limit(query);
-        if let SetExpr::Select(select) = query.body.as_mut() {
-            rewrite_group_by(select);
+        if let SetExpr::Select(select) = query.body.as_mut()
+            && let Err(error) = rewrite_group_by(select)
+        {
+            return ControlFlow::Break(error);
         }
         ControlFlow::Continue(())
     }
@@ -213,7 +217,9 @@ fn named(name: Ident) -> TableAlias {
 
 fn template(source: &str, kind: Kind, wrong: &impl Fn(&str) -> Error) -> Result<Box<Query>> {
     let (start, end) = (edge_name(kind, Edge::Start), edge_name(kind, Edge::End));
-    let text = format!("SELECT *, {start}() AS window_start, {end}() AS window_end FROM {source}");
+    let columns =
+        format!("SELECT *, {start}() AS window_start, {end}() AS window_end FROM {source}");
+    let text = format!("SELECT * FROM ({columns}) WHERE {IN_WINDOW}(window_start, window_end)");
     let dialect = GenericDialect {};
     let parsed = Parser::new(&dialect)
         .try_with_sql(&text)
@@ -223,7 +229,14 @@ fn template(source: &str, kind: Kind, wrong: &impl Fn(&str) -> Error) -> Result<
 
 /// Gives the two functions of the template their arguments.
 fn fill(query: &mut Query, kind: Kind, time: &Expr, parameters: &[Expr]) {
-    let SetExpr::Select(select) = query.body.as_mut() else {
+    let SetExpr::Select(outer) = query.body.as_mut() else {
+        return;
+    };
+    let inner = outer.from.first_mut().map(|from| &mut from.relation);
+    let Some(TableFactor::Derived { subquery, .. }) = inner else {
+        return;
+    };
+    let SetExpr::Select(select) = subquery.body.as_mut() else {
         return;
     };
     for item in &mut select.projection {
@@ -262,22 +275,30 @@ fn call(kind: Kind, edge: Edge, arguments: Vec<Expr>) -> Function {
 }
 
 /// `GROUP BY hop(…)` as its two edges, which `window_start` and `window_end` then mean.
-fn rewrite_group_by(select: &mut Select) {
+///
+/// # Errors
+/// `Unsupported` for several windows.
+fn rewrite_group_by(select: &mut Select) -> Result<()> {
     let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
-        return;
+        return Ok(());
     };
     for key in keys.iter_mut() {
         if let Some(window) = window_named(key, &select.projection) {
             *key = window;
         }
     }
-    let Some((kind, arguments)) = keys.iter().find_map(window_call) else {
-        return;
+    let mut calls = keys.iter().filter_map(window_call);
+    let Some((kind, arguments)) = calls.next() else {
+        return Ok(());
     };
+    if calls.any(|other| other != (kind, arguments.clone())) {
+        return Err(two_windows());
+    }
     let edges =
         [Edge::Start, Edge::End].map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
     let position = keys.iter().position(|key| window_call(key).is_some());
-    keys.retain(|key| window_call(key).is_none());
+    let is_edge = |key: &Expr| matches!(key, Expr::Identifier(name) if edge_named(name).is_some());
+    keys.retain(|key| window_call(key).is_none() && !is_edge(key));
     let position = position.unwrap_or(0);
     keys.splice(position..position, edges.clone());
 
@@ -301,6 +322,19 @@ fn rewrite_group_by(select: &mut Select) {
     if let Some(having) = &mut select.having {
         let _ = having.visit(&mut edges);
     }
+    Ok(())
+}
+
+/// The error of a group-by with several windows.
+pub(crate) fn two_windows() -> Error {
+    Error::unsupported("a GROUP BY with two windows is not supported")
+        .hint("group by one window, and its result by the other")
+}
+
+/// The edge whose column has the name.
+fn edge_named(name: &Ident) -> Option<Edge> {
+    let mut edges = [Edge::Start, Edge::End].into_iter();
+    edges.find(|edge| name.value.eq_ignore_ascii_case(edge.column()))
 }
 
 /// The window that `key` names as a column of the result: by its alias or its number.
@@ -357,12 +391,10 @@ impl VisitorMut for EdgeNames {
     fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<()> {
         let [start, end] = &self.edges;
         match value {
-            Expr::Identifier(name) if name.value.eq_ignore_ascii_case("window_start") => {
+            Expr::Identifier(name) if edge_named(name) == Some(Edge::Start) => {
                 *value = start.clone();
             }
-            Expr::Identifier(name) if name.value.eq_ignore_ascii_case("window_end") => {
-                *value = end.clone();
-            }
+            Expr::Identifier(name) if edge_named(name) == Some(Edge::End) => *value = end.clone(),
             _ if window_call(value).is_some() => *value = start.clone(),
             _ => {}
         }

@@ -16,7 +16,8 @@ impl Running {
     /// that were read are passed over.
     ///
     /// # Errors
-    /// `InvalidArgument` at the end of a stream whose totals were given; `Unsupported` for inputs that cannot be read again; what the workers say.
+    /// `InvalidArgument` at the end of a stream whose totals were given; `Unsupported` for inputs
+    /// that cannot be read again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
         self.flush()?;
         let is_whole =

@@ -238,7 +238,7 @@ impl FilesSource {
                 .map(|path| path.display().to_string())
                 .unwrap_or_default();
             let found = current.source.rejected();
-            let policy = self.inner.options.on_error;
+            let policy = self.inner.options.policy();
             self.rejected
                 .absorb(found, &mut current.counted, policy, &file)?;
             match next? {

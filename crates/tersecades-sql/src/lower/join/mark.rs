@@ -34,7 +34,7 @@ impl Lowering<'_> {
                 schema: join.left.schema().clone(),
                 ..join.clone()
             };
-            let rows = self.join(&part)?;
+            let rows = self.join(&part)?.spread()?;
             let mut columns = Vec::with_capacity(names.len());
             for (index, name) in shown.iter().enumerate() {
                 columns.push((name.clone(), rows.value(index)?.clone()));
@@ -50,6 +50,7 @@ impl Lowering<'_> {
                 .collect(),
             time: None,
             reach: Reach::Other,
+            pending: Vec::new(),
         })
     }
 }

@@ -132,6 +132,7 @@ fn equal_join(join: &Join, left: Side, right: Side, terms: Vec<Expr>) -> Result<
         columns,
         time,
         reach: Reach::Table,
+        pending: [left.pending, right.pending].concat(),
     })
 }
 
@@ -164,6 +165,10 @@ fn timed_join(
         return Err(Error::internal("a join by time without times"));
     };
     let streams = (left.timed(&left_time)?, right.timed(&right_time)?);
+    let mut pending = [left.pending.as_slice(), &right.pending].concat();
+    if let Pairing::Window(window) = &pairing {
+        pending.retain(|pending| pending.window != window.window);
+    }
     let (time_of_pairs, reach) = time_of_pairs(pairing)?;
     let columns = shown(join, &left, &right);
     let condition = match conjunction(terms) {
@@ -203,6 +208,7 @@ fn timed_join(
         columns,
         time,
         reach,
+        pending,
     })
 }
 

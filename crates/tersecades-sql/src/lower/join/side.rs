@@ -21,6 +21,8 @@ pub(super) struct Side {
     pub(super) keys: Vec<String>,
     /// Its declared event time, under its name here.
     pub(super) time: Option<TableTime>,
+    /// Windows by which nothing has gone yet.
+    pub(super) pending: Vec<TimeWindow>,
 }
 
 /// Columns that are being given names which differ from all others of the join.
@@ -61,18 +63,19 @@ impl Side {
         let projected = Vec::new();
         let mut names = Names { taken, projected };
         let mut columns = Vec::with_capacity(schema.fields().len());
+        let renamed = |window: &TimeWindow, names: &mut Names<'_>| TimeWindow {
+            time: col(names.of("time", window.time.clone())),
+            ..window.clone()
+        };
+        let pending = rows.pending.iter();
+        let pending = pending.map(|window| renamed(window, &mut names)).collect();
         for (column, field) in rows.columns.iter().zip(schema.fields()) {
             columns.push(match column {
                 Column::Value(value) => Column::Value(col(names.add(field.name(), value.clone()))),
-                Column::Edge(edge) => {
-                    let time = col(names.of("time", edge.window.time.clone()));
-                    let window = TimeWindow {
-                        time,
-                        ..edge.window.clone()
-                    };
-                    let edge = edge.edge;
-                    Column::Edge(EdgeColumn { edge, window })
-                }
+                Column::Edge(edge) => Column::Edge(EdgeColumn {
+                    edge: edge.edge,
+                    window: renamed(&edge.window, &mut names),
+                }),
             });
         }
         let lowerer = rows.lowerer(schema)?;
@@ -89,6 +92,7 @@ impl Side {
             columns,
             keys: key_names,
             time,
+            pending,
         })
     }
 

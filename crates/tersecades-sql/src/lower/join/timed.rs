@@ -6,7 +6,8 @@
 //! a.window_start = b.window_start, one window        ─▶ window_join
 //! ```
 
-use datafusion_common::{Column as PlanColumn, ScalarValue};
+use arrow_schema::DataType;
+use datafusion_common::{Column as PlanColumn, DFSchema, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Join, Operator};
 use tersecades_columnar::error::{Error, Result};
@@ -88,8 +89,29 @@ fn as_of(condition: Option<&BinaryExpr>, join: &Join) -> Result<Pairing> {
         Operator::LtEq => Direction::Forward,
         _ => return wrong(&format!("`{op}` between the times")),
     };
-    let times = (left.as_ref().clone(), right.as_ref().clone());
+    let times = (
+        unwidened(left, join.left.schema()).clone(),
+        unwidened(right, join.right.schema()).clone(),
+    );
     Ok(Pairing::AsOf { direction, times })
+}
+
+/// `time` without casts to finer units, which both sides of a comparison get.
+fn unwidened<'e>(time: &'e Expr, schema: &DFSchema) -> &'e Expr {
+    use DataType::{Date32, Timestamp};
+    let Expr::Cast(cast) = time else {
+        return time;
+    };
+    let Ok(from) = cast.expr.get_type(schema) else {
+        return time;
+    };
+    match (&from, cast.field.data_type()) {
+        (Timestamp(from, zone), Timestamp(to, into)) if from <= to && zone == into => {
+            unwidened(&cast.expr, schema)
+        }
+        (Date32, Timestamp(_, None)) => unwidened(&cast.expr, schema),
+        _ => time,
+    }
 }
 
 /// A side of a join.
@@ -173,7 +195,16 @@ fn point(expr: &Expr, join: &Join) -> Option<Point> {
             column: column.clone(),
             plus_ns: 0,
         }),
-        Expr::Cast(cast) if cast.field.data_type().is_temporal() => point(&cast.expr, join),
+        Expr::Cast(_) => {
+            let schema = match side_of(expr, join)? {
+                Which::Left => join.left.schema(),
+                Which::Right => join.right.schema(),
+            };
+            match unwidened(expr, schema) {
+                Expr::Cast(_) => None,
+                bare => point(bare, join),
+            }
+        }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let (time, interval) = match (left.as_ref(), op) {
                 (Expr::Literal(..), Operator::Plus) => (right, left),

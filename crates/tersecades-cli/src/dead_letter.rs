@@ -1,0 +1,93 @@
+//! `--dead-letters FILE`: rows that could not be read, with what is wrong with each.
+//!
+//! Parquet and Arrow hold the bytes of a row, formats of text hold them as text, in which what is
+//! no UTF-8 stands as U+FFFD.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tersecades::Result;
+use tersecades::engine::sink::{self, SINKS, Sink, SinkOptions};
+use tersecades::engine::source::DeadLetters;
+use tersecades::engine::source::rejected::{RejectedRow, rejected_batch, rejected_text};
+
+/// Rows that are written at once.
+const ROWS: usize = 1_024;
+
+/// A file of rows that could not be read; it is there, whole, once it is finished.
+#[derive(Clone, Default)]
+pub(crate) struct DeadLetterFile(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    path: PathBuf,
+    sink: Option<Box<dyn Sink>>,
+    waiting: Vec<RejectedRow>,
+}
+
+impl DeadLetterFile {
+    /// What takes rows for the file `path`.
+    pub(crate) fn letters(&self, path: PathBuf) -> DeadLetters {
+        self.state().path = path;
+        let file = self.clone();
+        DeadLetters::new(move |row| {
+            let mut state = file.state();
+            state.waiting.push(row.clone());
+            match state.waiting.len() < ROWS {
+                true => Ok(()),
+                false => state.write(),
+            }
+        })
+    }
+
+    /// Writes what is left, and gives the file its name; a file without rows where there were none.
+    ///
+    /// # Errors
+    /// What writing says.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let mut state = self.state();
+        if state.path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        state.write()?;
+        state.sink.take().map_or(Ok(()), |mut sink| sink.finish())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|held| held.into_inner())
+    }
+}
+
+impl fmt::Debug for DeadLetterFile {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "DeadLetterFile({})", self.state().path.display())
+    }
+}
+
+impl State {
+    fn write(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let rows = match holds_bytes(&self.path) {
+            true => rejected_batch(&waiting)?,
+            false => rejected_text(&waiting)?,
+        };
+        let sink = match &mut self.sink {
+            Some(sink) => sink,
+            None => {
+                let sink = sink::create(&self.path, &rows.schema(), &SinkOptions::default())?;
+                self.sink.insert(sink)
+            }
+        };
+        sink.write(&rows)
+    }
+}
+
+fn holds_bytes(path: &Path) -> bool {
+    let name = path.to_string_lossy().to_lowercase();
+    let of_bytes = SINKS
+        .iter()
+        .filter(|kind| matches!(kind.name, "parquet" | "arrow"));
+    let mut suffixes = of_bytes.flat_map(|kind| kind.suffixes);
+    suffixes.any(|suffix| name.ends_with(suffix))
+}
