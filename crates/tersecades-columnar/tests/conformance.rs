@@ -1,5 +1,6 @@
 //! Every registered codec, and cascades of them, against the conformance suite.
 
+use tersecades_columnar::codec::Codec;
 use tersecades_columnar::registry::{self, CODECS};
 use tersecades_testkit::suite::{check_codec, check_lossy_codec, check_scheme};
 
@@ -24,6 +25,21 @@ fn every_lossy_codec_conforms() {
 }
 
 #[test]
+fn codes_of_texts_conform_under_every_codec() {
+    std::thread::scope(|scope| {
+        let of_numbers = |codec: &&&dyn Codec| {
+            let others = ["dictionary", "symbols", "decimal", "xor"];
+            !others.contains(&codec.name())
+        };
+        for codec in registry::exact().collect::<Vec<_>>().iter().filter(of_numbers) {
+            let scheme = format!("dictionary({})", codec.name());
+            scope.spawn(move || check_scheme(&scheme));
+        }
+        scope.spawn(|| check_scheme("dictionary(linear(varint))"));
+    });
+}
+
+#[test]
 fn cascades_conform() {
     let schemes = [
         "delta(bit_pack)",
@@ -33,6 +49,9 @@ fn cascades_conform() {
         "delta(run_length(varint))",
         "run_length(bit_pack)",
         "delta(delta(base_delta))",
+        "gcd(linear(varint))",
+        "gcd(patched(bit_pack))",
+        "linear(patched(varint))",
     ];
     std::thread::scope(|scope| {
         for scheme in schemes {

@@ -48,7 +48,7 @@ fn inner(chunk: &Chunk) -> Option<&Chunk> {
     chunk.body.inner[0].as_deref()
 }
 
-/// Whether every code has one of `texts` texts; where there are none, nulls have code 0.
+/// Whether every row but nulls has one of `texts` texts.
 ///
 /// Block by block, so that a short chunk of many rows needs no more memory than any other.
 fn codes_below(codes: &Chunk, texts: usize, validity: &Bitmap) -> bool {
@@ -59,8 +59,20 @@ fn codes_below(codes: &Chunk, texts: usize, validity: &Bitmap) -> bool {
         values.reset(codes.physical);
         codes.codec.decode(codes, rows.clone(), &mut values);
         let mut keys = rows.zip(&values.keys);
-        keys.all(|(row, code)| *code < texts as u64 || (*code == 0 && !valid(row)))
+        keys.all(|(row, code)| *code < texts as u64 || !valid(row))
     })
+}
+
+/// Gives nulls the code 0: whatever lies in their holes may be none of a text.
+fn clear_holes(chunk: &Chunk, rows: impl Iterator<Item = usize>, codes: &mut [u64]) {
+    if chunk.nulls() == 0 {
+        return;
+    }
+    for (row, code) in rows.zip(codes) {
+        if !chunk.validity.get(row) {
+            *code = 0;
+        }
+    }
 }
 
 impl Codec for DictionaryCodes {
@@ -161,8 +173,10 @@ impl Codec for DictionaryCodes {
 
     fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values) {
         if let Some(inner) = inner(chunk) {
+            let first = out.keys.len();
+            inner.codec.decode(inner, rows.clone(), out);
+            clear_holes(chunk, rows, &mut out.keys[first..]);
             out.dictionary = chunk.dictionary().map(Arc::clone);
-            inner.codec.decode(inner, rows, out);
         }
     }
 
@@ -199,8 +213,11 @@ impl Codec for DictionaryCodes {
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
         if let Some(inner) = inner(chunk) {
-            out.dictionary = chunk.dictionary().map(Arc::clone);
+            let first = out.keys.len();
             inner.codec.gather(inner, rows, out, work);
+            let rows = rows.iter().map(|row| *row as usize);
+            clear_holes(chunk, rows, &mut out.keys[first..]);
+            out.dictionary = chunk.dictionary().map(Arc::clone);
         }
     }
 

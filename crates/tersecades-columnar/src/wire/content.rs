@@ -127,7 +127,7 @@ fn write_texts(codes: &Chunk, dictionary: &Dictionary, parts: &mut Parts<'_>) ->
     let reader = dictionary.read();
     let mut used = 0;
     for_each_block_of_keys(codes, |_, keys| {
-        used = keys.iter().fold(used, |used, code| used.max(code + 1));
+        used = keys.iter().fold(used, |used, code| used.max(code.saturating_add(1)));
     });
     let used = used.min(reader.len() as u64) as u32;
     parts.add(TEXT_ENDS, |out| {
@@ -201,8 +201,11 @@ fn read_nested(content: &[u8], depth: usize) -> Result<Chunk> {
     Ok(chunk)
 }
 
-/// Checks everything that primitives rely on, from the inside out.
+/// Checks everything that primitives rely on, from the inside out; `around` is the chunk with the
+/// nulls of a chunk that lies inside.
 fn check(chunk: &Chunk, around: Option<&Chunk>) -> Result<()> {
+    let around = around.filter(|around| around.rows == chunk.rows);
+    let with_nulls = if chunk.nulls > 0 { Some(chunk) } else { around };
     for inner in chunk.inner() {
         let number = matches!(inner.physical, Physical::Integer { .. });
         if inner.nulls != 0 || !number {
@@ -210,14 +213,14 @@ fn check(chunk: &Chunk, around: Option<&Chunk>) -> Result<()> {
                 "a chunk inside another holds plain integers",
             ));
         }
-        check(inner, Some(chunk))?;
+        check(inner, with_nulls)?;
     }
     chunk.codec.validate(chunk)?;
     check_stats(chunk)?;
     let all = Selection::all(chunk.rows);
     let right = match around {
         // The holes of the chunk around may or may not count.
-        Some(around) if around.nulls > 0 && around.rows == chunk.rows => {
+        Some(around) => {
             let mut valid = all.clone();
             valid.retain_words(around.validity.words());
             ends_are_right(chunk, &valid) || ends_are_right(chunk, &all)

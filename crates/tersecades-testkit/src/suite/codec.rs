@@ -18,12 +18,14 @@ use arrow_schema::DataType;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{Codec, Work};
 use tersecades_columnar::encoder::ColumnEncoder;
+use tersecades_columnar::error::Error;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::input::Lanes;
 use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value, logical_type};
 use tersecades_columnar::values::Values;
+use tersecades_columnar::wire;
 
 use super::case::{Case, Within, selections};
 use super::expected::Expected;
@@ -134,6 +136,7 @@ fn check_column(
         }
         accepted += usize::from(has_scheme(&chunk, scheme));
         check_chunk(&chunk, &case, &mut random).map_err(|error| format!("{rows} rows: {error}"))?;
+        check_written(&chunk, &case).map_err(|error| format!("{rows} rows: {error}"))?;
         check_slice(&mut encoder, &case).map_err(|error| format!("{rows} rows: {error}"))?;
         check_made(codec, (&chunk, &mut encoder), &case, &mut random)
             .map_err(|error| format!("{rows} rows: {error}"))?;
@@ -249,6 +252,17 @@ pub(super) fn check_answers(chunk: &Chunk, case: &Case, random: &mut Random) -> 
         }
     }
     Ok(())
+}
+
+/// Bytes of the chunk read back hold the same values.
+fn check_written(chunk: &Chunk, case: &Case) -> Check {
+    let mut bytes = Vec::new();
+    let said = |error: Error| format!("written and read: {error}");
+    wire::write_chunk(chunk, &mut bytes).map_err(said)?;
+    let (read, _) = wire::read_chunk(&bytes, None).map_err(said)?;
+    let all = Selection::all(read.rows());
+    let back = read.to_arrow(&all, &mut Work::default()).map_err(said)?;
+    same_array(&back, &case.array).map_err(|error| format!("written and read: {error}"))
 }
 
 /// Values and arrays of the selected rows, bit for bit.
