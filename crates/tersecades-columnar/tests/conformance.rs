@@ -31,7 +31,11 @@ fn codes_of_texts_conform_under_every_codec() {
             let others = ["dictionary", "symbols", "decimal", "xor"];
             !others.contains(&codec.name())
         };
-        for codec in registry::exact().collect::<Vec<_>>().iter().filter(of_numbers) {
+        for codec in registry::exact()
+            .collect::<Vec<_>>()
+            .iter()
+            .filter(of_numbers)
+        {
             let scheme = format!("dictionary({})", codec.name());
             scope.spawn(move || check_scheme(&scheme));
         }

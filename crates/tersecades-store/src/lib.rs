@@ -13,6 +13,7 @@ pub mod fs;
 pub mod partition;
 pub mod whole_file;
 
+mod adopt;
 mod bytes;
 mod frame;
 

@@ -130,7 +130,10 @@ pub(crate) fn read_newest(directory: &Directory, unread: &mut Vec<Error>) -> Res
             None => unread.push(directory.name_file(Error::corrupt("no state is readable"), name)),
         }
     }
-    Err(Error::corrupt("no manifest can be read").hint("runs can be copied to a new store"))
+    Err(Error::corrupt("no manifest can be read").hint(
+        "create a store with the same columns elsewhere, copy the folder `runs` into it, and repair \
+         that one",
+    ))
 }
 
 /// The last catalogue that can be read, and whether nothing behind the header is damaged.

@@ -69,7 +69,10 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
 }
 
 /// Every column of a run is one of the store, with its type.
-fn check_columns(run: &Run, catalog: &Catalog) -> Result<()> {
+///
+/// # Errors
+/// `Corrupt`, naming the column.
+pub(crate) fn check_columns(run: &Run, catalog: &Catalog) -> Result<()> {
     let stored = catalog.schema.stored();
     for field in run.fields().fields() {
         let known = stored.field_with_name(field.name());
@@ -101,7 +104,9 @@ pub(crate) fn holds_rows(directory: &Directory) -> Result<bool> {
     Ok(false)
 }
 
-/// Removes files that belong to no state: of crashes, and of changes that have come about.
+/// Removes files that belong to no state: of crashes, and of changes that have come about. A run
+/// with rows from `end` on, which neither manifest nor log knows, is renamed instead: such a
+/// manifest is not the newest that there was.
 ///
 /// # Errors
 /// What the system says.
@@ -109,6 +114,7 @@ pub(crate) fn remove_orphans(
     directory: &Directory,
     catalog: &Catalog,
     manifest: &str,
+    end: u64,
 ) -> Result<()> {
     for name in directory.names("")? {
         if manifest::is_manifest(&name) && name != manifest {
@@ -118,11 +124,35 @@ pub(crate) fn remove_orphans(
     for name in directory.names(RUN_FOLDER)? {
         let number = run::number_of(&name);
         let known = |number: u64| catalog.runs.iter().any(|run| run.number == number);
-        if number.is_some_and(|number| !known(number)) {
-            directory.remove(&format!("{RUN_FOLDER}/{name}"))?;
+        let Some(number) = number.filter(|number| !known(*number)) else {
+            continue;
+        };
+        let name = run::file_name(number);
+        let run = Run::open_file(directory, &name, number, 0);
+        match run.is_ok_and(|run| run.id().sequences.end > end) {
+            true => put_aside(directory, &name)?,
+            false => directory.remove(&name)?,
         }
     }
     remove_segments(directory, catalog)
+}
+
+/// Renames a file so that nothing reads or removes it.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn put_aside(directory: &Directory, name: &str) -> Result<()> {
+    if !directory.exists(name)? {
+        return Ok(());
+    }
+    let mut aside = format!("{name}.damaged");
+    for number in 1.. {
+        if !directory.exists(&aside)? {
+            break;
+        }
+        aside = format!("{name}.damaged.{number}");
+    }
+    directory.rename(name, &aside)
 }
 
 /// Removes the segments of the log whose rows are in runs; from one on that another process reads,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! newest readable manifest ─▶ its runs ─▶ whole groups kept ─┐
+//! whole runs that it does not know, of rows that are nowhere ┤
 //! log ─▶ every record that is whole ─▶ a new segment ────────┴─▶ a new manifest
 //! ```
 //! Damaged files are renamed, never deleted.
@@ -13,10 +14,12 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
+use crate::adopt::adopt;
 use crate::catalog::Catalog;
 use crate::fs::{Directory, FileSystem, RealFileSystem};
 use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
+use crate::recovery::put_aside;
 use crate::run::{self, Run, RunId, RunWriter};
 
 /// What a repair found and did.
@@ -31,6 +34,8 @@ pub struct Repaired {
     pub lost_log_rows: u64,
     /// Bytes of the log that hold no whole record.
     pub lost_log_bytes: u64,
+    /// Rows of runs that the manifest did not know, which are part of the store again.
+    pub adopted_rows: u64,
     /// Rows that are there.
     pub rows: u64,
 }
@@ -52,12 +57,31 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let _lock = directory.lock()?;
     let mut repaired = Repaired::default();
     let mut catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
+    let is_newest = repaired.given_up.is_empty();
     let ids = std::mem::take(&mut catalog.runs);
+    let mut known: Vec<u64> = ids.iter().map(|id| id.number).collect();
     let mut damaged = Vec::new();
+    let mut gone = Vec::new();
     for id in ids {
-        let kept = repair_run(&directory, &id, (&mut repaired, &mut damaged))?;
+        let kept = repair_run(&directory, &id, (&mut repaired, &mut damaged), &mut gone)?;
         repaired.rows += kept.as_ref().map_or(0, |kept| kept.rows);
+        known.extend(kept.iter().map(|kept| kept.number));
         catalog.runs.extend(kept);
+    }
+    adopt_runs(
+        &directory,
+        (&mut catalog, is_newest),
+        &known,
+        (&mut repaired, &mut damaged),
+    )?;
+    for (id, error) in gone {
+        let is_held = |run: &RunId| {
+            run.sequences.start <= id.sequences.start && id.sequences.end <= run.sequences.end
+        };
+        if !catalog.runs.iter().any(is_held) {
+            repaired.given_up.push(error);
+            repaired.lost_rows += id.rows;
+        }
     }
     let salvaged = salvage_log(&directory, &catalog, (&mut repaired, &mut damaged))?;
     let in_log = salvaged.iter().map(|batch| batch.rows() as u64);
@@ -83,18 +107,53 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     Ok(repaired)
 }
 
-/// What is left of a run; its file is added to `damaged` unless that is all.
+/// Takes in runs that the catalogue does not know. Where it is the newest one, the others are left
+/// over from a crash and go when the store is opened; else they are put aside.
+fn adopt_runs(
+    directory: &Directory,
+    (catalog, is_newest): (&mut Catalog, bool),
+    known: &[u64],
+    (repaired, damaged_files): (&mut Repaired, &mut Vec<String>),
+) -> Result<()> {
+    let flushed = catalog.flushed;
+    let adopted = adopt(directory, catalog, known)?;
+    let rows: u64 = adopted.runs.iter().map(|run| run.rows).sum();
+    repaired.rows += rows;
+    repaired.adopted_rows += rows;
+    if is_newest {
+        return Ok(());
+    }
+    let mut next = flushed;
+    for run in &adopted.runs {
+        if run.sequences.start > next {
+            let (first, last) = (next, run.sequences.start - 1);
+            let error = Error::corrupt(format!("rows {first} to {last} are in no run"));
+            let error = directory.name_file(error, &run::file_name(run.number));
+            repaired.given_up.push(error);
+            repaired.lost_rows += run.sequences.start - next;
+        }
+        next = next.max(run.sequences.end);
+    }
+    for (name, error) in adopted.refused {
+        repaired.given_up.push(error);
+        damaged_files.push(name);
+    }
+    Ok(())
+}
+
+/// What is left of a run; its file is added to `damaged` unless that is all, and one that is no run
+/// is noted in `gone`.
 fn repair_run(
     directory: &Directory,
     id: &RunId,
     (repaired, damaged_files): (&mut Repaired, &mut Vec<String>),
+    gone: &mut Vec<(RunId, Error)>,
 ) -> Result<Option<RunId>> {
     let name = run::file_name(id.number);
     let run = match Run::open(directory, id.clone()) {
         Ok(run) => run,
         Err(error) => {
-            repaired.given_up.push(error);
-            repaired.lost_rows += id.rows;
+            gone.push((id.clone(), error));
             damaged_files.push(name);
             return Ok(None);
         }
@@ -127,14 +186,6 @@ fn repair_run(
     directory.sync_names(crate::fs::RUN_FOLDER)?;
     damaged_files.push(name);
     Ok(kept)
-}
-
-/// Renames a file so that nothing reads or removes it.
-fn put_aside(directory: &Directory, name: &str) -> Result<()> {
-    match directory.exists(name)? {
-        true => directory.rename(name, &format!("{name}.damaged")),
-        false => Ok(()),
-    }
 }
 
 /// Every batch of the log that can be read; notes what is missing between them, and damaged files.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array as _, ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, SchemaRef};
@@ -29,12 +31,35 @@ fn converter(types: impl Iterator<Item = DataType>) -> Result<RowConverter> {
     RowConverter::new(fields).map_err(|error| Error::unsupported(error.to_string()))
 }
 
-/// Text without its dictionary; other arrays as they are.
+/// Text without its dictionary, and floats that are equal in one form: zero without a sign, and
+/// one NaN; other arrays as they are.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
-    match array.data_type() {
-        DataType::Dictionary(_, values) => Ok(arrow_cast::cast(array, values)?),
-        _ => Ok(Arc::clone(array)),
-    }
+    Ok(match array.data_type() {
+        DataType::Dictionary(_, values) => arrow_cast::cast(array, values)?,
+        DataType::Float64 => {
+            let floats = array.as_primitive::<Float64Type>();
+            let one_form = |float: f64| {
+                if float.is_nan() {
+                    f64::NAN
+                } else {
+                    float + 0.0
+                }
+            };
+            Arc::new(floats.unary::<_, Float64Type>(one_form))
+        }
+        DataType::Float32 => {
+            let floats = array.as_primitive::<Float32Type>();
+            let one_form = |float: f32| {
+                if float.is_nan() {
+                    f32::NAN
+                } else {
+                    float + 0.0
+                }
+            };
+            Arc::new(floats.unary::<_, Float32Type>(one_form))
+        }
+        _ => Arc::clone(array),
+    })
 }
 
 impl SortKey {

@@ -120,7 +120,7 @@ impl Store {
             log_start: u64::MAX,
             ..catalog.clone()
         };
-        remove_orphans(&directory, &nothing, "")?;
+        remove_orphans(&directory, &nothing, "", 0)?;
         Segment::create(&directory, catalog.log_start, 0)?;
         Manifest::begin(&directory, 0, &catalog)?;
         Self::open_locked(directory, lock)
@@ -197,7 +197,7 @@ impl Store {
         marks.for_each(|mark| mark.count(end));
         let catalog = &recovered.version.catalog;
         let manifest = Manifest::begin(&directory, recovered.manifest, catalog)?;
-        remove_orphans(&directory, catalog, &manifest.name())?;
+        remove_orphans(&directory, catalog, &manifest.name(), end)?;
         Ok(Self::of_recovered(
             directory,
             recovered,

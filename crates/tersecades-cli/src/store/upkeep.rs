@@ -74,6 +74,12 @@ pub(crate) fn repair(arguments: &RepairArguments) -> Outcome {
     for error in &repaired.given_up {
         console::print(format_args!("given up: {error}\n"))?;
     }
+    if repaired.adopted_rows > 0 {
+        console::print(format_args!(
+            "{} rows are of runs that the manifest did not know\n",
+            figure::grouped(repaired.adopted_rows)
+        ))?;
+    }
     console::print(format_args!(
         "{} rows kept; {} of runs and {} of the log given up, and {} of it unreadable\n",
         figure::grouped(repaired.rows),

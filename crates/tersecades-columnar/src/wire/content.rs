@@ -127,7 +127,9 @@ fn write_texts(codes: &Chunk, dictionary: &Dictionary, parts: &mut Parts<'_>) ->
     let reader = dictionary.read();
     let mut used = 0;
     for_each_block_of_keys(codes, |_, keys| {
-        used = keys.iter().fold(used, |used, code| used.max(code.saturating_add(1)));
+        used = keys
+            .iter()
+            .fold(used, |used, code| used.max(code.saturating_add(1)));
     });
     let used = used.min(reader.len() as u64) as u32;
     parts.add(TEXT_ENDS, |out| {

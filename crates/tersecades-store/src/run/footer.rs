@@ -14,7 +14,7 @@ use super::bloom::Bloom;
 
 /// Least bytes of a column's entry and of a group's.
 const CHUNK_BYTES: usize = 37;
-const GROUP_BYTES: usize = 20;
+const GROUP_BYTES: usize = 12;
 
 const PRESENT: u8 = 1;
 const KNOWN: u8 = 2;

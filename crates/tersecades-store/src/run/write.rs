@@ -2,10 +2,17 @@
 
 use std::ops::Range;
 
+use arrow_cast::cast;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
+use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
+use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::wire;
+use tersecades_columnar::scheme::Scheme;
+use tersecades_columnar::selection::Selection;
+use tersecades_columnar::types::Physical;
+use tersecades_columnar::{registry, wire};
 
 use crate::bytes::Put as _;
 use crate::fs::{Directory, Output};
@@ -76,7 +83,7 @@ impl RunWriter {
         let mut chunks = Vec::with_capacity(batch.columns().len());
         for chunk in batch.columns() {
             let start = self.buffer.len();
-            wire::write_chunk(chunk, &mut self.buffer)?;
+            write_checked(chunk, can_be_read, &mut self.buffer)?;
             let unit = &self.buffer[start..];
             chunks.push(ChunkEntry {
                 offset: self.written + start as u64,
@@ -193,6 +200,41 @@ impl RunWriter {
     }
 }
 
+/// Appends the unit of a chunk that can be read back; one that cannot is written plain.
+///
+/// The log that holds the rows goes once the run lasts, so a fault of a codec must not pass here.
+///
+/// # Errors
+/// `Internal` for a chunk that cannot be read back either way.
+fn write_checked(
+    chunk: &Chunk,
+    check: impl Fn(&[u8]) -> Result<()>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let start = out.len();
+    wire::write_chunk(chunk, out)?;
+    if check(&out[start..]).is_ok() {
+        return Ok(());
+    }
+    out.truncate(start);
+    let values = chunk.to_arrow(&Selection::all(chunk.rows()), &mut Work::default())?;
+    let mut encoder = ColumnEncoder::new(chunk.data_type())?;
+    encoder.pin(match chunk.physical() {
+        Physical::Text => Scheme::of_two(registry::text_codes(), registry::fallback()),
+        _ => registry::fallback().into(),
+    });
+    let plain = encoder.encode_new(&cast(&values, chunk.data_type())?)?;
+    wire::write_chunk(&plain, out)?;
+    check(&out[start..]).map_err(|error| {
+        let message = format!("a column encodes to bytes that cannot be read back: {error}");
+        Error::internal(message)
+    })
+}
+
+fn can_be_read(unit: &[u8]) -> Result<()> {
+    wire::read_chunk(unit, None).map(drop)
+}
+
 fn write_header(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
@@ -212,4 +254,36 @@ fn write_trailer(footer_at: u64, footer_bytes: u64, checksum: u32, out: &mut Vec
     let sum = crc32c::crc32c(&out[start..]);
     out.put_u32(sum);
     out.resize(start + TRAILER_BYTES, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn a_chunk_that_cannot_be_read_back_is_written_plain() {
+        let texts = (0..3_000).map(|row| (row % 7 > 0).then(|| format!("host {}", row % 20)));
+        let texts: ArrayRef = Arc::new(texts.collect::<StringArray>());
+        let mut encoder = ColumnEncoder::new(texts.data_type()).unwrap();
+        let chunk = encoder.encode_new(&texts).unwrap();
+        let mut out = vec![7; 64];
+        let only_plain = |unit: &[u8]| {
+            let (chunk, _) = wire::read_chunk(unit, None)?;
+            match chunk.codec_label() == "dictionary(plain)" {
+                true => Ok(()),
+                false => Err(Error::corrupt("a codec that is at fault")),
+            }
+        };
+        write_checked(&chunk, only_plain, &mut out).unwrap();
+        let (read, _) = wire::read_chunk(&out[64..], None).unwrap();
+        let all = Selection::all(read.rows());
+        let back = read.to_arrow(&all, &mut Work::default()).unwrap();
+        assert_eq!(&cast(&back, texts.data_type()).unwrap(), &texts);
+        let never = |_: &[u8]| Err(Error::corrupt("nothing can be read"));
+        assert!(write_checked(&chunk, never, &mut out).is_err());
+    }
 }

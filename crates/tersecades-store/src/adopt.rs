@@ -1,0 +1,108 @@
+//! Runs that lie in the folder of a store and that its manifest does not know.
+//!
+//! Where the manifest is damaged they hold what was written after the state that can still be read.
+//! A run is taken in where no other holds any of its rows, and it goes on where the others end.
+
+use std::ops::Range;
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::catalog::Catalog;
+use crate::fs::{Directory, RUN_FOLDER};
+use crate::log;
+use crate::recovery::check_columns;
+use crate::run::{self, Run, RunId};
+
+/// What became of runs that nothing knew of.
+#[derive(Debug, Default)]
+pub(crate) struct Adopted {
+    /// Those that are part of the catalogue now.
+    pub(crate) runs: Vec<RunId>,
+    /// Files of the others, and why they are not.
+    pub(crate) refused: Vec<(String, Error)>,
+}
+
+/// Takes the runs that are not `known` into `catalog`, whose runs are those that can be read.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn adopt(
+    directory: &Directory,
+    catalog: &mut Catalog,
+    known: &[u64],
+) -> Result<Adopted> {
+    let mut adopted = Adopted::default();
+    let mut found: Vec<Run> = Vec::new();
+    for name in directory.names(RUN_FOLDER)? {
+        let Some(number) = run::number_of(&name).filter(|number| !known.contains(number)) else {
+            continue;
+        };
+        let name = run::file_name(number);
+        match open(directory, &name, number, catalog) {
+            Ok(run) => found.push(run),
+            Err(error) => adopted.refused.push((name, error)),
+        }
+    }
+    // Of runs that begin together the longest is the one that the others were merged into.
+    found.sort_by_key(|run| {
+        let rows = &run.id().sequences;
+        (rows.start, std::cmp::Reverse(rows.end))
+    });
+    let first_in_log = first_in_log(directory, catalog)?;
+    for run in found {
+        let id = run.id().clone();
+        let overlaps = |known: &RunId| overlap(&known.sequences, &id.sequences);
+        let goes_on = id.sequences.start <= catalog.flushed
+            || first_in_log.is_none_or(|first| first >= id.sequences.start);
+        if goes_on && !catalog.runs.iter().any(overlaps) {
+            catalog.flushed = catalog.flushed.max(id.sequences.end);
+            catalog.runs.push(id.clone());
+            adopted.runs.push(id);
+            continue;
+        }
+        let Range { start, end } = id.sequences;
+        let message = format!("a run that no manifest names holds rows {start} to {end}");
+        let error = Error::corrupt(message).hint("other runs or the log hold some of them too");
+        let name = run::file_name(id.number);
+        adopted
+            .refused
+            .push((name.clone(), directory.name_file(error, &name)));
+    }
+    Ok(adopted)
+}
+
+/// The run in the file `name`, all of whose chunks can be read and are those of `catalog`'s store.
+fn open(directory: &Directory, name: &str, number: u64, catalog: &Catalog) -> Result<Run> {
+    let read = || {
+        let run = Run::open_file(directory, name, number, 0)?;
+        check_columns(&run, catalog)?;
+        for group in 0..run.groups().len() {
+            for column in 0..run.fields().fields().len() {
+                run.read_chunk(group, column)?;
+            }
+        }
+        Ok(run)
+    };
+    read().map_err(|error| directory.name_file(error, name))
+}
+
+/// The number of the first row of the log that no run holds.
+fn first_in_log(directory: &Directory, catalog: &Catalog) -> Result<Option<u64>> {
+    for number in log::segments(directory)? {
+        let bytes = directory.read(&log::file_name(number))?;
+        let mut found = Vec::new();
+        log::salvage(number, &bytes, &mut found);
+        let rows = found
+            .iter()
+            .map(|(first, batch)| *first..first.saturating_add(batch.rows() as u64));
+        let left = rows.filter(|rows| rows.end > catalog.flushed);
+        if let Some(first) = left.map(|rows| rows.start).min() {
+            return Ok(Some(first.max(catalog.flushed)));
+        }
+    }
+    Ok(None)
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
