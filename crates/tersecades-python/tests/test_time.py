@@ -255,7 +255,7 @@ def test_dates_are_event_times() -> None:
     counted = stream.window(tc.tumble("2d")).agg(n=tc.count()).collect()
     starts = [row["window_start"] for row in counted.to_pylist()]
     assert starts == [datetime(2023, 12, 31), datetime(2024, 1, 10)]
-    assert counted.metrics.late_rows == 1
+    assert counted.metrics is not None and counted.metrics.late_rows == 1
     joined = stream.asof_join(tc.from_arrow(rows, event_time="day"), "k").collect()
     assert [(row["id"], row["id_right"]) for row in joined.to_pylist()] == [(0, 0), (1, 1)]
     lasted = [row["lasted"] for row in stream.changes("id").to_pylist()]

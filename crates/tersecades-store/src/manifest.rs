@@ -130,10 +130,9 @@ pub(crate) fn read_newest(directory: &Directory, unread: &mut Vec<Error>) -> Res
             None => unread.push(directory.name_file(Error::corrupt("no state is readable"), name)),
         }
     }
-    Err(Error::corrupt("no manifest can be read").hint(
-        "create a store with the same columns elsewhere, copy the folder `runs` into it, and repair \
-         that one",
-    ))
+    let hint = "create a store with the same columns elsewhere, copy the folder `runs` into it, \
+                and repair that one";
+    Err(Error::corrupt("no manifest can be read").hint(hint))
 }
 
 /// The last catalogue that can be read, and whether nothing behind the header is damaged.
