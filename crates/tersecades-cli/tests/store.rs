@@ -197,3 +197,58 @@ fn kills_lose_no_acknowledged_row() {
         rows = count;
     }
 }
+
+#[test]
+fn what_is_exported_as_text_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let schema = "k BIGINT NOT NULL, d DECIMAL(20,4), b BLOB, x TEXT, f DOUBLE";
+    let rows = "k,d,b,x,f\n\
+                1,1.25,6162,a,0.5\n\
+                2,-0.05,\"\",\"\",-inf\n\
+                3,,,,\n\
+                4,1234567890123456.7891,00ff,NA,NaN\n";
+    std::fs::write(path.join("rows.csv"), rows).unwrap();
+    let all = "SELECT k, d, encode(b, 'hex') AS b, x, f FROM history ORDER BY k";
+    let of = |name: &str, input: &str| -> String {
+        store(path, &["create", name, "--schema", schema, "--key", "k"]);
+        store(path, &["ingest", name, "--input", input]);
+        text(&store(path, &["query", name, all, "--format", "csv"]).stdout)
+    };
+    let written = of("s", "rows.csv");
+    assert!(
+        written.contains("4,1234567890123456.7891,00ff,,NaN\n"),
+        "{written}"
+    );
+    for (name, file) in [("c", "out.csv"), ("j", "out.jsonl"), ("p", "out.parquet")] {
+        store(path, &["export", "s", "-o", file]);
+        let back = of(name, file);
+        // JSON has no numbers that are none.
+        let expected = match name {
+            "j" => written.replace("-inf", "").replace("NaN", ""),
+            _ => written.clone(),
+        };
+        assert_eq!(back, expected, "{file}");
+    }
+}
+
+#[test]
+fn the_end_of_a_log_that_is_no_record_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    create(path, &[]);
+    assert_eq!(feed_and_kill(path, 0, 3).min(1), 1);
+    let verify = || store(path, &["verify", "s"]);
+    let log = std::fs::read_dir(path.join("s/log")).unwrap();
+    let last = log.map(|file| file.unwrap().path()).max().unwrap();
+    let mut bytes = std::fs::read(&last).unwrap();
+    bytes.extend_from_slice(&[7; 100]);
+    std::fs::write(&last, bytes).unwrap();
+    let said = verify();
+    assert!(text(&said.stdout).contains("0 damaged groups"));
+    assert!(
+        text(&said.stderr).contains("hold no whole record"),
+        "{}",
+        text(&said.stderr)
+    );
+}

@@ -2,6 +2,7 @@
 
 use tersecades_columnar::error::{Error, Result};
 
+use crate::log;
 use crate::run::Run;
 use crate::store::Store;
 use crate::version::Snapshot;
@@ -17,6 +18,9 @@ pub struct Verified {
     pub log_rows: u64,
     /// Bytes of runs.
     pub bytes: u64,
+    /// Bytes at the end of the log that hold no whole record: of rows that a crash cut off before
+    /// they were acknowledged, or damaged since.
+    pub torn_log_bytes: u64,
     /// What is damaged; empty where all is well.
     pub damage: Vec<Error>,
 }
@@ -54,11 +58,19 @@ fn verify_group(run: &Run, index: usize) -> Result<u64> {
 }
 
 impl Store {
-    /// As [`Snapshot::verify`], of the store as it is.
+    /// As [`Snapshot::verify`], of the store as it is, and of what its log holds besides rows.
     ///
     /// # Errors
-    /// As [`Snapshot::verify`].
+    /// As [`Snapshot::verify`]; what reading the log says.
     pub fn verify(&self) -> Result<Verified> {
-        self.snapshot().verify()
+        let snapshot = self.snapshot();
+        let mut verified = snapshot.verify()?;
+        for number in log::segments(&self.directory)? {
+            if number >= snapshot.version.catalog.log_start {
+                let bytes = self.directory.read(&log::file_name(number))?;
+                verified.torn_log_bytes += log::salvage(number, &bytes, &mut Vec::new());
+            }
+        }
+        Ok(verified)
     }
 }

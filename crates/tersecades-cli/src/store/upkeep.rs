@@ -32,6 +32,13 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
         figure::grouped(verified.log_rows),
         verified.damage.len()
     ))?;
+    if verified.torn_log_bytes > 0 {
+        console::say(format_args!(
+            "note: {} bytes at the end of the log hold no whole record: rows that were cut off \
+             before they were acknowledged, or damaged since",
+            figure::grouped(verified.torn_log_bytes)
+        ));
+    }
     match verified.damage.is_empty() {
         true => Ok(()),
         false => Err(Error::corrupt("the store is damaged")

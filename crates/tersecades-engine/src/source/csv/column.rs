@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, StringDictionaryBuilder,
+    BinaryBuilder, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder,
+    StringDictionaryBuilder,
 };
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, make_array};
@@ -14,6 +15,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 
+use super::exact::hexadecimal;
 use super::field::Cell;
 
 enum Values {
@@ -22,6 +24,8 @@ enum Values {
     Float(Float64Builder),
     Dictionary(StringDictionaryBuilder<Int32Type>),
     Text(StringBuilder),
+    Decimal(Decimal128Builder),
+    Bytes(BinaryBuilder),
 }
 
 /// Gathers the cells of one column.
@@ -40,6 +44,11 @@ impl ColumnBuilder {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
                 Values::Text(StringBuilder::new())
             }
+            DataType::Decimal128(..) => {
+                let digits = Decimal128Builder::new();
+                Values::Decimal(digits.with_data_type(data_type.clone()))
+            }
+            DataType::Binary => Values::Bytes(BinaryBuilder::new()),
             _ => Values::Int(Int64Builder::new()),
         };
         ColumnBuilder { values, data_type }
@@ -66,6 +75,12 @@ impl ColumnBuilder {
             }
             (Values::Text(values), Cell::Null) => values.append_null(),
             (Values::Text(values), Cell::Text) => values.append_value(text),
+            (Values::Decimal(values), Cell::Null) => values.append_null(),
+            (Values::Decimal(values), Cell::Decimal(digits)) => values.append_value(digits),
+            (Values::Bytes(values), Cell::Null) => values.append_null(),
+            (Values::Bytes(values), Cell::Text) => {
+                values.append_option(hexadecimal(text));
+            }
             _ => {
                 return Err(Error::internal(
                     "a cell does not fit the column it was parsed for",
@@ -86,6 +101,8 @@ impl ColumnBuilder {
             Values::Float(values) => Arc::new(values.finish()),
             Values::Dictionary(values) => Arc::new(values.finish()),
             Values::Text(values) => Arc::new(values.finish()),
+            Values::Decimal(values) => Arc::new(values.finish()),
+            Values::Bytes(values) => Arc::new(values.finish()),
         };
         match &self.data_type {
             DataType::UInt64 | DataType::Timestamp(_, _) => reinterpret(&array, &self.data_type),

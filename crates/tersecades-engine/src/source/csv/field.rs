@@ -8,6 +8,7 @@
 use arrow_schema::{DataType, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
+use super::exact::{hexadecimal, parse_decimal};
 use super::timestamp::{Moment, TimePattern, parse_iso};
 use crate::source::text_type;
 
@@ -22,7 +23,9 @@ pub enum Cell {
     Int(i64),
     /// A floating-point number.
     Float(f64),
-    /// The text as it stands.
+    /// The digits of a decimal, without its point.
+    Decimal(i128),
+    /// The text as it stands; hexadecimal digits in a column of bytes.
     Text,
 }
 
@@ -71,6 +74,15 @@ pub enum FieldKind {
         /// Pattern, if the text is not ISO 8601.
         pattern: Option<TimePattern>,
     },
+    /// Decimals of at most so many digits, so many of them behind the point.
+    Decimal {
+        /// Digits.
+        precision: u8,
+        /// Digits behind the point.
+        scale: i8,
+    },
+    /// Bytes, as hexadecimal digits.
+    Bytes,
     /// Text.
     Text,
 }
@@ -79,7 +91,7 @@ impl FieldKind {
     /// The reader of fields for a column of type `data_type`, times following `pattern`.
     ///
     /// # Errors
-    /// `Unsupported` for types that CSV fields cannot become.
+    /// `Unsupported` for types that text cannot become.
     pub fn new(data_type: &DataType, pattern: Option<TimePattern>) -> Result<Self> {
         let int = |min, max| FieldKind::Int { min, max };
         Ok(match data_type {
@@ -102,13 +114,16 @@ impl FieldKind {
                 zoned: zone.is_some(),
                 pattern,
             },
+            DataType::Decimal128(precision, scale) => FieldKind::Decimal {
+                precision: *precision,
+                scale: *scale,
+            },
+            DataType::Binary => FieldKind::Bytes,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldKind::Text,
             DataType::Dictionary(_, value) if **value == DataType::Utf8 => FieldKind::Text,
             other => {
-                return Err(
-                    Error::unsupported(format!("CSV fields cannot become {other}"))
-                        .hint("use boolean, int, float, date32, timestamp or utf8"),
-                );
+                return Err(Error::unsupported(format!("text cannot become {other}"))
+                    .hint("use boolean, int, float, decimal, date32, timestamp, binary or utf8"));
             }
         })
     }
@@ -156,7 +171,20 @@ impl FieldKind {
                 zoned,
                 pattern,
             } => parse_time(trimmed, *unit, *zoned, pattern.as_ref()),
+            FieldKind::Decimal { precision, scale } => parse_decimal(trimmed, *precision, *scale),
+            FieldKind::Bytes => match hexadecimal(trimmed) {
+                Some(_) => Ok(Cell::Text),
+                None => Err(Misfit {
+                    reason: "is no pairs of hexadecimal digits".into(),
+                    hint: "bytes are written as 48656c6c6f; text has the type utf8",
+                }),
+            },
         }
+    }
+
+    /// Whether what stands in quotes is a value, whatever it says.
+    pub fn keeps_quoted(&self) -> bool {
+        matches!(self, FieldKind::Text | FieldKind::Bytes)
     }
 }
 
@@ -407,7 +435,7 @@ mod tests {
         let local = DataType::Timestamp(TimeUnit::Second, None);
         assert!(reason(local.clone(), "2013-01-01T10:00:00Z").contains("time zone"));
         assert!(reason(local, "2013-01-01T10:00:00.5").contains("losing digits"));
-        assert!(FieldKind::new(&DataType::Binary, None).is_err());
+        assert!(FieldKind::new(&DataType::Float16, None).is_err());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::path::Path;
 use arrow_schema::{DataType, Schema};
 use tersecades_columnar::error::{Error, Result};
 
-use self::field::{Cell, FieldKind};
+use self::field::Cell;
 use self::plan::{
     ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
 };
@@ -31,6 +31,7 @@ use super::trickle::is_pause;
 use super::{SourceKind, SourceOptions};
 
 pub mod column;
+pub mod exact;
 pub mod field;
 mod plan;
 mod quote;
@@ -283,7 +284,7 @@ fn parse_field<'a>(
     })?;
     let text = if plan.trim { text.trim_ascii() } else { text };
     if plan.nulls.contains(text) {
-        let is_text = matches!(plan.kind, FieldKind::Text) && quotes.is_quoted(plan.position);
+        let is_text = plan.kind.keeps_quoted() && quotes.is_quoted(plan.position);
         return Ok((if is_text { Cell::Text } else { Cell::Null }, text));
     }
     match plan.kind.parse(text) {

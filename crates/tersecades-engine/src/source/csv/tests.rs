@@ -338,7 +338,7 @@ fn wrong_options_are_named() {
         read_error("a\n1\n", unknown).context().column.as_deref(),
         Some("z")
     );
-    let list = DataType::Binary;
+    let list = DataType::Float16;
     let binary = csv(|csv| csv.types = vec![("a".into(), list)]);
     assert_eq!(read_error("a\n1\n", binary).kind(), ErrorKind::Unsupported);
     let quote = csv(|csv| csv.delimiter = Some(b'"'));
