@@ -252,3 +252,33 @@ fn the_end_of_a_log_that_is_no_record_is_told() {
         text(&said.stderr)
     );
 }
+
+#[test]
+fn rows_go_by_their_primary_keys_and_levels_that_are_not_there_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let schema = "k BIGINT NOT NULL, v TEXT";
+    store(
+        path,
+        &["create", "s", "--schema", schema, "--primary-key", "k"],
+    );
+    std::fs::write(path.join("rows.csv"), "k,v\n1,a\n2,b\n3,c\n").unwrap();
+    store(path, &["ingest", "s", "--input", "rows.csv"]);
+    store(path, &["compact", "s"]);
+    std::fs::write(path.join("keys.csv"), "k\n1\n3\n9\n").unwrap();
+    store(path, &["delete", "s", "--input", "keys.csv"]);
+    let all = "SELECT * FROM history";
+    assert_eq!(query(path, all), "k,v\n2,b\n");
+    store(path, &["compact", "s"]);
+    assert_eq!(query(path, all), "k,v\n2,b\n");
+    let wrong = ["export", "s", "--level", "99", "-o", "out.csv"];
+    let refused = command(path, &wrong).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("no run is of level 99"));
+    assert!(!path.join("out.csv").exists());
+    store(path, &["create", "every", "--schema", "k BIGINT"]);
+    let refused = command(path, &["delete", "every", "--input", "keys.csv"])
+        .output()
+        .unwrap();
+    assert!(text(&refused.stderr).contains("by their primary key"));
+}

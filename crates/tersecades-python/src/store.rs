@@ -9,8 +9,9 @@ use pyo3::types::PyDict;
 use tersecades::engine::runtime::{self, Interrupt};
 use tersecades::engine::source::history::HistoryTable;
 use tersecades::engine::stream;
+use tersecades::prelude::RecordBatch;
 use tersecades::sql::{Session, TableTime};
-use tersecades::store::{self, StoreOptions, StoreSchema, parse_fields};
+use tersecades::store::{self, StoreOptions, StoreSchema, Writer, parse_fields};
 
 use crate::arrow_table::is_arrow;
 use crate::duration::Length;
@@ -50,6 +51,23 @@ impl Store {
         let open = self.open.lock().unwrap_or_else(|held| held.into_inner());
         let closed = || invalid("the store was closed", "open it again: tc.Store.open(path)");
         open.clone().ok_or_else(closed)
+    }
+}
+
+/// What is done with rows that come.
+type Write = fn(&mut Writer<'_>, &RecordBatch) -> tersecades::Result<u64>;
+
+impl Store {
+    fn write(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, how: Write) -> PyResult<u64> {
+        let store = self.store()?;
+        let mut writer = store.writer().or_raise()?;
+        let mut drive = Drive::start(py, &stream_of(rows)?.into())?;
+        let mut count = 0;
+        while let Some(batch) = drive.next(py)? {
+            py.detach(|| how(&mut writer, &batch)).or_raise()?;
+            count += batch.num_rows() as u64;
+        }
+        Ok(count)
     }
 }
 
@@ -104,15 +122,13 @@ impl Store {
     /// Adds the rows of a stream or a table, which are on disk when this returns; gives their
     /// number.
     fn ingest(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let store = self.store()?;
-        let mut writer = store.writer().or_raise()?;
-        let mut drive = Drive::start(py, &stream_of(rows)?.into())?;
-        let mut count = 0;
-        while let Some(batch) = drive.next(py)? {
-            py.detach(|| writer.append(&batch)).or_raise()?;
-            count += batch.num_rows() as u64;
-        }
-        Ok(count)
+        self.write(py, rows, |writer, rows| writer.append(rows))
+    }
+
+    /// Deletes the rows with these primary keys, the columns of a stream or a table; gives the
+    /// number of keys.
+    fn delete(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.write(py, keys, |writer, keys| writer.delete(keys))
     }
 
     /// The results of a query in SQL over the rows that are there, the table `history`.

@@ -157,3 +157,13 @@ except KeyboardInterrupt:
     words = [sys.executable, "-c", FLOWS + code, str(tmp_path / "s")]
     done = subprocess.run(words, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, b"interrupted\n"), done
+
+
+def test_rows_are_deleted_by_their_primary_keys(tmp_path: Path) -> None:
+    with tc.Store.create(tmp_path / "s", "k BIGINT NOT NULL, v TEXT", primary_key=["k"]) as store:
+        store.ingest(pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"]}))
+        assert store.delete(pa.table({"k": [1, 3, 9]})) == 3
+        assert store.query("SELECT * FROM history").to_pylist() == [{"k": 2, "v": "b"}]
+    with tc.Store.create(tmp_path / "every", "k BIGINT") as store:
+        with pytest.raises(tc.InvalidArgument, match="primary key"):
+            store.delete(pa.table({"k": [1]}))

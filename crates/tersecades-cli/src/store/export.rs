@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tersecades::Error;
 use tersecades::engine::sink::{self, SinkOptions};
-use tersecades::store::{Scan, Store};
+use tersecades::store::{Scan, Snapshot, Store};
 
 use crate::console;
 use crate::figure;
@@ -29,7 +29,7 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     until: Option<i64>,
 
-    /// Rows of the runs of this level
+    /// Rows of the runs of this level, without those that only the log holds
     #[arg(long)]
     level: Option<u32>,
 }
@@ -50,9 +50,13 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
         let first = arguments.from.unwrap_or(i64::MIN);
         scan = scan.between(schema.fields().field(time).name(), first, last);
     }
+    let snapshot = store.snapshot();
+    if let Some(level) = arguments.level {
+        check_level(&snapshot, level)?;
+    }
     let mut writer = None;
     let mut rows = 0;
-    for found in store.snapshot().scan(&scan)? {
+    for found in snapshot.scan(&scan)? {
         let batch = found?.to_arrow()?;
         rows += batch.num_rows() as u64;
         let sink = match &mut writer {
@@ -72,4 +76,19 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     sink.finish()?;
     console::say(format_args!("{} rows written", figure::grouped(rows)));
     Ok(())
+}
+
+/// Refuses a level that has no runs.
+fn check_level(snapshot: &Snapshot, level: u32) -> Outcome {
+    let levels = snapshot.stats(false)?.levels;
+    let levels: Vec<String> = levels.iter().map(|it| it.level.to_string()).collect();
+    match levels.contains(&level.to_string()) {
+        true => Ok(()),
+        false => {
+            let error = Error::invalid(format!("no run is of level {level}"));
+            Err(error
+                .hint(format!("runs are of the levels: {}", levels.join(", ")))
+                .into())
+        }
+    }
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use tersecades::Error;
 use tersecades::engine::source::trickle::{Trickle, through_pauses};
 use tersecades::engine::source::{self, Source, SourceOptions};
-use tersecades::prelude::SchemaRef;
-use tersecades::store::{Store, StoreSchema};
+use tersecades::prelude::{RecordBatch, SchemaRef};
+use tersecades::store::{Store, StoreSchema, Writer};
 
 use crate::console;
 use crate::outcome::Outcome;
@@ -43,10 +43,23 @@ pub(crate) struct IngestArguments {
 
 /// Reads and appends.
 pub(crate) fn run(arguments: &IngestArguments) -> Outcome {
-    arguments.reading.finish(ingest(arguments))
+    arguments.reading.finish(write(
+        arguments,
+        |writer, rows| writer.append(rows),
+        "stored",
+    ))
 }
 
-fn ingest(arguments: &IngestArguments) -> Outcome {
+/// Reads keys and deletes the rows that have them.
+pub(crate) fn delete(arguments: &IngestArguments) -> Outcome {
+    let deleted = write(arguments, |writer, keys| writer.delete(keys), "deleted");
+    arguments.reading.finish(deleted)
+}
+
+/// What is done with rows that come.
+type Write = fn(&mut Writer<'_>, &RecordBatch) -> tersecades::Result<u64>;
+
+fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
     let store = Store::open(&arguments.dir)?;
     let mut source = open(arguments, &store)?;
     let progress = Progress::start("storing", source.rows_hint());
@@ -56,7 +69,7 @@ fn ingest(arguments: &IngestArguments) -> Outcome {
         if batch.num_rows() == 0 {
             continue;
         }
-        writer.append(&batch)?;
+        how(&mut writer, &batch)?;
         rows += batch.num_rows() as u64;
         progress.show(rows);
         if arguments.ack {
@@ -71,7 +84,7 @@ fn ingest(arguments: &IngestArguments) -> Outcome {
             "warning: {rejected} rows could not be read and were left out"
         ));
     }
-    console::say(format_args!("{rows} rows stored"));
+    console::say(format_args!("{rows} rows {done}"));
     Ok(())
 }
 

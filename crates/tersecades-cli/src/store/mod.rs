@@ -25,6 +25,8 @@ pub(crate) struct StoreArguments {
 enum StoreCommand {
     Create(create::CreateArguments),
     Ingest(Box<ingest::IngestArguments>),
+    /// Delete the rows with the primary keys of a file or a pipe
+    Delete(Box<ingest::IngestArguments>),
     #[cfg(feature = "sql")]
     Query(Box<query::QueryArguments>),
     Stats(stats::StatsArguments),
@@ -42,6 +44,7 @@ pub(crate) fn run(arguments: &StoreArguments) -> Outcome {
     match &arguments.command {
         StoreCommand::Create(arguments) => create::run(arguments),
         StoreCommand::Ingest(arguments) => ingest::run(arguments),
+        StoreCommand::Delete(arguments) => ingest::delete(arguments),
         #[cfg(feature = "sql")]
         StoreCommand::Query(arguments) => query::run(arguments),
         StoreCommand::Stats(arguments) => stats::run(arguments),
