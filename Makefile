@@ -36,7 +36,7 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-cardinality bench-scans bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-cardinality bench-scans bench-lossy bench-choice bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -170,7 +170,8 @@ STREAMS_RECORDED := --rows 1000000 --rows-compared 100000 --rounds 1 --repetitio
 part = $(if $(filter $(1),$(PART)),+@printf '\n==> %(%T)T %s\n' -1 '$(2) $(3)'; $(MAKE) --no-print-directory $(2) ARGS='$(3)' || $(call skip,not recorded: $(2) $(3)))
 bench-record-all: ## record docs/benchmarks.md (PART=1: ours, 2: beside engines of tables, 3: of streams)
 	$(call part,1,bench-record,$(RECORDED))
-	$(call part,1,bench-record,queries lossy --data $(RIVALS_DATA))
+	$(call part,1,bench-record,queries --data $(RIVALS_DATA))
+	$(call part,1,bench-lossy,--record $(HISTORY))
 	$(call part,2,bench-headline,--record $(HISTORY) --rounds 2)
 	$(call part,2,bench-headline,--record $(HISTORY) --threads 2 --rounds 2 --repetitions 4)
 	$(call part,2,bench-headline,--record $(HISTORY) --suite parquet --rounds 2 --repetitions 4)
@@ -210,6 +211,17 @@ bench-cardinality: rivals ## measure grouping by integers beside DuckDB and Pola
 	cargo build --release $(LOCKED) -p tersecades-bench
 	$(RIVALS_PYTHON) -B bench/rivals/cardinality.py \
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
+
+# Real columns where TERSECADES_DATA names them.
+bench-lossy: target/rivals/installed ## measure bounded loss beside Parquet, pco and the zfp library
+	cargo run --release $(LOCKED) -p tersecades-bench -- lossy --export target/rivals/lossy $(ARGS)
+	$(RIVALS_PYTHON) -B bench/rivals/lossy.py target/rivals/lossy $(ARGS)
+
+bench-choice: target/rivals/installed ## measure sizes of real data sets beside Parquet, Vortex and pco
+	@mkdir -p target/rivals/choice
+	cargo run --release $(LOCKED) -p tersecades-bench -- choice --export target/rivals/choice \
+	  -o target/rivals/choice/ours.jsonl >target/rivals/choice/columns.txt
+	$(RIVALS_PYTHON) -B bench/rivals/choice.py target/rivals/choice --ours target/rivals/choice/ours.jsonl
 
 bench-scans: rivals ## measure scans of single columns against a rival's (OUT=FILE)
 	cargo build --release $(LOCKED) -p tersecades-bench

@@ -1,11 +1,12 @@
 """Sizes of the rows that `tersecades-bench choice --export FOLDER` wrote, in other formats.
 
-For each set, bytes per row: Parquet with zstd as pyarrow writes it, a Vortex file as it comes, and
-pco of the numeric columns alone, beside their plain size.
+For each set, bytes per row: ours, Parquet with zstd as pyarrow writes it, a Vortex file as it comes,
+and pco of the numeric columns alone, beside their plain size.
 """
 
+import argparse
+import json
 import pathlib
-import sys
 import tempfile
 
 import numpy as np
@@ -56,12 +57,36 @@ def pco_bytes(table):
     return sum(len(standalone.simple_compress(values, ChunkConfig())) for values in numbers(table))
 
 
-def main():
+def ours(path):
+    """What our bench wrote, by set: sizes, what choosing gave away, and its share of encoding."""
     sets = {}
-    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.parquet")):
+    for line in map(json.loads, path.read_text().splitlines()):
+        name, _, figure = line["name"].partition(": ")
+        sets.setdefault(name.removesuffix(", hot").removesuffix(", cold"), {})[
+            (name.rpartition(", ")[2], figure)
+        ] = line["value"]
+    return sets
+
+
+def cells(name, of):
+    """The first cells of a row of the table."""
+    hot, cold = (of.get((tier, "size"), float("nan")) for tier in ("hot", "cold"))
+    regrets = [of.get((tier, "regret"), float("nan")) * 100 for tier in ("hot", "cold")]
+    share = of.get((name, "choosing, share of encoding"), float("nan")) * 100
+    return hot, cold, [f"{regret:.1f} %" for regret in regrets] + [f"{share:.1f} %"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--ours", type=pathlib.Path, required=True, help="what our bench wrote")
+    options = parser.parse_args()
+    known = ours(options.ours)
+    sets = {}
+    for path in sorted(options.folder.glob("*.parquet")):
         sets.setdefault(path.name.split(".")[0], []).append(path)
-    heads = "".join(f"{head:>10}" for head in ("rows", "parquet", "vortex", "pco", "numeric"))
-    print(f"{'set':<28}{heads}   bytes a row")
+    print("| set | rows | hot | cold | Parquet, zstd | Vortex | cold / Vortex | pco, of numbers |", end="")
+    print(" regret, hot | cold | choosing |\n|---|" + "---|" * 10)
     for name, paths in sets.items():
         rows, sums = 0, np.zeros(4)
         with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +102,10 @@ def main():
                     numeric,
                 ]
         parquet, vortex, pco, numeric = sums / max(rows, 1)
-        print(f"{name:<28}{rows:>10}{parquet:>10.3f}{vortex:>10.3f}{pco:>10.3f}{numeric:>10.3f}")
+        hot, cold, others = cells(name, known.get(name, {}))
+        sizes = [f"{size:.3f}" for size in (hot, cold, parquet, vortex)]
+        sizes += [f"{cold / vortex:.2f}", f"{pco:.3f} of {numeric:.1f}"]
+        print("| " + " | ".join([name, f"{rows:,}", *sizes, *others]) + " |", flush=True)
 
 
 main()
