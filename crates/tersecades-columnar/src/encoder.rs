@@ -229,6 +229,10 @@ impl ColumnEncoder {
         if self.physical == Physical::Text {
             return self.encode_text(array, out);
         }
+        if array.as_any_dictionary_opt().is_some() {
+            let values = arrow_cast::cast(array, &self.data_type)?;
+            return self.encode(&values, out);
+        }
         if let DataType::Boolean = self.data_type {
             let values = array.as_boolean().values();
             self.booleans.clear();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use tersecades::engine::expression::{Expression, ScalarFunction};
 use tersecades::prelude::DataType;
 use tersecades::{Error, Result};
@@ -63,6 +63,11 @@ impl PythonFunction {
 
 /// What a function returned, as one array: Arrow data, a NumPy array, a series, or a list.
 fn result_array(arrow: &Bound<'_, PyModule>, result: Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    if result.is_instance_of::<PyString>() || result.is_instance_of::<PyBytes>() {
+        let error = Error::schema(format!("a function returned the single value {result:?}"));
+        let hint = "a function gets whole columns and returns one value for each row";
+        return Err(raise(result.py(), &error.hint(hint)));
+    }
     let single = match result.hasattr("combine_chunks")? {
         true => result.call_method0("combine_chunks")?,
         false if result.hasattr("to_arrow")? => result.call_method0("to_arrow")?,

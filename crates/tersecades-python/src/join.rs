@@ -162,6 +162,18 @@ impl<'py> FromPyObject<'_, 'py> for Distance {
     }
 }
 
+impl Distance {
+    /// It as a shift of windows that come every `period`: to the left is the rest to the right.
+    pub(crate) fn shift(&self, period: Duration) -> Duration {
+        let period = i64::try_from(period.as_nanos()).unwrap_or(i64::MAX);
+        let nanos = match self.0 < 0 && period > 0 {
+            true => self.0.rem_euclid(period),
+            false => self.0,
+        };
+        Duration::from_nanos(nanos.unsigned_abs())
+    }
+}
+
 /// Joins rows with equal keys.
 pub(crate) fn equal(
     (left, right): (stream::Stream, stream::Stream),

@@ -1,10 +1,13 @@
 //! Windows of Python: what the engine's constructors take, with lengths as text.
 
+use std::time::Duration;
+
 use pyo3::prelude::*;
 use tersecades::engine::window;
 
 use crate::duration::Length;
 use crate::error::OrRaise;
+use crate::join::Distance;
 
 /// How a stream is cut into windows of event time; made by `tumble`, `hop` and their like.
 ///
@@ -17,9 +20,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    fn of(window: window::Window, offset: Option<Length>) -> Self {
+    /// `window`, shifted where the windows come every `period`.
+    fn of(window: window::Window, offset: Option<&Distance>, period: Duration) -> Self {
         let window = match offset {
-            Some(offset) => window.offset(offset.0),
+            Some(offset) => window.offset(offset.shift(period)),
             None => window,
         };
         Window { window }
@@ -41,15 +45,16 @@ impl Window {
 
 /// Windows of `size`, one after the other.
 ///
-/// They are aligned to 1970 UTC, shifted by `offset`; each holds its start and not its end.
+/// They are aligned to 1970 UTC, shifted by `offset`, which may be `"-3s"`; each holds its start and
+/// not its end.
 ///
 /// >>> import tersecades as tc
 /// >>> tc.tumble("1m")
 /// tumble 60s
 #[pyfunction]
 #[pyo3(signature = (size, *, offset=None))]
-fn tumble(size: Length, offset: Option<Length>) -> Window {
-    Window::of(window::tumble(size.0), offset)
+fn tumble(size: Length, offset: Option<Distance>) -> Window {
+    Window::of(window::tumble(size.0), offset.as_ref(), size.0)
 }
 
 /// Windows of `size`, one of which starts at every multiple of `every`; a row is in each that
@@ -60,8 +65,8 @@ fn tumble(size: Length, offset: Option<Length>) -> Window {
 /// hop 3600s every 300s offset 30s
 #[pyfunction]
 #[pyo3(signature = (size, *, every, offset=None))]
-fn hop(size: Length, every: Length, offset: Option<Length>) -> Window {
-    Window::of(window::hop(size.0, every.0), offset)
+fn hop(size: Length, every: Length, offset: Option<Distance>) -> Window {
+    Window::of(window::hop(size.0, every.0), offset.as_ref(), every.0)
 }
 
 /// Windows that start every `size` and end a step, two steps, and so on up to `size` later.
@@ -71,8 +76,8 @@ fn hop(size: Length, every: Length, offset: Option<Length>) -> Window {
 /// cumulate 3600s by 600s
 #[pyfunction]
 #[pyo3(signature = (size, *, step, offset=None))]
-fn cumulate(size: Length, step: Length, offset: Option<Length>) -> Window {
-    Window::of(window::cumulate(size.0, step.0), offset)
+fn cumulate(size: Length, step: Length, offset: Option<Distance>) -> Window {
+    Window::of(window::cumulate(size.0, step.0), offset.as_ref(), size.0)
 }
 
 /// For each group, windows of rows less than `gap` apart.
@@ -82,7 +87,7 @@ fn cumulate(size: Length, step: Length, offset: Option<Length>) -> Window {
 /// session gap 30s
 #[pyfunction]
 fn session(gap: Length) -> Window {
-    Window::of(window::session(gap.0), None)
+    Window::of(window::session(gap.0), None, gap.0)
 }
 
 /// For each group, windows of so many rows in order of arrival.
@@ -92,7 +97,7 @@ fn session(gap: Length) -> Window {
 /// count 100 rows
 #[pyfunction]
 fn count_window(rows: u64) -> Window {
-    Window::of(window::count(rows), None)
+    Window::of(window::count(rows), None, Duration::ZERO)
 }
 
 /// Local days, weeks from Monday, months, quarters or years of a time zone.
@@ -104,7 +109,12 @@ fn count_window(rows: u64) -> Window {
 #[pyo3(signature = (unit, *, zone="UTC", offset=None))]
 fn calendar(unit: &str, zone: &str, offset: Option<Length>) -> PyResult<Window> {
     let unit = unit.parse().or_raise()?;
-    Ok(Window::of(window::calendar(unit, zone).or_raise()?, offset))
+    let window = window::calendar(unit, zone).or_raise()?;
+    let window = match offset {
+        Some(offset) => window.offset(offset.0),
+        None => window,
+    };
+    Ok(Window { window })
 }
 
 /// Adds the class and its functions to the module.

@@ -87,3 +87,19 @@ def test_what_a_reader_raises_comes_out(raised: BaseException) -> None:
     reader = pa.RecordBatchReader.from_batches(pa.schema({"n": pa.int64()}), batches())
     with pytest.raises(type(raised)):
         tc.from_arrow(reader).collect()
+
+
+def test_rows_without_an_event_time_say_so() -> None:
+    rows = pa.table({"ts": pa.array([0, 1], pa.timestamp("s")), "v": [1, 2]})
+    stream = tc.from_arrow(rows)
+    window = tc.tumble("2s")
+    for query in (
+        lambda: stream.window(window).agg(n=tc.count()).collect(),
+        lambda: stream.process(window, lambda rows: rows),
+    ):
+        with pytest.raises(tc.InvalidArgument, match="no event time") as caught:
+            query()
+        assert "event_time=" in str(caught.value.hint)
+    one_text = tc.udf(lambda v: "text", return_type="int64")
+    with pytest.raises(tc.SchemaMismatch, match="single value"):
+        stream.select(x=one_text("v")).collect()

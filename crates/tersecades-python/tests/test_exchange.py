@@ -220,3 +220,11 @@ def test_bad_rows_are_kept_wherever_a_file_is_read(tmp_path: Any) -> None:
     assert len(letters) == 0 and letters.take().to_pylist() == []
     with pytest.raises(tc.InvalidArgument, match="nothing to do with a bad row"):
         tc.read_csv(tmp_path / "day1.csv", on_error="dead_letter")  # type: ignore[arg-type]
+
+
+def test_categories_of_any_type_are_their_values() -> None:
+    for values in ([3, 1, None, 3], [0.5, -1.0, None, 0.5], [True, False, None, True]):
+        column = pa.array(values).dictionary_encode()
+        assert tc.from_arrow(pa.table({"c": column})).to_arrow()["c"].to_pylist() == values
+        total = tc.from_arrow(pa.table({"c": column})).group_by("c").agg(n=tc.count()).to_pylist()
+        assert sum(row["n"] for row in total) == 4 and len(total) == 3

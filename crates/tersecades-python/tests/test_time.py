@@ -260,3 +260,11 @@ def test_dates_are_event_times() -> None:
     assert [(row["id"], row["id_right"]) for row in joined.to_pylist()] == [(0, 0), (1, 1)]
     lasted = [row["lasted"] for row in stream.changes("id").to_pylist()]
     assert lasted == [9 * 86_400, -7 * 86_400]
+
+
+def test_windows_are_shifted_to_both_sides() -> None:
+    rows = at(0, 6, 7, 13)
+    for offset in ("7s", "-3s", timedelta(seconds=-3), "-13s"):
+        windows = tc.from_arrow(rows).window(tc.tumble("10s", offset=offset)).agg(n=tc.count())
+        starts = [(row["window_start"].second, row["n"]) for row in windows.to_pylist()]
+        assert starts == [(57, 2), (7, 2)]

@@ -5,6 +5,7 @@ use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, ErrorKind};
 use tersecades_columnar::nearest::nearest;
 
+use crate::function::window::Edge;
 use crate::parse::{check, place};
 
 /// What an error of planning or of a scalar function means.
@@ -46,6 +47,21 @@ fn of_root(error: &DataFusionError, place: &str) -> Error {
         }
         DataFusionError::Internal(message) => with_place(ErrorKind::Unsupported, message)
             .hint("this form of the query is not supported; write it another way"),
+        DataFusionError::Plan(message)
+            if message.contains("must appear in the GROUP BY clause") =>
+        {
+            let column = message.split('"').nth(1).unwrap_or("a column");
+            let message = format!("`{column}` is neither grouped by nor in an aggregate");
+            let hint = format!("add it to GROUP BY, or write any_value({column})");
+            with_place(ErrorKind::InvalidArgument, &message).hint(hint)
+        }
+        DataFusionError::Plan(message) if message.starts_with("Invalid function '") => {
+            let name = message.split('\'').nth(1).unwrap_or_default();
+            let message = format!("`{name}` is no function of single rows");
+            let hint =
+                format!("functions of rows in an order are written {name}(x) OVER (ORDER BY ts)");
+            with_place(ErrorKind::InvalidArgument, &message).hint(hint)
+        }
         DataFusionError::Plan(message) | DataFusionError::Execution(message) => {
             with_place(ErrorKind::InvalidArgument, message)
         }
@@ -103,7 +119,9 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
                 .iter()
                 .map(|field| field.name.as_str())
                 .collect();
-            match nearest(name, &known) {
+            let edges = [Edge::Start, Edge::End].map(Edge::column);
+            let of_window = nearest(name, &edges).filter(|_| name.starts_with("window"));
+            match nearest(name, &known).or(of_window) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None if known.is_empty() => error,
                 None => error.hint(format!("the columns are: {}", known.join(", "))),

@@ -1,8 +1,9 @@
 //! `--table NAME=PATH[,event_time=COLUMN][,lateness=2s][,format=csv]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tersecades::columnar::nearest::nearest;
 use tersecades::sql::TableTime;
 
 use crate::argument;
@@ -20,6 +21,12 @@ pub(crate) struct TableArgument {
     pub(crate) time: Option<TableTime>,
 }
 
+const OPTIONS: [&str; 3] = ["event_time", "lateness", "format"];
+
+fn exists(path: &str) -> bool {
+    Path::new(path).exists()
+}
+
 /// Reads the argument.
 pub(crate) fn parse(text: &str) -> Result<TableArgument, String> {
     let advice = "write NAME=PATH[,event_time=COLUMN][,lateness=2s][,format=csv]";
@@ -31,6 +38,9 @@ pub(crate) fn parse(text: &str) -> Result<TableArgument, String> {
             Some(("event_time", value)) => column = Some(value.to_owned()),
             Some(("lateness", value)) => lateness = Some(argument::duration(value)?),
             Some(("format", value)) => format = Some(value.to_owned()),
+            Some((option, _)) if nearest(option, &OPTIONS).is_some() && !exists(path) => {
+                return Err(format!("unknown option `{option}`: {advice}"));
+            }
             // A comma of the path.
             _ => break,
         }
@@ -83,6 +93,7 @@ mod tests {
             "probes=",
             "p=x,lateness=2s",
             "p=x,event_time=a,lateness=2",
+            "p=x.csv,event_tiem=ts",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }

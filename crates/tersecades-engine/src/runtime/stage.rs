@@ -72,7 +72,12 @@ pub struct BoundTime {
 /// # Errors
 /// `SchemaMismatch` when the expression is neither a time nor an integer.
 pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime> {
-    let bound = BoundExpression::bind(&event_time.expression, scope)?;
+    let bound = BoundExpression::bind(&event_time.expression, scope);
+    let is_default = event_time.expression == col("timestamp");
+    let bound = bound.map_err(|error| match is_default {
+        true => no_event_time(&error),
+        false => error,
+    })?;
     let unit = match bound.data_type() {
         DataType::Timestamp(unit, _) => *unit,
         integer if integer.is_integer() => event_time.unit,
@@ -97,6 +102,14 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
         slot,
         unit,
     })
+}
+
+/// Why there is no event time: nobody has said which column it is.
+fn no_event_time(unknown: &Error) -> Error {
+    let known = unknown.hint_text().unwrap_or_default();
+    let hint = format!("say which column it is: event_time=\"ts\" or .event_time(...); {known}");
+    Error::invalid("the rows have no event time: none was given, and no column is `timestamp`")
+        .hint(hint)
 }
 
 /// Splits a query into its first stage and the parts that follow it.

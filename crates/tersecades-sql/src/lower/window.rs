@@ -116,10 +116,14 @@ fn window_of(kind: Kind, parameters: &[Expr]) -> Result<Window> {
     let length = |value: &Expr| length(value, kind.usage());
     Ok(match (kind, parameters) {
         (Kind::Tumble, [size]) => tumble(length(size)?),
-        (Kind::Tumble, [size, offset]) => tumble(length(size)?).offset(length(offset)?),
+        (Kind::Tumble, [size, offset]) => {
+            let size = length(size)?;
+            tumble(size).offset(shift(offset, size, kind.usage())?)
+        }
         (Kind::Hop, [slide, size]) => hop(length(size)?, length(slide)?),
         (Kind::Hop, [slide, size, offset]) => {
-            hop(length(size)?, length(slide)?).offset(length(offset)?)
+            let slide = length(slide)?;
+            hop(length(size)?, slide).offset(shift(offset, slide, kind.usage())?)
         }
         (Kind::Cumulate, [step, size]) => cumulate(length(size)?, length(step)?),
         (Kind::Session, [gap]) => session(length(gap)?),
@@ -139,9 +143,11 @@ fn misused(kind: Kind) -> Error {
 
 fn whole_number(value: &Expr, kind: Kind) -> Result<u64> {
     let number = constant_number(value).filter(|number| number.fract() == 0.0 && *number >= 1.0);
-    number
-        .map(|number| number as u64)
-        .ok_or_else(|| misused(kind))
+    number.map(|number| number as u64).ok_or_else(|| {
+        let name = kind.name().to_uppercase();
+        let message = format!("{name} takes a whole number of rows, 1 or more");
+        Error::invalid(message).hint(format!("write {}", kind.usage()))
+    })
 }
 
 fn text(value: &Expr, kind: Kind) -> Result<&str> {
@@ -157,16 +163,36 @@ fn text(value: &Expr, kind: Kind) -> Result<&str> {
 /// # Errors
 /// `InvalidArgument` for anything else; `Unsupported` for months.
 pub(crate) fn length(interval: &Expr, usage: &str) -> Result<Duration> {
-    let wrong = |what: &str| {
-        Error::invalid(format!("{what} in {usage}"))
-            .hint("write lengths of time as INTERVAL '10' SECOND")
-    };
+    let nanos = u64::try_from(nanos(interval, usage)?);
+    let nanos = nanos.map_err(|_| no_length("an interval is negative or too long", usage))?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// How far windows that come every `period` are shifted; to the left is the rest to the right.
+fn shift(interval: &Expr, period: Duration, usage: &str) -> Result<Duration> {
+    let back = nanos(interval, usage)?;
+    let period = period.as_nanos().cast_signed();
+    if back >= 0 || period == 0 {
+        return length(interval, usage);
+    }
+    let nanos = u64::try_from(back.rem_euclid(period));
+    let nanos = nanos.map_err(|_| no_length("an interval is too long", usage))?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+fn no_length(what: &str, usage: &str) -> Error {
+    Error::invalid(format!("{what} in {usage}"))
+        .hint("write lengths of time as INTERVAL '10' SECOND")
+}
+
+fn nanos(interval: &Expr, usage: &str) -> Result<i128> {
+    let wrong = |what: &str| no_length(what, usage);
     let value = match interval {
         Expr::Literal(value, _) => value,
-        Expr::Alias(alias) => return length(&alias.expr, usage),
+        Expr::Alias(alias) => return nanos(&alias.expr, usage),
         _ => return Err(wrong("an interval is no constant")),
     };
-    let nanos = match value {
+    Ok(match value {
         ScalarValue::IntervalMonthDayNano(Some(value)) if value.months == 0 => {
             i128::from(value.days) * 86_400_000_000_000 + i128::from(value.nanoseconds)
         }
@@ -180,7 +206,5 @@ pub(crate) fn length(interval: &Expr, usage: &str) -> Result<Duration> {
             );
         }
         _ => return Err(wrong("an argument is no interval")),
-    };
-    let nanos = u64::try_from(nanos).map_err(|_| wrong("an interval is negative or too long"))?;
-    Ok(Duration::from_nanos(nanos))
+    })
 }

@@ -179,7 +179,17 @@ fn check_end(parser: &Parser) -> Result<()> {
         return Ok(());
     }
     let message = format!("unexpected `{}`{}", rest.token, place(rest.span.start));
-    Err(Error::invalid(message).hint("end a statement with `;`"))
+    let hint = match rest.token.to_string().to_lowercase().as_str() {
+        "emit" => "write EMIT FINAL, EMIT UPDATE or EMIT EVERY INTERVAL '10' SECOND",
+        "allowed" => "write ALLOWED LATENESS INTERVAL '10' SECOND",
+        "late" => "write LATE INTO 'file.parquet'",
+        "watermark" => "write WATERMARK FOR ts AS ts - INTERVAL '2' SECOND",
+        "order" | "limit" | "where" | "group" | "having" => {
+            "EMIT, ALLOWED LATENESS, LATE INTO, WATERMARK and KEEP stand at the end"
+        }
+        _ => "end a statement with `;`",
+    };
+    Err(Error::invalid(message).hint(hint))
 }
 
 /// ` at line 1, column 8`

@@ -54,7 +54,7 @@ pub fn unit_of(stream: &Stream) -> Result<TimeUnit> {
         &mut crate::frame::Scope::of_schema(&schema),
     );
     bound.map(|time| time.unit).map_err(|error| {
-        let hint = "a join by time needs the columns of the event time of both streams";
+        let hint = "steps by time need the columns of the event time of their streams";
         let hint = error
             .hint_text()
             .map_or_else(|| hint.to_owned(), |own| format!("{hint}; {own}"));
