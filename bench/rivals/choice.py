@@ -1,7 +1,7 @@
 """Sizes of the rows that `tersecades-bench choice --export FOLDER` wrote, in other formats.
 
-For each set, bytes per row: ours, Parquet with zstd as pyarrow writes it, a Vortex file as it comes,
-and pco of the numeric columns alone, beside their plain size.
+For each set, bytes per row: ours, Parquet with zstd as pyarrow writes it, a Vortex file as it
+comes, and pco of the numeric columns alone, beside their plain size.
 """
 
 import argparse
@@ -85,8 +85,8 @@ def main():
     sets = {}
     for path in sorted(options.folder.glob("*.parquet")):
         sets.setdefault(path.name.split(".")[0], []).append(path)
-    print("| set | rows | hot | cold | Parquet, zstd | Vortex | cold / Vortex | pco, of numbers |", end="")
-    print(" regret, hot | cold | choosing |\n|---|" + "---|" * 10)
+    heads = "set | rows | hot | cold | Parquet, zstd | Vortex | cold / Vortex | pco, of numbers"
+    print(f"| {heads} | regret, hot | cold | choosing |\n|---|" + "---|" * 10)
     for name, paths in sets.items():
         rows, sums = 0, np.zeros(4)
         with tempfile.TemporaryDirectory() as folder:

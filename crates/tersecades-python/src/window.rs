@@ -45,8 +45,8 @@ impl Window {
 
 /// Windows of `size`, one after the other.
 ///
-/// They are aligned to 1970 UTC, shifted by `offset`, which may be `"-3s"`; each holds its start and
-/// not its end.
+/// They are aligned to 1970 UTC, shifted by `offset`, as `"-3s"`; each holds its start and not its
+/// end.
 ///
 /// >>> import tersecades as tc
 /// >>> tc.tumble("1m")

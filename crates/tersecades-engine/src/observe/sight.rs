@@ -15,7 +15,7 @@ use crate::frame::{Scope, Slot};
 use crate::operator::project::Project;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::{AggregateCall, Query, Step};
-use crate::runtime::stage::bind_time;
+use crate::runtime::bound_time::bind_time;
 use crate::window::{Window, Windowing};
 
 /// What of a column a query needs, of which rows, and why.

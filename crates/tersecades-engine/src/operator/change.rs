@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::frame::Scope;
-use crate::runtime::stage::bind_time;
+use crate::runtime::bound_time::bind_time;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;

@@ -29,13 +29,14 @@ use crate::plan::Query;
 use crate::source::SourceState;
 use crate::window::Windowing;
 
+use super::bound_time::{BoundTime, bind_time};
 use super::ingest::{Ingest, Origin};
 use super::metrics::{LateWindow, Metrics};
 use super::option::RunOptions;
 use super::part::Part;
 use super::retained::Retained;
 use super::share::{Share, first_stage};
-use super::stage::{BoundTime, Stage, StagePlan, bind_time, plan_parts};
+use super::stage::{Stage, StagePlan, plan_parts};
 use super::worker::Workers;
 
 use by_pane::ByPane;

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod ablation;
+pub mod bound_time;
 pub mod encoded;
 pub mod encoding;
 pub mod engine;

@@ -12,9 +12,8 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::event_time::Arrival;
 use crate::expression::col;
-use crate::expression::evaluate::BoundExpression;
 use crate::expression::filter::BoundFilter;
-use crate::frame::{EVENT_TIME, Frame, Scope, Slot};
+use crate::frame::{Frame, Scope, Slot};
 use crate::operator::Operator;
 use crate::operator::filter::Filter;
 use crate::operator::lookup_join::{LookupJoin, PreparedTable};
@@ -25,6 +24,7 @@ use crate::operator::window_aggregate::feed::Sharing;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
 
+use super::bound_time::bind_time;
 use super::meter::{self, Meter, Reading};
 use super::option::RunOptions;
 use super::part::Part;
@@ -55,61 +55,6 @@ pub struct Stage {
     visible: Vec<(String, DataType, Slot)>,
     /// Figures of each operator and of the group-by, where they are taken.
     meters: Vec<Meter>,
-}
-
-/// Binds event time: computed, or a column as it is.
-pub struct BoundTime {
-    /// The computation, unless a column serves as it is.
-    pub computed: Option<BoundExpression>,
-    /// Where frames keep the event time.
-    pub slot: Slot,
-    /// Its unit.
-    pub unit: TimeUnit,
-}
-
-/// Binds `event_time` in `scope`; a computed time takes the first derived slot.
-///
-/// # Errors
-/// `SchemaMismatch` when the expression is neither a time nor an integer.
-pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime> {
-    let bound = BoundExpression::bind(&event_time.expression, scope);
-    let is_default = event_time.expression == col("timestamp");
-    let bound = bound.map_err(|error| match is_default {
-        true => no_event_time(&error),
-        false => error,
-    })?;
-    let unit = match bound.data_type() {
-        DataType::Timestamp(unit, _) => *unit,
-        integer if integer.is_integer() => event_time.unit,
-        other => {
-            let message = format!("event time `{}` is {other}", event_time.expression);
-            return Err(Error::schema(message)
-                .hint("event times are timestamps, dates, and integers of a unit that is said"));
-        }
-    };
-    let (slot, computed) = match bound.column_slot() {
-        Some(slot) => {
-            scope.name_event_time(slot, bound.data_type().clone());
-            (slot, None)
-        }
-        None => {
-            let slot = scope.add(EVENT_TIME, bound.data_type().clone());
-            (slot, Some(bound))
-        }
-    };
-    Ok(BoundTime {
-        computed,
-        slot,
-        unit,
-    })
-}
-
-/// Why there is no event time: nobody has said which column it is.
-fn no_event_time(unknown: &Error) -> Error {
-    let known = unknown.hint_text().unwrap_or_default();
-    let hint = format!("say which column it is: event_time=\"ts\" or .event_time(...); {known}");
-    Error::invalid("the rows have no event time: none was given, and no column is `timestamp`")
-        .hint(hint)
 }
 
 /// Splits a query into its first stage and the parts that follow it.

@@ -20,8 +20,9 @@ use crate::frame::{Frame, Scope};
 use crate::plan::Step;
 use crate::window::Windowing;
 
+use super::bound_time::{BoundTime, bind_time};
 use super::meter::Meter;
-use super::stage::{BoundTime, Stage, StagePlan, bind_time};
+use super::stage::{Stage, StagePlan};
 use super::state::{StateReader, StateWriter};
 
 /// A stage on the results of another part.

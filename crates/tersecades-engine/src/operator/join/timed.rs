@@ -16,7 +16,7 @@ use crate::operator::row::shape::take;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::EventTime;
 use crate::runtime::Running;
-use crate::runtime::stage::bind_time;
+use crate::runtime::bound_time::bind_time;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::stream::Stream;
 
