@@ -250,9 +250,18 @@ impl Running {
     }
 
     /// The run with the state of an earlier one.
-    pub(crate) fn restored(mut self, py: Python<'_>, snapshot: &[u8]) -> PyResult<Self> {
+    pub(crate) fn restored(
+        mut self,
+        py: Python<'_>,
+        snapshot: &[u8],
+        from_first: bool,
+    ) -> PyResult<Self> {
         let running = &mut self.drive().running;
-        py.detach(|| running.restore(snapshot)).or_raise()?;
+        py.detach(|| match from_first {
+            true => running.resume(snapshot),
+            false => running.restore(snapshot),
+        })
+        .or_raise()?;
         Ok(self)
     }
 

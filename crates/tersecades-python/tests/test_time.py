@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -268,3 +269,36 @@ def test_windows_are_shifted_to_both_sides() -> None:
         windows = tc.from_arrow(rows).window(tc.tumble("10s", offset=offset)).agg(n=tc.count())
         starts = [(row["window_start"].second, row["n"]) for row in windows.to_pylist()]
         assert starts == [(57, 2), (7, 2)]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_runs_go_on_over_all_rows_whatever_they_are_of(tmp_path: Path, steps: int) -> None:
+    count = 5_000
+    times = pa.array([n * 7 % 60_000 for n in range(count)], pa.timestamp("ms"))
+    rows = pa.table({"timestamp": times, "k": [n % 3 for n in range(count)]})
+    path = tmp_path / "rows.csv"
+    tc.from_arrow(rows).write_csv(path)
+    window = tc.tumble("10s")
+    file = tc.read_csv(path, event_time="timestamp", lateness="1m", batch_rows=500)
+    batches = rows.to_batches(max_chunksize=500)
+    memory = tc.from_batches(batches, event_time="timestamp", lateness="1m")
+    for stream in (file, memory):
+        for query in (
+            stream.window(window).group_by("k").agg(n=tc.count()),
+            stream.filter(tc.col("k") > 0).window(window).agg(n=tc.count()),
+            stream.join(memory, "k").agg(n=tc.count()),
+            tc.sql("SELECT k, count(*) AS n FROM s WHERE k < 2 GROUP BY k", s=stream),
+        ):
+            first = query.stream()
+            for _ in range(steps):
+                first.step()
+            taken = []
+            while (ready := first.take_ready()) is not None:
+                taken += ready.to_pylist()
+            again = query.stream(snapshot=first.snapshot(), from_first=True)
+            rest = [row for table in again for row in table.to_pylist()]
+            assert taken + rest == query.to_pylist()
+    kept = memory.cache().agg(n=tc.count())
+    first = kept.stream()
+    with pytest.raises(tc.Unsupported, match="not passed over"):
+        kept.stream(snapshot=first.snapshot(), from_first=True)

@@ -279,6 +279,22 @@ impl Ingest {
         Ok(())
     }
 
+    /// Passes over the rows that an earlier run has read, of a source that gives them again.
+    ///
+    /// # Errors
+    /// `Unsupported` for a source of encoded batches.
+    pub fn pass_what_was_read(&mut self) -> Result<()> {
+        match &self.origin {
+            Origin::Source(source) if source.runs_queries() => {}
+            Origin::Source(_) => self.rows_to_pass = self.rows_read,
+            Origin::Encoded(..) => {
+                let error = Error::unsupported("rows that lie encoded are not passed over");
+                return Err(error.hint("restore the run over the rows that were not read"));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads what [`Ingest::snapshot`] wrote; rows of an input that were read are passed over.
     ///
     /// # Errors

@@ -36,13 +36,28 @@ impl Stream {
     /// Runs the stream step by step: iterate over it for one table after the other, as windows
     /// close.
     ///
-    /// With a `snapshot` of an earlier run it goes on where that one stood; the rows must then
-    /// be those that it had not read.
-    #[pyo3(signature = (*, snapshot=None))]
-    fn stream(&self, py: Python<'_>, snapshot: Option<Vec<u8>>) -> PyResult<Running> {
+    /// With a `snapshot` of an earlier run it goes on where that one stood. The stream is then of
+    /// the rows that were not read, or of all of them with `from_first=True`, as a file is; streams
+    /// of joins, unions, merges and of other queries are always of all of them.
+    ///
+    /// >>> import tersecades as tc
+    /// >>> probes = tc.generate("pingmesh", rows=100_000)
+    /// >>> total = probes.agg(n=tc.count())
+    /// >>> first = total.stream()
+    /// >>> first.step()
+    /// True
+    /// >>> [t.to_pylist() for t in total.stream(snapshot=first.snapshot(), from_first=True)]
+    /// [[{'n': 100000}]]
+    #[pyo3(signature = (*, snapshot=None, from_first=false))]
+    fn stream(
+        &self,
+        py: Python<'_>,
+        snapshot: Option<Vec<u8>>,
+        from_first: bool,
+    ) -> PyResult<Running> {
         let running = Running::start(py, self)?;
         match snapshot {
-            Some(snapshot) => running.restored(py, &snapshot),
+            Some(snapshot) => running.restored(py, &snapshot, from_first),
             None => Ok(running),
         }
     }

@@ -42,6 +42,18 @@ impl Running {
         self.read_state(false, &mut StateReader::open(snapshot)?)
     }
 
+    /// As [`Running::restore`], of a run whose source gives its rows from the first one again: those
+    /// that the other run has read are passed over. So do the inputs of joins, unions, merges and
+    /// other queries either way.
+    ///
+    /// # Errors
+    /// As [`Running::restore`]; `Unsupported` for a source of encoded batches. A source with fewer
+    /// rows than were read is told at its end.
+    pub fn resume(&mut self, snapshot: &[u8]) -> Result<()> {
+        self.restore(snapshot)?;
+        self.ingest.pass_what_was_read()
+    }
+
     /// Writes the state of a run that is an input of another.
     ///
     /// # Errors
