@@ -190,10 +190,10 @@ impl Spread {
 pub struct Fold {
     /// Values that are not null.
     pub count: u64,
-    /// Exact sum of integers or decimals.
+    /// Exact sum of integers or decimals, of which `carries` are missing.
     pub sum: i128,
-    /// Whether `sum` left 128 bits; only decimals can.
-    pub overflowed: bool,
+    /// How often `sum` left 128 bits upwards, less downwards; only decimals can.
+    pub carries: i64,
     /// Exact sum of squares of integers.
     pub squares: SquareSum,
     /// Sum of floats.
@@ -206,12 +206,32 @@ pub struct Fold {
     pub max: i128,
 }
 
+/// Adds `part` to a sum, and to its carries how often that left 128 bits upwards, less downwards.
+///
+/// # Examples
+/// ```
+/// use tersecades_columnar::fold::add_carrying;
+/// let (mut sum, mut carries) = (0, 0);
+/// for part in [i128::MAX, i128::MAX, -i128::MAX, -i128::MAX] {
+///     add_carrying((&mut sum, &mut carries), part);
+/// }
+/// assert_eq!((sum, carries), (0, 0));
+/// ```
+#[inline]
+pub fn add_carrying((sum, carries): (&mut i128, &mut i64), part: i128) {
+    let (total, left) = sum.overflowing_add(part);
+    *sum = total;
+    // -1 where the part is negative.
+    let sign = 1 | (part >> 127) as i64;
+    *carries += sign * i64::from(left);
+}
+
 impl Default for Fold {
     fn default() -> Self {
         Fold {
             count: 0,
             sum: 0,
-            overflowed: false,
+            carries: 0,
             squares: SquareSum::default(),
             float_sum: FloatSum::default(),
             spread: Spread::default(),
@@ -225,9 +245,7 @@ impl Fold {
     /// Adds an exact part to the sum.
     #[inline]
     pub fn add_sum(&mut self, part: i128) {
-        let (sum, overflowed) = self.sum.overflowing_add(part);
-        self.sum = sum;
-        self.overflowed |= overflowed;
+        add_carrying((&mut self.sum, &mut self.carries), part);
     }
 
     /// Widens the ends by a key.
@@ -259,7 +277,7 @@ impl Fold {
     pub fn merge(&mut self, other: &Fold) {
         self.count += other.count;
         self.add_sum(other.sum);
-        self.overflowed |= other.overflowed;
+        self.carries += other.carries;
         self.squares.merge(other.squares);
         self.float_sum.merge(other.float_sum);
         self.spread.merge(other.spread);

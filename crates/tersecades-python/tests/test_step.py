@@ -1,5 +1,6 @@
 """Steps with functions of Python, and how streams are kept and encoded."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -128,3 +129,32 @@ def test_the_results_of_all_windows_are_sorted_together(probes: pa.Table) -> Non
     assert each["window_start"].is_sorted() and whole["n"].is_sorted(descending=True)
     best = windows.top_k(2, "n", descending=True, whole=True).to_polars()
     assert best["n"].to_list() == whole["n"].head(2).to_list()
+
+
+@pytest.mark.parametrize(
+    "scheme", ["gcd(linear)", "gcd(patched(linear))", "patched(gcd(linear))", "gcd(gcd(linear))"]
+)
+def test_nulls_are_one_group_whatever_lies_in_their_holes(scheme: str) -> None:
+    values = [72, None, 68, None, 70, None] * 300
+    ones = pa.array([1] * len(values), pa.int32())
+    rows = pa.table({"a": pa.array(values, pa.int32()), "b": ones, "s": ["x"] * len(values)})
+    stream = tc.from_arrow(rows).encoding("a", scheme)
+    expected = [(68, 300), (70, 300), (72, 300), (None, 900)]
+    for keys in (["a"], ["a", "b"], ["b", "a"], ["a", "s"], ["a", "b", "s"]):
+        groups = stream.group_by(*keys).agg(n=tc.count()).to_pylist()
+        assert sorted(((g["a"], g["n"]) for g in groups), key=str) == sorted(expected, key=str)
+        assert {g.get("b", 1) for g in groups} == {1}
+
+
+def test_sums_and_means_of_the_largest_decimals() -> None:
+    most = Decimal("9" * 38)
+
+    def of(*values: Decimal) -> tc.Stream:
+        return tc.from_arrow(pa.table({"d": pa.array(values, pa.decimal128(38, 0))}))
+
+    least = Decimal("-" + "9" * 38)
+    assert of(most, most, least, least).agg(s=tc.sum("d")).to_pylist() == [{"s": Decimal(0)}]
+    assert of(most, most, most, most).agg(m=tc.mean("d")).to_pylist() == [{"m": 1e38}]
+    assert of(least, least, least).agg(m=tc.mean("d")).to_pylist() == [{"m": -1e38}]
+    with pytest.raises(tc.LimitExceeded):
+        of(most, most, most, least).agg(s=tc.sum("d")).collect()

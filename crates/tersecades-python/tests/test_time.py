@@ -302,3 +302,20 @@ def test_runs_go_on_over_all_rows_whatever_they_are_of(tmp_path: Path, steps: in
     first = kept.stream()
     with pytest.raises(tc.Unsupported, match="not passed over"):
         kept.stream(snapshot=first.snapshot(), from_first=True)
+
+
+def test_windows_are_shown_in_the_zone_of_their_time() -> None:
+    zoned = pa.timestamp("s", "Europe/Berlin")
+    rows = pa.table({"ts": pa.array([0, 86_400, 172_800], zoned), "v": [1, 2, 3]})
+    stream = tc.from_arrow(rows, event_time="ts")
+    window = tc.tumble("1d")
+    counts = stream.window(window).agg(n=tc.count())
+    for result in (
+        counts,
+        counts.window(tc.tumble("2d")).agg(n=tc.sum("n")),
+        stream.process(window, lambda rows: rows),
+        stream.window_join(stream, window, "v"),
+        tc.sql("SELECT window_start, window_end FROM s GROUP BY tumble(ts, INTERVAL '1 day')", s=stream),
+    ):
+        schema = result.to_arrow().schema
+        assert [schema.field(name).type for name in ("window_start", "window_end")] == [zoned] * 2

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
@@ -56,7 +57,11 @@ pub(crate) fn adopt(
             || first_in_log.is_none_or(|first| first >= id.sequences.start);
         if goes_on && !catalog.runs.iter().any(overlaps) {
             catalog.flushed = catalog.flushed.max(id.sequences.end);
-            catalog.runs.push(id.clone());
+            // Of rows with one primary key that of the last run counts.
+            let later = |known: &RunId| known.sequences.start >= id.sequences.end;
+            let place = catalog.runs.iter().position(later);
+            let place = place.unwrap_or(catalog.runs.len());
+            catalog.runs.insert(place, id.clone());
             adopted.runs.push(id);
             continue;
         }
@@ -71,10 +76,25 @@ pub(crate) fn adopt(
     Ok(adopted)
 }
 
+/// Adds the columns that an older state of the schema lacks.
+///
+/// # Errors
+/// What adding them says.
+pub(crate) fn add_columns(fields: &SchemaRef, catalog: &mut Catalog) -> Result<()> {
+    for field in fields.fields() {
+        if catalog.schema.stored().index_of(field.name()).is_err() {
+            let (name, data_type) = (field.name(), field.data_type());
+            catalog.schema = catalog.schema.with_column(name, data_type)?;
+        }
+    }
+    Ok(())
+}
+
 /// The run in the file `name`, all of whose chunks can be read and are those of `catalog`'s store.
-fn open(directory: &Directory, name: &str, number: u64, catalog: &Catalog) -> Result<Run> {
-    let read = || {
+fn open(directory: &Directory, name: &str, number: u64, catalog: &mut Catalog) -> Result<Run> {
+    let mut read = || {
         let run = Run::open_file(directory, name, number, 0)?;
+        add_columns(run.fields(), catalog)?;
         check_columns(&run, catalog)?;
         for group in 0..run.groups().len() {
             for column in 0..run.fields().fields().len() {

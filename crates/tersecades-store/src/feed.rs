@@ -16,6 +16,9 @@ use crate::writer::Writer;
 
 const OPEN: u8 = 1;
 
+/// Rows of a stream of which nobody knows how many are there.
+const UNKNOWN_ROWS: u64 = u64::MAX;
+
 /// How far a stream has fed the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FeedMark {
@@ -59,6 +62,12 @@ impl FeedMark {
         })
     }
 
+    /// Forgets how many rows are there, as some of them may be lost.
+    pub(crate) fn doubt(&mut self) {
+        self.rows = UNKNOWN_ROWS;
+        self.is_open = false;
+    }
+
     /// Whether others may have written since.
     pub(crate) fn has_ended(&self) -> bool {
         !self.is_open
@@ -79,7 +88,7 @@ impl FeedMark {
     ///
     /// Rows that an unsafe store has lost were the last ones, and so the stream's.
     pub(crate) fn count(&mut self, end: u64) {
-        if self.is_open || end < self.sequence {
+        if self.rows != UNKNOWN_ROWS && (self.is_open || end < self.sequence) {
             let lost = self.sequence.saturating_sub(end);
             let gained = end.saturating_sub(self.sequence);
             self.rows = self.rows.saturating_sub(lost) + gained;
@@ -102,9 +111,18 @@ impl Store {
     ///
     /// # Errors
     /// `InvalidArgument` while another stream feeds the store, or for a store that was opened for
-    /// reading; what writing says.
+    /// reading; `Corrupt` where a repair does not know how many rows of the stream are left; what
+    /// writing says.
     pub fn feed(&self, name: &str) -> Result<FeedWriter<'_>> {
         let writer = self.writer()?.of_feed();
+        let version = self.snapshot().version;
+        let mut marks = version.catalog.feeds.iter();
+        if marks.any(|mark| mark.name == name && mark.rows == UNKNOWN_ROWS) {
+            let message =
+                format!("the store was repaired: rows of the stream `{name}` may be lost");
+            return Err(Error::corrupt(message)
+                .hint("keep it under another name, which writes all of its rows"));
+        }
         let mut state = self.commit.lock_quiet();
         if let Some(other) = &state.feed {
             return Err(

@@ -36,7 +36,8 @@ fn file_name(number: u64) -> String {
 
 /// Whether a file belongs to manifests.
 pub(crate) fn is_manifest(name: &str) -> bool {
-    name.starts_with(PREFIX) || name == CURRENT_NEW
+    let number = name.strip_prefix(PREFIX);
+    number.is_some_and(|number| number.parse::<u64>().is_ok()) || name == CURRENT_NEW
 }
 
 /// The largest number of a manifest.

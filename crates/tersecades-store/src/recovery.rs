@@ -142,9 +142,17 @@ pub(crate) fn remove_orphans(
 /// # Errors
 /// What the system says.
 pub(crate) fn put_aside(directory: &Directory, name: &str) -> Result<()> {
-    if !directory.exists(name)? {
-        return Ok(());
+    match directory.exists(name)? {
+        true => directory.rename(name, &aside(directory, name)?),
+        false => Ok(()),
     }
+}
+
+/// A name that no file has, under which nothing reads or removes what `name` is.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn aside(directory: &Directory, name: &str) -> Result<String> {
     let mut aside = format!("{name}.damaged");
     for number in 1.. {
         if !directory.exists(&aside)? {
@@ -152,7 +160,7 @@ pub(crate) fn put_aside(directory: &Directory, name: &str) -> Result<()> {
         }
         aside = format!("{name}.damaged.{number}");
     }
-    directory.rename(name, &aside)
+    Ok(aside)
 }
 
 /// Removes the segments of the log whose rows are in runs; from one on that another process reads,

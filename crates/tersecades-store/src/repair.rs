@@ -14,12 +14,13 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
-use crate::adopt::adopt;
+use crate::adopt::{add_columns, adopt};
 use crate::catalog::Catalog;
+use crate::feed::FeedMark;
 use crate::fs::{Directory, FileSystem, RealFileSystem};
 use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
-use crate::recovery::put_aside;
+use crate::recovery::{aside, put_aside};
 use crate::run::{self, Run, RunId, RunWriter};
 
 /// What a repair found and did.
@@ -68,12 +69,16 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
         known.extend(kept.iter().map(|kept| kept.number));
         catalog.runs.extend(kept);
     }
-    adopt_runs(
-        &directory,
-        (&mut catalog, is_newest),
-        &known,
-        (&mut repaired, &mut damaged),
-    )?;
+    // What a newest manifest does not know is left over from a crash, but in a store without rows.
+    let is_empty = catalog.runs.is_empty() && catalog.flushed == 0;
+    if !is_newest || is_empty {
+        adopt_runs(
+            &directory,
+            (&mut catalog, is_newest),
+            &known,
+            (&mut repaired, &mut damaged),
+        )?;
+    }
     for (id, error) in gone {
         let is_held = |run: &RunId| {
             run.sequences.start <= id.sequences.start && id.sequences.end <= run.sequences.end
@@ -84,6 +89,12 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
         }
     }
     let salvaged = salvage_log(&directory, &catalog, (&mut repaired, &mut damaged))?;
+    for batch in &salvaged {
+        add_columns(batch.schema(), &mut catalog)?;
+    }
+    if !repaired.given_up.is_empty() {
+        catalog.feeds.iter_mut().for_each(FeedMark::doubt);
+    }
     let in_log = salvaged.iter().map(|batch| batch.rows() as u64);
     repaired.rows += in_log.sum::<u64>();
     let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
@@ -99,12 +110,30 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     catalog.log_start = number;
     catalog.closed = Some(row);
     let newest = manifest::newest(&directory)?;
+    if !is_newest {
+        keep_manifests(&directory)?;
+    }
     Manifest::begin(&directory, newest, &catalog)?;
     // Whoever repairs again because this was cut short finds them as they were.
     damaged
         .iter()
         .try_for_each(|name| put_aside(&directory, name))?;
     Ok(repaired)
+}
+
+/// Copies manifests to names under which nothing reads or removes them: the new one takes the place
+/// of the damaged.
+fn keep_manifests(directory: &Directory) -> Result<()> {
+    for name in directory.names("")? {
+        if manifest::is_manifest(&name) {
+            let bytes = directory.read(&name)?;
+            let copy = aside(directory, &name)?;
+            let mut output = directory.create(&copy)?;
+            directory.write(output.as_mut(), &copy, &bytes)?;
+            directory.sync(output.as_mut(), &copy)?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes in runs that the catalogue does not know. Where it is the newest one, the others are left

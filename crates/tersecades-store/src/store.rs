@@ -95,6 +95,9 @@ impl Store {
         schema: StoreSchema,
         options: StoreOptions,
     ) -> Result<Self> {
+        if options.keep_time.is_some_and(|age| age < 0) {
+            return Err(Error::invalid("`keep_time` is an age, and not below 0"));
+        }
         let expires = options.keep_time.is_some() || options.keep_bytes.is_some();
         if expires && schema.is_primary() {
             return Err(Error::invalid("rows with a primary key do not expire"));

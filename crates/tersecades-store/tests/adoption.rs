@@ -171,3 +171,118 @@ fn what_cannot_be_taken_in_is_kept_aside() {
     let said = said.filter(|text| text.contains("no manifest names"));
     assert_eq!(aside.count(), said.count());
 }
+
+#[test]
+fn the_newest_row_of_a_key_stays_the_newest() {
+    let pairs = |value: i64| {
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let values: ArrayRef = Arc::new(Int64Array::from(vec![value; 1_000]));
+        RecordBatch::try_from_iter([("k", keys), ("v", values)]).unwrap()
+    };
+    let schema = StoreSchema::new(&pairs(0).schema()).unwrap();
+    let mut repaired = 0;
+    for frames in 1..12 {
+        let folder = tempfile::tempdir().unwrap();
+        let primary = schema.clone().primary_key(&["k"]).unwrap();
+        let store = Store::create(folder.path(), primary, StoreOptions::default()).unwrap();
+        for value in 0..5 {
+            store.writer().unwrap().append(&pairs(value)).unwrap();
+            store.flush().unwrap();
+            if value == 2 {
+                store.compact().unwrap();
+            }
+        }
+        store.close().unwrap();
+        let path = manifest(folder.path());
+        let length = std::fs::metadata(&path).unwrap().len();
+        cut(&path, length * frames / 12);
+        if repair(folder.path()).is_err() {
+            // Nothing of the manifest is left but its header.
+            continue;
+        }
+        repaired += 1;
+        let store = Store::open(folder.path()).unwrap();
+        let mut values = Vec::new();
+        for found in store.snapshot().scan(&Scan::default()).unwrap() {
+            let batch = found.unwrap().to_arrow().unwrap();
+            let column = batch.column_by_name("v").unwrap();
+            values.extend_from_slice(column.as_primitive::<Int64Type>().values());
+        }
+        assert_eq!(values, vec![4; 1_000], "{frames} twelfths of the manifest");
+    }
+    assert!(repaired > 6, "{repaired} repairs");
+}
+
+#[test]
+fn what_a_crash_has_left_over_is_not_taken_in_where_the_manifest_is_whole() {
+    let folder = folder(100);
+    let runs = folder.path().join("runs");
+    let other = tempfile::tempdir().unwrap();
+    let store = Store::create(other.path(), schema(), StoreOptions::default()).unwrap();
+    store.writer().unwrap().append(&rows(0, 2_000)).unwrap();
+    store.flush().unwrap();
+    store.close().unwrap();
+    let from = std::fs::read_dir(other.path().join("runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    std::fs::copy(from.path(), runs.join("0000000090.tcr")).ok();
+    let (repaired, found) = repaired(folder.path());
+    assert_eq!(
+        (repaired.adopted_rows, found.len() as i64),
+        (0, IN_RUNS + IN_LOG)
+    );
+}
+
+#[test]
+fn a_repaired_store_does_not_guess_where_its_stream_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema(), StoreOptions::default()).unwrap();
+    let mut feed = store.feed("probes").unwrap();
+    feed.append(&rows(0, 500)).unwrap();
+    feed.append(&rows(500, 500)).unwrap();
+    feed.finish().unwrap();
+    store.close().unwrap();
+    let path = manifest(folder.path());
+    let length = std::fs::metadata(&path).unwrap().len();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[length as usize - 9] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let repaired = repair(folder.path()).unwrap();
+    assert_eq!(repaired.rows, 1_000, "{repaired:?}");
+    let store = Store::open(folder.path()).unwrap();
+    let error = store.feed("probes").err().unwrap();
+    assert!(error.to_string().contains("was repaired"), "{error}");
+    assert_eq!(store.feed("others").unwrap().rows(), 0);
+    let kept = std::fs::read_dir(folder.path()).unwrap();
+    let kept = kept.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with("MANIFEST-") && name.to_string_lossy().ends_with("d")
+    });
+    assert_eq!(kept.count(), 1, "the damaged manifest is kept");
+}
+
+#[test]
+fn columns_that_an_older_state_lacks_come_back_with_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema(), StoreOptions::default()).unwrap();
+    let begun = std::fs::metadata(manifest(folder.path())).unwrap().len();
+    store
+        .add_column("w", &arrow_schema::DataType::Int64)
+        .unwrap();
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
+    let both = [("k", Arc::clone(&column)), ("w", column)];
+    let both = RecordBatch::try_from_iter(both).unwrap();
+    store.writer().unwrap().append(&both).unwrap();
+    store.flush().unwrap();
+    store.writer().unwrap().append(&both).unwrap();
+    store.close().unwrap();
+    cut(&manifest(folder.path()), begun);
+    repair(folder.path()).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert!(store.schema().position("w").is_ok());
+    assert_eq!(keys(&store).len(), 200);
+    store.compact().unwrap();
+    assert_eq!(keys(&store).len(), 200);
+}

@@ -20,6 +20,8 @@ pub mod rows;
 pub mod step;
 pub mod window;
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
@@ -83,6 +85,8 @@ pub(crate) struct Flow {
     pub(crate) columns: Columns,
     pub(crate) rows: Vec<Traveller>,
     pub(crate) unit: TimeUnit,
+    /// The zone that event times are shown in.
+    pub(crate) zone: Option<Arc<str>>,
     /// Whether rows have event times at all.
     pub(crate) timed: bool,
 }
@@ -196,6 +200,7 @@ fn arrive_untimed(schema: &Schema, rows: &[Row]) -> Flow {
         columns: columns_of(schema),
         rows: rows.collect(),
         unit: TimeUnit::Millisecond,
+        zone: None,
         timed: false,
     }
 }
@@ -204,9 +209,9 @@ fn arrive_untimed(schema: &Schema, rows: &[Row]) -> Flow {
 fn arrive(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Flow> {
     let columns = columns_of(schema);
     let time = &query.event_time;
-    let unit = match evaluate::type_of(&time.expression, &columns)? {
-        DataType::Timestamp(unit, _) => unit,
-        data_type if data_type.is_integer() => time.unit,
+    let (unit, zone) = match evaluate::type_of(&time.expression, &columns)? {
+        DataType::Timestamp(unit, zone) => (unit, zone),
+        data_type if data_type.is_integer() => (time.unit, None),
         other => {
             return Err(Error::schema(format!(
                 "event time cannot be of type {other}"
@@ -235,6 +240,7 @@ fn arrive(query: &Query, schema: &Schema, rows: &[Row]) -> Result<Flow> {
         columns,
         rows: travellers,
         unit,
+        zone,
         timed: true,
     })
 }

@@ -46,8 +46,12 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
         let time = schema
             .time_column()
             .ok_or_else(|| Error::invalid("the store has no time column to choose rows by"))?;
-        let last = arguments.until.unwrap_or(i64::MAX).saturating_sub(1);
-        let first = arguments.from.unwrap_or(i64::MIN);
+        let (first, last) = match (arguments.from, arguments.until.map(|at| at.checked_sub(1))) {
+            (from, None) => (from.unwrap_or(i64::MIN), i64::MAX),
+            (from, Some(Some(last))) => (from.unwrap_or(i64::MIN), last),
+            // There is no time before the first.
+            (_, Some(None)) => (i64::MAX, i64::MIN),
+        };
         scan = scan.between(schema.fields().field(time).name(), first, last);
     }
     let snapshot = store.snapshot();

@@ -3,7 +3,7 @@
 //! Only asked parts take memory: a count is 8 bytes a group, a sum 16 more.
 
 use tersecades_columnar::error::Result;
-use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum};
+use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum, add_carrying};
 use tersecades_columnar::primitive::fold_by::GroupFold;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
@@ -19,7 +19,7 @@ pub struct FoldColumn {
     physical: Physical,
     dictionary: SharedDictionary,
     counts: Vec<u64>,
-    sums: Vec<(i128, bool)>,
+    sums: Vec<(i128, i64)>,
     squares: Vec<SquareSum>,
     float_sums: Vec<FloatSum>,
     spreads: Vec<Spread>,
@@ -61,7 +61,7 @@ impl FoldColumn {
         if asked.sum && float {
             self.float_sums.resize(groups, FloatSum::default());
         } else if asked.sum {
-            self.sums.resize(groups, (0, false));
+            self.sums.resize(groups, (0, 0));
         }
         if asked.squares && float {
             self.spreads.resize(groups, Spread::default());
@@ -95,8 +95,8 @@ impl FoldColumn {
             });
         } else if asked.sum {
             self.for_valid(ids, values, |to, id, i| {
-                let (sum, overflowed) = to.sums[id].0.overflowing_add(values.integer(i));
-                to.sums[id] = (sum, to.sums[id].1 | overflowed);
+                let (sum, carries) = &mut to.sums[id];
+                add_carrying((sum, carries), values.integer(i));
             });
         }
         if asked.squares && float {
@@ -160,9 +160,8 @@ impl FoldColumn {
 
     /// Adds the sums of integers of all groups.
     pub fn add_sums(&mut self, sums: impl Iterator<Item = i128>) {
-        for (known, sum) in self.sums.iter_mut().zip(sums) {
-            let (total, overflowed) = known.0.overflowing_add(sum);
-            *known = (total, known.1 | overflowed);
+        for ((known, carries), sum) in self.sums.iter_mut().zip(sums) {
+            add_carrying((known, carries), sum);
         }
     }
 
@@ -179,9 +178,9 @@ impl FoldColumn {
     /// Adds `fold` to group `id`.
     pub fn merge_fold(&mut self, id: usize, fold: &Fold) {
         self.counts[id] += fold.count;
-        if let Some(sum) = self.sums.get_mut(id) {
-            let (total, overflowed) = sum.0.overflowing_add(fold.sum);
-            *sum = (total, sum.1 | overflowed | fold.overflowed);
+        if let Some((sum, carries)) = self.sums.get_mut(id) {
+            add_carrying((sum, carries), fold.sum);
+            *carries += fold.carries;
         }
         if let Some(squares) = self.squares.get_mut(id) {
             squares.merge(fold.squares);
@@ -208,8 +207,8 @@ impl FoldColumn {
             *to += count;
         });
         for_each_target(&mut self.sums, &other.sums, targets, |to, sum| {
-            let (total, overflowed) = to.0.overflowing_add(sum.0);
-            *to = (total, to.1 | sum.1 | overflowed);
+            add_carrying((&mut to.0, &mut to.1), sum.0);
+            to.1 += sum.1;
         });
         for_each_target(&mut self.squares, &other.squares, targets, |to, squares| {
             to.merge(*squares);
@@ -260,8 +259,8 @@ impl FoldColumn {
     pub fn read(&self, ids: &[u32], folds: &mut [Fold]) {
         folds.fill(Fold::default());
         read(&self.counts, ids, folds, |fold, count| fold.count = *count);
-        read(&self.sums, ids, folds, |fold, (sum, overflowed)| {
-            (fold.sum, fold.overflowed) = (*sum, *overflowed);
+        read(&self.sums, ids, folds, |fold, (sum, carries)| {
+            (fold.sum, fold.carries) = (*sum, *carries);
         });
         read(&self.squares, ids, folds, |fold, squares| {
             fold.squares = *squares
@@ -285,7 +284,7 @@ impl FoldColumn {
     /// Bytes of memory held.
     pub fn byte_size(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
-            + self.sums.capacity() * size_of::<(i128, bool)>()
+            + self.sums.capacity() * size_of::<(i128, i64)>()
             + self.squares.capacity() * size_of::<SquareSum>()
             + self.float_sums.capacity() * size_of::<FloatSum>()
             + self.spreads.capacity() * size_of::<Spread>()
@@ -298,7 +297,7 @@ impl FoldColumn {
             let fold = self.get(id);
             out.u64(fold.count);
             out.i128(fold.sum);
-            out.u64(u64::from(fold.overflowed));
+            out.i64(fold.carries);
             fold.squares
                 .words()
                 .into_iter()
@@ -326,7 +325,7 @@ impl FoldColumn {
             let fold = Fold {
                 count: from.u64()?,
                 sum: from.i128()?,
-                overflowed: from.u64()? != 0,
+                carries: from.i64()?,
                 squares: SquareSum::from_words([from.u64()?, from.u64()?, from.u64()?]),
                 float_sum: FloatSum::from_parts([from.f64()?, from.f64()?]),
                 spread: Spread {
@@ -387,9 +386,8 @@ impl GroupFold for FoldColumn {
         for id in ids {
             let id = *id as usize;
             self.counts[id] += 1;
-            if let Some(sum) = self.sums.get_mut(id) {
-                let (total, overflowed) = sum.0.overflowing_add(integer);
-                *sum = (total, sum.1 | overflowed);
+            if let Some((sum, carries)) = self.sums.get_mut(id) {
+                add_carrying((sum, carries), integer);
             }
         }
     }

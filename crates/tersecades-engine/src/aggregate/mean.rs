@@ -38,7 +38,10 @@ impl Aggregate for Mean {
         }
         let sum = match (Physical::of(argument)?, argument) {
             (Physical::Float { .. }, _) => fold.float_sum.total(),
-            (_, DataType::Decimal128(_, scale)) => fold.sum as f64 / 10f64.powi(i32::from(*scale)),
+            (_, DataType::Decimal128(_, scale)) => {
+                let carried = fold.carries as f64 * 2f64.powi(128);
+                (carried + fold.sum as f64) / 10f64.powi(i32::from(*scale))
+            }
             _ => fold.sum as f64,
         };
         Ok(Value::Float(sum / fold.count as f64))

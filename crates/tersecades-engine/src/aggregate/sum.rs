@@ -52,7 +52,7 @@ impl Aggregate for Sum {
         let overflow = || too_large(argument);
         match (Physical::of(argument)?, argument) {
             (Physical::Wide, DataType::Decimal128(_, scale)) => {
-                let fits = !fold.overflowed && fold.sum.unsigned_abs() < 10u128.pow(38);
+                let fits = fold.carries == 0 && fold.sum.unsigned_abs() < 10u128.pow(38);
                 fits.then_some(Value::Decimal(fold.sum, *scale))
                     .ok_or_else(overflow)
             }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::runtime::ingest::Origin;
@@ -18,7 +18,7 @@ use crate::window::{Boundaries, Span, Window};
 
 use super::OperatorKind;
 use super::join::kind::check_memory;
-use super::join::timed::{TimedInput, TimedRows, unit_of};
+use super::join::timed::{TimedInput, TimedRows, unit_of, zone_of};
 use super::join::window::{aligned, constant_time, windows_of, with_window};
 use super::row::kept::KeptRows;
 use super::row::shape::{batch_of, logical_schema, read_batches, write_batches};
@@ -64,7 +64,7 @@ impl ProcessTable {
         aligned(&window, unit)?;
         let given = logical_schema(&*function.schema(&*stream.schema()?)?);
         Ok(ProcessTable {
-            schema: with_window(&given, unit)?,
+            schema: with_window(&given, DataType::Timestamp(unit, zone_of(&stream)?))?,
             given,
             stream,
             window,
@@ -97,7 +97,6 @@ impl Table for ProcessTable {
             function: Arc::clone(&self.function),
             given: Arc::clone(&self.given),
             schema: Arc::clone(&self.schema),
-            unit: self.unit,
             input,
             open: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -115,7 +114,6 @@ struct ProcessSource {
     function: Arc<dyn WindowFunction>,
     given: SchemaRef,
     schema: SchemaRef,
-    unit: TimeUnit,
     label: String,
     /// Rows of open windows, in order of arrival, by the ends of the windows.
     open: BTreeMap<i128, (Span, Vec<u64>)>,
@@ -166,9 +164,10 @@ impl ProcessSource {
             if given.num_rows() > 0 {
                 let count = given.num_rows();
                 let end = span.last().saturating_add(1);
+                let time = self.schema.field(0).data_type();
                 let mut columns = vec![
-                    constant_time(span.first(), count, self.unit)?,
-                    constant_time(end, count, self.unit)?,
+                    constant_time(span.first(), count, time)?,
+                    constant_time(end, count, time)?,
                 ];
                 columns.extend(given.columns().iter().cloned());
                 self.ready

@@ -1,5 +1,7 @@
 //! Event time, bound to the columns of a stage.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
@@ -15,6 +17,8 @@ pub struct BoundTime {
     pub slot: Slot,
     /// Its unit.
     pub unit: TimeUnit,
+    /// The zone that its times are shown in.
+    pub zone: Option<Arc<str>>,
 }
 
 /// Binds `event_time` in `scope`; a computed time takes the first derived slot.
@@ -28,9 +32,9 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
         true => no_event_time(&error),
         false => error,
     })?;
-    let unit = match bound.data_type() {
-        DataType::Timestamp(unit, _) => *unit,
-        integer if integer.is_integer() => event_time.unit,
+    let (unit, zone) = match bound.data_type() {
+        DataType::Timestamp(unit, zone) => (*unit, zone.clone()),
+        integer if integer.is_integer() => (event_time.unit, None),
         other => {
             let message = format!("event time `{}` is {other}", event_time.expression);
             return Err(Error::schema(message)
@@ -51,6 +55,7 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
         computed,
         slot,
         unit,
+        zone,
     })
 }
 

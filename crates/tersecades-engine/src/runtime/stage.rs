@@ -43,6 +43,8 @@ pub struct StagePlan {
     pub output: SchemaRef,
     /// Unit of event time.
     pub unit: TimeUnit,
+    /// The zone that event times are shown in.
+    zone: Option<Arc<str>>,
     /// Whether frames carry an event time: windows or a retained range read it.
     pub timed: bool,
 }
@@ -204,10 +206,12 @@ impl StagePlan {
             tables,
             aggregate: None,
             unit: TimeUnit::Millisecond,
+            zone: None,
             timed: windowed || timed,
         };
         if plan.timed {
-            plan.unit = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?.unit;
+            let time = bind_time(&plan.event_time, &mut Scope::of_schema(&plan.input))?;
+            (plan.unit, plan.zone) = (time.unit, time.zone);
         }
         let stage = plan.instantiate(false)?;
         plan.output = match &stage.aggregate {
@@ -285,7 +289,8 @@ impl StagePlan {
                     aggregates,
                 } => {
                     let mut computed = Vec::new();
-                    let window = (window, self.unit, self.timed);
+                    let time_type = DataType::Timestamp(self.unit, self.zone.clone());
+                    let window = (window, time_type, self.timed);
                     let bound =
                         AggregatePlan::bind(window, keys, aggregates, &mut scope, &mut computed)?;
                     let shared = self.aggregate.clone().unwrap_or_else(|| Arc::new(bound));

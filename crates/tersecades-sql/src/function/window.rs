@@ -173,7 +173,7 @@ impl ScalarUDFImpl for WindowEdge {
             return plan_err!("write {}", self.kind.usage());
         }
         match time {
-            DataType::Timestamp(unit, _) => Ok(DataType::Timestamp(*unit, None)),
+            DataType::Timestamp(..) => Ok(time.clone()),
             time if time.is_integer() => Ok(DataType::Timestamp(TimeUnit::Millisecond, None)),
             DataType::Date32 => Ok(DataType::Timestamp(TimeUnit::Second, None)),
             other => plan_err!("the time of a window must be a timestamp, this one is {other}"),

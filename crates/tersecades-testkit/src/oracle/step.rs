@@ -47,6 +47,7 @@ pub(crate) fn project(flow: Flow, list: &[(String, Expression)]) -> Result<Flow>
         columns,
         rows,
         unit: flow.unit,
+        zone: flow.zone.clone(),
         timed: flow.timed,
     })
 }

@@ -36,10 +36,10 @@ fn start_column(flow: &Flow) -> Option<usize> {
 pub(crate) fn rearrive(mut flow: Flow, window: &Window, result: &mut Answer) -> Result<Flow> {
     let start = start_column(&flow);
     if let Some(start) = start {
-        let DataType::Timestamp(unit, _) = flow.columns[start].1 else {
+        let DataType::Timestamp(unit, zone) = flow.columns[start].1.clone() else {
             return Err(Error::schema("`window_start` is no longer a timestamp"));
         };
-        flow.unit = unit;
+        (flow.unit, flow.zone) = (unit, zone);
     } else if window.needs_time() {
         return Err(Error::schema("no `window_start`"));
     }
@@ -98,6 +98,7 @@ pub(crate) fn aggregate(
         rows: rows.collect::<Result<_>>()?,
         columns,
         unit: flow.unit,
+        zone: flow.zone.clone(),
         timed: flow.timed,
     })
 }
@@ -125,7 +126,7 @@ fn result_columns(
 ) -> Result<Columns> {
     let mut columns = Vec::new();
     if flow.timed && !matches!(window.shape, Shape::Global) {
-        let time = DataType::Timestamp(flow.unit, None);
+        let time = DataType::Timestamp(flow.unit, flow.zone.clone());
         columns.push(("window_start".to_owned(), time.clone()));
         columns.push(("window_end".to_owned(), time));
     }

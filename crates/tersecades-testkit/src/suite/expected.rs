@@ -71,7 +71,7 @@ impl Expected {
 
     fn exact_difference(&self, asked: Asked, got: &Fold) -> Option<String> {
         let Exact { sum, squares } = self.exact;
-        if asked.sum && (got.sum != sum || got.overflowed) {
+        if asked.sum && (got.sum != sum || got.carries != 0) {
             return Some(format!("sum {} instead of {sum}", got.sum));
         }
         let found = got.squares.words();

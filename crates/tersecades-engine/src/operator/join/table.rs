@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_schema::{Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::error::Result;
 
 use crate::expression::{Expression, col};
@@ -21,7 +21,7 @@ use super::equal::EqualJoin;
 use super::interval::{IntervalJoin, IntervalSpec};
 use super::kind::{JoinKind, JoinOptions};
 use super::side::{JoinColumns, bind_keys};
-use super::timed::{TimedInput, common_unit, unit_of};
+use super::timed::{TimedInput, common_unit, unit_of, zone_of};
 use super::window::{WindowJoin, WindowJoinSpec, with_window};
 
 /// How rows are paired, besides equal keys.
@@ -77,7 +77,10 @@ impl JoinTable {
             _ => common_unit(unit_of(&left)?, unit_of(&right)?),
         };
         let schema = match &spec.time {
-            JoinTime::Window(_) => with_window(&columns.output, unit)?,
+            JoinTime::Window(_) => {
+                let time = DataType::Timestamp(unit, zone_of(&left)?);
+                with_window(&columns.output, time)?
+            }
             _ => Arc::clone(&columns.output),
         };
         let table = JoinTable {
@@ -165,7 +168,13 @@ impl JoinTable {
             JoinTime::Any => Box::new(EqualJoin::new(running, columns, spec, limit)?),
             JoinTime::Window(window) => {
                 let how = (window, unit, limit);
-                Box::new(WindowJoin::new(timed(running)?, columns, spec, how)?)
+                let schema = SchemaRef::clone(&self.schema);
+                Box::new(WindowJoin::new(
+                    timed(running)?,
+                    (columns, schema),
+                    spec,
+                    how,
+                )?)
             }
             JoinTime::Interval(interval) => {
                 let how = (interval, unit, limit);

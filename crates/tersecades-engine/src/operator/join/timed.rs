@@ -4,6 +4,8 @@
 //! event time of its earlier rows, less its lateness. Whether a row is late depends on nothing
 //! else, so the answer does not depend on which input is read first.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
@@ -16,7 +18,7 @@ use crate::operator::row::shape::take;
 use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::EventTime;
 use crate::runtime::Running;
-use crate::runtime::bound_time::bind_time;
+use crate::runtime::bound_time::{BoundTime, bind_time};
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::stream::Stream;
 
@@ -48,12 +50,24 @@ pub struct TimedInput {
 /// # Errors
 /// `InvalidArgument` when they do not, `SchemaMismatch` when it is no time.
 pub fn unit_of(stream: &Stream) -> Result<TimeUnit> {
+    bound_time(stream).map(|time| time.unit)
+}
+
+/// The zone that the event times of `stream` are shown in.
+///
+/// # Errors
+/// As [`unit_of`].
+pub fn zone_of(stream: &Stream) -> Result<Option<Arc<str>>> {
+    bound_time(stream).map(|time| time.zone)
+}
+
+fn bound_time(stream: &Stream) -> Result<BoundTime> {
     let schema = stream.schema()?;
     let bound = bind_time(
         &stream.output_time(),
         &mut crate::frame::Scope::of_schema(&schema),
     );
-    bound.map(|time| time.unit).map_err(|error| {
+    bound.map_err(|error| {
         let hint = "steps by time need the columns of the event time of their streams";
         let hint = error
             .hint_text()

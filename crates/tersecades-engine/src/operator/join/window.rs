@@ -53,12 +53,11 @@ impl WindowJoinSpec {
     }
 }
 
-/// `schema` after the boundaries of a window, in ticks of `unit`.
+/// `schema` after the boundaries of a window, which are of type `time`.
 ///
 /// # Errors
 /// `SchemaMismatch` when it names such columns already.
-pub(crate) fn with_window(schema: &Schema, unit: TimeUnit) -> Result<SchemaRef> {
-    let time = DataType::Timestamp(unit, None);
+pub(crate) fn with_window(schema: &Schema, time: DataType) -> Result<SchemaRef> {
     let mut fields = vec![
         Arc::new(Field::new("window_start", time.clone(), true)),
         Arc::new(Field::new("window_end", time, true)),
@@ -73,13 +72,13 @@ pub(crate) fn with_window(schema: &Schema, unit: TimeUnit) -> Result<SchemaRef> 
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// A column of one time, in ticks of `unit`.
+/// A column of one time of type `time`.
 ///
 /// # Errors
 /// What casting says.
-pub(crate) fn constant_time(ticks: i64, rows: usize, unit: TimeUnit) -> Result<ArrayRef> {
+pub(crate) fn constant_time(ticks: i64, rows: usize, time: &DataType) -> Result<ArrayRef> {
     let values = arrow_array::Int64Array::from(vec![ticks; rows]);
-    Ok(cast(&values, &DataType::Timestamp(unit, None))?)
+    Ok(cast(&values, time)?)
 }
 
 /// The windows that hold `time` and are open at `watermark`, in order of their ends, and whether
@@ -119,7 +118,6 @@ pub struct WindowJoin {
     residual: Residual,
     schema: SchemaRef,
     label: String,
-    unit: TimeUnit,
     windows: Arc<dyn Boundaries>,
     /// By their ends.
     open: BTreeMap<i128, Open>,
@@ -136,7 +134,7 @@ impl WindowJoin {
     /// What binding says.
     pub fn new(
         (left, right): (TimedInput, TimedInput),
-        columns: JoinColumns,
+        (columns, schema): (JoinColumns, SchemaRef),
         spec: &JoinSpec,
         (window, unit, limit): (&WindowJoinSpec, TimeUnit, Option<usize>),
     ) -> Result<Self> {
@@ -147,10 +145,9 @@ impl WindowJoin {
             rows: [KeptRows::new(&schemas.0)?, KeptRows::new(&schemas.1)?],
             keys: [keys.0, keys.1],
             inputs: [left, right],
-            schema: with_window(&columns.output, unit)?,
+            schema,
             label: format!("window_join {:?} in {}", spec.kind, window.window),
             windows: aligned(&window.window, unit)?,
-            unit,
             residual: Residual::bind(spec.options.residual.as_ref(), &columns)?,
             columns,
             open: BTreeMap::new(),
@@ -262,8 +259,9 @@ impl WindowJoin {
 
     fn make(&mut self, span: &Span, pairs: &[(u64, u64)]) -> Result<RecordBatch> {
         let count = pairs.len();
-        let start = constant_time(span.first(), count, self.unit)?;
-        let end = constant_time(span.last().saturating_add(1), count, self.unit)?;
+        let time = self.schema.field(0).data_type();
+        let start = constant_time(span.first(), count, time)?;
+        let end = constant_time(span.last().saturating_add(1), count, time)?;
         let mut columns = vec![start, end];
         if self.columns.kind.shows_left() {
             let rows: Vec<u64> = pairs.iter().map(|(left, _)| *left).collect();

@@ -440,7 +440,7 @@ impl KeyPacker {
             }
             _ => {
                 for (key, value) in keys.zip(&values.keys) {
-                    key[column.place.word] |= value << column.place.shift;
+                    key[column.place.word] |= column.placed(*value);
                 }
             }
         }

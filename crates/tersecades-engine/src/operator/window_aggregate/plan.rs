@@ -120,12 +120,15 @@ impl AggregatePlan {
     /// # Errors
     /// `InvalidArgument` and `SchemaMismatch` for unknown names, wrong types, doubled outputs.
     pub fn bind(
-        (window, unit, timed): (&Window, TimeUnit, bool),
+        (window, time_type, timed): (&Window, DataType, bool),
         keys: &[String],
         calls: &[AggregateCall],
         scope: &mut Scope,
         computed: &mut Vec<BoundExpression>,
     ) -> Result<Self> {
+        let DataType::Timestamp(unit, _) = time_type else {
+            return Err(Error::internal("windows of what is no time"));
+        };
         let windowing = window.bind(tick_ns(unit))?;
         let emission = window.emission(tick_ns(unit))?;
         let mut key_columns = Vec::new();
@@ -133,7 +136,7 @@ impl AggregatePlan {
             let (data_type, slot) = scope.find(name)?;
             key_columns.push((name.clone(), data_type.clone(), slot));
         }
-        let mut fields = window_fields(window, unit, timed);
+        let mut fields = window_fields(window, time_type, timed);
         let window_columns = fields.len();
         fields.extend(
             key_columns
@@ -456,11 +459,10 @@ fn takes_one(name: &str) -> Error {
 }
 
 /// The columns that say which window a result is of.
-fn window_fields(window: &Window, unit: TimeUnit, timed: bool) -> Vec<Field> {
+fn window_fields(window: &Window, time_type: DataType, timed: bool) -> Vec<Field> {
     if !timed || !window.reads_time() {
         return Vec::new();
     }
-    let time_type = DataType::Timestamp(unit, None);
     let nullable = !window.shape.goes_by_time();
     vec![
         Field::new("window_start", time_type.clone(), nullable),

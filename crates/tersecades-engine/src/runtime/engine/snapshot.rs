@@ -42,9 +42,9 @@ impl Running {
         self.read_state(false, &mut StateReader::open(snapshot)?)
     }
 
-    /// As [`Running::restore`], of a run whose source gives its rows from the first one again: those
-    /// that the other run has read are passed over. So do the inputs of joins, unions, merges and
-    /// other queries either way.
+    /// As [`Running::restore`], of a run whose source gives its rows from the first one again:
+    /// those that the other run has read are passed over. So do the inputs of joins, unions,
+    /// merges and other queries either way.
     ///
     /// # Errors
     /// As [`Running::restore`]; `Unsupported` for a source of encoded batches. A source with fewer
