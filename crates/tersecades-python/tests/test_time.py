@@ -310,12 +310,13 @@ def test_windows_are_shown_in_the_zone_of_their_time() -> None:
     stream = tc.from_arrow(rows, event_time="ts")
     window = tc.tumble("1d")
     counts = stream.window(window).agg(n=tc.count())
+    grouped = "GROUP BY tumble(ts, INTERVAL '1 day')"
     for result in (
         counts,
         counts.window(tc.tumble("2d")).agg(n=tc.sum("n")),
         stream.process(window, lambda rows: rows),
         stream.window_join(stream, window, "v"),
-        tc.sql("SELECT window_start, window_end FROM s GROUP BY tumble(ts, INTERVAL '1 day')", s=stream),
+        tc.sql(f"SELECT window_start, window_end FROM s {grouped}", s=stream),
     ):
         schema = result.to_arrow().schema
         assert [schema.field(name).type for name in ("window_start", "window_end")] == [zoned] * 2
