@@ -55,7 +55,7 @@ pub(crate) struct ReadingArguments {
     timestamp_format: Vec<(String, String)>,
 
     /// Rows that types are inferred from
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", hide_short_help = true)]
     infer_rows: Option<usize>,
 
     /// Rows that do not fit: fail or skip [default: fail]

@@ -64,7 +64,7 @@ pub(crate) struct SessionArguments {
     #[arg(long)]
     threads: Option<NonZero<usize>>,
 
-    /// Most memory for window state, kept streams and tables, as 512MiB or 4GiB
+    /// Most memory for windows and tables, as 4GiB
     #[arg(long, value_name = "SIZE", value_parser = argument::bytes)]
     memory_limit: Option<usize>,
 
