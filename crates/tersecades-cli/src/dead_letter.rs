@@ -7,10 +7,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tersecades::Result;
 use tersecades::engine::sink::{self, SINKS, Sink, SinkOptions};
 use tersecades::engine::source::DeadLetters;
 use tersecades::engine::source::rejected::{RejectedRow, rejected_batch, rejected_text};
+use tersecades::{Error, Result};
 
 /// Rows that are written at once.
 const ROWS: usize = 1_024;
@@ -27,18 +27,30 @@ struct State {
 }
 
 impl DeadLetterFile {
-    /// What takes rows for the file `path`.
-    pub(crate) fn letters(&self, path: PathBuf) -> DeadLetters {
-        self.state().path = path;
+    /// What takes rows for the file `path`, which is begun.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a file that is there, which may be one that is read, and for suffixes
+    /// of no format; what creating it says.
+    pub(crate) fn letters(&self, path: &Path) -> Result<DeadLetters> {
+        if path.exists() {
+            let error = Error::invalid("the file for rows that do not fit is there already");
+            let error = error.file(path.display().to_string());
+            return Err(error.hint("name one that is not, or remove it"));
+        }
+        let mut state = self.state();
+        state.path = path.to_path_buf();
+        state.write()?;
+        drop(state);
         let file = self.clone();
-        DeadLetters::new(move |row| {
+        Ok(DeadLetters::new(move |row| {
             let mut state = file.state();
             state.waiting.push(row.clone());
             match state.waiting.len() < ROWS {
                 true => Ok(()),
                 false => state.write(),
             }
-        })
+        }))
     }
 
     /// Writes what is left, and gives the file its name; a file without rows where there were none.

@@ -75,7 +75,7 @@ pub(crate) struct ReadingArguments {
     /// Writes rows that do not fit to a file, and leaves them out
     ///
     /// As rows of file, line, column, reason and original text, in the format of the suffix. Rows
-    /// that are read twice are written twice.
+    /// that are read twice are written twice. The file is there when the command ends by itself.
     #[arg(long, value_name = "FILE", conflicts_with = "on_error")]
     dead_letters: Option<PathBuf>,
 
@@ -92,9 +92,14 @@ impl ReadingArguments {
     }
 
     /// The options of the source.
-    pub(crate) fn to_options(&self) -> SourceOptions {
+    ///
+    /// # Errors
+    /// What creating the file of rows that do not fit says.
+    pub(crate) fn to_options(&self) -> Result<SourceOptions> {
         let defaults = CsvOptions::default();
-        SourceOptions {
+        let letters = self.dead_letters.as_deref();
+        let letters = letters.map(|path| self.dead_letter_file.letters(path));
+        Ok(SourceOptions {
             csv: CsvOptions {
                 delimiter: self.delimiter,
                 header: !self.no_header,
@@ -109,12 +114,9 @@ impl ReadingArguments {
                 OnErrorArgument::Fail => OnError::Fail,
                 OnErrorArgument::Skip => OnError::Skip,
             },
-            dead_letters: self
-                .dead_letters
-                .clone()
-                .map(|path| self.dead_letter_file.letters(path)),
+            dead_letters: letters.transpose()?,
             ..SourceOptions::default()
-        }
+        })
     }
 }
 
@@ -168,7 +170,7 @@ impl LimitedRows {
         reading: &ReadingArguments,
         limit: Option<u64>,
     ) -> Result<LimitedRows> {
-        let source = source::open(path, &reading.to_options())?;
+        let source = source::open(path, &reading.to_options()?)?;
         let hint = source.rows_hint();
         let hint = hint.map(|rows| rows.min(limit.unwrap_or(u64::MAX)));
         Ok(LimitedRows {

@@ -166,3 +166,49 @@ fn rows_of_tables_count_against_the_memory_limit() {
         "{said}"
     );
 }
+
+#[test]
+fn rows_that_do_not_fit_go_to_a_file_that_is_new() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::write(path.join("bad.csv"), "k,n\na,1\nb,x\nc\nd,4\n").unwrap();
+    let total = "SELECT sum(n) AS n FROM 'bad.csv'";
+    let run = |file: &str| {
+        let options = [
+            "--types",
+            "n=int64",
+            "--dead-letters",
+            file,
+            "--format",
+            "csv",
+        ];
+        let all: Vec<&str> = [total].into_iter().chain(options).collect();
+        sql(path, &all)
+    };
+    let found = run("letters.jsonl");
+    assert_eq!(text(&found.stdout), "n\n5\n", "{}", text(&found.stderr));
+    let letters = std::fs::read_to_string(path.join("letters.jsonl")).unwrap();
+    let lines: Vec<&str> = letters.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].contains(r#""line":3,"column":"n""#) && lines[0].contains("b,x"));
+    assert!(lines[1].contains(r#""line":4,"column":null"#), "{letters}");
+    for (wrong, said) in [
+        ("bad.csv", "there already"),
+        ("letters.jsonl", "there already"),
+        ("letters.txt", "suffix"),
+        ("missing/letters.csv", "No such file"),
+    ] {
+        let refused = run(wrong);
+        assert_eq!(refused.status.code(), Some(1), "{wrong}");
+        assert!(
+            text(&refused.stderr).contains(said),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+    assert!(
+        std::fs::read_to_string(path.join("bad.csv"))
+            .unwrap()
+            .contains("d,4")
+    );
+}

@@ -5,9 +5,11 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let scored = known
         .iter()
         .map(|known| (edit_distance(name, known), *known));
-    let (distance, nearest) = scored.min()?;
-    let letters = name.len().max(nearest.len());
-    (distance <= 1 + name.len() / 3 && distance < letters).then_some(nearest)
+    let is_near = |(distance, known): &(usize, &str)| {
+        let letters = name.len().max(known.len());
+        *distance <= 1 + name.len() / 3 && *distance < letters
+    };
+    scored.filter(is_near).min().map(|(_, known)| known)
 }
 
 /// Letters to change, add, leave out or swap with the next, over bytes.

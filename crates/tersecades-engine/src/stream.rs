@@ -136,13 +136,7 @@ impl Stream {
     /// Integers are milliseconds unless [`Stream::event_time_unit`] says otherwise, and dates their
     /// first second. Without this call event time is the column `timestamp`, in order.
     pub fn event_time(mut self, time: Expression, lateness: Duration) -> Self {
-        let scope = Scope::of_schema(&self.table.schema());
-        let is_date = BoundExpression::bind(&time, &scope)
-            .is_ok_and(|bound| *bound.data_type() == DataType::Date32);
-        self.query.event_time.expression = match is_date {
-            true => time.cast(DataType::Timestamp(TimeUnit::Second, None)),
-            false => time,
-        };
+        self.query.event_time.expression = without_dates(time, &*self.table);
         self.query.event_time.lateness = lateness;
         self
     }
@@ -432,6 +426,17 @@ impl Stream {
         self.options.memory_bytes_limit = limit.or(options.memory_bytes_limit);
         self.options.interrupt = self.options.interrupt.or(&options.interrupt);
         self
+    }
+}
+
+/// `time`, of the rows of `table`, as a timestamp where it is a date.
+fn without_dates(time: Expression, table: &dyn Table) -> Expression {
+    let scope = Scope::of_schema(&table.schema());
+    let is_date = BoundExpression::bind(&time, &scope)
+        .is_ok_and(|bound| *bound.data_type() == DataType::Date32);
+    match is_date {
+        true => time.cast(DataType::Timestamp(TimeUnit::Second, None)),
+        false => time,
     }
 }
 

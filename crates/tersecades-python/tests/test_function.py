@@ -169,6 +169,8 @@ def called(name: str, function: Any) -> Any:
         (["1", "x", "2"], "int64", "x"),
         (pa.array([0, 1, 2], pa.timestamp("us")), "timestamp[ms]", "1970-01-01T00:00:00.000001"),
         ([0.0, 0.125, 1.0], "decimal(10, 2)", "0.125"),
+        (pa.array([1.0, 1.5, 1.0]).dictionary_encode(), "int64", "1.5"),
+        (["1", "1e300", "2"], "float32", "1e300"),
     ],
 )
 def test_what_the_promised_type_does_not_hold_is_refused(
@@ -211,3 +213,5 @@ def test_what_the_promised_type_holds_is_kept() -> None:
     assert returned([0.25, 0.1], "decimal(10, 2)") == [Decimal("0.25"), Decimal("0.10")]
     assert returned([1, 2], "string") == ["1", "2"]
     assert returned([None, None], "date") == [None, None]
+    zoned = pa.array([1, 2_000_000], pa.timestamp("us", "Europe/Berlin"))
+    assert len(returned(zoned, "timestamp[us]")) == 2

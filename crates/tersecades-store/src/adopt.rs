@@ -13,6 +13,7 @@ use crate::fs::{Directory, RUN_FOLDER};
 use crate::log;
 use crate::recovery::check_columns;
 use crate::run::{self, Run, RunId};
+use crate::schema::StoreSchema;
 
 /// What became of runs that nothing knew of.
 #[derive(Debug, Default)]
@@ -56,6 +57,7 @@ pub(crate) fn adopt(
         let goes_on = id.sequences.start <= catalog.flushed
             || first_in_log.is_none_or(|first| first >= id.sequences.start);
         if goes_on && !catalog.runs.iter().any(overlaps) {
+            catalog.schema = with_columns(run.fields(), &catalog.schema)?;
             catalog.flushed = catalog.flushed.max(id.sequences.end);
             // Of rows with one primary key that of the last run counts.
             let later = |known: &RunId| known.sequences.start >= id.sequences.end;
@@ -76,26 +78,29 @@ pub(crate) fn adopt(
     Ok(adopted)
 }
 
-/// Adds the columns that an older state of the schema lacks.
+/// `schema` with the columns of `fields` that an older state of it lacks.
 ///
 /// # Errors
 /// What adding them says.
-pub(crate) fn add_columns(fields: &SchemaRef, catalog: &mut Catalog) -> Result<()> {
+pub(crate) fn with_columns(fields: &SchemaRef, schema: &StoreSchema) -> Result<StoreSchema> {
+    let mut schema = schema.clone();
     for field in fields.fields() {
-        if catalog.schema.stored().index_of(field.name()).is_err() {
-            let (name, data_type) = (field.name(), field.data_type());
-            catalog.schema = catalog.schema.with_column(name, data_type)?;
+        if schema.stored().index_of(field.name()).is_err() {
+            schema = schema.with_column(field.name(), field.data_type())?;
         }
     }
-    Ok(())
+    Ok(schema)
 }
 
 /// The run in the file `name`, all of whose chunks can be read and are those of `catalog`'s store.
-fn open(directory: &Directory, name: &str, number: u64, catalog: &mut Catalog) -> Result<Run> {
-    let mut read = || {
+fn open(directory: &Directory, name: &str, number: u64, catalog: &Catalog) -> Result<Run> {
+    let read = || {
         let run = Run::open_file(directory, name, number, 0)?;
-        add_columns(run.fields(), catalog)?;
-        check_columns(&run, catalog)?;
+        let extended = Catalog {
+            schema: with_columns(run.fields(), &catalog.schema)?,
+            ..catalog.clone()
+        };
+        check_columns(&run, &extended)?;
         for group in 0..run.groups().len() {
             for column in 0..run.fields().fields().len() {
                 run.read_chunk(group, column)?;

@@ -62,6 +62,16 @@ impl FeedMark {
         })
     }
 
+    /// The mark of streams that an older state does not name, and that may have begun since.
+    pub(crate) fn of_unknown() -> Self {
+        FeedMark {
+            name: String::new(),
+            rows: UNKNOWN_ROWS,
+            sequence: u64::MAX,
+            is_open: false,
+        }
+    }
+
     /// Forgets how many rows are there, as some of them may be lost.
     pub(crate) fn doubt(&mut self) {
         self.rows = UNKNOWN_ROWS;
@@ -117,11 +127,13 @@ impl Store {
         let writer = self.writer()?.of_feed();
         let version = self.snapshot().version;
         let mut marks = version.catalog.feeds.iter();
-        if marks.any(|mark| mark.name == name && mark.rows == UNKNOWN_ROWS) {
+        let mark = marks.clone().find(|mark| mark.name == name);
+        let mark = mark.or_else(|| marks.find(|mark| mark.name.is_empty()));
+        if mark.is_some_and(|mark| mark.rows == UNKNOWN_ROWS) {
             let message =
-                format!("the store was repaired: rows of the stream `{name}` may be lost");
-            return Err(Error::corrupt(message)
-                .hint("keep it under another name, which writes all of its rows"));
+                "the store was repaired: how many rows of the stream are there is unknown";
+            return Err(Error::corrupt(format!("{message} (`{name}`)"))
+                .hint("keep the stream in another folder, which takes all of its rows"));
         }
         let mut state = self.commit.lock_quiet();
         if let Some(other) = &state.feed {

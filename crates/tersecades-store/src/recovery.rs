@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use crate::catalog::Catalog;
 use crate::follow::LAG_BYTES_MAX;
@@ -128,10 +128,12 @@ pub(crate) fn remove_orphans(
             continue;
         };
         let name = run::file_name(number);
-        let run = Run::open_file(directory, &name, number, 0);
-        match run.is_ok_and(|run| run.id().sequences.end > end) {
-            true => put_aside(directory, &name)?,
-            false => directory.remove(&name)?,
+        match Run::open_file(directory, &name, number, 0) {
+            Ok(run) if run.id().sequences.end > end => put_aside(directory, &name)?,
+            Ok(_) => directory.remove(&name)?,
+            // What a crash has cut off.
+            Err(error) if error.kind() == ErrorKind::Corrupt => directory.remove(&name)?,
+            Err(error) => return Err(directory.name_file(error, &name)),
         }
     }
     remove_segments(directory, catalog)

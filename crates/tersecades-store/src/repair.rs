@@ -14,7 +14,7 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
-use crate::adopt::{add_columns, adopt};
+use crate::adopt::{adopt, with_columns};
 use crate::catalog::Catalog;
 use crate::feed::FeedMark;
 use crate::fs::{Directory, FileSystem, RealFileSystem};
@@ -90,10 +90,13 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     }
     let salvaged = salvage_log(&directory, &catalog, (&mut repaired, &mut damaged))?;
     for batch in &salvaged {
-        add_columns(batch.schema(), &mut catalog)?;
+        catalog.schema = with_columns(batch.schema(), &catalog.schema)?;
     }
     if !repaired.given_up.is_empty() {
         catalog.feeds.iter_mut().for_each(FeedMark::doubt);
+    }
+    if !is_newest {
+        catalog.feeds.push(FeedMark::of_unknown());
     }
     let in_log = salvaged.iter().map(|batch| batch.rows() as u64);
     repaired.rows += in_log.sum::<u64>();

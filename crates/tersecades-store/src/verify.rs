@@ -66,8 +66,10 @@ impl Store {
         let snapshot = self.snapshot();
         let mut verified = snapshot.verify()?;
         for number in log::segments(&self.directory)? {
-            if number >= snapshot.version.catalog.log_start {
-                let bytes = self.directory.read(&log::file_name(number))?;
+            let name = log::file_name(number);
+            // Another process may have removed it since.
+            if number >= snapshot.version.catalog.log_start && self.directory.exists(&name)? {
+                let bytes = self.directory.read(&name)?;
                 verified.torn_log_bytes += log::salvage(number, &bytes, &mut Vec::new());
             }
         }

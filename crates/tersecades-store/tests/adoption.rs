@@ -169,7 +169,9 @@ fn what_cannot_be_taken_in_is_kept_aside() {
     });
     let said = repaired.given_up.iter().map(ToString::to_string);
     let said = said.filter(|text| text.contains("no manifest names"));
-    assert_eq!(aside.count(), said.count());
+    let aside = aside.count();
+    assert!(aside > 0);
+    assert_eq!(aside, said.count());
 }
 
 #[test]
@@ -218,16 +220,18 @@ fn what_a_crash_has_left_over_is_not_taken_in_where_the_manifest_is_whole() {
     let folder = folder(100);
     let runs = folder.path().join("runs");
     let other = tempfile::tempdir().unwrap();
-    let store = Store::create(other.path(), schema(), StoreOptions::default()).unwrap();
-    store.writer().unwrap().append(&rows(0, 2_000)).unwrap();
-    store.flush().unwrap();
+    let apart = StoreOptions {
+        level_ratio: 100,
+        ..StoreOptions::default()
+    };
+    let store = Store::create(other.path(), schema(), apart).unwrap();
+    for first in (0..2_000).step_by(100) {
+        store.writer().unwrap().append(&rows(first, 100)).unwrap();
+        store.flush().unwrap();
+    }
     store.close().unwrap();
-    let from = std::fs::read_dir(other.path().join("runs"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    std::fs::copy(from.path(), runs.join("0000000090.tcr")).ok();
+    let name = "0000000012.tcr";
+    std::fs::copy(other.path().join("runs").join(name), runs.join(name)).unwrap();
     let (repaired, found) = repaired(folder.path());
     assert_eq!(
         (repaired.adopted_rows, found.len() as i64),
@@ -254,7 +258,8 @@ fn a_repaired_store_does_not_guess_where_its_stream_goes_on() {
     let store = Store::open(folder.path()).unwrap();
     let error = store.feed("probes").err().unwrap();
     assert!(error.to_string().contains("was repaired"), "{error}");
-    assert_eq!(store.feed("others").unwrap().rows(), 0);
+    // It may have begun behind the state that could be read.
+    assert!(store.feed("others").is_err());
     let kept = std::fs::read_dir(folder.path()).unwrap();
     let kept = kept.filter(|file| {
         let name = file.as_ref().unwrap().file_name();

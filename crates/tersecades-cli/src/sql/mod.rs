@@ -129,7 +129,7 @@ impl SessionArguments {
     /// What opening the tables says.
     pub(crate) fn open(&self, reading: &ReadingArguments) -> Result<Session> {
         let mut session = Session::default();
-        session.read_files_with(reading.to_options());
+        session.read_files_with(reading.to_options()?);
         let threads = self.threads.or_else(|| available_parallelism().ok());
         session.set("threads", &threads.map_or(1, NonZero::get).to_string())?;
         if let Some(bytes) = self.memory_limit {

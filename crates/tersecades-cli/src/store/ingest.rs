@@ -90,7 +90,7 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
 
 /// The input, its columns typed as those of the store that have their names.
 fn open(arguments: &IngestArguments, store: &Store) -> tersecades::Result<Box<dyn Source>> {
-    let mut options = arguments.reading.to_options();
+    let mut options = arguments.reading.to_options()?;
     options.batch_rows = arguments.batch_rows.max(1);
     options.format.clone_from(&arguments.format);
     let schema = store.schema();

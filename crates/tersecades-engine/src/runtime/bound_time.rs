@@ -63,6 +63,5 @@ pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime>
 fn no_event_time(unknown: &Error) -> Error {
     let known = unknown.hint_text().unwrap_or_default();
     let hint = format!("say which column it is: event_time=\"ts\" or .event_time(...); {known}");
-    Error::invalid("the rows have no event time: none was given, and no column is `timestamp`")
-        .hint(hint)
+    Error::invalid("the rows have no event time: no column is `timestamp`").hint(hint)
 }

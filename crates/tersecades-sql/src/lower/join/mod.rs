@@ -66,11 +66,19 @@ impl Lowering<'_> {
 ///
 /// # Errors
 /// `Unsupported` for kinds that the engine does not have.
-pub(super) fn joined(join: &Join, inputs: Inputs) -> Result<Rows> {
+pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
     let mut on = join.on.clone();
     let filter = join.filter.clone();
     let mut terms = filter.map_or_else(Vec::new, split_conjunction_owned);
     let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
+    // Rows that the join leaves out or fills with nulls tell their windows here or not at all.
+    use JoinType::{Full, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
+    if matches!(join.join_type, Full | Left | LeftAnti | LeftSemi) {
+        inputs.right = spread_but(inputs.right, &pairing)?;
+    }
+    if matches!(join.join_type, Full | Right | RightAnti | RightSemi) {
+        inputs.left = spread_but(inputs.left, &pairing)?;
+    }
     let mut taken = match pairing {
         Pairing::Window(_) => EDGES.map(str::to_owned).to_vec(),
         _ => Vec::new(),
@@ -93,6 +101,22 @@ pub(super) fn joined(join: &Join, inputs: Inputs) -> Result<Rows> {
         Pairing::Any => equal_join(join, left, right, terms),
         pairing => timed_join(join, (left, right), pairing, terms),
     }
+}
+
+/// The rows as they stand in their windows, but for the one by which they are paired.
+fn spread_but(mut rows: Rows, pairing: &Pairing) -> Result<Rows> {
+    let of_pairing = |window: &TimeWindow| match pairing {
+        Pairing::Window(paired) => window.window == paired.window,
+        _ => false,
+    };
+    let pending = std::mem::take(&mut rows.pending);
+    let (paired, others) = pending.into_iter().partition(of_pairing);
+    rows.pending = others;
+    let rows = rows.spread()?;
+    Ok(Rows {
+        pending: paired,
+        ..rows
+    })
 }
 
 /// The columns that a join of this kind shows.
