@@ -168,10 +168,10 @@ impl JoinTable {
             JoinTime::Any => Box::new(EqualJoin::new(running, columns, spec, limit)?),
             JoinTime::Window(window) => {
                 let how = (window, unit, limit);
-                let schema = SchemaRef::clone(&self.schema);
+                let time = self.schema.field(0).data_type().clone();
                 Box::new(WindowJoin::new(
                     timed(running)?,
-                    (columns, schema),
+                    (columns, time),
                     spec,
                     how,
                 )?)

@@ -134,7 +134,7 @@ impl WindowJoin {
     /// What binding says.
     pub fn new(
         (left, right): (TimedInput, TimedInput),
-        (columns, schema): (JoinColumns, SchemaRef),
+        (columns, time): (JoinColumns, DataType),
         spec: &JoinSpec,
         (window, unit, limit): (&WindowJoinSpec, TimeUnit, Option<usize>),
     ) -> Result<Self> {
@@ -145,7 +145,7 @@ impl WindowJoin {
             rows: [KeptRows::new(&schemas.0)?, KeptRows::new(&schemas.1)?],
             keys: [keys.0, keys.1],
             inputs: [left, right],
-            schema,
+            schema: with_window(&columns.output, time)?,
             label: format!("window_join {:?} in {}", spec.kind, window.window),
             windows: aligned(&window.window, unit)?,
             residual: Residual::bind(spec.options.residual.as_ref(), &columns)?,
