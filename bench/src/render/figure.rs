@@ -325,7 +325,8 @@ pub(super) const FIGURES: &[Figure] = &[
         kind: Kind::Table,
         about: "Arrow bytes over bytes kept, exact and at the bound of the scheme, beside \
             Parquet with zstd, pco (both exact) and the reference zfp library at the same \
-            bound. The paper: counters up to 6, GPS 4.5 or more at 1e-6, weather 3 to 4.",
+            bound (`make bench-lossy`). The paper: counters up to 6, GPS 4.5 or more at 1e-6, \
+            weather 3 to 4.",
         command: "lossy",
     },
     Figure {
@@ -334,7 +335,7 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "column",
         kind: Kind::Table,
         about: "Plain bytes a second, one thread, chunks of 65,536 values at the bound of the \
-            scheme; zfpy is the C library through its wheel.",
+            scheme; zfpy is the C library through its wheel (`make bench-lossy`).",
         command: "lossy",
     },
     Figure {
