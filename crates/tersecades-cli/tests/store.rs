@@ -282,3 +282,24 @@ fn rows_go_by_their_primary_keys_and_levels_that_are_not_there_are_refused() {
         .unwrap();
     assert!(text(&refused.stderr).contains("by their primary key"));
 }
+
+#[test]
+fn rows_of_files_beside_a_store_that_do_not_fit_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    store(path, &["create", "s", "--schema", "k BIGINT"]);
+    std::fs::write(path.join("bad.csv"), "k\n1\nx\n3\n").unwrap();
+    let sum = "SELECT sum(k) AS k FROM 'bad.csv'";
+    let options = [
+        "--types",
+        "k=int64",
+        "--dead-letters",
+        "letters.csv",
+        "--format",
+        "csv",
+    ];
+    let all: Vec<&str> = ["query", "s", sum].into_iter().chain(options).collect();
+    assert_eq!(text(&store(path, &all).stdout), "k\n4\n");
+    let letters = std::fs::read_to_string(path.join("letters.csv")).unwrap();
+    assert!(letters.contains("bad.csv,3,k,"), "{letters}");
+}

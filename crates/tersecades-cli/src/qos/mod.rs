@@ -92,6 +92,10 @@ enum Format {
 
 /// Runs the experiment.
 pub(crate) fn run(arguments: &QosArguments) -> Outcome {
+    arguments.reading.finish(search(arguments))
+}
+
+fn search(arguments: &QosArguments) -> Outcome {
     let experiment = arguments.experiment()?;
     let mut session = arguments.session.open(&arguments.reading)?;
     let mut bar = None;

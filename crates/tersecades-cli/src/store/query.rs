@@ -53,6 +53,10 @@ pub(crate) struct QueryArguments {
 
 /// Runs the statements over the store as it is, or as it grows.
 pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
+    arguments.reading.finish(query(arguments))
+}
+
+fn query(arguments: &QueryArguments) -> Outcome {
     let store = Arc::new(Store::open_read_only(&arguments.dir)?);
     let (table, time) = match arguments.follow {
         true => live(&store, arguments.lateness.unwrap_or_default())?,
