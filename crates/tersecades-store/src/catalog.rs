@@ -64,6 +64,12 @@ impl Catalog {
         Ok(feeds.iter().all(FeedMark::has_ended) && feeds.iter().any(|mark| mark.ends_at(rows)))
     }
 
+    /// The error of who follows, where the stream whose rows are the last of `rows` has failed.
+    pub(crate) fn failure_at(&self, rows: u64) -> Option<Error> {
+        let mut last = self.feeds.iter().filter(|mark| mark.ends_at(rows));
+        last.find_map(FeedMark::failure)
+    }
+
     /// The bytes of the catalogue.
     ///
     /// # Errors

@@ -14,7 +14,10 @@ use crate::store::Store;
 use crate::version::Version;
 use crate::writer::Writer;
 
+/// What a mark says of its stream, as a byte.
+const ENDED: u8 = 0;
 const OPEN: u8 = 1;
+const FAILED: u8 = 2;
 
 /// Rows of a stream of which nobody knows how many are there.
 const UNKNOWN_ROWS: u64 = u64::MAX;
@@ -28,8 +31,19 @@ pub(crate) struct FeedMark {
     rows: u64,
     /// Rows that the store had.
     sequence: u64,
-    /// Whether all rows behind are of this stream.
-    is_open: bool,
+    /// What the stream does.
+    course: Course,
+}
+
+/// What a stream that feeds the store does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// It goes on: all rows behind are of this stream.
+    Open,
+    /// It has ended.
+    Ended,
+    /// It has ended with an error.
+    Failed,
 }
 
 impl FeedMark {
@@ -41,7 +55,11 @@ impl FeedMark {
         out.put_blob(self.name.as_bytes())?;
         out.put_u64(self.rows);
         out.put_u64(self.sequence);
-        out.put_u8(u8::from(self.is_open) * OPEN);
+        out.put_u8(match self.course {
+            Course::Open => OPEN,
+            Course::Ended => ENDED,
+            Course::Failed => FAILED,
+        });
         Ok(())
     }
 
@@ -54,9 +72,10 @@ impl FeedMark {
             name: bytes.text()?.to_owned(),
             rows: bytes.u64()?,
             sequence: bytes.u64()?,
-            is_open: match bytes.u8()? {
-                0 => false,
-                OPEN => true,
+            course: match bytes.u8()? {
+                ENDED => Course::Ended,
+                OPEN => Course::Open,
+                FAILED => Course::Failed,
                 _ => return Err(Error::corrupt("the mark of a stream makes no sense")),
             },
         })
@@ -68,19 +87,30 @@ impl FeedMark {
             name: String::new(),
             rows: UNKNOWN_ROWS,
             sequence: u64::MAX,
-            is_open: false,
+            course: Course::Ended,
         }
     }
 
     /// Forgets how many rows are there, as some of them may be lost.
     pub(crate) fn doubt(&mut self) {
         self.rows = UNKNOWN_ROWS;
-        self.is_open = false;
+        self.course = Course::Ended;
     }
 
     /// Whether others may have written since.
     pub(crate) fn has_ended(&self) -> bool {
-        !self.is_open
+        self.course != Course::Open
+    }
+
+    /// The error of who follows, where the stream has ended with one.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        let name = &self.name;
+        (self.course == Course::Failed).then(|| {
+            Error::invalid(format!(
+                "the stream `{name}` that feeds the store has failed"
+            ))
+            .hint("its program says why; follow the store again when the stream goes on")
+        })
     }
 
     /// Whether the stream wrote the last of `rows` rows.
@@ -91,14 +121,22 @@ impl FeedMark {
     /// Takes note that the store has `end` rows, and that others may write from here on.
     pub(crate) fn settle(&mut self, end: u64) {
         self.count(end);
-        self.is_open = false;
+        self.course = Course::Ended;
+    }
+
+    /// Takes note that the store has `end` rows, and that the stream has failed if it went on.
+    fn fail(&mut self, end: u64) {
+        self.count(end);
+        if self.course == Course::Open {
+            self.course = Course::Failed;
+        }
     }
 
     /// Takes note that the store has `end` rows.
     ///
     /// Rows that an unsafe store has lost were the last ones, and so the stream's.
     pub(crate) fn count(&mut self, end: u64) {
-        if self.rows != UNKNOWN_ROWS && (self.is_open || end < self.sequence) {
+        if self.rows != UNKNOWN_ROWS && (self.course == Course::Open || end < self.sequence) {
             let lost = self.sequence.saturating_sub(end);
             let gained = end.saturating_sub(self.sequence);
             self.rows = self.rows.saturating_sub(lost) + gained;
@@ -155,12 +193,12 @@ impl Store {
                     name: name.to_owned(),
                     rows: 0,
                     sequence: end,
-                    is_open: true,
+                    course: Course::Open,
                 });
                 catalog.feeds.len() - 1
             });
             let mark = &mut catalog.feeds[index];
-            (mark.sequence, mark.is_open) = (end, true);
+            (mark.sequence, mark.course) = (end, Course::Open);
             mark.rows
         });
         let rows = begun.inspect_err(|error| self.end_feed(Some(error)))?;
@@ -189,8 +227,8 @@ impl Store {
     /// # Errors
     /// What writing the manifest says.
     pub(crate) fn settle_feeds(&self) -> Result<()> {
-        let is_open = |catalog: &Catalog| catalog.feeds.iter().any(|mark| mark.is_open);
-        if !is_open(&self.commit.lock().version.catalog) {
+        let has_ended = |catalog: &Catalog| catalog.feeds.iter().all(FeedMark::has_ended);
+        if has_ended(&self.commit.lock().version.catalog) {
             return Ok(());
         }
         self.mark(|catalog| {
@@ -248,12 +286,21 @@ impl FeedWriter<'_> {
     fn end(&mut self, failure: Option<&Error>) -> Result<()> {
         self.has_ended = true;
         let failed = self.store.failure();
+        let noted = match (failure, &failed) {
+            // Before others may write, so that it is the stream with the last rows.
+            (Some(_), None) => self.store.mark(|catalog| {
+                let end = self.store.commit.lock().end();
+                let marks = catalog.feeds.iter_mut();
+                marks.for_each(|mark| mark.fail(end));
+            }),
+            _ => Ok(()),
+        };
         self.store.end_feed(failure.or(failed.as_ref()));
         match failed {
             // Rows that were not acknowledged may be there when the store is opened again: the
             // open mark counts them.
             Some(error) => Err(error),
-            None => self.store.settle_feeds(),
+            None => noted.and_then(|()| self.store.settle_feeds()),
         }
     }
 }

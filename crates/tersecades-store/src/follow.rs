@@ -51,8 +51,9 @@ impl Arrivals {
     /// What comes next, waiting for it no longer than `wait`.
     ///
     /// # Errors
-    /// Why the stream that feeds the store has failed; `LimitExceeded` where rows came much faster
-    /// than they were taken; of what another process writes, what reading says.
+    /// Where the stream that feeds the store has failed, and why, if it is of this process;
+    /// `LimitExceeded` where rows came much faster than they were taken; of what another process
+    /// writes, what reading says.
     pub fn next(&mut self, wait: Duration) -> Result<Arrival> {
         let (batches, lag) = match &mut self.0 {
             Origin::Queue(batches, lag) => (batches, lag),

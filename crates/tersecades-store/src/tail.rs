@@ -60,6 +60,8 @@ pub(crate) struct Tail {
     active: Instant,
     /// Looks at the manifest that have failed, one after the other.
     failures: usize,
+    /// Rows there were when this began, if the stream that fed the store had failed by then.
+    failed_at: Option<u64>,
 }
 
 impl Tail {
@@ -93,6 +95,8 @@ impl Tail {
         drop(first);
         let state = State::new(None, recovered.memory, Arc::new(version));
         let snapshot = Snapshot::of(&state);
+        let next = snapshot.sequence();
+        let failure = snapshot.version.catalog.failure_at(next);
         let tail = Tail {
             directory: directory.clone(),
             fields: snapshot.schema().stored(),
@@ -100,12 +104,13 @@ impl Tail {
             segment,
             offset: place.1 as u64,
             length: place.1 as u64,
-            next: snapshot.sequence(),
+            next,
             ready: VecDeque::new(),
             active: Instant::now()
                 .checked_sub(QUIET)
                 .unwrap_or_else(Instant::now),
             failures: 0,
+            failed_at: failure.map(|_| next),
         };
         Ok((snapshot, tail))
     }
@@ -113,7 +118,8 @@ impl Tail {
     /// What comes next, waiting for it no longer than `wait`.
     ///
     /// # Errors
-    /// `LimitExceeded` where rows left the log before they were read; what reading says.
+    /// Where the stream that feeds the store has failed; `LimitExceeded` where rows left the log
+    /// before they were read; what reading says.
     pub(crate) fn next(&mut self, wait: Duration) -> Result<Arrival> {
         let until = Instant::now() + wait;
         loop {
@@ -151,9 +157,12 @@ impl Tail {
         self.failures = 0;
         // What the manifest counts was in the log before.
         let unread = self.look()? || self.length > self.offset;
-        match unread {
-            true => Ok(false),
-            false => catalog.rests_at(self.next),
+        if unread {
+            return Ok(false);
+        }
+        match catalog.failure_at(self.next) {
+            Some(failure) if self.failed_at != Some(self.next) => Err(failure),
+            _ => catalog.rests_at(self.next),
         }
     }
 

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::DataType;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::{ErrorKind, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 use tersecades_columnar::selection::Selection;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{Arrival, Arrivals, Durability, Layout, Scan, Snapshot, Store};
@@ -51,7 +51,7 @@ fn take(arrivals: &mut Arrivals, next: &mut u64, wait: Duration) -> Result<bool>
 }
 
 /// Follows the store at `path` to its end, `pause` after each look; how many rows it had.
-fn follow(path: &Path, pause: Duration) -> Result<u64> {
+pub(crate) fn follow(path: &Path, pause: Duration) -> Result<u64> {
     let (snapshot, mut arrivals) = Store::open_read_only(path)?.follow()?;
     let mut next = snapshot.sequence();
     assert!(of_snapshot(&snapshot)?.into_iter().eq(0..next));
@@ -111,6 +111,50 @@ fn followers_of_every_speed_see_every_row_once() {
         store.flush().unwrap();
         assert_eq!(std::fs::read_dir(path.join("log")).unwrap().count(), 1);
     }
+}
+
+#[test]
+fn a_stream_that_fails_is_an_error_of_who_follows_it_from_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create(folder.path(), schema(), options).unwrap();
+    let outside = || {
+        let store = Store::open_read_only(folder.path()).unwrap();
+        let (snapshot, arrivals) = store.follow().unwrap();
+        (arrivals, snapshot.sequence())
+    };
+    let wait = Duration::from_secs(30);
+    let (mut early, mut next) = outside();
+    let mut feed = store.feed("probes").unwrap();
+    feed.append(&rows(0, 40)).unwrap();
+    feed.fail(&Error::corrupt("a bad row"));
+    let error = take(&mut early, &mut next, wait).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("`probes`"), "{error}");
+    assert_eq!(next, 40, "the rows before come first");
+
+    // Who begins later has what is there, and sees the stream go on, fail without a row, and end.
+    let (mut late, mut next) = outside();
+    assert!(take(&mut late, &mut next, wait).unwrap());
+    let mut feed = store.feed("probes").unwrap();
+    let (mut late, mut next) = outside();
+    feed.append(&rows(40, 2)).unwrap();
+    feed.fail(&Error::corrupt("another"));
+    assert!(take(&mut late, &mut next, wait).is_err());
+    assert_eq!(next, 42);
+    // Rows of others, and a stream that ends, are as ever.
+    let (mut late, mut next) = outside();
+    store.writer().unwrap().append(&rows(42, 3)).unwrap();
+    let mut feed = store.feed("others").unwrap();
+    feed.append(&rows(45, 3)).unwrap();
+    feed.finish().unwrap();
+    assert!(take(&mut late, &mut next, wait).unwrap());
+    assert_eq!(next, 48);
+    store.feed("probes").unwrap().fail(&Error::corrupt("third"));
+    store.close().unwrap();
+    let (mut late, mut next) = outside();
+    assert!(take(&mut late, &mut next, wait).unwrap());
+    ran("streams that fail, seen from outside");
 }
 
 #[test]

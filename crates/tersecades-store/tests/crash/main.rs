@@ -21,6 +21,7 @@ mod follow;
 mod model;
 mod power;
 mod process;
+mod rights;
 mod simulated;
 mod workload;
 
