@@ -195,4 +195,22 @@ fn explain_codecs_lists_ways_to_encode_a_column() {
             .filter(|row| row[1] == column && row[2] != "NULL");
         assert_eq!(chosen.count(), 1, "{codecs:?}");
     }
+    // Where values are read once, all of what encoding costs is paid by that read.
+    let cost = |codecs: &[Vec<String>], scheme: &str| {
+        let row = codecs.iter().find(|row| row[1] == "v" && row[4] == scheme);
+        row.map(|row| row[8].parse::<f64>().unwrap()).unwrap()
+    };
+    let often = cost(&codecs, "run_length");
+    ask(&mut session, folder.path(), "SET reads = 1");
+    let query = "EXPLAIN CODECS SELECT sum(v), min(k) FROM probes";
+    let codecs = ask(&mut session, folder.path(), query);
+    assert!(cost(&codecs, "run_length") > often);
+    assert!(codecs[0][3].ends_with(" %"), "{codecs:?}");
+    ask(&mut session, folder.path(), "SET tier = cold");
+    let cold = ask(&mut session, folder.path(), query);
+    assert!(cold.iter().any(|row| row[4] == "pco"), "{cold:?}");
+    assert!(codecs.iter().all(|row| row[4] != "pco"), "{codecs:?}");
+    ask(&mut session, folder.path(), "SET layout = 'row'");
+    let wrong = session.set("tier", "lukewarm").unwrap_err();
+    assert_eq!(wrong.hint_text(), Some("it is hot or cold"));
 }

@@ -17,7 +17,7 @@ use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::{Tier, Uses};
+use tersecades_columnar::goal::{Goal, Tier, Uses};
 
 use crate::error_bound::{bound_lines, encoded_by};
 use crate::expression::{BoundExpression, Expression, col};
@@ -231,6 +231,13 @@ impl Stream {
         self
     }
 
+    /// Encodes for so many reads of what is kept, instead of the 32 that are assumed: where it is
+    /// read less often, encoding counts for more, and bytes for less.
+    pub fn reads(mut self, times: f64) -> Self {
+        self.options.encoding.reads = Some(times);
+        self
+    }
+
     /// Lays batches out row after row or, the default, column by column.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.options.encoding.layout = layout;
@@ -305,6 +312,11 @@ impl Stream {
     /// What the query does with a column of its table.
     pub fn uses(&self, column: &str) -> Uses {
         self.query.uses(column)
+    }
+
+    /// What codecs of `column` are chosen by where the stream is kept.
+    pub fn goal(&self, column: &str) -> Goal {
+        self.options.encoding.goal(self.uses(column))
     }
 
     /// Names and logical types of the results.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::LogicalPlan;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::explain::{Explainer, Explanation, Trial};
+use tersecades_columnar::explain::{Explainer, Explanation, Price, Trial};
 use tersecades_columnar::goal::Goal;
 use tersecades_columnar::registry;
 use tersecades_engine::expression::col;
@@ -62,32 +62,12 @@ impl Session {
 
     fn explain_codecs(&self, asked: Asked) -> Result<Answer> {
         let (plan, stream) = self.planned(asked)?;
-        let mut columns: [Vec<String>; 7] = Default::default();
+        let mut columns: [Vec<String>; CODEC_COLUMNS.len()] = Default::default();
         for (table, relation, read) in scans(&plan)? {
             for name in read {
-                let goal = Goal {
-                    uses: stream.uses(&name),
-                    ..Goal::default()
-                };
-                let explanation = tried(&relation, &name, goal)?;
-                let by_column = |trial: &&Trial| !lies_in_rows(&trial.scheme);
-                let trials = explanation.trials.iter().filter(by_column);
-                for (index, trial) in trials.enumerate() {
-                    let estimate = trial.estimate.map(|price| number(price.ns));
-                    let chosen = if index == 0 {
-                        explanation.codec.as_str()
-                    } else {
-                        ""
-                    };
-                    let cells = [
-                        table.clone(),
-                        name.clone(),
-                        chosen.to_owned(),
-                        trial.scheme.clone(),
-                        number(trial.real.bytes),
-                        estimate.unwrap_or_default(),
-                        number(trial.real.ns),
-                    ];
+                let explanation = tried(&relation, &name, stream.goal(&name))?;
+                for cells in codec_rows(&explanation) {
+                    let cells = [table.clone(), name.clone()].into_iter().chain(cells);
                     columns
                         .iter_mut()
                         .zip(cells)
@@ -95,17 +75,53 @@ impl Session {
                 }
             }
         }
-        let [tables, names, chosen, schemes, bytes, expected, cost] = columns;
-        text_rows([
-            ("table", tables),
-            ("column", names),
-            ("chosen", chosen),
-            ("scheme", schemes),
-            ("bytes_per_row", bytes),
-            ("expected_ns", expected),
-            ("cost_ns", cost),
-        ])
+        let mut columns = columns.into_iter();
+        text_rows(CODEC_COLUMNS.map(|name| (name, columns.next().unwrap_or_default())))
     }
+}
+
+/// What `EXPLAIN CODECS` says of each way to encode a column; regret is how much more the codecs
+/// cost that are chosen chunk by chunk than the scheme that costs least, loss the same of a scheme.
+const CODEC_COLUMNS: [&str; 10] = [
+    "table",
+    "column",
+    "chosen",
+    "regret",
+    "scheme",
+    "expected_bytes",
+    "bytes_per_row",
+    "expected_ns",
+    "cost_ns",
+    "loss",
+];
+
+/// The columns behind the first two; what was chosen stands in the first row.
+fn codec_rows(explanation: &Explanation) -> impl Iterator<Item = [String; 8]> {
+    let by_column = |trial: &&Trial| !lies_in_rows(&trial.scheme);
+    let trials = explanation.trials.iter().filter(by_column);
+    let least = trials.clone().next().map_or(0.0, |best| best.real.ns);
+    trials.enumerate().map(move |(index, trial)| {
+        let expected = |of: fn(Price) -> f64| trial.estimate.map(|it| number(of(it)));
+        let (chosen, regret) = match index {
+            0 => (explanation.codec.clone(), percent(explanation.chosen.ns / least - 1.0)),
+            _ => Default::default(),
+        };
+        [
+            chosen,
+            regret,
+            trial.scheme.clone(),
+            expected(|price| price.bytes).unwrap_or_default(),
+            number(trial.real.bytes),
+            expected(|price| price.ns).unwrap_or_default(),
+            number(trial.real.ns),
+            percent(trial.real.ns / least - 1.0),
+        ]
+    })
+}
+
+/// `share` of one in per cent.
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 fn plan_lines(plan: &LogicalPlan) -> Vec<String> {

@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::catalog::{FindTable, Relation};
 use crate::command::text_results;
 use crate::parse::{self, Command};
-use crate::session::Session;
+use crate::session::{RunSettings, Session};
 
 /// The tables that a session has at a moment.
 pub struct Tables(BTreeMap<String, Arc<Relation>>);
@@ -43,9 +43,10 @@ impl Session {
             }
         }
         self.catalog.reading = fork.catalog.reading;
-        self.settings.threads = fork.settings.threads;
-        self.settings.memory_limit_bytes = fork.settings.memory_limit_bytes;
-        self.settings.on_limit = fork.settings.on_limit;
+        self.settings = RunSettings {
+            interrupt: self.settings.interrupt.clone(),
+            ..fork.settings
+        };
     }
 
     /// Who is asked for tables by names that are none of the session's; each name that a statement

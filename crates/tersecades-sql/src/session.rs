@@ -8,7 +8,9 @@ use std::time::Duration;
 use arrow_schema::SchemaRef;
 use datafusion_expr::{Expr, LogicalPlan};
 use datafusion_sql::sqlparser::ast::Query;
+use tersecades_columnar::batch::Layout;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::goal::Tier;
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::scheme::Scheme;
 use tersecades_engine::runtime::{Interrupt, OnLimit};
@@ -38,6 +40,9 @@ pub(crate) struct RunSettings {
     pub(crate) threads: usize,
     pub(crate) memory_limit_bytes: Option<usize>,
     pub(crate) on_limit: OnLimit,
+    pub(crate) tier: Option<Tier>,
+    pub(crate) reads: Option<f64>,
+    pub(crate) layout: Option<Layout>,
     pub(crate) interrupt: Interrupt,
 }
 
@@ -50,6 +55,18 @@ impl RunSettings {
         };
         let stream = match self.memory_limit_bytes {
             Some(bytes) => stream.memory_limit(bytes).on_limit(self.on_limit),
+            None => stream,
+        };
+        let stream = match self.tier {
+            Some(tier) => stream.tier(tier),
+            None => stream,
+        };
+        let stream = match self.reads {
+            Some(times) => stream.reads(times),
+            None => stream,
+        };
+        let stream = match self.layout {
+            Some(layout) => stream.layout(layout),
             None => stream,
         };
         stream.interrupt(self.interrupt.clone())
@@ -92,6 +109,9 @@ impl Default for Session {
                 threads: 1,
                 memory_limit_bytes: None,
                 on_limit: OnLimit::default(),
+                tier: None,
+                reads: None,
+                layout: None,
                 interrupt: Interrupt::default(),
             },
             kept: Arc::default(),
@@ -110,6 +130,18 @@ pub const OPTIONS: &[(&str, &str)] = &[
     (
         "on_limit",
         "at that limit: refuse, or shorten or spill what a stream keeps",
+    ),
+    (
+        "tier",
+        "what is kept is encoded for: hot use, or cold, smaller and slower",
+    ),
+    (
+        "reads",
+        "how often what is kept will be read, which codecs are chosen by",
+    ),
+    (
+        "layout",
+        "how what is kept lies: column by column, or row after row",
     ),
     (
         "encoding.TABLE.COLUMN",
@@ -251,7 +283,10 @@ impl Session {
             "batch_rows" => self.catalog.reading.batch_rows = number()?,
             "threads" => self.settings.threads = number()?,
             "memory_limit_bytes" => self.settings.memory_limit_bytes = Some(number()?),
-            "on_limit" => self.settings.on_limit = on_limit(value.trim_matches('\''))?,
+            "on_limit" => self.settings.on_limit = one_of(option, value, &ON_LIMIT)?,
+            "tier" => self.settings.tier = Some(one_of(option, value, &TIERS)?),
+            "reads" => self.settings.reads = Some(number()? as f64),
+            "layout" => self.settings.layout = Some(one_of(option, value, &LAYOUTS)?),
             _ => {
                 let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
                 let error = Error::invalid(format!("unknown option `{option}`"));
@@ -391,14 +426,23 @@ impl Session {
     }
 }
 
-fn on_limit(value: &str) -> Result<OnLimit> {
-    match value {
-        "refuse" => Ok(OnLimit::Refuse),
-        "shorten" => Ok(OnLimit::Shorten),
-        "spill" => Ok(OnLimit::Spill),
-        _ => Err(Error::invalid(format!("unknown on_limit `{value}`"))
-            .hint("it is refuse, shorten or spill")),
-    }
+const ON_LIMIT: [(&str, OnLimit); 3] = [
+    ("refuse", OnLimit::Refuse),
+    ("shorten", OnLimit::Shorten),
+    ("spill", OnLimit::Spill),
+];
+const TIERS: [(&str, Tier); 2] = [("hot", Tier::Hot), ("cold", Tier::Cold)];
+const LAYOUTS: [(&str, Layout); 2] = [("column", Layout::Column), ("row", Layout::Row)];
+
+/// What `value` names of `known`.
+fn one_of<T: Copy>(option: &str, value: &str, known: &[(&str, T)]) -> Result<T> {
+    let value = value.trim_matches('\'');
+    let named = known.iter().find(|(name, _)| *name == value);
+    named.map(|(_, meant)| *meant).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        Error::invalid(format!("unknown {option} `{value}`"))
+            .hint(format!("it is {}", names.join(" or ")))
+    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub struct EncodeOptions {
     pub tier: Tier,
     /// What codecs cost; the shipped table when `None`.
     pub costs: Option<Arc<CostTable>>,
+    /// How often what is kept will be read; as [`Uses::default`] has it when `None`.
+    pub reads: Option<f64>,
     /// How encoded batches lie.
     pub layout: Layout,
     /// Columns and the schemes they are encoded by instead of a choice.
@@ -26,9 +28,10 @@ pub struct EncodeOptions {
 impl EncodeOptions {
     /// What the chooser aims at for a column with these uses.
     pub fn goal(&self, uses: Uses) -> Goal {
+        let reads = self.reads.unwrap_or(uses.reads);
         Goal {
             costs: self.costs.clone().unwrap_or_else(CostTable::shipped),
-            uses,
+            uses: Uses { reads, ..uses },
             ..Goal::of_tier(self.tier)
         }
     }

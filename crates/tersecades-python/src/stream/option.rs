@@ -145,6 +145,15 @@ impl Stream {
         Ok(self.change(|stream| stream.tier(tier)))
     }
 
+    /// Encodes for so many reads of what is kept, at least one, instead of the 32 that are assumed.
+    fn reads(&self, times: f64) -> PyResult<Self> {
+        if times.is_nan() || times < 1.0 {
+            let message = format!("what is kept cannot be read {times} times");
+            return Err(invalid(message, "1 or more"));
+        }
+        Ok(self.change(|stream| stream.reads(times)))
+    }
+
     /// Lays what is kept out by `"column"`, the default, or by `"row"`: not encoded but for text,
     /// for queries that touch whole rows.
     fn layout(&self, layout: &str) -> PyResult<Self> {
