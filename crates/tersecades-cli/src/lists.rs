@@ -133,9 +133,13 @@ fn codecs() -> Table {
             codec.id().to_string(),
             quoted(codec.name()),
             codec.summary().to_owned(),
+            codec.source().to_owned(),
         ]
     };
-    fill(&[">id", "codec", "layout and use"], CODECS.iter().map(row))
+    fill(
+        &[">id", "codec", "layout and use", "source"],
+        CODECS.iter().map(row),
+    )
 }
 
 fn fill<const N: usize>(columns: &[&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Table {

@@ -203,8 +203,11 @@ pub trait Codec: Debug + Send + Sync {
     /// The name users see.
     fn name(&self) -> &'static str;
 
-    /// One line for docs and `inspect`: layout and source.
+    /// One line for docs and `inspect`: layout and use.
     fn summary(&self) -> &'static str;
+
+    /// Where the idea is from: the paper and its section, or the format.
+    fn source(&self) -> &'static str;
 
     /// Whether the codec can encode `input` at all.
     fn accepts(&self, input: &Input<'_>) -> bool;

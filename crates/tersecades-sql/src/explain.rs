@@ -103,7 +103,10 @@ fn codec_rows(explanation: &Explanation) -> impl Iterator<Item = [String; 8]> {
     trials.enumerate().map(move |(index, trial)| {
         let expected = |of: fn(Price) -> f64| trial.estimate.map(|it| number(of(it)));
         let (chosen, regret) = match index {
-            0 => (explanation.codec.clone(), percent(explanation.chosen.ns / least - 1.0)),
+            0 => (
+                explanation.codec.clone(),
+                percent(explanation.chosen.ns / least - 1.0),
+            ),
             _ => Default::default(),
         };
         [

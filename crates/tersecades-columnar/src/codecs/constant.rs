@@ -145,6 +145,10 @@ impl Codec for Constant {
         "one value for the chunk, exceptions as patches"
     }
 
+    fn source(&self) -> &'static str {
+        "PFOR's exceptions (Zukowski et al., ICDE 2006) around one value"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(
             input.physical,

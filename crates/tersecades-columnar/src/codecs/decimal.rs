@@ -108,6 +108,10 @@ impl Codec for Decimal {
         "floats of few decimal digits as integers, themselves encoded; other values as patches"
     }
 
+    fn source(&self) -> &'static str {
+        "ALP (Afroozeh, Kuffo and Boncz, SIGMOD 2024)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         input.is_float()
     }

@@ -88,6 +88,10 @@ impl Codec for DictionaryCodes {
         "codes of 1, 2 or 4 bytes, themselves encoded, and a table that keeps the text"
     }
 
+    fn source(&self) -> &'static str {
+        "TerseCades (ATC 2018) §3.1, but with the text kept"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.lanes, Lanes::Codes { .. })
     }

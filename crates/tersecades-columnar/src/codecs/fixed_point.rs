@@ -66,6 +66,10 @@ impl Codec for FixedPoint {
         "lossy, by request: floats to a multiple of a scale, as integers, themselves encoded"
     }
 
+    fn source(&self) -> &'static str {
+        "TerseCades (ATC 2018) §3.3"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         input.is_float()
     }

@@ -163,6 +163,10 @@ impl Codec for Gcd {
         "integers divided by their greatest common divisor, quotients to another codec"
     }
 
+    fn source(&self) -> &'static str {
+        "ClickHouse's GCD; Lucene's numeric doc values"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -231,6 +231,10 @@ impl Codec for Linear {
         "a line through each block, distances above it to another codec"
     }
 
+    fn source(&self) -> &'static str {
+        "LeCo (Liu et al., SIGMOD 2024)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -186,6 +186,10 @@ impl Codec for Pco {
         "numbers by the pco library, in units of 16 blocks"
     }
 
+    fn source(&self) -> &'static str {
+        "Pcodec (Loncaric, Jeppesen and Zinberg, arXiv:2502.06112)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(
             input.physical,

@@ -108,6 +108,10 @@ impl Codec for Plain {
         "values as they came, zero-copy from Arrow"
     }
 
+    fn source(&self) -> &'static str {
+        "Apache Arrow's columnar format"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         !matches!(input.lanes, Lanes::Codes { .. })
     }

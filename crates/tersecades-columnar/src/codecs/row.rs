@@ -53,6 +53,10 @@ impl Codec for Row {
         "values in rows, beside those of the other columns; by request (`layout = row`)"
     }
 
+    fn source(&self) -> &'static str {
+        "TerseCades (ATC 2018) §3.2, what it compares with"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         !matches!(input.lanes, Lanes::Codes { .. } | Lanes::Text { .. })
     }

@@ -187,6 +187,10 @@ impl Codec for Xor {
         "floats as the bits in which they differ from one of the 128 before, block by block"
     }
 
+    fn source(&self) -> &'static str {
+        "Gorilla (Pelkonen et al., VLDB 2015); Chimp (Liakos et al., PVLDB 15, 2022)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         input.is_float()
     }

@@ -129,6 +129,10 @@ impl Codec for BaseDelta {
         "a base per 128 values, deltas of 0, 1, 2, 4 or 8 bytes, outliers as patches"
     }
 
+    fn source(&self) -> &'static str {
+        "TerseCades (ATC 2018) §3.3"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

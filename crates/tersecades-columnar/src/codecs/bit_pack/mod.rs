@@ -263,6 +263,10 @@ impl Codec for BitPack {
         "each block packed at the width of its range, above its smallest key"
     }
 
+    fn source(&self) -> &'static str {
+        "FastLanes (PVLDB 16, 2023); FOR + SIMD-BP128 (DaMoN 2019 §3.1)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -14,6 +14,7 @@ impl Compressor for Lz4 {
     const ID: u8 = 18;
     const NAME: &'static str = "lz4";
     const SUMMARY: &'static str = "values as they came in units of 16 blocks, as LZ4 blocks";
+    const SOURCE: &'static str = "the LZ4 block format";
 
     type Encoder = ();
     type Decoder = ();

@@ -50,6 +50,8 @@ pub trait Compressor: Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// The codec's line.
     const SUMMARY: &'static str;
+    /// Where it is specified.
+    const SOURCE: &'static str;
 
     /// Memory and settings of a compression.
     type Encoder;
@@ -249,6 +251,10 @@ impl<C: Compressor> Codec for ByteUnit<C> {
 
     fn summary(&self) -> &'static str {
         C::SUMMARY
+    }
+
+    fn source(&self) -> &'static str {
+        C::SOURCE
     }
 
     fn accepts(&self, input: &Input<'_>) -> bool {

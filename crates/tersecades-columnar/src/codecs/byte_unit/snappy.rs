@@ -17,6 +17,7 @@ impl Compressor for Snappy {
     const ID: u8 = 19;
     const NAME: &'static str = "snappy";
     const SUMMARY: &'static str = "values as they came in units of 16 blocks, as raw Snappy";
+    const SOURCE: &'static str = "Snappy's format description";
 
     type Encoder = Encoder;
     type Decoder = Decoder;

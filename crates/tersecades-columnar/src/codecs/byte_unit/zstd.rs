@@ -19,6 +19,7 @@ impl Compressor for Zstd {
     const ID: u8 = 20;
     const NAME: &'static str = "zstd";
     const SUMMARY: &'static str = "values as they came in units of 16 blocks, as Zstandard frames";
+    const SOURCE: &'static str = "RFC 8878";
 
     type Encoder = bulk::Compressor<'static>;
     type Decoder = bulk::Decompressor<'static>;

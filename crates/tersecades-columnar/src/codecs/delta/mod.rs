@@ -152,6 +152,10 @@ impl Codec for Delta {
         "differences of neighbours under another codec, blocks that stand alone"
     }
 
+    fn source(&self) -> &'static str {
+        "Compression: CPU vs. Memory Tradeoff (LSM trees) §3"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -213,6 +213,10 @@ impl Codec for FrameOfReference {
         "one base per block, deltas of 0, 1, 2, 4 or 8 bytes, no exceptions"
     }
 
+    fn source(&self) -> &'static str {
+        "Goldstein, Ramakrishnan and Shaft, ICDE 1998"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -273,6 +273,10 @@ impl Codec for NumberDictionary {
         "distinct numbers in order, and codes of 1, 2 or 4 bytes, themselves encoded"
     }
 
+    fn source(&self) -> &'static str {
+        "order-preserving dictionaries (Binnig, Hildenbrand and Färber, SIGMOD 2009)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         holds(input.physical) && !matches!(input.lanes, Lanes::Codes { .. })
     }

@@ -174,6 +174,10 @@ impl Codec for Patched {
         "outliers apart, all else to another codec, holes saturated so that order is kept"
     }
 
+    fn source(&self) -> &'static str {
+        "PFOR (Zukowski et al., ICDE 2006)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -199,6 +199,10 @@ impl Codec for RunLength {
         "each value once, with the row where its repeats end"
     }
 
+    fn source(&self) -> &'static str {
+        "Compression: CPU vs. Memory Tradeoff (LSM trees) §3"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(
             input.physical,

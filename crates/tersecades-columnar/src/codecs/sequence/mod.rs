@@ -146,6 +146,10 @@ impl Codec for Sequence {
         "arithmetic sequences: a first key, a step and the row where it ends"
     }
 
+    fn source(&self) -> &'static str {
+        "Vortex's `sequence`; DuckDB's bit packing of constant deltas"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -124,6 +124,10 @@ impl Codec for Symbols {
         "text as one-byte codes of its most frequent strings, row by row (FSST)"
     }
 
+    fn source(&self) -> &'static str {
+        "FSST (Boncz, Neumann and Leis, PVLDB 13, 2020)"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.lanes, Lanes::Text { .. })
     }

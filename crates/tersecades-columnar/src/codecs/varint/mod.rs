@@ -258,6 +258,10 @@ impl Codec for Varint {
         "runs of integers of 0, 1, 2, 4 or 8 bytes, by their distance from zero"
     }
 
+    fn source(&self) -> &'static str {
+        "Compression: CPU vs. Memory Tradeoff (LSM trees) §3"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         matches!(input.physical, Physical::Integer { .. })
             && !matches!(input.lanes, Lanes::Codes { .. })

@@ -209,6 +209,10 @@ impl Codec for Zfp {
         "lossy, by request: smooth floats within a tolerance, as transformed bit planes of four"
     }
 
+    fn source(&self) -> &'static str {
+        "ZFP (Lindstrom, TVCG 2014); TerseCades (ATC 2018) §3.3"
+    }
+
     fn accepts(&self, input: &Input<'_>) -> bool {
         input.is_float()
     }
