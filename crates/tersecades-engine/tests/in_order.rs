@@ -125,7 +125,7 @@ impl Cases for Ordered {
             batches.extend(std::iter::from_fn(|| first.take_result()));
         }
         let mut run = case.start();
-        run.restore(&first.snapshot().unwrap()).unwrap();
+        run.resume(&first.snapshot().unwrap()).unwrap();
         batches.extend(run.by_ref().map(Result::unwrap));
         let got = Answer::from_batches(&run.schema(), &batches);
         let expected = Answer {

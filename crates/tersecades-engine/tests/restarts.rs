@@ -5,13 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use tersecades_engine::aggregate::{call, count};
-use tersecades_engine::expression::col;
-use tersecades_engine::operator::join::JoinKind;
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::operator::join::as_of::Direction;
+use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::operator::process::WindowFunction;
+use tersecades_engine::operator::row::Extent;
+use tersecades_engine::operator::row::keys::SortOrder;
+use tersecades_engine::plan::LookupTable;
 use tersecades_engine::runtime::{Keep, Running};
+use tersecades_engine::source::partitioned::PartitionedTable;
+use tersecades_engine::source::table::{MemoryTable, Table};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::{Span, count as rows_of, hop, session, tumble};
 use tersecades_engine::{ErrorKind, Result};
@@ -128,7 +134,7 @@ impl Case {
             }
             let snapshot = run.snapshot().unwrap();
             run = self.start();
-            run.restore(&snapshot).unwrap();
+            run.resume(&snapshot).unwrap();
         }
         batches.extend(run.by_ref().map(Result::unwrap));
         Answer::from_batches(&run.schema(), &batches)
@@ -234,4 +240,216 @@ fn snapshots_over_a_retained_range_are_refused() {
     let both = Stream::union([retained, case.input(1)]).unwrap();
     let error = both.run().unwrap().snapshot().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+/// Rows of the second `from` on up to `to`, one a second, in batches of `size`.
+fn seconds(from: i64, to: i64, size: usize) -> (SchemaRef, Vec<RecordBatch>) {
+    let times: ArrayRef = Arc::new(Int64Array::from_iter_values((from..to).map(|s| s * 1_000)));
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values((from..to).map(|s| s / 3)));
+    let rows = RecordBatch::try_from_iter([("time", times), ("v", values)]).unwrap();
+    let starts = (0..rows.num_rows()).step_by(size);
+    let cut = |start| rows.slice(start, size.min(rows.num_rows() - start));
+    (rows.schema(), starts.map(cut).collect())
+}
+
+fn stream_of((schema, batches): (SchemaRef, Vec<RecordBatch>)) -> Stream {
+    Stream::from_batches(schema, batches)
+        .event_time(col("time"), Duration::ZERO)
+        .event_time_unit(TimeUnit::Millisecond)
+}
+
+fn rows_in(batches: impl Iterator<Item = Result<RecordBatch>>) -> Vec<String> {
+    let rows = batches.map(Result::unwrap).flat_map(|batch| {
+        let rows = 0..batch.num_rows();
+        rows.map(|row| format!("{:?}", batch.slice(row, 1).columns()))
+            .collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+#[test]
+fn steps_before_a_window_go_on_behind_the_rows_that_were_read() {
+    type Steps = fn(Stream) -> Stream;
+    let steps: [Steps; 4] = [
+        |stream| stream.lag("v", 1, [] as [&str; 0], "before"),
+        |stream| stream.changes(["v"], [] as [&str; 0]),
+        |stream| stream.filter(col("v").gt(2)).limit(70, 5),
+        |stream| stream.in_order().unwrap(),
+    ];
+    for (number, step) in steps.into_iter().enumerate() {
+        let query = |rows| {
+            let windows = step(stream_of(rows)).window(tumble(SECOND * 30));
+            windows.aggregate([count(), call("sum", col("v"))])
+        };
+        let whole = rows_in(query(seconds(0, 100, 10)).run().unwrap());
+        let (mut found, mut read) = (Vec::new(), 0);
+        let mut run = query(seconds(0, 100, 10)).run().unwrap();
+        // Three runs, each of which goes on where the one before it stood.
+        for size in [10, 7] {
+            for _ in 0..3 {
+                run.step().unwrap();
+            }
+            found.extend(rows_in(std::iter::from_fn(|| run.take_result()).map(Ok)));
+            let (rows, snapshot) = (run.rows_read().unwrap(), run.snapshot().unwrap());
+            assert!(rows > read, "{number}");
+            read = rows;
+            run = query(seconds(read as i64, 100, size)).run().unwrap();
+            run.restore(&snapshot).unwrap();
+            assert_eq!(run.rows_read(), Some(read), "{number}");
+        }
+        found.extend(rows_in(run));
+        assert_eq!(found, whole, "steps {number}");
+    }
+}
+
+#[test]
+fn partitions_are_passed_over_each_by_itself() {
+    let partitions = |size: [usize; 2]| {
+        let table = |size, from| {
+            let (schema, batches) = seconds(from, from + 100, size);
+            Arc::new(MemoryTable::new(schema, batches)) as Arc<dyn Table>
+        };
+        let tables = vec![table(size[0], 0), table(size[1], 1_000_000)];
+        let stream = Stream::from_table(PartitionedTable::new(tables).unwrap());
+        let windows = stream
+            .event_time(col("time"), Duration::ZERO)
+            .event_time_unit(TimeUnit::Millisecond)
+            .window(tumble(SECOND * 30));
+        windows
+            .aggregate([count(), call("sum", col("v"))])
+            .run()
+            .unwrap()
+    };
+    let whole = rows_in(partitions([10, 10]));
+    for sizes in [[10, 10], [7, 25], [100, 1], [1, 100]] {
+        let mut first = partitions([10, 10]);
+        for _ in 0..5 {
+            first.step().unwrap();
+        }
+        let mut found = rows_in(std::iter::from_fn(|| first.take_result()).map(Ok));
+        assert_eq!(first.rows_read(), Some(50));
+        let mut rest = partitions(sizes);
+        rest.resume(&first.snapshot().unwrap()).unwrap();
+        found.extend(rows_in(rest));
+        assert_eq!(found, whole, "{sizes:?}");
+    }
+}
+
+/// Queries that differ in one thing each from another of them.
+fn alike() -> Vec<(&'static str, Stream)> {
+    let rows = || stream_of(seconds(0, 60, 10));
+    let other = || rows().project([("time", col("time")), ("w", col("v"))].map(named));
+    let inner = JoinKind::Inner;
+    let join = |kind, options| {
+        let on = [("v", "v"), ("time", "time")];
+        rows().join(rows(), kind, &on, options).unwrap()
+    };
+    let window = |seconds, kind| {
+        let window = tumble(SECOND * seconds);
+        rows()
+            .window_join(rows(), window, kind, &[("v", "v")])
+            .unwrap()
+    };
+    let near = |bounds| {
+        rows()
+            .interval_join(other(), &[("v", "w")], bounds, inner)
+            .unwrap()
+    };
+    let as_of = |direction, seconds: Option<u64>| {
+        let how = (direction, seconds.map(Duration::from_secs));
+        rows()
+            .asof_join(other(), &[("v", "w")], how, inner)
+            .unwrap()
+    };
+    let looked_up = |first: i64| {
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20));
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 20));
+        let table = RecordBatch::try_from_iter([("key", keys), ("x", values)]).unwrap();
+        let table = Arc::new(LookupTable::new("t", table));
+        rows().lookup_join(&table, ("v", "key"), &[("x", "x")])
+    };
+    let windows = || {
+        rows()
+            .window(tumble(SECOND * 20))
+            .group_by(["v"])
+            .aggregate([count()])
+    };
+    let by = || [(col("v"), SortOrder::DESCENDING)];
+    let wide = col("v").cast(DataType::Float64);
+    let retyped = rows().project([("time", col("time")), ("v", wide)].map(named));
+    let null_equals_null = JoinOptions {
+        null_equals_null: true,
+        ..JoinOptions::default()
+    };
+    vec![
+        ("join", join(inner, JoinOptions::default())),
+        ("left join", join(JoinKind::Left, JoinOptions::default())),
+        ("join of nulls", join(inner, null_equals_null)),
+        ("window join", window(20, inner)),
+        ("longer window join", window(30, inner)),
+        ("semi window join", window(20, JoinKind::LeftSemi)),
+        ("interval join", near((0, 1_000_000_000))),
+        ("wider interval join", near((0, 2_000_000_000))),
+        ("as-of join", as_of(Direction::Backward, None)),
+        ("forward as-of join", as_of(Direction::Forward, None)),
+        ("near as-of join", as_of(Direction::Backward, Some(5))),
+        ("lookup", looked_up(0)),
+        ("lookup in other rows", looked_up(1)),
+        (
+            "process",
+            rows().process(tumble(SECOND * 20), Backwards).unwrap(),
+        ),
+        (
+            "longer process",
+            rows().process(tumble(SECOND * 30), Backwards).unwrap(),
+        ),
+        ("top of windows", windows().top_k(1, by())),
+        (
+            "top of all",
+            windows().top_k_in(Extent::Whole, (1, 0), by()),
+        ),
+        ("sort of windows", windows().sort(by())),
+        ("sort of all", windows().sort_in(Extent::Whole, by())),
+        ("union", Stream::union([rows(), rows()]).unwrap()),
+        (
+            "longer union",
+            Stream::union([rows(), rows(), rows()]).unwrap(),
+        ),
+        ("merge", Stream::merge([rows(), rows()]).unwrap()),
+        (
+            "longer merge",
+            Stream::merge([rows(), rows(), rows()]).unwrap(),
+        ),
+        ("integers", rows().lag("v", 1, [] as [&str; 0], "before")),
+        ("floats", retyped.lag("v", 1, [] as [&str; 0], "before")),
+    ]
+}
+
+fn named((name, column): (&str, Expression)) -> (String, Expression) {
+    (name.to_owned(), column)
+}
+
+#[test]
+fn a_snapshot_of_another_query_is_refused() {
+    let queries = alike();
+    for (taken, first) in &queries {
+        let mut first = first.clone().run().unwrap();
+        first.step().unwrap();
+        let snapshot = first.snapshot().unwrap();
+        for (given, other) in &queries {
+            let restored = other.clone().run().unwrap().resume(&snapshot);
+            match restored {
+                Ok(()) => assert_eq!(taken, given),
+                Err(error) => {
+                    assert_ne!(taken, given, "{error}");
+                    assert_eq!(
+                        error.kind(),
+                        ErrorKind::Corrupt,
+                        "{taken}, {given}: {error}"
+                    );
+                    assert!(error.to_string().contains("another query"), "{error}");
+                }
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ use tersecades_engine::operator::row::Extent;
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::source::{Rejected, Source};
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::tumble;
+use tersecades_engine::window::{count as rows_of, session, tumble};
 use tersecades_engine::{ErrorKind, Result};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -136,4 +136,57 @@ fn rows_kept_for_a_sort_count_against_the_memory_limit() {
         .collect::<Result<Vec<_>>>()
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
+
+#[test]
+fn windows_that_differ_between_keys_are_taken_by_themselves_whatever_the_batches_are() {
+    let times: Vec<i64> = (0..400)
+        .map(|row| row * 700 + (row * row) % 9_000)
+        .collect();
+    let names = StringArray::from_iter_values((0..400).map(|row| ["a", "b", "c"][row * row % 3]));
+    let columns = vec![
+        numbers("timestamp", times),
+        ("name".to_owned(), Arc::new(names) as ArrayRef),
+    ];
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let by = || {
+        [
+            (col("n"), SortOrder::DESCENDING),
+            (col("name"), SortOrder::ASCENDING),
+        ]
+    };
+    type Step = Box<dyn Fn(Stream) -> Stream>;
+    let steps: [Step; 3] = [
+        Box::new(move |stream| stream.top_k(1, by())),
+        Box::new(move |stream| stream.sort(by())),
+        Box::new(move |stream| {
+            let shown = ["name", "n"].map(|name| (name.to_owned(), col(name)));
+            stream.project(shown).filter(col("n").gt(0)).top_k(1, by())
+        }),
+    ];
+    for window in [session(SECOND), rows_of(3)] {
+        for (number, step) in steps.iter().enumerate() {
+            let answer = |size: usize| {
+                let starts = (0..rows.num_rows()).step_by(size);
+                let cut = |start| rows.slice(start, size.min(rows.num_rows() - start));
+                let windows =
+                    Stream::from_batches(rows.schema(), starts.map(cut).collect::<Vec<_>>())
+                        .event_time(col("timestamp"), SECOND * 10)
+                        .window(window.clone())
+                        .group_by(["name"])
+                        .aggregate([count().alias("n")]);
+                let batches = step(windows).run().unwrap().map(Result::unwrap);
+                let rows = batches.flat_map(|batch| {
+                    let row = |row| format!("{:?}", batch.slice(row, 1).columns());
+                    (0..batch.num_rows()).map(row).collect::<Vec<_>>()
+                });
+                rows.collect::<Vec<_>>()
+            };
+            let whole = answer(400);
+            assert!(whole.len() > 20, "{}", whole.len());
+            for size in [1, 7, 50] {
+                assert_eq!(answer(size), whole, "{window}, step {number}, {size}");
+            }
+        }
+    }
 }

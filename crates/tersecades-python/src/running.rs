@@ -297,6 +297,13 @@ impl Running {
         Metrics::of(&self.drive().running)
     }
 
+    /// Rows of the stream read so far, those before a snapshot included; `None` where it is made of
+    /// several streams, which are read anew, or lies in memory encoded.
+    #[getter]
+    fn rows_read(&mut self) -> Option<u64> {
+        self.drive().running.rows_read()
+    }
+
     /// Bytes of window state and retained batches.
     #[getter]
     fn state_bytes(&mut self) -> usize {
@@ -334,10 +341,11 @@ impl Running {
         open_windows(&windows, time_unit(running)).or_raise()
     }
 
-    /// All state of the run, for `Stream.stream(snapshot=...)` of the same query; the rows read
-    /// so far are `metrics.rows`.
+    /// All state of the run, for `Stream.stream(snapshot=...)` of the same query, which goes on
+    /// behind `rows_read` rows.
     ///
-    /// Results that wait, as `take_ready()` would give, are part of it.
+    /// Results that wait, as `take_ready()` would give, are part of it. A snapshot of other columns,
+    /// steps or tables to look up is refused; what Python functions do cannot be compared.
     ///
     /// >>> import pyarrow as pa, tersecades as tc
     /// >>> rows = [pa.record_batch({"n": [n]}) for n in range(10)]
@@ -347,7 +355,7 @@ impl Running {
     /// >>> running.step(), running.step()
     /// (True, True)
     /// >>> state = running.snapshot()
-    /// >>> rest = total(rows[running.metrics.rows:]).stream(snapshot=state)
+    /// >>> rest = total(rows[running.rows_read:]).stream(snapshot=state)
     /// >>> [table.to_pylist() for table in rest]
     /// [[{'n': 45}]]
     fn snapshot<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

@@ -186,6 +186,18 @@ impl Source for OrderedSource {
         true
     }
 
+    fn identity(&self) -> String {
+        "in order".to_owned()
+    }
+
+    fn rows_read(&self) -> Option<u64> {
+        self.input.running().rows_read()
+    }
+
+    fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
+        self.input.pass_over(is_given_again)
+    }
+
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         self.input.snapshot(out)?;
         self.rows.snapshot_numbered(out)?;

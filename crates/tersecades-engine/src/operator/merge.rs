@@ -224,6 +224,10 @@ impl Source for MergeSource {
         true
     }
 
+    fn identity(&self) -> String {
+        format!("merge of {}", self.lanes.len())
+    }
+
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         for lane in &mut self.lanes {
             lane.input.snapshot(out)?;

@@ -53,15 +53,17 @@ pub struct Reduce {
 
 impl RowOperatorPlan for Reduce {
     fn describe(&self) -> String {
-        format!(
-            "reduce by [{}] with {:?}",
-            self.keys.join(", "),
-            self.reducer
-        )
+        let keys = self.keys.join(", ");
+        self.extent
+            .described(format!("reduce by [{keys}] with {:?}", self.reducer))
     }
 
     fn reorders(&self) -> bool {
         true
+    }
+
+    fn takes_windows(&self) -> bool {
+        self.extent == Extent::Natural
     }
 
     fn keeps_windows(&self) -> bool {

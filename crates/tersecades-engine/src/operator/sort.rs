@@ -97,11 +97,16 @@ pub(super) fn sorted_positions(keys: &Rows) -> Vec<u32> {
 
 impl RowOperatorPlan for Sort {
     fn describe(&self) -> String {
-        format!("sort by {}", describe_order(&self.by))
+        let by = describe_order(&self.by);
+        self.extent.described(format!("sort by {by}"))
     }
 
     fn reorders(&self) -> bool {
         true
+    }
+
+    fn takes_windows(&self) -> bool {
+        self.extent == Extent::Natural
     }
 
     fn keeps_windows(&self) -> bool {

@@ -40,14 +40,17 @@ pub struct TopK {
 impl RowOperatorPlan for TopK {
     fn describe(&self) -> String {
         let (count, offset) = (self.count, self.offset);
-        format!(
-            "top_k {count} offset {offset} by {}",
-            describe_order(&self.by)
-        )
+        let by = describe_order(&self.by);
+        self.extent
+            .described(format!("top_k {count} offset {offset} by {by}"))
     }
 
     fn reorders(&self) -> bool {
         true
+    }
+
+    fn takes_windows(&self) -> bool {
+        self.extent == Extent::Natural
     }
 
     fn keeps_windows(&self) -> bool {

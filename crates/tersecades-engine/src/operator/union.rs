@@ -99,6 +99,7 @@ impl Table for UnionTable {
         };
         Ok(Origin::Source(Box::new(UnionSource {
             schema,
+            count: inputs.len(),
             inputs,
             past: SourceState::default(),
             rejected: Rejected::default(),
@@ -110,6 +111,8 @@ struct UnionSource {
     schema: SchemaRef,
     /// Streams not yet read to their end, the next one last.
     inputs: Vec<Running>,
+    /// How many there were.
+    count: usize,
     /// What streams that have ended counted.
     past: SourceState,
     rejected: Rejected,
@@ -158,6 +161,10 @@ impl Source for UnionSource {
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn identity(&self) -> String {
+        format!("union of {}", self.count)
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use arrow_row::{RowConverter, SortField};
 use arrow_schema::{Schema, TimeUnit};
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Uses;
@@ -46,6 +47,8 @@ pub struct LookupTable {
     pub rows: RecordBatch,
     /// Their indexes by key, for all queries that look rows up.
     keyed: Mutex<Vec<Arc<KeyedTable>>>,
+    /// A checksum of the rows, which two tables of one name are told apart by.
+    checksum: OnceLock<u32>,
 }
 
 impl LookupTable {
@@ -55,7 +58,15 @@ impl LookupTable {
             name: name.into(),
             rows,
             keyed: Mutex::default(),
+            checksum: OnceLock::new(),
         }
+    }
+
+    /// A checksum of the rows; 0 where they have types without one.
+    pub(crate) fn checksum(&self) -> u32 {
+        *self
+            .checksum
+            .get_or_init(|| checksum_of(&self.rows).unwrap_or(0))
     }
 
     /// The rows, found by the column `key`; they are indexed once for each key.
@@ -71,6 +82,15 @@ impl LookupTable {
         keyed.push(Arc::clone(&table));
         Ok(table)
     }
+}
+
+fn checksum_of(rows: &RecordBatch) -> Result<u32> {
+    let types = rows.schema_ref().fields().iter();
+    let types = types.map(|field| SortField::new(field.data_type().clone()));
+    let rows = RowConverter::new(types.collect())?.convert_columns(rows.columns())?;
+    Ok(rows
+        .iter()
+        .fold(0, |sum, row| crc32c::crc32c_append(sum, row.data())))
 }
 
 /// One aggregate of a window.

@@ -21,7 +21,8 @@ use crate::source::{PartitionState, Source, SourceState};
 
 use super::encoding::EncodeOptions;
 use super::option::RunOptions;
-use super::state::{StateReader, StateWriter};
+
+mod snapshot;
 
 pub use super::encoded::EncodedSource;
 
@@ -68,14 +69,15 @@ pub struct Ingest {
     reduction: Option<Reduction>,
     /// The newest event time of the last batch, where its kept times do not tell.
     newest: Option<i64>,
-    /// Rows of the source since its first, those of an earlier run and those left out included.
-    rows_read: u64,
+    /// Rows of each partition of the source since its first, those of an earlier run and those
+    /// left out included.
+    rows_read: Vec<u64>,
     /// What the source has left out so far.
     left_out: u64,
     /// The same without what an earlier run has read.
     rows_left_out: u64,
-    /// Rows that an earlier run has read.
-    rows_to_pass: u64,
+    /// Rows of each partition that an earlier run has read, and that come again.
+    rows_to_pass: Vec<u64>,
     /// Nanoseconds spent encoding.
     pub encode_ns: u64,
 }
@@ -137,6 +139,10 @@ impl Ingest {
         }
         let reduction = observed.filter(|_| !whole);
         let reduction = reduction.map(|observed| Reduction::new(&observed, &arriving));
+        let partitions = match &origin {
+            Origin::Source(source) => source.partitions(),
+            Origin::Encoded(..) => 0,
+        };
         Ok(Ingest {
             origin,
             encoder,
@@ -146,10 +152,10 @@ impl Ingest {
             reuse: !options.ablation.reuse,
             reduction: reduction.transpose()?,
             newest: None,
-            rows_read: 0,
+            rows_read: vec![0; partitions],
             left_out: 0,
             rows_left_out: 0,
-            rows_to_pass: 0,
+            rows_to_pass: vec![0; partitions],
             encode_ns: 0,
         })
     }
@@ -261,65 +267,6 @@ impl Ingest {
         }
     }
 
-    /// Writes where the source stands. What runs queries writes their state; of any other source
-    /// that is an input of another query, which opens it anew, the rows read are counted.
-    ///
-    /// # Errors
-    /// `Unsupported` for inputs that cannot be read again from their first row.
-    pub fn snapshot(&mut self, is_input: bool, out: &mut StateWriter) -> Result<()> {
-        out.bool(is_input);
-        match &mut self.origin {
-            Origin::Source(source) if source.runs_queries() => source.snapshot(out)?,
-            Origin::Source(_) => {}
-            Origin::Encoded(batches, _) if batches.goes_on() => return Err(not_followed()),
-            Origin::Encoded(..) if !is_input => {}
-            Origin::Encoded(..) => return Err(not_twice()),
-        }
-        out.u64(self.rows_read);
-        Ok(())
-    }
-
-    /// Passes over the rows that an earlier run has read, of a source that gives them again.
-    ///
-    /// # Errors
-    /// `Unsupported` for a source of encoded batches.
-    pub fn pass_what_was_read(&mut self) -> Result<()> {
-        match &self.origin {
-            Origin::Source(source) if source.runs_queries() => {}
-            Origin::Source(_) => self.rows_to_pass = self.rows_read,
-            Origin::Encoded(..) => {
-                let error = Error::unsupported("rows that lie encoded are not passed over");
-                return Err(error.hint("restore the run over the rows that were not read"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what [`Ingest::snapshot`] wrote; rows of an input that were read are passed over.
-    ///
-    /// # Errors
-    /// `Corrupt` when the bytes do not fit, what the source says.
-    pub fn restore(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
-        if from.bool()? != is_input {
-            return Err(Error::corrupt("the snapshot belongs to another query"));
-        }
-        let mut runs_queries = false;
-        if let Origin::Source(source) = &mut self.origin {
-            runs_queries = source.runs_queries();
-            if runs_queries {
-                source.restore(from)?;
-            }
-        }
-        let rows_read = from.u64()?;
-        self.rows_read = rows_read;
-        self.rows_to_pass = if is_input && !runs_queries {
-            rows_read
-        } else {
-            0
-        };
-        Ok(())
-    }
-
     /// The next batch; `None` at the end, or when the query is `satisfied`.
     ///
     /// # Errors
@@ -328,36 +275,47 @@ impl Ingest {
         if satisfied {
             return Ok(None);
         }
-        match &mut self.origin {
-            Origin::Encoded(batches, _) => batches.next_batch(),
-            Origin::Source(source) => {
-                let rows = loop {
-                    let next = source.next()?;
-                    let left_out = source.left_out() - self.left_out;
-                    self.left_out += left_out;
-                    let given = next.as_ref().map_or(0, RecordBatch::num_rows) as u64;
-                    if left_out > 0 && self.rows_to_pass > 0 {
-                        let passed = self.rows_to_pass.checked_sub(left_out + given);
-                        self.rows_to_pass = passed.ok_or_else(batched_otherwise)?;
-                        if next.is_some() {
-                            continue;
-                        }
-                    } else {
-                        self.rows_left_out += left_out;
-                        self.rows_read += left_out;
+        let rows = match &mut self.origin {
+            Origin::Encoded(batches, _) => return batches.next_batch(),
+            Origin::Source(_) => self.next_rows()?,
+        };
+        rows.map(|rows| self.encode(&rows)).transpose()
+    }
+
+    /// The next rows of a source behind those that were read before.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
+        let Origin::Source(source) = &mut self.origin else {
+            return Ok(None);
+        };
+        loop {
+            let next = source.next()?;
+            let partition = source.partition();
+            let (read, to_pass) = (
+                &mut self.rows_read[partition],
+                &mut self.rows_to_pass[partition],
+            );
+            let left_out = source.left_out() - self.left_out;
+            self.left_out += left_out;
+            let given = next.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+            if left_out > 0 && *to_pass > 0 {
+                let passed = to_pass.checked_sub(left_out + given);
+                *to_pass = passed.ok_or_else(batched_otherwise)?;
+                if next.is_some() {
+                    continue;
+                }
+            } else {
+                self.rows_left_out += left_out;
+                *read += left_out;
+            }
+            match next {
+                Some(rows) => {
+                    if let Some(rows) = behind(rows, to_pass) {
+                        *read += rows.num_rows() as u64;
+                        return Ok(Some(rows));
                     }
-                    match next {
-                        Some(rows) => {
-                            if let Some(rows) = behind(rows, &mut self.rows_to_pass) {
-                                break rows;
-                            }
-                        }
-                        None if self.rows_to_pass > 0 => return Err(fewer_rows()),
-                        None => return Ok(None),
-                    }
-                };
-                self.rows_read += rows.num_rows() as u64;
-                self.encode(&rows).map(Some)
+                }
+                None if self.rows_to_pass.iter().any(|rows| *rows > 0) => return Err(fewer_rows()),
+                None => return Ok(None),
             }
         }
     }
@@ -441,14 +399,4 @@ fn fewer_rows() -> Error {
 fn batched_otherwise() -> Error {
     Error::corrupt("the snapshot lies inside a batch of an input of which rows are left out")
         .hint("restore over the same inputs, read in batches of the same size")
-}
-
-fn not_twice() -> Error {
-    Error::unsupported("no snapshots of queries over several streams of which one is retained")
-        .hint("read that stream from files, memory or its source")
-}
-
-fn not_followed() -> Error {
-    Error::unsupported("no snapshots of queries that follow a store, or share a stream with others")
-        .hint("run the query anew over the store, or by itself")
 }

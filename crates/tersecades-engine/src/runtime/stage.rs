@@ -18,11 +18,13 @@ use crate::operator::Operator;
 use crate::operator::filter::Filter;
 use crate::operator::lookup_join::{LookupJoin, PreparedTable};
 use crate::operator::project::Project;
-use crate::operator::row::RowInput;
+use crate::operator::row::each_window::EachWindow;
+use crate::operator::row::{RowInput, RowOperatorPlan};
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::feed::Sharing;
 use crate::operator::window_aggregate::plan::AggregatePlan;
 use crate::plan::{AggregateCall, EventTime, Query, Step};
+use crate::window::Windowing;
 
 use super::bound_time::bind_time;
 use super::meter::{self, Meter, Reading};
@@ -76,6 +78,7 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
     };
     follow(&first, &mut flow);
     let mut parts = Vec::new();
+    parts.extend(cut_windows(&first, rest, &flow)?);
     let mut updates = first.updates();
     while let Some(next) = rest.first() {
         if let Step::Rows(plan) = next {
@@ -103,7 +106,9 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
             updates = plan.updates();
         }
         follow(&plan, &mut flow);
+        let cut = cut_windows(&plan, following, &flow)?;
         parts.push(Part::stage(plan)?);
+        parts.extend(cut);
         rest = following;
     }
     Ok((first, parts))
@@ -145,6 +150,29 @@ fn follow(plan: &StagePlan, flow: &mut RowInput) {
             lateness: std::time::Duration::ZERO,
         };
     }
+}
+
+/// What cuts the results of `plan` for steps that take each window by itself, where batches hold
+/// several.
+fn cut_windows(plan: &StagePlan, rest: &[Step], flow: &RowInput) -> Result<Option<Part>> {
+    let window = plan.aggregate().map(|aggregate| &aggregate.window);
+    let mixes = matches!(
+        window,
+        Some(Windowing::Session { .. } | Windowing::Count { .. })
+    );
+    let rows = rest
+        .iter()
+        .take_while(|step| !matches!(step, Step::Aggregate { .. }))
+        .filter_map(|step| match step {
+            Step::Rows(plan) => Some(plan),
+            _ => None,
+        });
+    let mut taken = rows.take_while(|plan| plan.keeps_windows());
+    if !(mixes && flow.windowed && taken.any(|plan| plan.takes_windows())) {
+        return Ok(None);
+    }
+    let operator = EachWindow.bind(flow)?;
+    Ok(Some(Part::rows(Arc::new(EachWindow), operator)))
 }
 
 /// The indexed tables of all lookups, in order.

@@ -65,6 +65,11 @@ impl StateWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Appends what the state is of, for [`StateReader::check`].
+    pub fn sign(&mut self, of: &str) {
+        self.blob(of.as_bytes());
+    }
+
     /// The finished snapshot.
     pub fn seal(self) -> Vec<u8> {
         let mut sealed = MAGIC.to_vec();
@@ -81,6 +86,18 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
+    /// Refuses the state of anything but `of`.
+    ///
+    /// # Errors
+    /// `Corrupt` when [`StateWriter::sign`] has written something else.
+    pub fn check(&mut self, of: &str) -> Result<()> {
+        if self.blob()? != of.as_bytes() {
+            return Err(Error::corrupt("the snapshot belongs to another query")
+                .hint("restore with the columns, event time and steps it was taken with"));
+        }
+        Ok(())
+    }
+
     /// Opens a sealed snapshot.
     ///
     /// # Errors

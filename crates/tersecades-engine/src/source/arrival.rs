@@ -123,6 +123,18 @@ impl Source for ArrivalSource {
         self.source.runs_queries()
     }
 
+    fn identity(&self) -> String {
+        self.source.identity()
+    }
+
+    fn rows_read(&self) -> Option<u64> {
+        self.source.rows_read()
+    }
+
+    fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
+        self.source.pass_over(is_given_again)
+    }
+
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         self.source.snapshot(out)
     }

@@ -94,6 +94,25 @@ pub trait Source: Send {
         false
     }
 
+    /// What it does with the rows of the queries that it runs, in full.
+    fn identity(&self) -> String {
+        String::new()
+    }
+
+    /// How many rows the one query that it runs has read of its own source, since the first.
+    fn rows_read(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the source of the one query that it runs gives again what was read before a
+    /// restore, so that it is passed over; called behind [`Source::restore`].
+    ///
+    /// # Errors
+    /// `Unsupported` for sources of encoded batches.
+    fn pass_over(&mut self, _is_given_again: bool) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes the state of the queries that it runs.
     ///
     /// # Errors

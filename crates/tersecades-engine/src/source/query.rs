@@ -110,6 +110,14 @@ impl Source for QuerySource {
         true
     }
 
+    fn rows_read(&self) -> Option<u64> {
+        self.running.rows_read()
+    }
+
+    fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
+        self.running.pass_over(is_given_again)
+    }
+
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         self.running.snapshot_input(out)
     }

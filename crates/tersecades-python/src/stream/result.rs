@@ -37,8 +37,9 @@ impl Stream {
     /// close.
     ///
     /// With a `snapshot` of an earlier run it goes on where that one stood. The stream is then of
-    /// the rows that were not read, or of all of them with `from_first=True`, as a file is; streams
-    /// of joins, unions, merges and of other queries are always of all of them.
+    /// the rows that were not read (`rows_read`), or of all of them with `from_first=True`, as a
+    /// file is; streams of joins, unions and merges are always of all of them. Bad rows that are
+    /// passed over go to dead letters again.
     ///
     /// >>> import tersecades as tc
     /// >>> probes = tc.generate("pingmesh", rows=100_000)

@@ -87,7 +87,7 @@ pub struct AsOf {
     /// Pairs ready to come out, in order.
     output: Vec<(u64, u64)>,
     columns: JoinColumns,
-    label: String,
+    spec: JoinSpec,
     direction: Direction,
     tolerance: i64,
     late_rows: u64,
@@ -116,7 +116,7 @@ impl AsOf {
             right: Buckets::new(&schemas.1)?,
             waiting: BTreeMap::new(),
             output: Vec::new(),
-            label: format!("asof_join {:?} {:?}", spec.kind, as_of.direction),
+            spec: spec.clone(),
             direction: as_of.direction,
             tolerance: as_of.tolerance(unit)?,
             columns,
@@ -289,11 +289,15 @@ impl Source for AsOf {
 
     fn describe(&self) -> Vec<String> {
         let [left, right] = &self.inputs;
-        describe(self.label.clone(), (left.running(), right.running()))
+        describe(self.spec.label(), (left.running(), right.running()))
     }
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn identity(&self) -> String {
+        self.spec.identity()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

@@ -77,7 +77,7 @@ pub struct EqualJoin {
     columns: JoinColumns,
     keys: (SideKeys, SideKeys),
     residual: Option<RowCondition>,
-    label: String,
+    spec: JoinSpec,
     built: Built,
     is_built: bool,
     probe: Option<Probe>,
@@ -113,7 +113,6 @@ impl EqualJoin {
         limit: Option<usize>,
     ) -> Result<Self> {
         let schemas = (left.schema(), right.schema());
-        let on: Vec<String> = spec.on.iter().map(|(l, r)| format!("{l} = {r}")).collect();
         let residual = spec.options.residual.as_ref();
         let bind = |condition| RowCondition::bind(condition, &columns.both);
         Ok(EqualJoin {
@@ -123,7 +122,7 @@ impl EqualJoin {
                 spec.options.null_equals_null,
             )?,
             residual: residual.map(bind).transpose()?,
-            label: format!("join {:?} on [{}]", spec.kind, on.join(", ")),
+            spec: spec.clone(),
             built: Built {
                 rows: KeptRows::new(&schemas.1)?,
                 ids: KeyIds::default(),
@@ -377,11 +376,15 @@ impl Source for EqualJoin {
     }
 
     fn describe(&self) -> Vec<String> {
-        describe(self.label.clone(), (&self.left, &self.right))
+        describe(self.spec.label(), (&self.left, &self.right))
     }
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn identity(&self) -> String {
+        self.spec.identity()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

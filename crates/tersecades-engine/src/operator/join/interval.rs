@@ -92,7 +92,7 @@ pub struct IntervalJoin {
     right_past: BTreeSet<(i64, u64)>,
     columns: JoinColumns,
     residual: Residual,
-    label: String,
+    spec: JoinSpec,
     bounds: (i64, i64),
     late_rows: u64,
     limit: Option<usize>,
@@ -113,7 +113,6 @@ impl IntervalJoin {
         let schemas = (left.schema(), right.schema());
         let null_equals_null = spec.options.null_equals_null;
         let keys = bind_keys((&schemas.0, &schemas.1), &spec.on, null_equals_null)?;
-        let IntervalSpec { lower_ns, upper_ns } = interval;
         Ok(IntervalJoin {
             keys: [keys.0, keys.1],
             inputs: [left, right],
@@ -124,10 +123,7 @@ impl IntervalJoin {
             output: BTreeSet::new(),
             left_past: VecDeque::new(),
             right_past: BTreeSet::new(),
-            label: format!(
-                "interval_join {:?} from {lower_ns} to {upper_ns} ns",
-                spec.kind
-            ),
+            spec: spec.clone(),
             bounds: interval.in_ticks(unit)?,
             residual: Residual::bind(spec.options.residual.as_ref(), &columns)?,
             columns,
@@ -423,11 +419,15 @@ impl Source for IntervalJoin {
 
     fn describe(&self) -> Vec<String> {
         let [left, right] = &self.inputs;
-        describe(self.label.clone(), (left.running(), right.running()))
+        describe(self.spec.label(), (left.running(), right.running()))
     }
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn identity(&self) -> String {
+        self.spec.identity()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

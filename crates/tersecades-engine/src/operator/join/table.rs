@@ -50,6 +50,29 @@ pub struct JoinSpec {
     pub options: JoinOptions,
 }
 
+impl JoinSpec {
+    /// The join, in a line.
+    pub(super) fn label(&self) -> String {
+        let kind = self.kind;
+        match &self.time {
+            JoinTime::Any => {
+                let on = self.on.iter().map(|(l, r)| format!("{l} = {r}"));
+                format!("join {kind:?} on [{}]", on.collect::<Vec<_>>().join(", "))
+            }
+            JoinTime::Window(spec) => format!("window_join {kind:?} in {}", spec.window),
+            JoinTime::Interval(IntervalSpec { lower_ns, upper_ns }) => {
+                format!("interval_join {kind:?} from {lower_ns} to {upper_ns} ns")
+            }
+            JoinTime::AsOf(spec) => format!("asof_join {kind:?} {:?}", spec.direction),
+        }
+    }
+
+    /// The join, in full.
+    pub(super) fn identity(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
 /// The joined rows of two streams.
 pub struct JoinTable {
     inputs: (Stream, Stream),

@@ -129,6 +129,14 @@ impl TimedInput {
         &self.running
     }
 
+    /// As [`Running::pass_over`] of the query.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
+        self.running.pass_over(is_given_again)
+    }
+
     /// Columns of the rows.
     pub fn schema(&self) -> SchemaRef {
         self.running.schema()

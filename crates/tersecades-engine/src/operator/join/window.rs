@@ -117,7 +117,7 @@ pub struct WindowJoin {
     columns: JoinColumns,
     residual: Residual,
     schema: SchemaRef,
-    label: String,
+    spec: JoinSpec,
     windows: Arc<dyn Boundaries>,
     /// By their ends.
     open: BTreeMap<i128, Open>,
@@ -146,7 +146,7 @@ impl WindowJoin {
             keys: [keys.0, keys.1],
             inputs: [left, right],
             schema: with_window(&columns.output, time)?,
-            label: format!("window_join {:?} in {}", spec.kind, window.window),
+            spec: spec.clone(),
             windows: aligned(&window.window, unit)?,
             residual: Residual::bind(spec.options.residual.as_ref(), &columns)?,
             columns,
@@ -373,11 +373,15 @@ impl Source for WindowJoin {
 
     fn describe(&self) -> Vec<String> {
         let [left, right] = &self.inputs;
-        describe(self.label.clone(), (left.running(), right.running()))
+        describe(self.spec.label(), (left.running(), right.running()))
     }
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn identity(&self) -> String {
+        self.spec.identity()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

@@ -5,6 +5,7 @@
 //! [`RowOperator`]: it stands after a stage, needs neither event time nor windows, and keeps its
 //! rows encoded where it keeps many.
 
+pub mod each_window;
 pub mod expression;
 pub mod group;
 pub mod kept;
@@ -44,6 +45,14 @@ pub enum Extent {
 }
 
 impl Extent {
+    /// What `what` is done with, in words.
+    pub(super) fn described(self, what: String) -> String {
+        match self {
+            Extent::Natural => what,
+            Extent::Whole => format!("{what}, of all rows"),
+        }
+    }
+
     /// Whether the results of each window are taken by themselves.
     pub fn is_each_window(self, input: &RowInput) -> bool {
         self == Extent::Natural && input.windowed
@@ -57,6 +66,11 @@ pub trait RowOperatorPlan: Debug + Send + Sync {
 
     /// Whether rows come out in another order than they went in.
     fn reorders(&self) -> bool {
+        false
+    }
+
+    /// Whether the results of each window are taken by themselves.
+    fn takes_windows(&self) -> bool {
         false
     }
 

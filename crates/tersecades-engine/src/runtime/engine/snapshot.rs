@@ -4,6 +4,8 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::Running;
 use crate::operator::window_aggregate::WindowAggregate;
+use crate::plan::Step;
+use crate::runtime::part::Part;
 use crate::runtime::state::{StateReader, StateWriter, read_arrow, write_arrow};
 use crate::window::Windowing;
 
@@ -11,9 +13,10 @@ impl Running {
     /// All state of all operators, to be given to [`Running::restore`] of a fresh run of the same
     /// query. Results that wait to be taken are part of it: the fresh run gives them too.
     ///
-    /// The fresh run's source must go on where this one stands. The inputs of joins, unions, merges
-    /// and other queries are opened anew by the run itself: from their first rows, of which those
-    /// that were read are passed over.
+    /// The fresh run's source must go on where this one stands, behind [`Running::rows_read`] rows.
+    /// The inputs of joins, unions and merges are opened anew by the run itself: from their first
+    /// rows, of which those that were read are passed over. Columns, steps and tables that are
+    /// looked up are compared; the rows of inputs and what functions of the user do cannot be.
     ///
     /// # Errors
     /// `InvalidArgument` at the end of a stream whose totals were given; `Unsupported` for inputs
@@ -38,20 +41,40 @@ impl Running {
     /// # Errors
     /// `Corrupt` when the bytes are damaged or belong to another query.
     pub fn restore(&mut self, snapshot: &[u8]) -> Result<()> {
-        self.check_fresh()?;
-        self.read_state(false, &mut StateReader::open(snapshot)?)
+        self.take_over(snapshot)?;
+        self.ingest.pass_over(false)
     }
 
     /// As [`Running::restore`], of a run whose source gives its rows from the first one again:
-    /// those that the other run has read are passed over. So do the inputs of joins, unions,
-    /// merges and other queries either way.
+    /// those that the other run has read are passed over, of each partition by itself. So do the
+    /// inputs of joins, unions and merges either way.
     ///
     /// # Errors
     /// As [`Running::restore`]; `Unsupported` for a source of encoded batches. A source with fewer
     /// rows than were read is told at its end.
     pub fn resume(&mut self, snapshot: &[u8]) -> Result<()> {
-        self.restore(snapshot)?;
-        self.ingest.pass_what_was_read()
+        self.take_over(snapshot)?;
+        self.ingest.pass_over(true)
+    }
+
+    /// Rows of the stream that were read so far, those of earlier runs included, so that a run
+    /// that is restored goes on behind them. `None` where the query reads several streams, which it
+    /// opens anew itself, or rows that lie encoded.
+    pub fn rows_read(&self) -> Option<u64> {
+        self.ingest.rows_read()
+    }
+
+    /// Whether a source gives again what was read before a restore.
+    ///
+    /// # Errors
+    /// `Unsupported` for a source of encoded batches.
+    pub(crate) fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
+        self.ingest.pass_over(is_given_again)
+    }
+
+    fn take_over(&mut self, snapshot: &[u8]) -> Result<()> {
+        self.check_fresh()?;
+        self.read_state(false, &mut StateReader::open(snapshot)?)
     }
 
     /// Writes the state of a run that is an input of another.
@@ -80,7 +103,7 @@ impl Running {
     pub(crate) fn snapshot_member(&mut self, out: &mut StateWriter) -> Result<()> {
         self.flush()?;
         out.bool(self.finished);
-        out.blob(self.query.as_bytes());
+        out.sign(&self.identity());
         self.write_operators(out)
     }
 
@@ -91,12 +114,28 @@ impl Running {
     pub(crate) fn restore_member(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.check_fresh()?;
         self.finished = from.bool()?;
-        self.check_query(from)?;
+        from.check(&self.identity())?;
         self.read_operators(from)
     }
 
+    /// What is asked, and a checksum of each table that is looked up.
+    fn identity(&self) -> String {
+        let later = self.tails.iter().filter_map(|part| match part {
+            Part::Stage(tail) => Some(&tail.plan),
+            Part::Rows(..) => None,
+        });
+        let plans = std::iter::once(&self.plan).chain(later);
+        let tables = plans
+            .flat_map(|plan| &plan.steps)
+            .filter_map(|step| match step {
+                Step::LookupJoin { table, .. } => Some(format!("table {:08x}\n", table.checksum())),
+                _ => None,
+            });
+        std::iter::once(self.query.clone()).chain(tables).collect()
+    }
+
     fn write_state(&mut self, is_input: bool, out: &mut StateWriter) -> Result<()> {
-        out.blob(self.query.as_bytes());
+        out.sign(&self.identity());
         self.ingest.snapshot(is_input, out)?;
         self.write_operators(out)
     }
@@ -115,7 +154,7 @@ impl Running {
     }
 
     fn read_state(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
-        self.check_query(from)?;
+        from.check(&self.identity())?;
         self.ingest.restore(is_input, from)?;
         self.read_operators(from)
     }
@@ -127,14 +166,6 @@ impl Running {
                 "a snapshot is restored before the first batch",
             )),
         }
-    }
-
-    fn check_query(&self, from: &mut StateReader<'_>) -> Result<()> {
-        if from.blob()? != self.query.as_bytes() {
-            return Err(Error::corrupt("the snapshot belongs to another query")
-                .hint("restore with the event time and the steps it was taken with"));
-        }
-        Ok(())
     }
 
     fn read_operators(&mut self, from: &mut StateReader<'_>) -> Result<()> {
