@@ -121,7 +121,6 @@ pub type FindTable = Arc<dyn Fn(&str) -> Result<Option<(Stream, Option<TableTime
 pub(crate) const IN_ORDER: &str = "in_order()";
 
 /// Tables by name, and how files are read.
-#[derive(Default)]
 pub(crate) struct Catalog {
     tables: BTreeMap<String, Arc<Relation>>,
     opened: Mutex<BTreeMap<String, Arc<Relation>>>,
@@ -130,6 +129,21 @@ pub(crate) struct Catalog {
     /// How files that queries name are read.
     pub(crate) reading: SourceOptions,
     config: ConfigOptions,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        let mut config = ConfigOptions::default();
+        // What `TIMESTAMP WITH TIME ZONE` without a name is: else its zone would be forgotten.
+        config.execution.time_zone = Some("UTC".to_owned());
+        Catalog {
+            tables: BTreeMap::new(),
+            opened: Mutex::default(),
+            asked: None,
+            reading: SourceOptions::default(),
+            config,
+        }
+    }
 }
 
 impl Catalog {

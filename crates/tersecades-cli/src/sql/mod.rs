@@ -86,8 +86,18 @@ fn run_statements(arguments: &SqlArguments) -> Outcome {
     let answers = session.sql(&text)?;
     let planned = start.elapsed();
     let last = answers.len().saturating_sub(1);
+    if let (Some(path), Some(Answer::Done(done))) = (&arguments.output, answers.last()) {
+        let message = format!(
+            "no rows for {}: the last statement gives none",
+            path.display()
+        );
+        return Err(Error::invalid(message)
+            .hint(format!("end with a SELECT ({done})"))
+            .into());
+    }
     for (index, answer) in answers.into_iter().enumerate() {
-        let file = arguments.output.as_deref().filter(|_| index == last);
+        let file = arguments.output.as_deref();
+        let file = file.filter(|path| index == last && path.as_os_str() != "-");
         match answer {
             Answer::Rows(results) => output::write(results, arguments.format.as_deref(), file)?,
             Answer::Done(what) => log::say(Level::Info, what),

@@ -37,7 +37,11 @@ impl Writer {
         let suffix = path.extension().map(|suffix| suffix.to_ascii_lowercase());
         Ok(match suffix.as_ref().and_then(|suffix| suffix.to_str()) {
             Some("gz") => Writer::Gzip(GzEncoder::new(file, Compression::default())),
-            Some("zst") => Writer::Zstd(zstd::Encoder::new(file, ZSTD_LEVEL)?),
+            Some("zst") => {
+                let mut packed = zstd::Encoder::new(file, ZSTD_LEVEL)?;
+                packed.include_checksum(true)?;
+                Writer::Zstd(packed)
+            }
             _ => Writer::File(file),
         })
     }

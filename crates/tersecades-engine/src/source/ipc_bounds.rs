@@ -6,16 +6,20 @@
 //! ```text
 //! file:   footer -> for each block: offset + metadata + body within the file, then the message
 //! stream: message after message, each body within the file
-//! message: compressed buffers unpack to at most BUFFER_BYTES_LIMIT
+//! message: compressed buffers claim no more than their bytes can unpack to
 //! ```
 
 use std::io::{Read, Seek, SeekFrom};
 
-use arrow_ipc::{Block, Message, MessageHeader, RecordBatch, root_as_footer, root_as_message};
+use arrow_ipc::{
+    Block, CompressionType, Message, MessageHeader, RecordBatch, root_as_footer, root_as_message,
+};
 use tersecades_columnar::error::{Error, Result};
 
-/// Most bytes that one compressed buffer may unpack to.
-const BUFFER_BYTES_LIMIT: i64 = 1 << 32;
+/// Most bytes that a byte of a compressed buffer can stand for: in zstd four bytes are a block of
+/// 128 KiB of one value, in LZ4 a byte makes a match 255 bytes longer.
+const ZSTD_RATIO_LIMIT: u64 = 1 << 15;
+const LZ4_RATIO_LIMIT: u64 = 1 << 8;
 
 /// Footer length and magic at the end of a file.
 const TAIL_BYTES: u64 = 10;
@@ -124,9 +128,11 @@ fn check_buffers<R: Read + Seek>(
     body: u64,
     body_end: u64,
 ) -> Result<()> {
-    if batch.compression().is_none() {
-        return Ok(());
-    }
+    let ratio = match batch.compression().map(|compression| compression.codec()) {
+        None => return Ok(()),
+        Some(CompressionType::LZ4_FRAME) => LZ4_RATIO_LIMIT,
+        Some(_) => ZSTD_RATIO_LIMIT,
+    };
     for buffer in batch.buffers().into_iter().flatten() {
         let offset = u64::try_from(buffer.offset()).map_err(|_| cut())?;
         let length = u64::try_from(buffer.length()).map_err(|_| cut())?;
@@ -140,10 +146,11 @@ fn check_buffers<R: Read + Seek>(
         if length >= 8 {
             input.seek(SeekFrom::Start(start))?;
             let unpacked_bytes = i64::from_le_bytes(read_array(input)?);
-            if unpacked_bytes > BUFFER_BYTES_LIMIT {
+            if unpacked_bytes > 0 && unpacked_bytes.unsigned_abs() / ratio > length {
                 return Err(Error::corrupt(format!(
-                    "a buffer claims {unpacked_bytes} bytes"
-                )));
+                    "a buffer of {length} bytes claims to be {unpacked_bytes} bytes"
+                ))
+                .hint("the file is damaged"));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use super::trickle::{Patient, Trickle, through_pauses};
 
@@ -14,15 +14,52 @@ pub const READ_BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
+/// First bytes of a zstd frame that holds nothing, behind the first.
+const SKIPPABLE_MAGIC: &[u8] = &[0x2a, 0x4d, 0x18];
+
+/// How text is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// What the suffix of `path` promises.
+    fn of_name(path: &Path) -> Option<Packing> {
+        let suffix = path.extension()?.to_ascii_lowercase();
+        match suffix.to_str()? {
+            "gz" => Some(Packing::Gzip),
+            "zst" => Some(Packing::Zstd),
+            _ => None,
+        }
+    }
+
+    /// What the first bytes say.
+    fn of_bytes(start: &[u8]) -> Option<Packing> {
+        let is_skippable = |first: &u8| first & 0xf0 == 0x50;
+        match start {
+            _ if start.starts_with(GZIP_MAGIC) => Some(Packing::Gzip),
+            _ if start.starts_with(ZSTD_MAGIC) => Some(Packing::Zstd),
+            [first, rest @ ..] if is_skippable(first) && rest.starts_with(SKIPPABLE_MAGIC) => {
+                Some(Packing::Zstd)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The text inside the file at `path`; that of a pipe comes as it is written.
 ///
 /// # Errors
-/// `Io` if it cannot be opened or read.
+/// `Io` if it cannot be opened or read; `Corrupt` if its name says that it is packed, and its bytes
+/// do not.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let file = File::open(path)?;
+    let promised = Packing::of_name(path);
     match file.metadata()?.is_file() {
-        true => unpack(file),
-        false => unpack(Trickle::start(file)?),
+        true => unpack_as(file, promised),
+        false => unpack_as(Trickle::start(file)?, promised),
     }
 }
 
@@ -31,16 +68,30 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
 /// # Errors
 /// `Io` if the first bytes cannot be read.
 pub fn unpack(input: impl Read + Send + 'static) -> Result<Box<dyn BufRead + Send>> {
+    unpack_as(input, None)
+}
+
+fn unpack_as(
+    input: impl Read + Send + 'static,
+    promised: Option<Packing>,
+) -> Result<Box<dyn BufRead + Send>> {
     let mut input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
     through_pauses(|| input.fill_buf().map(|_| ()))?;
-    let start = input.fill_buf()?;
-    if start.starts_with(GZIP_MAGIC) {
-        let plain = flate2::bufread::MultiGzDecoder::new(Patient(input));
-        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain)));
-    }
-    if start.starts_with(ZSTD_MAGIC) {
-        let plain = zstd::Decoder::with_buffer(Patient(input))?;
-        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain)));
-    }
-    Ok(Box::new(input))
+    Ok(match (Packing::of_bytes(input.fill_buf()?), promised) {
+        (Some(Packing::Gzip), _) => {
+            let plain = flate2::bufread::MultiGzDecoder::new(Patient(input));
+            Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain))
+        }
+        (Some(Packing::Zstd), _) => {
+            let plain = zstd::Decoder::with_buffer(Patient(input))?;
+            Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain))
+        }
+        (None, Some(promised)) => {
+            return Err(
+                Error::corrupt(format!("the file is not packed by {promised:?}"))
+                    .hint("it is damaged, or plain text under a wrong name"),
+            );
+        }
+        (None, None) => Box::new(input),
+    })
 }

@@ -159,6 +159,10 @@ impl FieldKind {
                 Ok(number) if number.is_finite() && number.abs() > *max => {
                     Err(out_of_range("finite float32 numbers"))
                 }
+                // `inf` is a value; digits that are too many for one are not.
+                Ok(number) if number.is_infinite() && trimmed.contains(is_digit) => {
+                    Err(out_of_range("finite float64 numbers"))
+                }
                 Ok(number) => Ok(Cell::Float(number)),
                 Err(_) => Err(Misfit {
                     reason: "is not a number".into(),
@@ -186,6 +190,10 @@ impl FieldKind {
     pub fn keeps_quoted(&self) -> bool {
         matches!(self, FieldKind::Text | FieldKind::Bytes)
     }
+}
+
+fn is_digit(letter: char) -> bool {
+    letter.is_ascii_digit()
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

@@ -76,13 +76,20 @@ pub(super) fn read_names(
         let error = Error::schema(open_quote_reason(line)).row(line);
         return Err(error.hint("close it: the first row says which columns there are"));
     }
-    let has_blank = |field: &[u8]| field.starts_with(b" ") || field.starts_with(b"\t");
+    let has_blank = |field: &[u8]| {
+        let begins = field.starts_with(b" ") || field.starts_with(b"\t");
+        begins && !first.is_quoted(field)
+    };
     let trim = first.field_count() > 1 && first.fields().skip(1).all(has_blank);
     options.trim = options.trim.or(Some(trim));
     let mut names: Vec<String> = Vec::with_capacity(first.field_count());
     let mut taken = HashSet::new();
     for (index, field) in first.fields().enumerate() {
-        let text = String::from_utf8_lossy(field.trim_ascii());
+        let field = match first.is_quoted(field) {
+            true => field,
+            false => field.trim_ascii(),
+        };
+        let text = String::from_utf8_lossy(field);
         let base = match options.header && !text.is_empty() {
             true => text.into_owned(),
             false => format!("column_{}", index + 1),

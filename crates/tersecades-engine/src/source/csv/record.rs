@@ -77,6 +77,12 @@ impl Record {
         self.original().len() + 1 != self.text_bytes() + self.fields
     }
 
+    /// Whether `field` stands in quotes somewhere in the record.
+    pub(super) fn is_quoted(&self, field: &[u8]) -> bool {
+        let quoted = [b"\"", field, b"\""].concat();
+        self.raw.windows(quoted.len()).any(|part| part == quoted)
+    }
+
     fn text_bytes(&self) -> usize {
         let ends = self.ends.get(..self.fields).unwrap_or_default();
         ends.last().copied().unwrap_or(0)

@@ -390,6 +390,45 @@ fn packed_files_are_read_and_cut_ones_refused() {
 }
 
 #[test]
+fn a_name_that_promises_packing_is_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in [
+        ("a.csv.gz", &b"x\x8b\x08 garbage"[..]),
+        ("b.csv.gz", b"\x1f"),
+        ("c.csv.zst", b"(\xb5/"),
+        ("d.csv.gz", b"a,b\n1,2\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = crate::source::open(&path, &SourceOptions::default());
+        let error = error.err().unwrap();
+        assert!(error.message().contains("not packed by"), "{name}: {error}");
+    }
+    let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc";
+    let packed = zstd::encode_all(&b"a,b\n1,2\n"[..], 1).unwrap();
+    let mut opened = source(
+        &[&skippable[..], &packed].concat(),
+        &SourceOptions::default(),
+    )
+    .unwrap();
+    assert_eq!(read_all(&mut opened).unwrap()[0].num_rows(), 1);
+}
+
+#[test]
+fn blanks_in_quotes_stay_and_numbers_too_large_are_told() {
+    let batch = read("\"x\",\" y\"\n1,\"v \"\n", csv(|_| {}));
+    assert_eq!(names(&batch), ["x", " y"]);
+    assert_eq!(texts(&batch, 1), [Some("v ".to_owned())]);
+    let batch = read("x, y\n1, v \n", csv(|_| {}));
+    assert_eq!(names(&batch), ["x", "y"]);
+    assert_eq!(texts(&batch, 1), [Some("v".to_owned())]);
+    let error = read_error("a\n1.5\n1e400\n", csv(|_| {}));
+    assert!(error.message().contains("finite float64"), "{error}");
+    let batch = read("a\n1.5\ninf\n-Infinity\n", csv(|_| {}));
+    assert_eq!(batch.num_rows(), 3);
+}
+
+#[test]
 fn a_given_delimiter_is_taken_as_it_is() {
     let batch = read(
         "\u{feff}a|b;c\n1|2;3\n",

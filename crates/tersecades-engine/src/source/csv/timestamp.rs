@@ -7,7 +7,7 @@
 //! drop digits.
 
 use arrow_schema::TimeUnit;
-use chrono::format::{Fixed, Item, Parsed, StrftimeItems, parse};
+use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse};
 use chrono::{NaiveDate, NaiveTime};
 use tersecades_columnar::error::{Error, Result};
 
@@ -168,10 +168,18 @@ impl TimePattern {
     /// # Errors
     /// `InvalidArgument` if it is not a strftime pattern.
     pub fn new(pattern: &str) -> Result<Self> {
-        let items = StrftimeItems::new(pattern).parse_to_owned().map_err(|_| {
-            Error::invalid(format!("`{pattern}` is not a timestamp format"))
-                .hint("use strftime letters, for example %d/%m/%Y %H:%M:%S")
-        })?;
+        let wrong = || Error::invalid(format!("`{pattern}` is not a timestamp format"));
+        // As Python and C have it: digits behind a point. The library's own `%f` counts nanoseconds.
+        let known = pattern.replace(".%f", "%.f");
+        let items = StrftimeItems::new(&known)
+            .parse_to_owned()
+            .map_err(|_| wrong().hint("use strftime letters, for example %d/%m/%Y %H:%M:%S"))?;
+        let is_count = |item: &Item<'_>| matches!(item, Item::Numeric(Numeric::Nanosecond, _));
+        if items.iter().any(is_count) {
+            return Err(
+                wrong().hint("%f stands behind a point; %3f, %6f and %9f are digits without")
+            );
+        }
         let zoned = items.iter().any(|item| match item {
             Item::Fixed(
                 Fixed::TimezoneName
@@ -184,7 +192,7 @@ impl TimePattern {
                 | Fixed::TimezoneOffsetColonZ
                 | Fixed::TimezoneOffsetZ,
             ) => true,
-            Item::Numeric(numeric, _) => *numeric == chrono::format::Numeric::Timestamp,
+            Item::Numeric(numeric, _) => *numeric == Numeric::Timestamp,
             _ => false,
         });
         Ok(TimePattern { items, zoned })
@@ -317,6 +325,23 @@ mod tests {
         assert_eq!(seconds("%s", "1357030800"), nine);
         assert_eq!(seconds("%d/%m/%Y", "13/13/2013"), None);
         assert_eq!(seconds("%d/%m/%Y", "2013-01-01"), None);
-        assert!(TimePattern::new("%Q").is_err());
+        let nanoseconds = |pattern: &str, text: &str| {
+            let moment = TimePattern::new(pattern).unwrap().parse(text);
+            moment.map(|moment| moment.nanoseconds)
+        };
+        for (text, wanted) in [
+            (".5", 500_000_000),
+            (".123", 123_000_000),
+            (".000123", 123_000),
+        ] {
+            let text = format!("2013-01-01 09:00:00{text}");
+            assert_eq!(nanoseconds("%Y-%m-%d %H:%M:%S.%f", &text), Some(wanted));
+            assert_eq!(nanoseconds("%Y-%m-%d %H:%M:%S%.f", &text), Some(wanted));
+        }
+        let comma = nanoseconds("%Y-%m-%d %H:%M:%S,%3f", "2013-01-01 09:00:00,123");
+        assert_eq!(comma, Some(123_000_000));
+        for wrong in ["%Q", "%H:%M:%S,%f", "%f"] {
+            assert!(TimePattern::new(wrong).is_err(), "{wrong}");
+        }
     }
 }

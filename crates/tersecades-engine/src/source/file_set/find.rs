@@ -1,16 +1,14 @@
 //! The files that a folder holds or a glob matches.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use glob::MatchOptions;
+use glob::{MatchOptions, Pattern, PatternError};
 use tersecades_columnar::error::{Error, Result};
 
 use super::formats;
 use crate::source::{SourceOptions, kind_of};
-
-/// How deep folders may lie in each other; links may make circles.
-const DEPTH_LIMIT: usize = 64;
 
 /// Files of the folder `path`, or those that match it, by path.
 pub(super) fn find_files(path: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
@@ -27,19 +25,24 @@ pub(super) fn find_files(path: &Path, options: &SourceOptions) -> Result<Vec<Pat
     Ok(files)
 }
 
+/// How patterns match.
+const MATCHING: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
+
 /// The files that match the glob `pattern`.
 fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
     let shown = pattern.display().to_string();
-    let options = MatchOptions {
-        case_sensitive: true,
-        require_literal_separator: true,
-        require_literal_leading_dot: true,
-    };
-    let found = glob::glob_with(&shown, options).map_err(|error| {
+    let wrong = |error: PatternError| {
         Error::invalid(format!("the pattern is wrong: {}", error.msg)).file(&shown)
-    })?;
+    };
+    if pattern.iter().any(|part| part == "**") {
+        return matches_below(pattern, &Pattern::new(&shown).map_err(wrong)?);
+    }
     let mut files = Vec::new();
-    for path in found {
+    for path in glob::glob_with(&shown, MATCHING).map_err(wrong)? {
         let path = path.map_err(|error| {
             let place = error.path().display().to_string();
             Error::from(std::io::Error::from(error)).file(place)
@@ -51,10 +54,33 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The files that match `pattern`, at any depth below the part of its `path` that is no pattern.
+fn matches_below(path: &Path, pattern: &Pattern) -> Result<Vec<PathBuf>> {
+    let is_name = |part: &&OsStr| !part.to_string_lossy().contains(['*', '?', '[']);
+    let root: PathBuf = path.iter().take_while(is_name).collect();
+    let is_here = root.as_os_str().is_empty();
+    let root = if is_here { Path::new(".") } else { &root };
+    let mut files = Vec::new();
+    if !root.is_dir() {
+        return Ok(files);
+    }
+    walk(root, &['.'], &mut HashSet::new(), &mut |file| {
+        let file = if is_here {
+            file.strip_prefix(".").unwrap_or(file)
+        } else {
+            file
+        };
+        if pattern.matches_path_with(file, MATCHING) {
+            files.push(file.to_owned());
+        }
+    })?;
+    Ok(files)
+}
+
 /// The files of known formats below `root`.
 fn folder(root: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    walk(root, 0, &mut |path| {
+    walk(root, &['.', '_'], &mut HashSet::new(), &mut |path| {
         if kind_of(path, options).is_ok() {
             files.push(path.to_owned());
         }
@@ -71,25 +97,32 @@ fn folder(root: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
     }
 }
 
-fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&Path)) -> Result<()> {
+/// Visits the files below `folder`, of each folder once however many links lead to it; names that
+/// begin with a `hidden` letter are passed over.
+fn walk(
+    folder: &Path,
+    hidden: &[char],
+    seen: &mut HashSet<PathBuf>,
+    visit: &mut impl FnMut(&Path),
+) -> Result<()> {
     let here = |error: std::io::Error| Error::from(error).file(folder.display().to_string());
-    if depth > DEPTH_LIMIT {
-        let message = format!("folders lie more than {DEPTH_LIMIT} deep in each other");
-        return Err(Error::limit(message)
-            .file(folder.display().to_string())
-            .hint("a link may lead back to a folder above it"));
+    if !seen.insert(folder.canonicalize().map_err(here)?) {
+        return Ok(());
     }
-    for entry in std::fs::read_dir(folder).map_err(here)? {
-        let path = entry.map_err(here)?.path();
+    let entries = std::fs::read_dir(folder).map_err(here)?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let mut paths: Vec<PathBuf> = paths.collect::<std::io::Result<_>>().map_err(here)?;
+    paths.sort_unstable();
+    for path in paths {
         let name = path
             .file_name()
             .map(OsStr::to_string_lossy)
             .unwrap_or_default();
-        if name.starts_with(['.', '_']) {
+        if name.starts_with(hidden) {
             continue;
         }
         match path.is_dir() {
-            true => walk(&path, depth + 1, visit)?,
+            true => walk(&path, hidden, seen, visit)?,
             false => visit(&path),
         }
     }

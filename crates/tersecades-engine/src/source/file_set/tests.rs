@@ -165,6 +165,25 @@ fn other_columns_are_an_error_with_file_and_column() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_folder_above_shows_each_file_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "set/a/one.csv", "x\n1\n");
+    write(root, "set/two.csv", "x\n2\n");
+    for link in ["set/a/self", "set/a/again", "set/loop"] {
+        std::os::unix::fs::symlink(root.join("set"), root.join(link)).unwrap();
+    }
+    std::os::unix::fs::symlink(root.join("set/two.csv"), root.join("set/three.csv")).unwrap();
+    for pattern in ["set", "set/**/*.csv"] {
+        let mut found = rows(&table(root, pattern).unwrap(), None);
+        found.sort();
+        // A link to a file is a file of its own.
+        assert_eq!(found, ["1", "2", "2"], "{pattern}");
+    }
+}
+
 #[test]
 fn nothing_mixtures_and_differing_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();

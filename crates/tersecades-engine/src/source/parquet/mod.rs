@@ -32,10 +32,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 use tersecades_columnar::error::{Error, Result};
 
@@ -273,10 +276,42 @@ fn load_metadata<T: ChunkReader>(input: &T) -> Result<ArrowReaderMetadata> {
         .fields()
         .iter()
         .map(|f| as_dictionary(f))
+        .zip(days_and_nanoseconds(plain.metadata()))
+        .map(|(field, is_int96)| {
+            if is_int96 {
+                as_microseconds(field)
+            } else {
+                field
+            }
+        })
         .collect();
     let schema = Schema::new_with_metadata(fields, plain.schema().metadata().clone());
     let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
     ArrowReaderMetadata::try_new(plain.metadata().clone(), options).map_err(corrupt)
+}
+
+/// Of each column at the top, whether its times are INT96 and no Arrow schema says their unit.
+fn days_and_nanoseconds(metadata: &ParquetMetaData) -> Vec<bool> {
+    let file = metadata.file_metadata();
+    let mut pairs = file.key_value_metadata().into_iter().flatten();
+    let has_arrow = pairs.any(|pair| pair.key == ARROW_SCHEMA_META_KEY);
+    let columns = file.schema_descr().root_schema().get_fields().iter();
+    columns
+        .map(|column| {
+            !has_arrow && column.is_primitive() && column.get_physical_type() == PhysicalType::INT96
+        })
+        .collect()
+}
+
+/// INT96 times reach from the year -4713 on, of which nanoseconds of 64 bits hold 584 years.
+fn as_microseconds(field: Field) -> Field {
+    match field.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            let zone = zone.clone();
+            field.with_data_type(DataType::Timestamp(TimeUnit::Microsecond, zone))
+        }
+        _ => field,
+    }
 }
 
 fn as_dictionary(field: &Field) -> Field {
