@@ -32,7 +32,7 @@ use crate::runtime::share::Share;
 use crate::runtime::{Interrupt, Retained, Running};
 use crate::source::location::open_table;
 use crate::source::passing::Passing;
-use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table};
+use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table, narrowest};
 use crate::source::{Source, SourceOptions};
 use crate::window::{Updates, Window, global};
 
@@ -376,7 +376,10 @@ impl Stream {
             (None, _) => columns_read(&self.query, &self.table.schema())?,
         };
         // Rows without columns have no number in most formats.
-        let columns = columns.filter(|columns| !columns.is_empty());
+        let columns = match columns {
+            Some(none) if none.is_empty() => narrowest(&self.table.schema()).map(|one| vec![one]),
+            columns => columns,
+        };
         let encoding = &mut self.options.encoding;
         encoding.keep_read(&self.table.schema(), columns.as_deref())?;
         let kept = self.options.keep.is_some() || self.options.keep_late_whole;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, new_null_array};
+use arrow_array::cast::AsArray as _;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, SchemaRef};
+use arrow_select::dictionary::garbage_collect_any_dictionary;
 use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
@@ -91,6 +93,7 @@ impl Encoder {
                 *column = renewed;
             }
         }
+        let rows = &with_own_texts(rows)?;
         let batch = self.columns.encode_new(rows)?;
         let Some((column, encoders)) = &mut self.steps else {
             return Ok(batch);
@@ -110,6 +113,23 @@ impl Encoder {
         columns[*column] = smallest;
         Batch::new(Arc::clone(batch.schema()), columns)
     }
+}
+
+/// `rows`, whose dictionaries hold no text that none of them has: a batch of few series is cut out
+/// of rows with the texts of all.
+fn with_own_texts(rows: &RecordBatch) -> Result<RecordBatch> {
+    let own = |column: &ArrayRef| match column.as_any_dictionary_opt() {
+        Some(dictionary) => garbage_collect_any_dictionary(dictionary),
+        None => Ok(Arc::clone(column)),
+    };
+    let columns = rows.columns().iter().map(own);
+    let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        rows.schema(),
+        columns,
+        &options,
+    )?)
 }
 
 /// All rows of a batch, decoded.
@@ -148,8 +168,11 @@ pub(crate) fn conform(batch: Batch, fields: &SchemaRef) -> Result<Batch> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_array::{DictionaryArray, Int32Array, Int64Array, StringArray};
+    use arrow_cast::cast;
+    use arrow_schema::Schema;
     use tersecades_columnar::goal::Uses;
+    use tersecades_columnar::wire;
 
     use super::*;
 
@@ -177,5 +200,29 @@ mod tests {
     fn times_that_jitter_about_a_line_take_little_more_than_the_jitter() {
         let (bytes, scheme) = times(|row| (row * 7_919 + row / 3 * 31) % 20);
         assert!(bytes < 0.75, "{bytes} {scheme}");
+    }
+
+    #[test]
+    fn a_batch_of_one_series_does_not_hold_the_texts_of_all() {
+        let ids = StringArray::from_iter_values((0..2_000).map(|id| format!("machine-{id:026}")));
+        let keys =
+            Int32Array::from_iter((0..4_096).map(|row| (row > 5).then_some(row / 1_000 + 7)));
+        let ids: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(ids)));
+        let rows = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+        let fields = logical(&rows);
+        let mut encoder = Encoder::new(&fields, CodecPolicy::Auto, Tier::Cold).unwrap();
+        let batch = encoder.encode(&rows).unwrap();
+        let mut bytes = Vec::new();
+        wire::write_batch(&batch, &mut bytes).unwrap();
+        assert!(bytes.len() < 4_096, "{} bytes", bytes.len());
+        let texts = |rows: &RecordBatch| cast(rows.column(0), &DataType::Utf8).unwrap();
+        assert_eq!(&texts(&decode(&batch).unwrap()), &texts(&rows));
+    }
+
+    /// The columns of `rows`, of text where they are dictionaries of it.
+    fn logical(rows: &RecordBatch) -> SchemaRef {
+        let fields = rows.schema_ref().fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_data_type(DataType::Utf8));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 }

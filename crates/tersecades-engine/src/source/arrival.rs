@@ -13,7 +13,7 @@ use crate::runtime::option::RunOptions;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::partitioned::as_source;
-use super::table::Table;
+use super::table::{Table, narrowest};
 use super::{PartitionState, Rejected, Source, SourceState};
 
 /// The column that says when a row arrived.
@@ -69,7 +69,10 @@ impl Table for ArrivalTable {
             others.cloned().collect()
         });
         // Rows without columns have no number in most formats.
-        let others = others.filter(|others| !others.is_empty());
+        let others = match others {
+            Some(none) if none.is_empty() => narrowest(&self.table.schema()).map(|one| vec![one]),
+            others => others,
+        };
         let source = as_source(self.table.open_with(others.as_deref(), options)?);
         Ok(Origin::Source(Box::new(ArrivalSource {
             schema: stamped(&source.schema()),

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::Physical;
 
 use crate::plan::{LookupTable, Query};
 use crate::runtime::Retained;
@@ -41,8 +42,9 @@ pub trait Table: Send + Sync {
         Ok(())
     }
 
-    /// How many rows there are at most, where all of them are in memory already.
-    fn rows_in_memory(&self) -> Option<usize> {
+    /// How many rows there are at most, where that is known before they are read, as of rows in
+    /// memory, and they can be read by any number of runs.
+    fn rows_known(&self) -> Option<usize> {
         None
     }
 
@@ -99,6 +101,7 @@ pub struct FileTable {
     path: PathBuf,
     options: SourceOptions,
     schema: SchemaRef,
+    rows: Option<usize>,
 }
 
 impl FileTable {
@@ -108,11 +111,15 @@ impl FileTable {
     /// What [`super::open`] says.
     pub fn new(path: impl Into<PathBuf>, options: &SourceOptions) -> Result<Self> {
         let path = path.into();
-        let schema = super::open(&path, options)?.schema();
+        let source = super::open(&path, options)?;
+        let rows = source
+            .rows_hint()
+            .and_then(|rows| usize::try_from(rows).ok());
         Ok(FileTable {
             path,
             options: options.clone(),
-            schema,
+            schema: source.schema(),
+            rows,
         })
     }
 }
@@ -120,6 +127,10 @@ impl FileTable {
 impl Table for FileTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    fn rows_known(&self) -> Option<usize> {
+        self.rows
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
@@ -171,7 +182,7 @@ impl Table for MemoryTable {
         Ok(Origin::Source(Box::new(source)))
     }
 
-    fn rows_in_memory(&self) -> Option<usize> {
+    fn rows_known(&self) -> Option<usize> {
         Some(self.batches.iter().map(RecordBatch::num_rows).sum())
     }
 
@@ -211,7 +222,7 @@ impl Table for EncodedTable {
         Ok(Origin::Encoded(Box::new(batches), Arc::clone(&self.schema)))
     }
 
-    fn rows_in_memory(&self) -> Option<usize> {
+    fn rows_known(&self) -> Option<usize> {
         Some(self.batches.iter().map(|batch| batch.rows()).sum())
     }
 }
@@ -237,7 +248,7 @@ impl Table for Retained {
         Ok(Origin::Encoded(self.open_batches(), schema))
     }
 
-    fn rows_in_memory(&self) -> Option<usize> {
+    fn rows_known(&self) -> Option<usize> {
         Some(self.rows())
     }
 }
@@ -275,6 +286,20 @@ impl Table for OneRun {
                 .hint("keep the stream, or read its rows from a file or memory")),
         }
     }
+}
+
+/// The column that takes least to read where only the number of rows is wanted; `None` where there
+/// is none that can be read.
+pub(crate) fn narrowest(schema: &Schema) -> Option<String> {
+    let width = |field: &Field| match field.data_type() {
+        DataType::Boolean => Some(1),
+        other if Physical::of(other).is_ok() => Some(other.primitive_width().unwrap_or(usize::MAX)),
+        _ => None,
+    };
+    let fields = schema.fields().iter();
+    let widths = fields.filter_map(|field| Some((width(field)?, field.name())));
+    let (_, name) = widths.min_by_key(|(width, _)| *width)?;
+    Some(name.clone())
 }
 
 #[cfg(test)]

@@ -99,9 +99,9 @@ impl Stream {
         self.query.steps.is_empty() && self.options.time.kind == TimeKind::Event
     }
 
-    /// How many rows its table has at most, where all of them are in memory already.
-    pub fn rows_in_memory(&self) -> Option<usize> {
-        self.table.rows_in_memory()
+    /// How many rows its table has at most, where that is known before they are read.
+    pub fn rows_known(&self) -> Option<usize> {
+        self.table.rows_known()
     }
 
     /// Its rows to look up in, put together once for all streams of its table, where they are those

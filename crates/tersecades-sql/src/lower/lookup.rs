@@ -1,5 +1,5 @@
-//! Joins with a small table in memory whose key is unique: rows look their partner up, and are
-//! still those of the stream, with its event time.
+//! Joins with a small table whose key is unique, in memory or a file that says how many rows it
+//! has: rows look their partner up, and are still those of the stream, with its event time.
 
 use std::sync::Arc;
 
@@ -89,9 +89,9 @@ fn looked_up(join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<R
     }))
 }
 
-/// The right side of a join with its key, where it is small, in memory, and no key comes twice.
+/// The right side of a join with its key, where it is known to be small, and no key comes twice.
 fn unique_table(join: &Join, right: &Rows, key: &Expr) -> Result<Option<Unique>> {
-    let rows = right.stream.rows_in_memory();
+    let rows = right.stream.rows_known();
     if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
         return Ok(None);
     }
@@ -192,9 +192,9 @@ mod tests {
             self.0.schema()
         }
 
-        fn rows_in_memory(&self) -> Option<usize> {
+        fn rows_known(&self) -> Option<usize> {
             self.1.fetch_add(1, Ordering::Relaxed);
-            self.0.rows_in_memory()
+            self.0.rows_known()
         }
 
         fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
