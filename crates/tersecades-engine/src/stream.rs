@@ -25,7 +25,7 @@ use crate::frame::Scope;
 use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
 use crate::runtime::ablation::Ablation;
-use crate::runtime::engine::{columns_read, describe, output_schema, passing};
+use crate::runtime::engine::{columns_read, describe, first_rows, output_schema, passing};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::share::Share;
@@ -385,7 +385,12 @@ impl Stream {
         let kept = self.options.keep.is_some() || self.options.keep_late_whole;
         let passing = match kept {
             true => Passing::default(),
-            false => passing(&self.query, &self.table.schema(), &self.options.time),
+            false => {
+                let time = &self.options.time;
+                let mut passing = passing(&self.query, &self.table.schema(), time);
+                passing.tests.extend(first_rows(&self.query, &*self.table));
+                passing
+            }
         };
         let origin = self
             .table

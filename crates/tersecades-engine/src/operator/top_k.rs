@@ -12,7 +12,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use super::OperatorKind;
 use super::row::keys::SortOrder;
 use super::row::shape::{batch_of, concat, read_rows, take, write_rows};
-use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
+use super::row::{Extent, FirstRows, RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order, sorted_positions};
 
 /// What users see of the kind.
@@ -47,6 +47,15 @@ impl RowOperatorPlan for TopK {
 
     fn reorders(&self) -> bool {
         true
+    }
+
+    fn first_rows(&self) -> Option<FirstRows<'_>> {
+        let (by, order) = self.by.first()?;
+        Some(FirstRows {
+            by,
+            order: *order,
+            rows: self.count.saturating_add(self.offset),
+        })
     }
 
     fn takes_windows(&self) -> bool {

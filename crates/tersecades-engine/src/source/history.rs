@@ -11,6 +11,7 @@ use tersecades_store::{Scan, Scanned, Snapshot};
 use crate::runtime::ingest::{EncodedSource, Origin};
 use crate::runtime::option::RunOptions;
 
+use super::ends::Ends;
 use super::passing::Passing;
 use super::table::Table;
 
@@ -66,6 +67,10 @@ impl Table for HistoryTable {
 
     fn begins_again(&self) -> bool {
         false
+    }
+
+    fn ends_of(&self, column: &str) -> Option<Vec<Ends>> {
+        self.snapshot.ends_of(column)
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {

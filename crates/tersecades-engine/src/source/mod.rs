@@ -18,6 +18,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 pub mod arrival;
 pub mod arrow_ipc;
 pub mod csv;
+pub mod ends;
 pub mod file_set;
 pub mod generated;
 pub mod generator;
@@ -44,6 +45,7 @@ pub use rejected::{
 };
 pub use trickle::Trickle;
 
+use self::ends::Ends;
 use self::passing::Passing;
 
 /// Rows of a batch unless [`SourceOptions::batch_rows`] says otherwise.
@@ -72,6 +74,12 @@ pub trait Source: Send {
 
     /// The rows that could not be read so far.
     fn rejected(&self) -> &Rejected;
+
+    /// The parts that all rows lie in, by the ends of `column`; `None` where a part does not know
+    /// them or has nulls.
+    fn ends_of(&self, _column: &str) -> Option<Vec<Ends>> {
+        None
+    }
 
     /// How many rows were not given so far because the query wants nothing of them.
     fn left_out(&self) -> u64 {

@@ -6,6 +6,9 @@ use arrow_schema::{DataType, Field};
 use tersecades_columnar::predicate::{Coverage, Predicate};
 use tersecades_columnar::types::Physical;
 
+/// A column, its type, and what its values must pass.
+pub(crate) type Test = (String, DataType, Arc<Predicate>);
+
 /// Predicates that columns of a row must pass for the row to get anywhere.
 ///
 /// A source may leave out rows that fail and are wanted for nothing else; the query tests all
@@ -13,8 +16,8 @@ use tersecades_columnar::types::Physical;
 /// and in one by which they fail.
 #[derive(Debug, Clone, Default)]
 pub struct Passing {
-    /// Column, its type, and what its values must pass.
-    pub(crate) tests: Vec<(String, DataType, Arc<Predicate>)>,
+    /// All of them must be passed.
+    pub(crate) tests: Vec<Test>,
     /// What rows that fail are wanted for.
     pub(crate) failing: Failing,
     /// Columns that are read of all rows: what event time is made of.

@@ -16,6 +16,7 @@ use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::stream::Stream;
 
+use super::ends::Ends;
 use super::memory::MemorySource;
 use super::passing::Passing;
 use super::{Source, SourceOptions};
@@ -45,6 +46,11 @@ pub trait Table: Send + Sync {
     /// How many rows there are at most, where that is known before they are read, as of rows in
     /// memory, and they can be read by any number of runs.
     fn rows_known(&self) -> Option<usize> {
+        None
+    }
+
+    /// The parts that all rows lie in, as [`Source::ends_of`] of what is opened.
+    fn ends_of(&self, _column: &str) -> Option<Vec<Ends>> {
         None
     }
 
@@ -131,6 +137,12 @@ impl Table for FileTable {
 
     fn rows_known(&self) -> Option<usize> {
         self.rows
+    }
+
+    fn ends_of(&self, column: &str) -> Option<Vec<Ends>> {
+        // Formats that say how many rows there are may say more.
+        self.rows?;
+        super::open(&self.path, &self.options).ok()?.ends_of(column)
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {

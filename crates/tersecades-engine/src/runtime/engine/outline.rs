@@ -6,15 +6,18 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use tersecades_columnar::batch::BatchEncoder;
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::Result;
+use tersecades_columnar::types::logical_type;
 
 use crate::error_bound::bounds_of;
-use crate::expression::BoundFilter;
+use crate::expression::{BoundFilter, Expression};
 use crate::frame::Scope;
 use crate::plan::{Query, Step};
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
 use crate::runtime::{TimeKind, TimeOptions};
-use crate::source::passing::{Failing, Passing};
+use crate::source::ends::of_first_rows;
+use crate::source::passing::{Failing, Passing, Test};
+use crate::source::table::Table;
 use crate::window::Emit;
 
 /// Names and logical types of what arrives; columns of other types stay as they are, for queries
@@ -109,6 +112,37 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
         }
     }
     passing
+}
+
+/// What a column of `table` must pass for a row to be among the first that `query` hands on, where
+/// it begins with that.
+pub fn first_rows(query: &Query, table: &dyn Table) -> Option<Test> {
+    let mut steps = query.steps.iter();
+    let mut renamed = Vec::new();
+    let first = loop {
+        match steps.next()? {
+            Step::Project(columns) => renamed.push(columns),
+            Step::Rows(plan) => break plan.first_rows()?,
+            _ => return None,
+        }
+    };
+    // What computes may fail, and is to fail for all rows or none.
+    let is_named = |(_, value): &(String, Expression)| value.as_column().is_some();
+    if !renamed.iter().all(|columns| columns.iter().all(is_named)) {
+        return None;
+    }
+    let origin = |name: &str, columns: &&Vec<(String, Expression)>| {
+        let (_, value) = columns.iter().find(|(output, _)| output == name)?;
+        value.as_column().map(str::to_owned)
+    };
+    let name = first.by.as_column()?.to_owned();
+    let name = renamed
+        .iter()
+        .rev()
+        .try_fold(name, |name, columns| origin(&name, columns))?;
+    let data_type = logical_type(table.schema().field_with_name(&name).ok()?.data_type());
+    let test = of_first_rows(table.ends_of(&name)?, &first, &data_type)?;
+    Some((name, data_type, test))
 }
 
 /// What windows by time need of rows that a filter drops: they move the watermark.

@@ -45,6 +45,7 @@ use tersecades_columnar::error::{Error, Result};
 use self::ahead::Ahead;
 use self::group::{Group, Wanted};
 use self::nesting::check_nesting;
+use super::ends::Ends;
 use super::guard::guard;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
@@ -256,6 +257,10 @@ impl Source for ParquetSource {
 
     fn rows_hint(&self) -> Option<u64> {
         u64::try_from(self.wanted.metadata.metadata().file_metadata().num_rows()).ok()
+    }
+
+    fn ends_of(&self, column: &str) -> Option<Vec<Ends>> {
+        prune::ends_of(&self.wanted.metadata, column)
     }
 
     fn rejected(&self) -> &Rejected {

@@ -5,6 +5,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
+use crate::source::ends::Ends;
 use crate::source::passing::{Failing, Passing};
 
 use super::group::leaf_of;
@@ -16,6 +17,21 @@ pub(super) fn groups(metadata: &ArrowReaderMetadata, passing: &Passing) -> Vec<u
         .filter(|(_, group)| !is_ruled_out(metadata, group, passing))
         .map(|(place, _)| place)
         .collect()
+}
+
+/// The row groups with rows, by the ends of a column; `None` where one has nulls, or does not say.
+pub(super) fn ends_of(metadata: &ArrowReaderMetadata, column: &str) -> Option<Vec<Ends>> {
+    let (position, field) = metadata.schema().fields().find(column)?;
+    let leaf = leaf_of(metadata.parquet_schema(), position)?;
+    let groups = metadata.metadata().row_groups().iter();
+    let groups = groups.filter(|group| group.num_rows() > 0);
+    let parts = groups.map(|group| {
+        let statistics = group.column(leaf).statistics()?;
+        let (low, high) = ends(field, statistics)?;
+        let rows = u64::try_from(group.num_rows()).ok()?;
+        (statistics.null_count_opt() == Some(0)).then_some(Ends { rows, low, high })
+    });
+    parts.collect()
 }
 
 fn is_ruled_out(
