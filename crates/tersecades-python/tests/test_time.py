@@ -304,6 +304,23 @@ def test_runs_go_on_over_all_rows_whatever_they_are_of(tmp_path: Path, steps: in
         kept.stream(snapshot=first.snapshot(), from_first=True)
 
 
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "TIMESTAMPTZ '1970-01-01 00:00:00Z'",
+        "TIMESTAMPTZ '1970-01-01 02:00:00+02'",
+        "CAST('1970-01-01 01:00:00+01:00' AS TIMESTAMPTZ)",
+        "'1970-01-01T00:00:00Z'",
+        "TIMESTAMP '1970-01-01 01:00:00'",
+    ],
+)
+def test_a_literal_with_a_zone_is_an_instant_beside_any_column(literal: str) -> None:
+    hours = pa.array([-3_600_000, 0, 3_600_000], pa.timestamp("ms", "Europe/Berlin"))
+    rows = tc.from_arrow(pa.table({"at": hours, "row": [0, 1, 2]}))
+    for condition in (f"at = {literal}", f"at IN ({literal})", f"at BETWEEN {literal} AND {literal}"):
+        assert tc.sql(f"SELECT row FROM t WHERE {condition}", t=rows).to_pylist() == [{"row": 1}]
+
+
 def test_windows_are_shown_in_the_zone_of_their_time() -> None:
     zoned = pa.timestamp("s", "Europe/Berlin")
     rows = pa.table({"ts": pa.array([0, 86_400, 172_800], zoned), "v": [1, 2, 3]})

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tersecades::Result;
 use tersecades::engine::sink::{self, Sink, SinkOptions, Target};
 use tersecades::sql::Results;
+use tersecades::{Error, Result};
 
 use crate::console::Stdout;
 use crate::log::{self, Level};
@@ -15,8 +15,12 @@ use crate::progress_bar::Progress;
 pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Path>) -> Outcome {
     let mut sink = open(&results, format, file)?;
     let progress = Progress::start("reading", results.rows_hint());
+    let named = |error: Error| match file {
+        Some(path) => error.file(path.display().to_string()),
+        None => error,
+    };
     while let Some(batch) = results.next() {
-        sink.write(&batch?)?;
+        sink.write(&batch?).map_err(named)?;
         if file.is_none() {
             // Who reads a pipe need not wait for the end.
             sink.flush()?;
@@ -26,7 +30,7 @@ pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Pa
         }
     }
     drop(progress);
-    sink.finish()?;
+    sink.finish().map_err(named)?;
     report(&results);
     Ok(())
 }

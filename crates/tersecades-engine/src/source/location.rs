@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use super::file_set::FilesTable;
 use super::table::{FileTable, OneRun, Table};
@@ -44,6 +44,10 @@ pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result
         .is_ok_and(|found| !found.is_file() && !found.is_dir())
     {
         return Ok(Arc::new(OneRun::new(open(path, options)?)));
+    }
+    if !is_pattern(path) {
+        let named = |error: std::io::Error| Error::from(error).file(path.display().to_string());
+        path.metadata().map_err(named)?;
     }
     match path.is_dir() || is_pattern(path) {
         true => Ok(Arc::new(FilesTable::new(path, options)?)),
