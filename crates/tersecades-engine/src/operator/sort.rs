@@ -3,7 +3,7 @@
 //! The results of one window are sorted by themselves; a whole stream is kept, encoded, until it
 //! ends. Rows that are equal in all of them stay in the order they came in.
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::Rows;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
@@ -15,6 +15,7 @@ use super::OperatorKind;
 use super::row::expression::RowExpressions;
 use super::row::kept::KeptRows;
 use super::row::keys::{RowKeys, SortOrder};
+use super::row::order::Order;
 use super::row::shape::{OUTPUT_ROWS, batch_of, take};
 use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
 
@@ -70,29 +71,34 @@ impl SortKeys {
     /// # Errors
     /// What evaluating says.
     pub(super) fn append(&mut self, rows: &RecordBatch, keys: &mut Rows) -> Result<()> {
-        let columns = self.expressions.evaluate(rows)?;
+        let columns = self.columns(rows)?;
+        self.append_columns(&columns, keys)
+    }
+
+    fn append_columns(&self, columns: &[ArrayRef], keys: &mut Rows) -> Result<()> {
         match columns.is_empty() {
             true => Ok(()),
-            false => self.keys.append(&columns, keys),
+            false => self.keys.append(columns, keys),
         }
     }
 
-    /// The keys of `rows`.
+    /// What keys of `rows` are made of, column by column.
     ///
     /// # Errors
     /// What evaluating says.
-    pub(super) fn of(&mut self, rows: &RecordBatch) -> Result<Rows> {
+    pub(super) fn columns(&mut self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.expressions.evaluate(rows)
+    }
+
+    /// The keys made of `columns`; none where there are no columns.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` when they are of other types.
+    pub(super) fn of(&self, columns: &[ArrayRef]) -> Result<Rows> {
         let mut keys = self.empty();
-        self.append(rows, &mut keys)?;
+        self.append_columns(columns, &mut keys)?;
         Ok(keys)
     }
-}
-
-/// Positions of `keys` in ascending order; equal ones as they came.
-pub(super) fn sorted_positions(keys: &Rows) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..keys.num_rows() as u32).collect();
-    order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
-    order
 }
 
 impl RowOperatorPlan for Sort {
@@ -139,7 +145,8 @@ impl RowOperator for SortWindows {
     }
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let order = sorted_positions(&self.keys.of(&rows)?);
+        let columns = self.keys.columns(&rows)?;
+        let order = Order::new([&self.keys.of(&columns)?]).sorted(rows.num_rows());
         out.push(take(&rows, order)?);
         Ok(())
     }
@@ -181,7 +188,7 @@ impl RowOperator for SortAll {
     }
 
     fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let order = sorted_positions(&self.found);
+        let order = Order::new([&self.found]).sorted(self.rows.next() as usize);
         self.found.clear();
         for part in order.chunks(OUTPUT_ROWS) {
             let rows: Vec<u64> = part.iter().map(|row| u64::from(*row)).collect();

@@ -1,8 +1,9 @@
 //! `top_k`: the first rows of a sort, without keeping the others.
 
-use arrow_array::RecordBatch;
-use arrow_row::OwnedRow;
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_row::{OwnedRow, Rows};
 use arrow_schema::SchemaRef;
+use arrow_select::take::take as take_array;
 use tersecades_columnar::arrow::array_bytes;
 use tersecades_columnar::error::Result;
 
@@ -10,10 +11,12 @@ use crate::expression::Expression;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
+use super::row::bound::Bound;
 use super::row::keys::SortOrder;
+use super::row::order::Order;
 use super::row::shape::{batch_of, concat, read_rows, take, write_rows};
 use super::row::{Extent, FirstRows, RowInput, RowOperator, RowOperatorPlan};
-use super::sort::{SortKeys, describe_order, sorted_positions};
+use super::sort::{SortKeys, describe_order};
 
 /// What users see of the kind.
 pub const KIND: OperatorKind = OperatorKind {
@@ -23,6 +26,12 @@ pub const KIND: OperatorKind = OperatorKind {
 
 /// Rows collected, as a multiple of those wanted, before they are sorted down.
 const SLACK_ROWS: usize = 1_024;
+
+/// One row of so many is looked at before the others, where few are wanted.
+const SAMPLE_STEP: usize = 64;
+
+/// Most rows that are looked at in one go.
+const SLICE_ROWS: usize = 65_536;
 
 /// What to sort by, and how many rows to hand on.
 #[derive(Debug, Clone)]
@@ -70,6 +79,8 @@ impl RowOperatorPlan for TopK {
         Ok(Box::new(Best {
             schema: SchemaRef::clone(&input.schema),
             keys: SortKeys::bind(&self.by, &input.schema)?,
+            first: self.by.first().map(|(_, order)| *order),
+            alone: self.by.len() == 1,
             wanted: self.count.saturating_add(self.offset),
             offset: self.offset,
             each_window: self.extent.is_each_window(input),
@@ -79,34 +90,155 @@ impl RowOperatorPlan for TopK {
     }
 }
 
+/// The last of the wanted rows.
+struct Worst {
+    key: OwnedRow,
+    /// What the first column says of it.
+    first: Option<Bound>,
+}
+
+/// Some rows, and the columns of their keys.
+struct Part {
+    rows: RecordBatch,
+    columns: Vec<ArrayRef>,
+}
+
+/// The values of `columns` at `positions`.
+fn taken(columns: &[ArrayRef], positions: &UInt32Array) -> Result<Vec<ArrayRef>> {
+    let taken = columns
+        .iter()
+        .map(|column| take_array(column, positions, None));
+    Ok(taken.collect::<std::result::Result<_, _>>()?)
+}
+
+impl Part {
+    /// The rows whose first column may put them before `bound`.
+    fn before(self, bound: &Bound) -> Result<Part> {
+        let before = match self.columns.first() {
+            Some(column) => bound.before(column)?,
+            None => None,
+        };
+        let before = before.filter(|rows| rows.count_set_bits() < rows.len());
+        let Some(before) = before else {
+            return Ok(self);
+        };
+        let positions: Vec<u32> = before.set_indices_u32().collect();
+        let columns = taken(&self.columns, &UInt32Array::from(positions.clone()))?;
+        let rows = take(&self.rows, positions)?;
+        Ok(Part { rows, columns })
+    }
+}
+
 struct Best {
     schema: SchemaRef,
     keys: SortKeys,
+    /// The order of the first column of the keys.
+    first: Option<SortOrder>,
+    /// Whether it is the only one.
+    alone: bool,
     wanted: usize,
     offset: usize,
     each_window: bool,
-    /// Candidates in order of arrival, except that the first batch may be sorted.
+    /// Candidates; equal ones in order of arrival.
     best: Vec<RecordBatch>,
-    /// The last key that is among the wanted ones, once there are so many.
-    worst: Option<OwnedRow>,
+    /// So many of the candidates come no later than this one that no row behind it is wanted.
+    worst: Option<Worst>,
 }
 
 impl Best {
     /// Adds the rows that may be among the wanted ones.
-    fn add(&mut self, rows: RecordBatch) -> Result<()> {
-        let keys = self.keys.of(&rows)?;
-        let rows = match &self.worst {
-            // Of equal rows the first to arrive stays.
-            Some(worst) => {
-                let better = (0..keys.num_rows()).filter(|row| keys.row(*row) < worst.row());
-                let better: Vec<u32> = better.map(|row| row as u32).collect();
-                if better.is_empty() {
-                    return Ok(());
-                }
-                take(&rows, better)?
-            }
-            None => rows,
+    fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        for first in (0..rows.num_rows()).step_by(SLICE_ROWS) {
+            let count = SLICE_ROWS.min(rows.num_rows() - first);
+            self.add_slice(rows.slice(first, count))?;
+        }
+        Ok(())
+    }
+
+    fn add_slice(&mut self, rows: RecordBatch) -> Result<()> {
+        if self.worst.is_none() && rows.num_rows() <= self.wanted {
+            return self.hold(rows);
+        }
+        let columns = self.keys.columns(&rows)?;
+        let Part { rows, columns } = self.likely(rows, columns)?;
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let keys = self.keys.of(&columns)?;
+        let better = self.better(&keys, rows.num_rows());
+        if better.is_empty() {
+            return Ok(());
+        }
+        if better.len() == self.wanted {
+            self.set_worst(&columns, &keys, &better)?;
+        }
+        self.hold(take(&rows, better)?)
+    }
+
+    /// The rows whose first column does not put them behind the wanted ones.
+    fn likely(&self, rows: RecordBatch, columns: Vec<ArrayRef>) -> Result<Part> {
+        let bound = self.worst.as_ref().and_then(|worst| worst.first.as_ref());
+        let part = Part { rows, columns };
+        let part = match bound {
+            Some(bound) => part.before(bound)?,
+            None => part,
         };
+        match self.bound_of_some(&part)? {
+            Some(bound) => part.before(&bound),
+            None => Ok(part),
+        }
+    }
+
+    /// A bound that a few rows of many give; rows that equal it may be wanted.
+    fn bound_of_some(&self, part: &Part) -> Result<Option<Bound>> {
+        let rows = part.rows.num_rows();
+        let (Some(order), Some(last)) = (self.first, self.wanted.checked_sub(1)) else {
+            return Ok(None);
+        };
+        if rows / SAMPLE_STEP / 2 <= self.wanted {
+            return Ok(None);
+        }
+        let some = (SAMPLE_STEP - 1..rows).step_by(SAMPLE_STEP);
+        let columns = taken(&part.columns, &some.map(|row| row as u32).collect())?;
+        let keys = self.keys.of(&columns)?;
+        let least = Order::new([&keys]).least(keys.num_rows(), self.wanted);
+        match (least.get(last), columns.first()) {
+            (Some(row), Some(column)) => Bound::new(column, *row as usize, order, false),
+            _ => Ok(None),
+        }
+    }
+
+    /// Positions of the rows that come before the worst; where there are more than wanted, the
+    /// first of them in their order.
+    fn better(&self, keys: &Rows, rows: usize) -> Vec<u32> {
+        let before = |row: &u32| match &self.worst {
+            // Of equal rows the first to arrive stays.
+            Some(worst) => keys.row(*row as usize) < worst.key.row(),
+            None => true,
+        };
+        if rows < self.wanted {
+            return (0..rows as u32).filter(before).collect();
+        }
+        let mut least = Order::new([keys]).least(rows, self.wanted);
+        least.truncate(least.partition_point(before));
+        least
+    }
+
+    /// Remembers the last of so many rows as are wanted.
+    fn set_worst(&mut self, columns: &[ArrayRef], keys: &Rows, sorted: &[u32]) -> Result<()> {
+        let last = sorted.last().map(|row| *row as usize);
+        let (Some(row), Some(column), Some(order)) = (last, columns.first(), self.first) else {
+            return Ok(());
+        };
+        self.worst = Some(Worst {
+            key: keys.row(row).owned(),
+            first: Bound::new(column, row, order, self.alone)?,
+        });
+        Ok(())
+    }
+
+    /// Keeps candidates.
+    fn hold(&mut self, rows: RecordBatch) -> Result<()> {
         self.best.push(rows);
         let held: usize = self.best.iter().map(RecordBatch::num_rows).sum();
         if held > self.wanted.saturating_mul(2).saturating_add(SLACK_ROWS) {
@@ -121,11 +253,11 @@ impl Best {
             return Ok(());
         }
         let all = concat(&std::mem::take(&mut self.best))?;
-        let keys = self.keys.of(&all)?;
-        let mut order = sorted_positions(&keys);
-        order.truncate(self.wanted);
+        let columns = self.keys.columns(&all)?;
+        let keys = self.keys.of(&columns)?;
+        let order = Order::new([&keys]).least(all.num_rows(), self.wanted);
         if order.len() == self.wanted {
-            self.worst = order.last().map(|row| keys.row(*row as usize).owned());
+            self.set_worst(&columns, &keys, &order)?;
         }
         self.best.push(take(&all, order)?);
         Ok(())
@@ -150,7 +282,7 @@ impl RowOperator for Best {
     }
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
-        self.add(rows)?;
+        self.add(&rows)?;
         if self.each_window {
             self.emit(out)
         } else {

@@ -9,7 +9,6 @@
 mod aggregate;
 mod frame;
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,6 +25,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 use super::OperatorKind;
 use super::row::kept::KeptRows;
 use super::row::keys::SortOrder;
+use super::row::order::Order;
 use super::row::shape::{OUTPUT_ROWS, batch_of, weave};
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
@@ -260,14 +260,7 @@ impl Around {
     /// Positions of the kept rows in order; rows that are equal in all keys as they came.
     fn sorted(&self) -> Vec<u32> {
         let (partitions, order) = &self.keys;
-        // Without columns there are no keys, and all rows are equal.
-        let compare = |keys: &Rows, a: u32, b: u32| match keys.num_rows() {
-            0 => Ordering::Equal,
-            _ => keys.row(a as usize).cmp(&keys.row(b as usize)),
-        };
-        let mut positions: Vec<u32> = (0..self.rows.next() as u32).collect();
-        positions.sort_by(|a, b| compare(partitions, *a, *b).then_with(|| compare(order, *a, *b)));
-        positions
+        Order::new([partitions, order]).sorted(self.rows.next() as usize)
     }
 
     /// Partitions of the sorted rows, with the groups of peers in each.

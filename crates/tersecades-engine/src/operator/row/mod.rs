@@ -5,11 +5,13 @@
 //! [`RowOperator`]: it stands after a stage, needs neither event time nor windows, and keeps its
 //! rows encoded where it keeps many.
 
+pub(crate) mod bound;
 pub mod each_window;
 pub mod expression;
 pub mod group;
 pub mod kept;
 pub mod keys;
+pub(crate) mod order;
 pub mod shape;
 
 use std::fmt::Debug;
