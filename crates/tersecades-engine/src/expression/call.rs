@@ -1,16 +1,20 @@
 //! Calls of functions from outside: bound, and run on as few values as they can be.
 //!
 //! A call reads survivors only. Where it depends on one column that came as codes of a
-//! dictionary, it runs once for each different text among them, and the results are spread:
+//! dictionary, it runs once for each different text among them, and the results are spread; where
+//! they are texts, they become the values of a dictionary, some of which may be equal:
 //!
 //! ```text
 //! letters(name)   codes 0 2 2 0 2  ──▶  letters(["eu", "asia"]) = [2, 4]  ──▶  2 4 4 2 4
+//! upper(name)     codes 0 2 2 0 2  ──▶  upper(["eu", "asia"]) = ["EU", "ASIA"], codes 0 1 1 0 1
 //! ```
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, UInt32Array};
+use arrow_buffer::ScalarBuffer;
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use arrow_select::take::take;
@@ -101,14 +105,16 @@ impl Call {
     /// What the function says; `Internal` when it breaks its contract.
     pub(super) fn run(&self, inputs: &Inputs) -> Result<Operand> {
         let different = match self.depends_on {
-            Some(slot) => Different::of(&inputs.column(slot)?).map(|different| (slot, different)),
+            Some(slot) => Different::of(&inputs.column(slot)?)?.map(|different| (slot, different)),
             None => None,
         };
         let array = match different {
-            Some((slot, different)) => {
-                let values = take(&different.table, &different.used, None)?;
+            Some((slot, Different { values, positions })) => {
                 let results = self.run_rows(&Inputs::of_column(slot, values))?;
-                take(&results, &different.positions, None)?
+                match Physical::of(&self.data_type)? {
+                    Physical::Text => Arc::new(DictionaryArray::try_new(positions, results)?),
+                    _ => take(&results, &positions, None)?,
+                }
             }
             None => self.run_rows(inputs)?,
         };
@@ -151,37 +157,52 @@ fn of_type(array: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
 
 /// The texts of a dictionary array that occur in it.
 struct Different {
-    table: ArrayRef,
-    /// Where in the table each text that occurs is; null where a row has none.
-    used: UInt32Array,
-    /// Which of those that occur each row has.
+    /// Each text that occurs, and a null where a row has none.
+    values: ArrayRef,
+    /// Which of them each row has.
     positions: UInt32Array,
 }
 
 impl Different {
     /// The texts of `array`; `None` where looking for them would not pay.
-    fn of(array: &ArrayRef) -> Option<Self> {
-        let codes = array.as_any_dictionary_opt()?;
-        let (table, rows) = (codes.values(), array.len());
-        if table.is_empty() || table.len() > rows.saturating_mul(TEXTS_PER_ROW_MAX) {
-            return None;
+    fn of(array: &ArrayRef) -> Result<Option<Self>> {
+        let Some(coded) = array.as_any_dictionary_opt() else {
+            return Ok(None);
+        };
+        let table = coded.values();
+        if table.is_empty() || table.len() > array.len().saturating_mul(TEXTS_PER_ROW_MAX) {
+            return Ok(None);
         }
-        let mut known: Vec<Option<u32>> = vec![None; table.len() + 1];
+        let keys = cast(coded.keys(), &DataType::UInt32)?;
+        let keys = keys.as_primitive::<UInt32Type>();
+        // Rows without a text have the code behind all texts.
+        let absent = table.len();
+        let codes: ScalarBuffer<u32> = match keys.nulls() {
+            Some(nulls) => {
+                let keys = keys.values().iter().zip(nulls.iter());
+                let codes = keys.map(|(key, valid)| if valid { *key } else { absent as u32 });
+                codes.collect()
+            }
+            None => keys.values().clone(),
+        };
+        let mut occurs = vec![false; table.len() + 1];
+        codes.iter().for_each(|code| occurs[*code as usize] = true);
+        if !occurs[absent] && occurs[..absent].iter().all(|occurs| *occurs) {
+            return Ok(Some(Different {
+                values: Arc::clone(table),
+                positions: UInt32Array::new(codes, None),
+            }));
+        }
+        let mut position = vec![0u32; occurs.len()];
         let mut used = Vec::new();
-        let mut positions = Vec::with_capacity(rows);
-        for (row, code) in codes.normalized_keys().into_iter().enumerate() {
-            let valid = codes.keys().is_valid(row);
-            let place = if valid { code } else { table.len() };
-            let position = *known[place].get_or_insert_with(|| {
-                used.push(valid.then_some(code as u32));
-                used.len() as u32 - 1
-            });
-            positions.push(position);
+        for (code, _) in occurs.iter().enumerate().filter(|(_, occurs)| **occurs) {
+            position[code] = used.len() as u32;
+            used.push((code < absent).then_some(code as u32));
         }
-        Some(Different {
-            table: Arc::clone(table),
-            used: UInt32Array::from(used),
-            positions: UInt32Array::from(positions),
-        })
+        let positions = codes.iter().map(|code| position[*code as usize]);
+        Ok(Some(Different {
+            values: take(table, &UInt32Array::from(used), None)?,
+            positions: UInt32Array::from_iter_values(positions),
+        }))
     }
 }

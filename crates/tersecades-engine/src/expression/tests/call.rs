@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Int64Array, ListArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, ListArray, StringArray,
+};
+use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 use tersecades_columnar::error::{Error, ErrorKind};
 use tersecades_columnar::selection::Selection;
@@ -171,4 +174,109 @@ fn a_dictionary_of_texts_that_no_row_has_is_not_searched() {
     filter.apply(&mut frame, &mut Default::default()).unwrap();
     assert_eq!(rows_of(&frame.selection), [3, 8, 13]);
     assert_eq!(function.rows.load(Ordering::Relaxed), 1);
+}
+
+/// The first letter of a text, whether it has more than five, or how many it has: null where the
+/// text ends with `0`, and something else where it is null.
+#[derive(Debug)]
+struct Shorter(DataType, bool);
+
+impl ScalarFunction for Shorter {
+    fn name(&self) -> &str {
+        "shorter"
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(self.0.clone())
+    }
+
+    fn evaluate(&self, arguments: &[ArrayRef], _rows: usize) -> Result<ArrayRef> {
+        let texts = arguments[0].as_string::<i32>().iter();
+        let texts = texts.map(|text| match text {
+            Some(text) if text.ends_with('0') => None,
+            Some(text) => Some(text),
+            None => Some("none"),
+        });
+        Ok(match self.0 {
+            DataType::Boolean => {
+                let long = texts.map(|text| text.map(|text| text.len() > 5));
+                Arc::new(long.collect::<BooleanArray>())
+            }
+            DataType::Int64 => {
+                let letters = texts.map(|text| text.map(|text| text.len() as i64));
+                Arc::new(letters.collect::<Int64Array>())
+            }
+            _ => {
+                let first = texts.map(|text| text.map(|text| &text[..1]));
+                Arc::new(first.collect::<StringArray>())
+            }
+        })
+    }
+
+    fn is_immutable(&self) -> bool {
+        self.1
+    }
+}
+
+/// Rows whose texts are doubled, null, absent or in no row at all.
+fn random_names(seed: &mut u64, texts: usize, rows: usize, nulls: bool) -> ArrayRef {
+    let mut below = |bound: usize| {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (*seed >> 33) as usize % bound
+    };
+    let values = (0..texts).map(|_| match below(8) {
+        0 if nulls => None,
+        _ => Some(format!(
+            "{}{}",
+            ["a", "b", "cc", "dddd"][below(4)],
+            below(40)
+        )),
+    });
+    let values: StringArray = values.collect();
+    let keys = (0..rows).map(|_| {
+        let key = below(texts) as i32;
+        (!nulls || below(8) > 0).then_some(key)
+    });
+    let keys: Int32Array = keys.collect();
+    Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(values)))
+}
+
+#[test]
+fn results_of_each_text_are_those_of_each_row() {
+    let mut seed = 3;
+    for data_type in [DataType::Utf8, DataType::Boolean, DataType::Int64] {
+        for (texts, rows) in [(1, 1), (5, 0), (3, 400), (60, 400), (900, 400), (9_000, 40)] {
+            for nulls in [false, true] {
+                let names = random_names(&mut seed, texts, rows, nulls);
+                let batch = batch_of(vec![("name", names)]);
+                let call = |immutable| {
+                    let function = Arc::new(Shorter(data_type.clone(), immutable));
+                    Expression::call(function, vec![col("name")])
+                };
+                let of_each = |expression| computed(&batch, &expression).unwrap();
+                let plain = |array: ArrayRef| cast(&array, &data_type).unwrap();
+                let (found, expected) = (of_each(call(true)), of_each(call(false)));
+                let about = format!("{data_type}: {texts} texts, {rows} rows, nulls: {nulls}");
+                assert_eq!(&plain(found), &plain(expected), "{about}");
+                let is_null = |immutable| rows_kept(&batch, &call(immutable).is_null());
+                assert_eq!(is_null(true), is_null(false), "{about}");
+                let chosen = |immutable| match data_type {
+                    DataType::Utf8 => {
+                        let condition = call(immutable).lt("c").or(call(immutable).eq(col("name")));
+                        rows_kept(&batch, &condition)
+                    }
+                    DataType::Int64 => rows_kept(&batch, &call(immutable).gt(2)),
+                    _ => rows_kept(&batch, &call(immutable)),
+                };
+                assert_eq!(chosen(true), chosen(false), "{about}");
+                let nested = |immutable| {
+                    let function = Arc::new(Shorter(DataType::Int64, immutable));
+                    of_each(Expression::call(function, vec![call(immutable)]))
+                };
+                if data_type == DataType::Utf8 {
+                    assert_eq!(&nested(true), &nested(false), "{about}");
+                }
+            }
+        }
+    }
 }
