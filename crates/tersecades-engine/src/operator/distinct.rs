@@ -7,6 +7,7 @@ use tersecades_columnar::error::Result;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
+use super::row::coded::CodedRows;
 use super::row::keys::{KeyIds, RowKeys};
 use super::row::shape::take;
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
@@ -32,6 +33,7 @@ impl RowOperatorPlan for Distinct {
             schema: SchemaRef::clone(&input.schema),
             keys: RowKeys::unordered(types)?,
             seen: KeyIds::default(),
+            coded: CodedRows::default(),
         }))
     }
 }
@@ -40,6 +42,8 @@ struct Seen {
     schema: SchemaRef,
     keys: RowKeys,
     seen: KeyIds,
+    /// What tells most rows that came before, without keys of whole texts.
+    coded: CodedRows,
 }
 
 impl RowOperator for Seen {
@@ -48,6 +52,10 @@ impl RowOperator for Seen {
     }
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
+        let rows = match self.coded.fresh(&rows)? {
+            Some(fresh) if fresh.len() < rows.num_rows() => take(&rows, fresh)?,
+            _ => rows,
+        };
         let keys = self.keys.of(rows.columns())?;
         let mut fresh = Vec::new();
         for row in 0..keys.num_rows() {
@@ -64,7 +72,7 @@ impl RowOperator for Seen {
     }
 
     fn byte_size(&self) -> usize {
-        self.seen.byte_size()
+        self.seen.byte_size() + self.coded.byte_size()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
@@ -74,6 +82,7 @@ impl RowOperator for Seen {
 
     fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.seen = KeyIds::restore(from)?;
+        self.coded.clear();
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 //! rows encoded where it keeps many.
 
 pub(crate) mod bound;
+pub mod coded;
 pub mod each_window;
 pub mod expression;
 pub mod group;
