@@ -190,3 +190,48 @@ fn windows_that_differ_between_keys_are_taken_by_themselves_whatever_the_batches
         }
     }
 }
+
+#[test]
+fn distinct_rows_of_texts_are_the_first_ones_whatever_the_batches_are() {
+    let row = |row: i64| (row * 7 % (5 + row / 90), row * 5 % 11);
+    let expected: Vec<i64> = (0..900)
+        .filter(|at| (0..*at).all(|before| row(before) != row(*at)))
+        .map(|at| row(at).0 * 100 + row(at).1)
+        .collect();
+    for size in [1, 100, 900] {
+        let batch = |start: i64| {
+            let rows = (start..900.min(start + size)).map(row);
+            let names = rows.clone().map(|(name, _)| match name {
+                3 => None,
+                other => Some(format!("n{other}")),
+            });
+            let names: ArrayRef = Arc::new(names.collect::<StringArray>());
+            let places = rows.map(|(_, place)| format!("p{place}"));
+            let places: ArrayRef = Arc::new(StringArray::from_iter_values(places));
+            RecordBatch::try_from_iter_with_nullable([
+                ("name", names, true),
+                ("place", places, true),
+            ])
+            .unwrap()
+        };
+        let batches: Vec<RecordBatch> = (0..900).step_by(size as usize).map(batch).collect();
+        let stream = Stream::from_batches(batches[0].schema(), batches).distinct();
+        let mut found = Vec::new();
+        for batch in stream.run().unwrap() {
+            let batch = batch.unwrap();
+            let text = |index: usize| {
+                arrow_cast::cast(batch.column(index), &arrow_schema::DataType::Utf8).unwrap()
+            };
+            let (names, places) = (text(0), text(1));
+            let number = |text: Option<&str>| text.map_or(3, |text| text[1..].parse().unwrap());
+            let names = names.as_string::<i32>().iter().map(number);
+            let places = places.as_string::<i32>().iter().map(number);
+            found.extend(
+                names
+                    .zip(places)
+                    .map(|(name, place): (i64, i64)| name * 100 + place),
+            );
+        }
+        assert_eq!(found, expected, "batches of {size}");
+    }
+}

@@ -49,6 +49,13 @@ impl Pairs {
             self.counts[id as usize] += 1;
         }
     }
+
+    /// Inserts the pairs put so far.
+    fn settle(&mut self) {
+        for id in self.values.settle() {
+            self.counts[id as usize] += 1;
+        }
+    }
 }
 
 impl Distinct {
@@ -148,6 +155,15 @@ impl Collection for Distinct {
         }
         if !narrow {
             self.spread(0);
+        }
+        if let Seen::Pairs(pairs) = &mut self.seen {
+            rows.for_each_value(work, |id, values, index, _| {
+                if pairs.values.put(id, values.ordered(index) as u128) {
+                    pairs.settle();
+                }
+            })?;
+            pairs.settle();
+            return Ok(());
         }
         rows.for_each_value(work, |id, values, index, _| {
             self.insert(id, values.ordered(index) as u128);

@@ -7,12 +7,17 @@ use tersecades_columnar::types::Physical;
 use crate::operator::window_aggregate::table::GroupTable;
 use crate::runtime::state::{StateReader, StateWriter};
 
+/// Words of pairs that are inserted at once.
+const PENDING_WORDS: usize = 4_096;
+
 /// The pairs seen so far.
 #[derive(Debug, Clone)]
 pub(super) struct GroupedValues {
     /// Words of a key: the group, then the value, in one word where both fit.
     words: usize,
     table: GroupTable,
+    /// Keys of pairs to come, and room for their numbers.
+    pending: (Vec<u64>, Vec<u32>),
 }
 
 impl GroupedValues {
@@ -26,11 +31,13 @@ impl GroupedValues {
         GroupedValues {
             words,
             table: GroupTable::of_words(words),
+            pending: Default::default(),
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.table.clear();
+        self.pending.0.clear();
     }
 
     /// Number of pairs.
@@ -42,13 +49,37 @@ impl GroupedValues {
     pub(super) fn insert(&mut self, id: u32, value: u128) -> usize {
         let group = u64::from(id);
         let number = match self.words {
-            1 => self.table.assign_one(&[group << 32 | value as u64]),
-            2 => self.table.assign_one(&[group, value as u64]),
-            _ => self
-                .table
-                .assign_one(&[group, value as u64, (value >> 64) as u64]),
+            1 => self.table.assign_array(&[group << 32 | value as u64]),
+            2 => self.table.assign_array(&[group, value as u64]),
+            _ => {
+                let key = [group, value as u64, (value >> 64) as u64];
+                self.table.assign_array(&key)
+            }
         };
         number as usize
+    }
+
+    /// Puts the pair among those that [`GroupedValues::settle`] inserts; whether they are so many
+    /// that it should.
+    pub(super) fn put(&mut self, id: u32, value: u128) -> bool {
+        let (group, value) = (u64::from(id), [value as u64, (value >> 64) as u64]);
+        let (pending, _) = &mut self.pending;
+        match self.words {
+            1 => pending.push(group << 32 | value[0]),
+            2 => pending.extend([group, value[0]]),
+            _ => pending.extend([group, value[0], value[1]]),
+        }
+        pending.len() >= PENDING_WORDS
+    }
+
+    /// Inserts the pairs put so far; the groups of the new ones.
+    pub(super) fn settle(&mut self) -> impl Iterator<Item = u32> + '_ {
+        let known = self.table.keys().len();
+        let (pending, numbers) = &mut self.pending;
+        numbers.clear();
+        self.table.assign(pending, numbers);
+        pending.clear();
+        pairs(&self.table.keys()[known..], self.words).map(|(id, _)| id)
     }
 
     /// Group and value of every pair, in order of their numbers.
@@ -77,7 +108,9 @@ impl GroupedValues {
     }
 
     pub(super) fn byte_size(&self) -> usize {
-        self.table.byte_size()
+        let (pending, numbers) = &self.pending;
+        let room = pending.capacity() * size_of::<u64>() + numbers.capacity() * size_of::<u32>();
+        self.table.byte_size() + room
     }
 
     pub(super) fn snapshot(&self, out: &mut StateWriter) {

@@ -12,6 +12,9 @@ use super::keys::KeyLayout;
 /// Rows that are looked through at once for new groups.
 const ASSIGNED: usize = 32;
 
+/// Slots that the caches next to a core hold with the keys of their groups.
+const SLOTS_AT_HAND: usize = 1 << 14;
+
 /// Whether every code lies below `extent`, which is no more than 2^63.
 ///
 /// Of a code that does not, the top bit is set, or that of its distance below the greatest allowed:
@@ -120,18 +123,48 @@ impl GroupTable {
             2 => self.assign_direct::<2>(keys, ids),
             3 if self.direct.is_empty() => self.assign_each::<3>(keys, ids),
             3 => self.assign_direct::<3>(keys, ids),
+            4 => self.assign_each::<4>(keys, ids),
+            5 => self.assign_each::<5>(keys, ids),
+            6 => self.assign_each::<6>(keys, ids),
+            7 => self.assign_each::<7>(keys, ids),
+            8 => self.assign_each::<8>(keys, ids),
             words => {
-                for key in keys.chunks_exact(words.max(1)) {
-                    let id = self.assign_hashed(key);
-                    ids.push(id);
-                }
+                let keys = keys.chunks_exact(words.max(1));
+                ids.extend(keys.map(|key| self.assign_hashed(key)));
             }
         }
     }
 
     fn assign_each<const WORDS: usize>(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
         let (keys, _) = keys.as_chunks::<WORDS>();
-        ids.extend(keys.iter().map(|key| self.assign_array(key)));
+        for keys in keys.chunks(ASSIGNED) {
+            match self.slots.len() {
+                0..SLOTS_AT_HAND => ids.extend(keys.iter().map(|key| self.assign_array(key))),
+                _ => self.assign_far(keys, ids),
+            }
+        }
+    }
+
+    /// As [`GroupTable::assign_each`] for at most [`ASSIGNED`] keys, where slots are far from the
+    /// core: it has them all fetched at once, then the keys of their groups, before it looks.
+    fn assign_far<const WORDS: usize>(&mut self, keys: &[[u64; WORDS]], ids: &mut Vec<u32>) {
+        let mask = self.slots.len() - 1;
+        let mut found = [(0, EMPTY); ASSIGNED];
+        for (key, found) in keys.iter().zip(&mut found) {
+            let hash = hash(key);
+            *found = (hash, self.slots[hash as usize & mask]);
+        }
+        let mut same = [false; ASSIGNED];
+        let (known, _) = self.keys.as_chunks::<WORDS>();
+        for ((key, (_, id)), same) in keys.iter().zip(&found).zip(&mut same) {
+            *same = known.get(*id as usize) == Some(key);
+        }
+        for ((key, (hash, id)), same) in keys.iter().zip(found).zip(same) {
+            ids.push(match same {
+                true => id,
+                false => self.find_or_push(hash, key, |known| known.first_chunk() == Some(key)),
+            });
+        }
     }
 
     /// [`GroupTable::assign`] by direct address.
@@ -276,11 +309,18 @@ impl GroupTable {
     }
 
     fn assign_hashed(&mut self, key: &[u64]) -> u32 {
-        self.find_or_push(hash(key), key, |known| known == key)
+        match *key {
+            [a] => self.assign_array(&[a]),
+            [a, b] => self.assign_array(&[a, b]),
+            [a, b, c] => self.assign_array(&[a, b, c]),
+            [a, b, c, d] => self.assign_array(&[a, b, c, d]),
+            _ => self.find_or_push(hash(key), key, |known| known == key),
+        }
     }
 
+    /// As [`GroupTable::assign_one`], for a table of [`GroupTable::of_words`] that covers nothing.
     #[inline]
-    fn assign_array<const WORDS: usize>(&mut self, key: &[u64; WORDS]) -> u32 {
+    pub fn assign_array<const WORDS: usize>(&mut self, key: &[u64; WORDS]) -> u32 {
         // Of a length that is known to the compiler, words are compared without a call.
         self.find_or_push(hash(key), key, |known| known.first_chunk() == Some(key))
     }
@@ -343,9 +383,24 @@ fn hash(key: &[u64]) -> u64 {
 mod tests {
     use super::*;
 
+    /// Words of a key, and whether the standard map finds it.
+    const WAYS: [(usize, bool); 11] = [
+        (1, false),
+        (2, false),
+        (3, false),
+        (4, false),
+        (5, false),
+        (6, false),
+        (7, false),
+        (8, false),
+        (9, false),
+        (1, true),
+        (2, true),
+    ];
+
     #[test]
     fn ids_equal_a_linear_search() {
-        for (words, standard) in [(1, false), (2, false), (3, false), (1, true), (2, true)] {
+        for (words, standard) in WAYS {
             let mut table = GroupTable {
                 words,
                 standard: standard.then(HashMap::new),
@@ -365,6 +420,36 @@ mod tests {
                 }
                 table.clear();
                 known.clear();
+            }
+        }
+    }
+    #[test]
+    fn ids_of_many_keys_are_those_of_one_at_a_time() {
+        for (words, standard) in WAYS {
+            let table = GroupTable {
+                words,
+                standard: standard.then(HashMap::new),
+                ..GroupTable::default()
+            };
+            let (mut one, mut many) = (table.clone(), table);
+            let mut seed = 11u64;
+            for rows in [0, 1, 5_000, 30_000, 0, 50, 9_000] {
+                if rows == 50 {
+                    one.clear();
+                    many.clear();
+                }
+                // Keys that differ in one word, whichever it is, or in none.
+                let mut keys = vec![7u64; rows * words];
+                for key in keys.chunks_exact_mut(words) {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    key[(seed >> 40) as usize % words] = seed >> 51;
+                }
+                let keys_one_by_one = keys.chunks_exact(words);
+                let expected: Vec<u32> = keys_one_by_one.map(|key| one.assign_one(key)).collect();
+                let mut ids = Vec::new();
+                many.assign(&keys, &mut ids);
+                assert_eq!(ids, expected, "{words} words");
+                assert_eq!(many.keys(), one.keys(), "{words} words");
             }
         }
     }
