@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and a closed terminal end the program as they would anyway, but no partial file stays behind.
+//! Ctrl-C, SIGTERM and a closed terminal end the program as they would anyway, but no partial file
+//! stays behind.
 //!
 //! ```text
 //! signal ─▶ thread ─▶ partial files removed ─▶ the program ends by the signal (129, 130, 143)

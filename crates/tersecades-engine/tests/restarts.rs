@@ -335,48 +335,30 @@ fn partitions_are_passed_over_each_by_itself() {
     }
 }
 
-/// Queries that differ in one thing each from another of them.
-fn alike() -> Vec<(&'static str, Stream)> {
-    let rows = || stream_of(seconds(0, 60, 10));
-    let other = || rows().project([("time", col("time")), ("w", col("v"))].map(named));
+/// Sixty rows.
+fn sixty() -> Stream {
+    stream_of(seconds(0, 60, 10))
+}
+
+/// Joins that differ in one thing each from another of them.
+fn joins() -> Vec<(&'static str, Stream)> {
+    let other = || sixty().project([("time", col("time")), ("w", col("v"))].map(named));
     let inner = JoinKind::Inner;
     let join = |kind, options| {
         let on = [("v", "v"), ("time", "time")];
-        rows().join(rows(), kind, &on, options).unwrap()
+        sixty().join(sixty(), kind, &on, options).unwrap()
     };
     let window = |seconds, kind| {
         let window = tumble(SECOND * seconds);
-        rows()
-            .window_join(rows(), window, kind, &[("v", "v")])
-            .unwrap()
+        let joined = sixty().window_join(sixty(), window, kind, &[("v", "v")]);
+        joined.unwrap()
     };
-    let near = |bounds| {
-        rows()
-            .interval_join(other(), &[("v", "w")], bounds, inner)
-            .unwrap()
-    };
+    let on = [("v", "w")];
+    let near = |bounds| sixty().interval_join(other(), &on, bounds, inner).unwrap();
     let as_of = |direction, seconds: Option<u64>| {
         let how = (direction, seconds.map(Duration::from_secs));
-        rows()
-            .asof_join(other(), &[("v", "w")], how, inner)
-            .unwrap()
+        sixty().asof_join(other(), &on, how, inner).unwrap()
     };
-    let looked_up = |first: i64| {
-        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20));
-        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 20));
-        let table = RecordBatch::try_from_iter([("key", keys), ("x", values)]).unwrap();
-        let table = Arc::new(LookupTable::new("t", table));
-        rows().lookup_join(&table, ("v", "key"), &[("x", "x")])
-    };
-    let windows = || {
-        rows()
-            .window(tumble(SECOND * 20))
-            .group_by(["v"])
-            .aggregate([count()])
-    };
-    let by = || [(col("v"), SortOrder::DESCENDING)];
-    let wide = col("v").cast(DataType::Float64);
-    let retyped = rows().project([("time", col("time")), ("v", wide)].map(named));
     let null_equals_null = JoinOptions {
         null_equals_null: true,
         ..JoinOptions::default()
@@ -393,16 +375,37 @@ fn alike() -> Vec<(&'static str, Stream)> {
         ("as-of join", as_of(Direction::Backward, None)),
         ("forward as-of join", as_of(Direction::Forward, None)),
         ("near as-of join", as_of(Direction::Backward, Some(5))),
+    ]
+}
+
+/// Other queries that do.
+fn others() -> Vec<(&'static str, Stream)> {
+    let looked_up = |first: i64| {
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(0..20));
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 20));
+        let table = RecordBatch::try_from_iter([("key", keys), ("x", values)]).unwrap();
+        let table = Arc::new(LookupTable::new("t", table));
+        sixty().lookup_join(&table, ("v", "key"), &[("x", "x")])
+    };
+    let windows = || {
+        let windows = sixty().window(tumble(SECOND * 20)).group_by(["v"]);
+        windows.aggregate([count()])
+    };
+    let by = || [(col("v"), SortOrder::DESCENDING)];
+    let wide = col("v").cast(DataType::Float64);
+    let retyped = sixty().project([("time", col("time")), ("v", wide)].map(named));
+    let lag = |stream: Stream| stream.lag("v", 1, [] as [&str; 0], "before");
+    let process = |seconds| {
+        sixty()
+            .process(tumble(SECOND * seconds), Backwards)
+            .unwrap()
+    };
+    let copies = |count| vec![sixty(); count];
+    vec![
         ("lookup", looked_up(0)),
         ("lookup in other rows", looked_up(1)),
-        (
-            "process",
-            rows().process(tumble(SECOND * 20), Backwards).unwrap(),
-        ),
-        (
-            "longer process",
-            rows().process(tumble(SECOND * 30), Backwards).unwrap(),
-        ),
+        ("process", process(20)),
+        ("longer process", process(30)),
         ("top of windows", windows().top_k(1, by())),
         (
             "top of all",
@@ -410,18 +413,12 @@ fn alike() -> Vec<(&'static str, Stream)> {
         ),
         ("sort of windows", windows().sort(by())),
         ("sort of all", windows().sort_in(Extent::Whole, by())),
-        ("union", Stream::union([rows(), rows()]).unwrap()),
-        (
-            "longer union",
-            Stream::union([rows(), rows(), rows()]).unwrap(),
-        ),
-        ("merge", Stream::merge([rows(), rows()]).unwrap()),
-        (
-            "longer merge",
-            Stream::merge([rows(), rows(), rows()]).unwrap(),
-        ),
-        ("integers", rows().lag("v", 1, [] as [&str; 0], "before")),
-        ("floats", retyped.lag("v", 1, [] as [&str; 0], "before")),
+        ("union", Stream::union(copies(2)).unwrap()),
+        ("longer union", Stream::union(copies(3)).unwrap()),
+        ("merge", Stream::merge(copies(2)).unwrap()),
+        ("longer merge", Stream::merge(copies(3)).unwrap()),
+        ("integers", lag(sixty())),
+        ("floats", lag(retyped)),
     ]
 }
 
@@ -431,7 +428,7 @@ fn named((name, column): (&str, Expression)) -> (String, Expression) {
 
 #[test]
 fn a_snapshot_of_another_query_is_refused() {
-    let queries = alike();
+    let queries = [joins(), others()].concat();
     for (taken, first) in &queries {
         let mut first = first.clone().run().unwrap();
         first.step().unwrap();

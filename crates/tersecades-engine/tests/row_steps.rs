@@ -172,7 +172,7 @@ fn windows_that_differ_between_keys_are_taken_by_themselves_whatever_the_batches
                 let windows =
                     Stream::from_batches(rows.schema(), starts.map(cut).collect::<Vec<_>>())
                         .event_time(col("timestamp"), SECOND * 10)
-                        .window(window.clone())
+                        .window(window)
                         .group_by(["name"])
                         .aggregate([count().alias("n")]);
                 let batches = step(windows).run().unwrap().map(Result::unwrap);

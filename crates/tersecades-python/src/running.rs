@@ -344,8 +344,8 @@ impl Running {
     /// All state of the run, for `Stream.stream(snapshot=...)` of the same query, which goes on
     /// behind `rows_read` rows.
     ///
-    /// Results that wait, as `take_ready()` would give, are part of it. A snapshot of other columns,
-    /// steps or tables to look up is refused; what Python functions do cannot be compared.
+    /// Results that wait, as `take_ready()` would give, are part of it. One of other columns, steps
+    /// or tables to look up is refused; what Python functions do cannot be compared.
     ///
     /// >>> import pyarrow as pa, tersecades as tc
     /// >>> rows = [pa.record_batch({"n": [n]}) for n in range(10)]

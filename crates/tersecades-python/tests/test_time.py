@@ -317,7 +317,8 @@ def test_runs_go_on_over_all_rows_whatever_they_are_of(tmp_path: Path, steps: in
 def test_a_literal_with_a_zone_is_an_instant_beside_any_column(literal: str) -> None:
     hours = pa.array([-3_600_000, 0, 3_600_000], pa.timestamp("ms", "Europe/Berlin"))
     rows = tc.from_arrow(pa.table({"at": hours, "row": [0, 1, 2]}))
-    for condition in (f"at = {literal}", f"at IN ({literal})", f"at BETWEEN {literal} AND {literal}"):
+    between = f"at BETWEEN {literal} AND {literal}"
+    for condition in (f"at = {literal}", f"at IN ({literal})", between):
         assert tc.sql(f"SELECT row FROM t WHERE {condition}", t=rows).to_pylist() == [{"row": 1}]
 
 

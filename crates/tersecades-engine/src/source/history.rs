@@ -11,9 +11,9 @@ use tersecades_store::{Scan, Scanned, Snapshot};
 use crate::runtime::ingest::{EncodedSource, Origin};
 use crate::runtime::option::RunOptions;
 
-use super::ends::Ends;
 use super::passing::Passing;
 use super::table::Table;
+use super::zone::Ends;
 
 /// A snapshot of a store, read again by every query.
 #[derive(Debug)]

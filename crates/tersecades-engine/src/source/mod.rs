@@ -18,7 +18,6 @@ use crate::runtime::state::{StateReader, StateWriter};
 pub mod arrival;
 pub mod arrow_ipc;
 pub mod csv;
-pub mod ends;
 pub mod file_set;
 pub mod generated;
 pub mod generator;
@@ -38,6 +37,7 @@ pub mod rejected;
 pub mod table;
 pub mod text;
 pub mod trickle;
+pub mod zone;
 
 pub use csv::CsvOptions;
 pub use rejected::{
@@ -45,8 +45,8 @@ pub use rejected::{
 };
 pub use trickle::Trickle;
 
-use self::ends::Ends;
 use self::passing::Passing;
+use self::zone::Ends;
 
 /// Rows of a batch unless [`SourceOptions::batch_rows`] says otherwise.
 pub const BATCH_ROWS_DEFAULT: usize = 65_536;

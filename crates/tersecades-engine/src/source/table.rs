@@ -16,9 +16,9 @@ use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::stream::Stream;
 
-use super::ends::Ends;
 use super::memory::MemorySource;
 use super::passing::Passing;
+use super::zone::Ends;
 use super::{Source, SourceOptions};
 
 /// Rows with a schema, to be opened by each query that reads them.

@@ -129,7 +129,7 @@ impl TimedInput {
         &self.running
     }
 
-    /// As [`Running::pass_over`] of the query.
+    /// Whether the source of the query gives again what was read before a restore.
     ///
     /// # Errors
     /// As there.

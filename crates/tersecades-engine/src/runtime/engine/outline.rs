@@ -15,9 +15,9 @@ use crate::plan::{Query, Step};
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
 use crate::runtime::{TimeKind, TimeOptions};
-use crate::source::ends::of_first_rows;
 use crate::source::passing::{Failing, Passing, Test};
 use crate::source::table::Table;
+use crate::source::zone::of_first_rows;
 use crate::window::Emit;
 
 /// Names and logical types of what arrives; columns of other types stay as they are, for queries

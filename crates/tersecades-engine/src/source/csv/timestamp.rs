@@ -169,7 +169,7 @@ impl TimePattern {
     /// `InvalidArgument` if it is not a strftime pattern.
     pub fn new(pattern: &str) -> Result<Self> {
         let wrong = || Error::invalid(format!("`{pattern}` is not a timestamp format"));
-        // As Python and C have it: digits behind a point. The library's own `%f` counts nanoseconds.
+        // As Python and C have it: digits behind a point. `%f` of chrono counts nanoseconds.
         let known = pattern.replace(".%f", "%.f");
         let items = StrftimeItems::new(&known)
             .parse_to_owned()

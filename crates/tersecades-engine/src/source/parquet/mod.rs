@@ -45,8 +45,8 @@ use tersecades_columnar::error::{Error, Result};
 use self::ahead::Ahead;
 use self::group::{Group, Wanted};
 use self::nesting::check_nesting;
-use super::ends::Ends;
 use super::guard::guard;
+use super::zone::Ends;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
 /// The line of this format in [`super::SOURCES`].

@@ -5,8 +5,8 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
-use crate::source::ends::Ends;
 use crate::source::passing::{Failing, Passing};
+use crate::source::zone::Ends;
 
 use super::group::leaf_of;
 

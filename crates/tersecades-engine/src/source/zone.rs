@@ -13,7 +13,7 @@ use crate::operator::row::FirstRows;
 /// that rules nothing out.
 ///
 /// ```text
-/// parts by their lower ends, greatest first:  [90, 99] 40 rows │ [80, 95] 70 rows │ [0, 85] │ [0, 70]
+/// by lower ends, greatest first:  [90, 99] 40 rows │ [80, 95] 70 rows │ [0, 85] │ [0, 70]
 /// greatest 100 rows: 110 rows are 80 or more, so none below 80 is among them: the last is left out
 /// ```
 pub(crate) fn of_first_rows(
