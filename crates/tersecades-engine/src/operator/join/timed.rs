@@ -132,7 +132,7 @@ impl TimedInput {
     /// Whether the source of the query gives again what was read before a restore.
     ///
     /// # Errors
-    /// As there.
+    /// `Unsupported` for a source of encoded batches.
     pub fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
         self.running.pass_over(is_given_again)
     }
