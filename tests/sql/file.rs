@@ -214,3 +214,44 @@ fn explain_codecs_lists_ways_to_encode_a_column() {
     let wrong = session.set("tier", "lukewarm").unwrap_err();
     assert_eq!(wrong.hint_text(), Some("it is hot or cold"));
 }
+
+#[test]
+fn a_view_of_a_join_reads_its_files_anew() {
+    let (folder, mut session) = (folder(), Session::default());
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let (many, few) = (place("many.parquet"), place("few.parquet"));
+    for (sql, path) in [
+        ("SELECT value AS k FROM generate_series(1, 5)", &many),
+        (
+            "SELECT value AS k, value * 10 AS x FROM generate_series(1, 3)",
+            &few,
+        ),
+    ] {
+        ask(
+            &mut session,
+            folder.path(),
+            &format!("INSERT INTO '{path}' {sql}"),
+        );
+    }
+    let join =
+        format!("SELECT sum(f.x) AS s, count(*) AS n FROM '{many}' m JOIN '{few}' f ON m.k = f.k");
+    ask(
+        &mut session,
+        folder.path(),
+        &format!("CREATE VIEW v AS {join}"),
+    );
+    let of_view = |session: &mut Session| ask(session, folder.path(), "SELECT * FROM v");
+    assert_eq!(of_view(&mut session), cells(&[&["60", "3"]]));
+    assert_eq!(
+        ask(&mut session, folder.path(), &join),
+        cells(&[&["60", "3"]])
+    );
+    std::fs::remove_file(&few).unwrap();
+    let sql = "SELECT value AS k, value * 100 AS x FROM generate_series(2, 3)";
+    ask(
+        &mut session,
+        folder.path(),
+        &format!("INSERT INTO '{few}' {sql}"),
+    );
+    assert_eq!(of_view(&mut session), cells(&[&["500", "2"]]));
+}

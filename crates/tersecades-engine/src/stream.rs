@@ -25,14 +25,14 @@ use crate::frame::Scope;
 use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
 use crate::runtime::ablation::Ablation;
-use crate::runtime::engine::{columns_read, describe, first_rows, output_schema, passing};
+use crate::runtime::engine::{columns_read, describe, output_schema, passing};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::share::Share;
 use crate::runtime::{Interrupt, Retained, Running};
 use crate::source::location::open_table;
 use crate::source::passing::Passing;
-use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table, narrowest};
+use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table, fewest};
 use crate::source::{Source, SourceOptions};
 use crate::window::{Updates, Window, global};
 
@@ -377,7 +377,7 @@ impl Stream {
         };
         // Rows without columns have no number in most formats.
         let columns = match columns {
-            Some(none) if none.is_empty() => narrowest(&self.table.schema()).map(|one| vec![one]),
+            Some(none) if none.is_empty() => fewest(&*self.table),
             columns => columns,
         };
         let encoding = &mut self.options.encoding;
@@ -385,12 +385,7 @@ impl Stream {
         let kept = self.options.keep.is_some() || self.options.keep_late_whole;
         let passing = match kept {
             true => Passing::default(),
-            false => {
-                let time = &self.options.time;
-                let mut passing = passing(&self.query, &self.table.schema(), time);
-                passing.tests.extend(first_rows(&self.query, &*self.table));
-                passing
-            }
+            false => passing(&self.query, &self.table.schema(), &self.options.time),
         };
         let origin = self
             .table

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, TimestampMillisecondArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
-use tersecades_engine::expression::col;
+use tersecades_engine::expression::{col, lit};
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::history::HistoryTable;
@@ -140,5 +140,18 @@ fn rows_that_have_grown_old_are_not_among_the_first() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn an_order_that_computes_fails_by_any_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = rows(&mut Random::new(3), 5_000, false);
+    let failing = || col("number") + lit(i64::MAX - 4_000);
+    for source in stored(folder.path(), &batch, None) {
+        let ascending = SortOrder::ASCENDING;
+        let by = [(col("ts"), ascending), (failing(), ascending)];
+        let mut run = source.clone().top_k(5, by).run().unwrap();
+        assert!(run.any(|batch| batch.is_err()), "a later row overflows");
     }
 }

@@ -217,7 +217,10 @@ fn a_stream_without_event_time_is_kept_by_bytes_and_by_them_only() {
     while run.step().unwrap() {}
     let retained = run.retained().unwrap();
     assert_eq!(extent(retained), (2_000, 0, 999));
-    assert_eq!(Stream::from_retained(retained).rows_known(), Some(2_000));
+    assert_eq!(
+        Stream::from_retained(retained).rows_in_memory(),
+        Some(2_000)
+    );
     let by_time = stream().keep(Keep::Duration(Duration::from_secs(1)));
     assert!(by_time.run().is_err());
 }

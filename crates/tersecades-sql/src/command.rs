@@ -66,9 +66,9 @@ impl Session {
     /// What planning and starting say.
     pub(crate) fn results(&self, asked: Asked) -> Result<Results> {
         let Some(path) = asked.clauses.late_into.clone() else {
-            return Results::of(self.lower(asked)?);
+            return Results::of(self.lower_once(asked)?);
         };
-        let stream = self.lower(asked)?;
+        let stream = self.lower_once(asked)?;
         let schema = logical_schema(&stream.source_schema());
         let late = LateRows::new(PathBuf::from(path), schema);
         Ok(Results::of(stream.keep_late_whole())?.with_late(late))

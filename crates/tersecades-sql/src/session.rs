@@ -337,12 +337,24 @@ impl Session {
         self.planned(asked).map(|(_, stream)| stream)
     }
 
+    /// As [`Session::lower`], of a query that runs once, and now.
+    ///
+    /// # Errors
+    /// As [`Session::lower`]; what reading small tables that rows are looked up in says.
+    pub(crate) fn lower_once(&self, asked: Asked) -> Result<Stream> {
+        self.planned_for(asked, true).map(|(_, stream)| stream)
+    }
+
     /// The plan of a query, and what it is lowered to.
     ///
     /// # Errors
     /// What planning says, with line and column.
     pub(crate) fn planned(&self, asked: impl Into<Asked>) -> Result<(LogicalPlan, Stream)> {
-        let Asked { query, clauses } = asked.into();
+        self.planned_for(asked.into(), false)
+    }
+
+    fn planned_for(&self, asked: Asked, runs_once: bool) -> Result<(LogicalPlan, Stream)> {
+        let Asked { query, clauses } = asked;
         let updates = self.updates_of(&clauses)?;
         let with_options = |stream| self.settings.apply(stream);
         let lowered = |plan: LogicalPlan| {
@@ -350,6 +362,7 @@ impl Session {
                 with_options: &with_options,
                 interrupt: self.settings.interrupt.clone(),
                 updates: Cell::new(updates),
+                runs_once,
             }
             .query(&plan)?;
             Ok((plan, stream))

@@ -15,7 +15,7 @@ use super::row::bound::Bound;
 use super::row::keys::SortOrder;
 use super::row::order::Order;
 use super::row::shape::{batch_of, concat, read_rows, take, write_rows};
-use super::row::{Extent, FirstRows, RowInput, RowOperator, RowOperatorPlan};
+use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
 
 /// What users see of the kind.
@@ -58,13 +58,14 @@ impl RowOperatorPlan for TopK {
         true
     }
 
-    fn first_rows(&self) -> Option<FirstRows<'_>> {
+    fn first_rows(&self) -> Option<(&str, bool, u64)> {
+        // What computes may fail, and is to fail for all rows or none.
+        if !self.by.iter().all(|(by, _)| by.as_column().is_some()) {
+            return None;
+        }
         let (by, order) = self.by.first()?;
-        Some(FirstRows {
-            by,
-            order: *order,
-            rows: self.count.saturating_add(self.offset),
-        })
+        let rows = self.count.saturating_add(self.offset) as u64;
+        Some((by.as_column()?, order.descending, rows))
     }
 
     fn takes_windows(&self) -> bool {

@@ -43,7 +43,7 @@ use by_pane::ByPane;
 use dispatch::Held;
 
 pub use open::OpenWindow;
-pub use outline::{columns_read, describe, first_rows, output_schema, passing};
+pub use outline::{columns_read, describe, output_schema, passing};
 
 /// A query that is running; an iterator of result batches, one per window and stage end.
 pub struct Running {

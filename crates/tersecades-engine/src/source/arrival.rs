@@ -13,7 +13,7 @@ use crate::runtime::option::RunOptions;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::partitioned::as_source;
-use super::table::{Table, narrowest};
+use super::table::{Table, fewest};
 use super::{PartitionState, Rejected, Source, SourceState};
 
 /// The column that says when a row arrived.
@@ -55,6 +55,10 @@ impl Table for ArrivalTable {
         stamped(&self.table.schema())
     }
 
+    fn may_reject(&self) -> bool {
+        self.table.may_reject()
+    }
+
     fn begins_again(&self) -> bool {
         false
     }
@@ -70,7 +74,7 @@ impl Table for ArrivalTable {
         });
         // Rows without columns have no number in most formats.
         let others = match others {
-            Some(none) if none.is_empty() => narrowest(&self.table.schema()).map(|one| vec![one]),
+            Some(none) if none.is_empty() => fewest(&*self.table),
             others => others,
         };
         let source = as_source(self.table.open_with(others.as_deref(), options)?);

@@ -13,7 +13,6 @@ use crate::runtime::option::RunOptions;
 
 use super::passing::Passing;
 use super::table::Table;
-use super::zone::Ends;
 
 /// A snapshot of a store, read again by every query.
 #[derive(Debug)]
@@ -69,8 +68,8 @@ impl Table for HistoryTable {
         false
     }
 
-    fn ends_of(&self, column: &str) -> Option<Vec<Ends>> {
-        self.snapshot.ends_of(column)
+    fn may_reject(&self) -> bool {
+        false
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
@@ -83,6 +82,7 @@ impl Table for HistoryTable {
         _options: &RunOptions,
         passing: &Passing,
     ) -> Result<Origin> {
+        let passing = passing.within(|column| self.snapshot.ends_of(column));
         let scan = Scan {
             passing: passing.predicates(),
             ..Scan::default().some_columns(self.snapshot.schema(), columns)

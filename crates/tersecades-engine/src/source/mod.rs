@@ -46,7 +46,6 @@ pub use rejected::{
 pub use trickle::Trickle;
 
 use self::passing::Passing;
-use self::zone::Ends;
 
 /// Rows of a batch unless [`SourceOptions::batch_rows`] says otherwise.
 pub const BATCH_ROWS_DEFAULT: usize = 65_536;
@@ -74,12 +73,6 @@ pub trait Source: Send {
 
     /// The rows that could not be read so far.
     fn rejected(&self) -> &Rejected;
-
-    /// The parts that all rows lie in, by the ends of `column`; `None` where a part does not know
-    /// them or has nulls.
-    fn ends_of(&self, _column: &str) -> Option<Vec<Ends>> {
-        None
-    }
 
     /// How many rows were not given so far because the query wants nothing of them.
     fn left_out(&self) -> u64 {

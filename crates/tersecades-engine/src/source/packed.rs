@@ -59,7 +59,8 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let promised = Packing::of_name(path);
     match file.metadata()?.is_file() {
         true => unpack_as(file, promised),
-        false => unpack_as(Trickle::start(file)?, promised),
+        // The first bytes of a pipe may come one by one.
+        false => unpack_as(Trickle::start(file)?, None),
     }
 }
 

@@ -6,6 +6,8 @@ use arrow_schema::{DataType, Field};
 use tersecades_columnar::predicate::{Coverage, Predicate};
 use tersecades_columnar::types::Physical;
 
+use super::zone::{Ends, of_first_rows};
+
 /// A column, its type, and what its values must pass.
 pub(crate) type Test = (String, DataType, Arc<Predicate>);
 
@@ -22,6 +24,22 @@ pub struct Passing {
     pub(crate) failing: Failing,
     /// Columns that are read of all rows: what event time is made of.
     pub(crate) of_all: Vec<String>,
+    /// What rows are wanted for, if nothing else: a row that is not among these of its source may
+    /// be left out.
+    pub(crate) first: Option<FirstRows>,
+}
+
+/// The first rows of an order.
+#[derive(Debug, Clone)]
+pub(crate) struct FirstRows {
+    /// The column that counts before all others.
+    pub(crate) column: String,
+    /// Its type.
+    pub(crate) data_type: DataType,
+    /// Whether the greatest come first.
+    pub(crate) descending: bool,
+    /// How many rows.
+    pub(crate) rows: u64,
 }
 
 /// What rows that fail are wanted for.
@@ -38,6 +56,16 @@ pub enum Failing {
 }
 
 impl Passing {
+    /// The same, where the source knows the parts that all of its rows lie in by the ends of a
+    /// column, as `ends` gives them; none of its values is null.
+    pub(crate) fn within(&self, ends: impl FnOnce(&str) -> Option<Vec<Ends>>) -> Passing {
+        let first = self.first.as_ref();
+        let test = first.and_then(|first| of_first_rows(ends(&first.column)?, first));
+        let mut passing = self.clone();
+        passing.tests.extend(test);
+        passing
+    }
+
     /// What each column must pass.
     pub(crate) fn predicates(&self) -> Vec<(String, Arc<Predicate>)> {
         let tests = self.tests.iter();

@@ -58,6 +58,10 @@ impl Table for QueryTable {
         Some(&self.stream)
     }
 
+    fn may_reject(&self) -> bool {
+        self.stream.may_reject()
+    }
+
     fn begins_again(&self) -> bool {
         self.stream.begins_again()
     }

@@ -1,10 +1,10 @@
 //! Where a stream's rows come from: something that can be opened, anew for every run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 use arrow_select::concat::concat_batches;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
@@ -18,8 +18,7 @@ use crate::stream::Stream;
 
 use super::memory::MemorySource;
 use super::passing::Passing;
-use super::zone::Ends;
-use super::{Source, SourceOptions};
+use super::{Source, SourceOptions, kind_of};
 
 /// Rows with a schema, to be opened by each query that reads them.
 pub trait Table: Send + Sync {
@@ -43,15 +42,20 @@ pub trait Table: Send + Sync {
         Ok(())
     }
 
-    /// How many rows there are at most, where that is known before they are read, as of rows in
-    /// memory, and they can be read by any number of runs.
-    fn rows_known(&self) -> Option<usize> {
+    /// How many rows there are at most, where all of them are in memory already.
+    fn rows_in_memory(&self) -> Option<usize> {
         None
     }
 
-    /// The parts that all rows lie in, as [`Source::ends_of`] of what is opened.
-    fn ends_of(&self, _column: &str) -> Option<Vec<Ends>> {
-        None
+    /// How many rows there are at most, where that is known before they are read.
+    fn rows_known(&self) -> Option<usize> {
+        self.rows_in_memory()
+    }
+
+    /// Whether rows can be such that they are rejected, of which reading fewer columns would miss
+    /// some.
+    fn may_reject(&self) -> bool {
+        true
     }
 
     /// All its rows to look up in, put together once, where they are in memory and stay as they
@@ -139,10 +143,8 @@ impl Table for FileTable {
         self.rows
     }
 
-    fn ends_of(&self, column: &str) -> Option<Vec<Ends>> {
-        // Formats that say how many rows there are may say more.
-        self.rows?;
-        super::open(&self.path, &self.options).ok()?.ends_of(column)
+    fn may_reject(&self) -> bool {
+        may_reject(&self.path, &self.options)
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
@@ -194,7 +196,11 @@ impl Table for MemoryTable {
         Ok(Origin::Source(Box::new(source)))
     }
 
-    fn rows_known(&self) -> Option<usize> {
+    fn may_reject(&self) -> bool {
+        false
+    }
+
+    fn rows_in_memory(&self) -> Option<usize> {
         Some(self.batches.iter().map(RecordBatch::num_rows).sum())
     }
 
@@ -234,7 +240,11 @@ impl Table for EncodedTable {
         Ok(Origin::Encoded(Box::new(batches), Arc::clone(&self.schema)))
     }
 
-    fn rows_known(&self) -> Option<usize> {
+    fn may_reject(&self) -> bool {
+        false
+    }
+
+    fn rows_in_memory(&self) -> Option<usize> {
         Some(self.batches.iter().map(|batch| batch.rows()).sum())
     }
 }
@@ -260,7 +270,11 @@ impl Table for Retained {
         Ok(Origin::Encoded(self.open_batches(), schema))
     }
 
-    fn rows_known(&self) -> Option<usize> {
+    fn may_reject(&self) -> bool {
+        false
+    }
+
+    fn rows_in_memory(&self) -> Option<usize> {
         Some(self.rows())
     }
 }
@@ -300,9 +314,18 @@ impl Table for OneRun {
     }
 }
 
-/// The column that takes least to read where only the number of rows is wanted; `None` where there
-/// is none that can be read.
-pub(crate) fn narrowest(schema: &Schema) -> Option<String> {
+/// Whether rows of the file at `path` may be rejected: of text, which says anything.
+pub(super) fn may_reject(path: &Path, options: &SourceOptions) -> bool {
+    kind_of(path, options).is_ok_and(|kind| kind.read.is_some())
+}
+
+/// The columns of `table` that are read where only the number of rows is wanted, the one that takes
+/// least where no row is rejected for the others; all of them for `None`.
+pub(crate) fn fewest(table: &dyn Table) -> Option<Vec<String>> {
+    if table.may_reject() {
+        return None;
+    }
+    let schema = table.schema();
     let width = |field: &Field| match field.data_type() {
         DataType::Boolean => Some(1),
         other if Physical::of(other).is_ok() => Some(other.primitive_width().unwrap_or(usize::MAX)),
@@ -311,7 +334,7 @@ pub(crate) fn narrowest(schema: &Schema) -> Option<String> {
     let fields = schema.fields().iter();
     let widths = fields.filter_map(|field| Some((width(field)?, field.name())));
     let (_, name) = widths.min_by_key(|(width, _)| *width)?;
-    Some(name.clone())
+    Some(vec![name.clone()])
 }
 
 #[cfg(test)]

@@ -99,6 +99,16 @@ impl Stream {
         self.query.steps.is_empty() && self.options.time.kind == TimeKind::Event
     }
 
+    /// Whether rows of its table can be such that they are rejected.
+    pub(crate) fn may_reject(&self) -> bool {
+        self.table.may_reject()
+    }
+
+    /// How many rows its table has at most, where all of them are in memory already.
+    pub fn rows_in_memory(&self) -> Option<usize> {
+        self.table.rows_in_memory()
+    }
+
     /// How many rows its table has at most, where that is known before they are read.
     pub fn rows_known(&self) -> Option<usize> {
         self.table.rows_known()

@@ -37,75 +37,87 @@ impl Lowering<'_> {
             return self.join(join);
         };
         let inputs = self.inputs(join)?;
-        match looked_up(join, on, &inputs)? {
+        match self.looked_up(join, on, &inputs)? {
             Some(rows) => Ok(rows),
             None => joined(join, inputs),
         }
     }
-}
 
-/// The left rows with those of the right side; `None` where the left ones are no longer those of a
-/// table, the key is no column of them, or the right side is no table to look up in.
-fn looked_up(join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<Rows>> {
-    let left = &inputs.left;
-    if left.reach != Reach::Table || !inputs.right.pending.is_empty() {
-        return Ok(None);
-    }
-    let Expression::Column(key) = left.lowerer(join.left.schema())?.typed_value(&on.0)? else {
-        return Ok(None);
-    };
-    let Some(right) = unique_table(join, &inputs.right, &on.1)? else {
-        return Ok(None);
-    };
-    let stream = left.stream.schema()?;
-    let key_type = type_of(&col(key.as_str()), &stream)?;
-    if key_type != right.key_type()? {
-        return Ok(None);
-    }
-    // Equal keys are the same value, but for floats: -0 and 0.
-    let shared = !key_type.is_floating();
-    let mut shown: Vec<(&str, String)> = Vec::new();
-    let mut columns = left.columns.clone();
-    for (inside, field) in right.columns.iter().zip(join.right.schema().fields()) {
-        if shared && *inside == right.key {
-            columns.push(Column::Value(col(key.as_str())));
-            continue;
+    /// The left rows with those of the right side; `None` where the left ones are no longer those of
+    /// a table, the key is no column of them, or the right side is no table to look up in.
+    fn looked_up(&self, join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<Rows>> {
+        let left = &inputs.left;
+        if left.reach != Reach::Table || !inputs.right.pending.is_empty() {
+            return Ok(None);
         }
-        let name = free_name(field.name(), |name| {
-            stream.column_with_name(name).is_some() || shown.iter().any(|(_, known)| known == name)
-        });
-        columns.push(Column::Value(col(name.as_str())));
-        shown.push((inside, name));
+        let Expression::Column(key) = left.lowerer(join.left.schema())?.typed_value(&on.0)? else {
+            return Ok(None);
+        };
+        let Some(right) = self.unique_table(join, &inputs.right, &on.1)? else {
+            return Ok(None);
+        };
+        let stream = left.stream.schema()?;
+        let key_type = type_of(&col(key.as_str()), &stream)?;
+        if key_type != right.key_type()? {
+            return Ok(None);
+        }
+        // Equal keys are the same value, but for floats: -0 and 0.
+        let shared = !key_type.is_floating();
+        let mut shown: Vec<(&str, String)> = Vec::new();
+        let mut columns = left.columns.clone();
+        for (inside, field) in right.columns.iter().zip(join.right.schema().fields()) {
+            if shared && *inside == right.key {
+                columns.push(Column::Value(col(key.as_str())));
+                continue;
+            }
+            let name = free_name(field.name(), |name| {
+                stream.column_with_name(name).is_some()
+                    || shown.iter().any(|(_, known)| known == name)
+            });
+            columns.push(Column::Value(col(name.as_str())));
+            shown.push((inside, name));
+        }
+        let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (*name, &**new)).collect();
+        let found_by = (key.as_str(), right.key.as_str());
+        let stream = left.stream.clone();
+        Ok(Some(Rows {
+            columns,
+            stream: stream.lookup_join(&right.table, found_by, &pairs),
+            time: left.time.clone(),
+            reach: left.reach,
+            pending: left.pending.clone(),
+        }))
     }
-    let pairs: Vec<(&str, &str)> = shown.iter().map(|(name, new)| (*name, &**new)).collect();
-    let found_by = (key.as_str(), right.key.as_str());
-    let stream = left.stream.clone();
-    Ok(Some(Rows {
-        columns,
-        stream: stream.lookup_join(&right.table, found_by, &pairs),
-        time: left.time.clone(),
-        reach: left.reach,
-        pending: left.pending.clone(),
-    }))
-}
 
-/// The right side of a join with its key, where it is known to be small, and no key comes twice.
-fn unique_table(join: &Join, right: &Rows, key: &Expr) -> Result<Option<Unique>> {
-    let rows = right.stream.rows_known();
-    if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
-        return Ok(None);
+    /// The right side of a join with its key, where it is known to be small, and no key comes
+    /// twice.
+    fn unique_table(&self, join: &Join, right: &Rows, key: &Expr) -> Result<Option<Unique>> {
+        // What is read here stays as it is for all runs of the query.
+        let rows = match self.runs_once {
+            true => right.stream.rows_known(),
+            false => right.stream.rows_in_memory(),
+        };
+        if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
+            return Ok(None);
+        }
+        let schema = join.right.schema();
+        let key = right.lowerer(schema)?.typed_value(key)?;
+        let columns: Result<Vec<&Expression>> = (0..schema.fields().len())
+            .map(|index| right.value(index))
+            .collect();
+        let columns = columns?;
+        let unique = match as_it_is(&right.stream, &key, &columns) {
+            Some(unique) => unique,
+            None => {
+                let stream = (self.with_options)(right.stream.clone());
+                match computed(stream, key, &columns)? {
+                    Some(unique) => unique,
+                    None => return Ok(None),
+                }
+            }
+        };
+        Ok(unique.table.keyed(&unique.key).is_ok().then_some(unique))
     }
-    let schema = join.right.schema();
-    let key = right.lowerer(schema)?.typed_value(key)?;
-    let columns: Result<Vec<&Expression>> = (0..schema.fields().len())
-        .map(|index| right.value(index))
-        .collect();
-    let columns = columns?;
-    let unique = match as_it_is(&right.stream, &key, &columns) {
-        Some(unique) => unique,
-        None => computed(right.stream.clone(), key, &columns)?,
-    };
-    Ok(unique.table.keyed(&unique.key).is_ok().then_some(unique))
 }
 
 /// A table to look up in.
@@ -141,8 +153,9 @@ fn as_it_is(stream: &Stream, key: &Expression, columns: &[&Expression]) -> Optio
     })
 }
 
-/// The rows of `stream` with these columns, computed for this query.
-fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<Unique> {
+/// The rows of `stream` with these columns, computed for this query; `None` where they have become
+/// too many.
+fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<Option<Unique>> {
     let name = |(index, value): (usize, &&Expression)| match **value == key {
         true => KEY.to_owned(),
         false => inside(index),
@@ -154,16 +167,24 @@ fn computed(stream: Stream, key: Expression, columns: &[&Expression]) -> Result<
     let named = std::iter::once((KEY.to_owned(), key.clone())).chain(named);
     let stream = stream.project(named);
     let schema = stream.schema()?;
-    let batches = stream.run()?.collect::<Result<Vec<_>>>()?;
+    let (mut batches, mut rows) = (Vec::new(), 0);
+    for batch in stream.run()? {
+        let batch = batch?;
+        rows += batch.num_rows();
+        if rows > LOOKUP_ROWS_MAX {
+            return Ok(None);
+        }
+        batches.push(batch);
+    }
     let schema = batches.first().map_or(schema, RecordBatch::schema);
-    Ok(Unique {
+    Ok(Some(Unique {
         table: Arc::new(LookupTable::new(
             "table",
             concat_batches(&schema, &batches)?,
         )),
         key: KEY.to_owned(),
         columns: names,
-    })
+    }))
 }
 
 /// The name of a column in the table of a lookup.
@@ -192,9 +213,9 @@ mod tests {
             self.0.schema()
         }
 
-        fn rows_known(&self) -> Option<usize> {
+        fn rows_in_memory(&self) -> Option<usize> {
             self.1.fetch_add(1, Ordering::Relaxed);
-            self.0.rows_known()
+            self.0.rows_in_memory()
         }
 
         fn open(&self, columns: Option<&[String]>) -> Result<Origin> {

@@ -35,6 +35,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) updates: Cell<Option<Updates>>,
     /// What may stop what is run while a plan is lowered, as subqueries that are one value.
     pub(crate) interrupt: Interrupt,
+    /// Whether the query runs once, and now, so that small files may be read while it is lowered.
+    pub(crate) runs_once: bool,
 }
 
 /// The column that tells new results from those that replace earlier ones.

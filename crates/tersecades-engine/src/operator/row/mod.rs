@@ -21,11 +21,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
-use crate::expression::Expression;
 use crate::plan::EventTime;
 use crate::runtime::state::{StateReader, StateWriter};
-
-use self::keys::SortOrder;
 
 /// What a row operator takes in.
 #[derive(Debug, Clone)]
@@ -65,17 +62,6 @@ impl Extent {
     }
 }
 
-/// Rows that an operator hands on, the first of an order, if no others.
-#[derive(Debug, Clone, Copy)]
-pub struct FirstRows<'a> {
-    /// What they are ordered by before anything else.
-    pub by: &'a Expression,
-    /// Which way.
-    pub order: SortOrder,
-    /// How many are looked at.
-    pub rows: usize,
-}
-
 /// What a row operator is to do; bound anew by every run.
 pub trait RowOperatorPlan: Debug + Send + Sync {
     /// One line for explain.
@@ -91,8 +77,9 @@ pub trait RowOperatorPlan: Debug + Send + Sync {
         false
     }
 
-    /// The rows that come out, where they are the first of all rows by some order.
-    fn first_rows(&self) -> Option<FirstRows<'_>> {
+    /// The rows that come out, where they are the first of all rows by an order of columns: that
+    /// which counts most, whether its greatest come first, and how many rows are looked at.
+    fn first_rows(&self) -> Option<(&str, bool, u64)> {
         None
     }
 

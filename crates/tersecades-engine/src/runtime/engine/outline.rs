@@ -15,9 +15,7 @@ use crate::plan::{Query, Step};
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
 use crate::runtime::{TimeKind, TimeOptions};
-use crate::source::passing::{Failing, Passing, Test};
-use crate::source::table::Table;
-use crate::source::zone::of_first_rows;
+use crate::source::passing::{Failing, FirstRows, Passing};
 use crate::window::Emit;
 
 /// Names and logical types of what arrives; columns of other types stay as they are, for queries
@@ -87,6 +85,7 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
             .into_iter()
             .map(str::to_owned)
             .collect(),
+        first: first_rows(query, arriving),
     };
     let Ok(schema) = logical_schema(arriving) else {
         return passing;
@@ -114,9 +113,8 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
     passing
 }
 
-/// What a column of `table` must pass for a row to be among the first that `query` hands on, where
-/// it begins with that.
-pub fn first_rows(query: &Query, table: &dyn Table) -> Option<Test> {
+/// The first rows of an order, where `query` over `arriving` begins with them.
+fn first_rows(query: &Query, arriving: &Schema) -> Option<FirstRows> {
     let mut steps = query.steps.iter();
     let mut renamed = Vec::new();
     let first = loop {
@@ -131,18 +129,19 @@ pub fn first_rows(query: &Query, table: &dyn Table) -> Option<Test> {
     if !renamed.iter().all(|columns| columns.iter().all(is_named)) {
         return None;
     }
-    let origin = |name: &str, columns: &&Vec<(String, Expression)>| {
+    let origin = |name: &str, columns: &[(String, Expression)]| {
         let (_, value) = columns.iter().find(|(output, _)| output == name)?;
         value.as_column().map(str::to_owned)
     };
-    let name = first.by.as_column()?.to_owned();
-    let name = renamed
-        .iter()
-        .rev()
-        .try_fold(name, |name, columns| origin(&name, columns))?;
-    let data_type = logical_type(table.schema().field_with_name(&name).ok()?.data_type());
-    let test = of_first_rows(table.ends_of(&name)?, &first, &data_type)?;
-    Some((name, data_type, test))
+    let (by, descending, rows) = first;
+    let mut renamed = renamed.iter().rev();
+    let column = renamed.try_fold(by.to_owned(), |name, columns| origin(&name, columns))?;
+    Some(FirstRows {
+        data_type: logical_type(arriving.field_with_name(&column).ok()?.data_type()),
+        column,
+        descending,
+        rows,
+    })
 }
 
 /// What windows by time need of rows that a filter drops: they move the watermark.

@@ -79,7 +79,11 @@ impl Record {
 
     /// Whether `field` stands in quotes somewhere in the record.
     pub(super) fn is_quoted(&self, field: &[u8]) -> bool {
-        let quoted = [b"\"", field, b"\""].concat();
+        let mut quoted = vec![b'"'];
+        for byte in field {
+            quoted.extend(std::iter::repeat_n(*byte, 1 + usize::from(*byte == b'"')));
+        }
+        quoted.push(b'"');
         self.raw.windows(quoted.len()).any(|part| part == quoted)
     }
 

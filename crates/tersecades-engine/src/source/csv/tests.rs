@@ -419,6 +419,9 @@ fn blanks_in_quotes_stay_and_numbers_too_large_are_told() {
     let batch = read("\"x\",\" y\"\n1,\"v \"\n", csv(|_| {}));
     assert_eq!(names(&batch), ["x", " y"]);
     assert_eq!(texts(&batch, 1), [Some("v ".to_owned())]);
+    let batch = read("\"x\",\" a \"\"b\"\"\"\n1,\" v\"\n", csv(|_| {}));
+    assert_eq!(names(&batch), ["x", " a \"b\""]);
+    assert_eq!(texts(&batch, 1), [Some(" v".to_owned())]);
     let batch = read("x, y\n1, v \n", csv(|_| {}));
     assert_eq!(names(&batch), ["x", "y"]);
     assert_eq!(texts(&batch, 1), [Some("v".to_owned())]);

@@ -1,6 +1,5 @@
 //! The files that a folder holds or a glob matches.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +33,8 @@ const MATCHING: MatchOptions = MatchOptions {
 
 /// The files that match the glob `pattern`.
 fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
+    // One spelling of the parts, as the files that are found have it.
+    let pattern = &pattern.iter().collect::<PathBuf>();
     let shown = pattern.display().to_string();
     let wrong = |error: PatternError| {
         Error::invalid(format!("the pattern is wrong: {}", error.msg)).file(&shown)
@@ -64,7 +65,12 @@ fn matches_below(path: &Path, pattern: &Pattern) -> Result<Vec<PathBuf>> {
     if !root.is_dir() {
         return Ok(files);
     }
-    walk(root, &['.'], &mut HashSet::new(), &mut |file| {
+    let is_hidden = |part: &OsStr| part.to_string_lossy().starts_with('.');
+    let hidden: &[char] = match path.iter().skip_while(is_name).any(is_hidden) {
+        true => &[],
+        false => &['.'],
+    };
+    walk(root, hidden, &mut Vec::new(), &mut |file| {
         let file = if is_here {
             file.strip_prefix(".").unwrap_or(file)
         } else {
@@ -80,7 +86,7 @@ fn matches_below(path: &Path, pattern: &Pattern) -> Result<Vec<PathBuf>> {
 /// The files of known formats below `root`.
 fn folder(root: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    walk(root, &['.', '_'], &mut HashSet::new(), &mut |path| {
+    walk(root, &['.', '_'], &mut Vec::new(), &mut |path| {
         if kind_of(path, options).is_ok() {
             files.push(path.to_owned());
         }
@@ -97,18 +103,20 @@ fn folder(root: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Visits the files below `folder`, of each folder once however many links lead to it; names that
-/// begin with a `hidden` letter are passed over.
+/// Visits the files below `folder`, but for links that lead back to one of the folders `above`;
+/// names that begin with a `hidden` letter are passed over.
 fn walk(
     folder: &Path,
     hidden: &[char],
-    seen: &mut HashSet<PathBuf>,
+    above: &mut Vec<PathBuf>,
     visit: &mut impl FnMut(&Path),
 ) -> Result<()> {
     let here = |error: std::io::Error| Error::from(error).file(folder.display().to_string());
-    if !seen.insert(folder.canonicalize().map_err(here)?) {
+    let place = folder.canonicalize().map_err(here)?;
+    if above.contains(&place) {
         return Ok(());
     }
+    above.push(place);
     let entries = std::fs::read_dir(folder).map_err(here)?;
     let paths = entries.map(|entry| Ok(entry?.path()));
     let mut paths: Vec<PathBuf> = paths.collect::<std::io::Result<_>>().map_err(here)?;
@@ -122,9 +130,10 @@ fn walk(
             continue;
         }
         match path.is_dir() {
-            true => walk(&path, hidden, seen, visit)?,
+            true => walk(&path, hidden, above, visit)?,
             false => visit(&path),
         }
     }
+    above.pop();
     Ok(())
 }

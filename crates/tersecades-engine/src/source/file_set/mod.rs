@@ -21,7 +21,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use self::partition::{Partitions, repeat};
 use super::passing::Passing;
-use super::table::Table;
+use super::table::{self, Table};
 use super::{Rejected, Source, SourceOptions, kind_of, open};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
@@ -166,6 +166,11 @@ fn with_types(mut options: SourceOptions, schema: &Schema) -> SourceOptions {
 impl Table for FilesTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.inner.schema)
+    }
+
+    fn may_reject(&self) -> bool {
+        let mut files = self.inner.files.iter();
+        files.any(|file| table::may_reject(file, &self.inner.options))
     }
 
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {

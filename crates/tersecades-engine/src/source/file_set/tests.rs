@@ -182,6 +182,21 @@ fn a_link_to_a_folder_above_shows_each_file_once() {
         // A link to a file is a file of its own.
         assert_eq!(found, ["1", "2", "2"], "{pattern}");
     }
+    write(root, "real/b/.hidden.csv", "x\n4\n");
+    write(root, "real/b/one.csv", "x\n3\n");
+    std::os::unix::fs::symlink(root.join("real/b"), root.join("real/a")).unwrap();
+    for (pattern, wanted) in [
+        ("real/**/b/*.csv", &["3"][..]),
+        ("real//**/one.csv", &["3", "3"]),
+        ("real/./**/one.csv", &["3", "3"]),
+        ("real/**/.hidden.csv", &["4", "4"]),
+    ] {
+        assert_eq!(
+            rows(&table(root, pattern).unwrap(), None),
+            wanted,
+            "{pattern}"
+        );
+    }
 }
 
 #[test]

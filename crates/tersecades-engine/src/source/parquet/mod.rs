@@ -46,7 +46,6 @@ use self::ahead::Ahead;
 use self::group::{Group, Wanted};
 use self::nesting::check_nesting;
 use super::guard::guard;
-use super::zone::Ends;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
 /// The line of this format in [`super::SOURCES`].
@@ -149,13 +148,16 @@ impl ParquetSource {
         })?;
         let positions = options.project(metadata.schema())?;
         let schema = Arc::new(metadata.schema().project(&positions)?);
-        let groups = prune::groups(&metadata, &options.passing);
+        let passing = options
+            .passing
+            .within(|column| prune::ends_of(&metadata, column));
+        let groups = prune::groups(&metadata, &passing);
         let wanted = Arc::new(Wanted {
             metadata,
             positions,
             schema,
             batch_rows: options.batch_rows,
-            passing: options.passing.clone(),
+            passing,
         });
         let threads = options.threads.unwrap_or(1);
         Ok(ParquetSource {
@@ -257,10 +259,6 @@ impl Source for ParquetSource {
 
     fn rows_hint(&self) -> Option<u64> {
         u64::try_from(self.wanted.metadata.metadata().file_metadata().num_rows()).ok()
-    }
-
-    fn ends_of(&self, column: &str) -> Option<Vec<Ends>> {
-        prune::ends_of(&self.wanted.metadata, column)
     }
 
     fn rejected(&self) -> &Rejected {

@@ -189,6 +189,7 @@ fn read_passing(
         tests: tests.collect(),
         failing: failing.clone(),
         of_all: vec!["time".to_owned()],
+        first: None,
     };
     let options = SourceOptions {
         passing,
