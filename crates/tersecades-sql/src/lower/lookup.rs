@@ -43,8 +43,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The left rows with those of the right side; `None` where the left ones are no longer those of
-    /// a table, the key is no column of them, or the right side is no table to look up in.
+    /// The left rows with those of the right side; `None` where the left ones are no longer those
+    /// of a table, the key is no column of them, or the right side is no table to look up in.
     fn looked_up(&self, join: &Join, on: &(Expr, Expr), inputs: &Inputs) -> Result<Option<Rows>> {
         let left = &inputs.left;
         if left.reach != Reach::Table || !inputs.right.pending.is_empty() {
