@@ -33,7 +33,7 @@ impl Session {
     pub(crate) fn explain(&self, explained: Explained, asked: Asked) -> Result<Answer> {
         match explained {
             Explained::Plan => {
-                let (plan, stream) = self.planned(asked)?;
+                let (plan, stream) = self.planned_once(asked)?;
                 let mut lines = plan_lines(&plan);
                 lines.push("operators".to_owned());
                 lines.extend(stream.run()?.describe().into_iter().map(indented));
@@ -41,7 +41,7 @@ impl Session {
             }
             Explained::Run => {
                 let started = Instant::now();
-                let (plan, stream) = self.planned(asked)?;
+                let (plan, stream) = self.planned_once(asked)?;
                 let planned = started.elapsed();
                 let mut running = stream.measured().run()?;
                 for batch in running.by_ref() {

@@ -342,7 +342,15 @@ impl Session {
     /// # Errors
     /// As [`Session::lower`]; what reading small tables that rows are looked up in says.
     pub(crate) fn lower_once(&self, asked: Asked) -> Result<Stream> {
-        self.planned_for(asked, true).map(|(_, stream)| stream)
+        self.planned_once(asked).map(|(_, stream)| stream)
+    }
+
+    /// As [`Session::planned`], of a query that runs once, and now.
+    ///
+    /// # Errors
+    /// As [`Session::lower_once`].
+    pub(crate) fn planned_once(&self, asked: Asked) -> Result<(LogicalPlan, Stream)> {
+        self.planned_for(asked, true)
     }
 
     /// The plan of a query, and what it is lowered to.

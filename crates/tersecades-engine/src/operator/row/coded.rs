@@ -232,80 +232,66 @@ impl Layout {
 mod tests {
     use std::collections::HashSet;
 
-    use arrow_array::types::{Int8Type, Int32Type};
+    use arrow_array::types::{ArrowDictionaryKeyType, Int8Type, Int32Type};
     use arrow_array::{
-        BooleanArray, DictionaryArray, Float64Array, Int8Array, Int32Array, StringArray,
+        BooleanArray, DictionaryArray, Float64Array, Int32Array, PrimitiveArray, StringArray,
     };
+    use arrow_buffer::ArrowNativeType;
+    use tersecades_testkit::random::Random;
 
     use super::*;
     use crate::operator::row::keys::RowKeys;
     use crate::operator::row::shape::take;
 
-    /// Random numbers below a bound.
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            (self.0 >> 11) % bound
-        }
-
-        fn maybe<T>(&mut self, value: T) -> Option<T> {
-            (self.below(9) > 0).then_some(value)
-        }
+    /// A null for one value in nine.
+    fn maybe<T>(random: &mut Random, value: T) -> Option<T> {
+        (!random.one_in(9)).then_some(value)
     }
 
     /// Texts of which some are doubled, null, or not in any row.
-    fn texts(random: &mut Random, len: u64) -> ArrayRef {
+    fn texts(random: &mut Random, len: usize) -> ArrayRef {
         let texts = (0..len).map(|_| {
             let number = random.below(7);
-            random.maybe(format!("text {number}"))
+            maybe(random, format!("text {number}"))
         });
         Arc::new(texts.collect::<StringArray>())
     }
 
+    fn coded<K: ArrowDictionaryKeyType>(
+        random: &mut Random,
+        values: &ArrayRef,
+        rows: usize,
+    ) -> ArrayRef {
+        let keys = (0..rows).map(|_| {
+            let key = K::Native::usize_as(random.below(values.len()));
+            maybe(random, key)
+        });
+        let keys: PrimitiveArray<K> = keys.collect();
+        Arc::new(DictionaryArray::new(keys, Arc::clone(values)))
+    }
+
     fn column(random: &mut Random, kind: usize, values: &[ArrayRef; 2], rows: usize) -> ArrayRef {
         match kind % 5 {
-            0 => {
-                let bound = values[0].len() as u64;
-                let keys = (0..rows).map(|_| {
-                    let key = random.below(bound) as i8;
-                    random.maybe(key)
-                });
-                let keys: Int8Array = keys.collect();
-                let values = Arc::clone(&values[0]);
-                Arc::new(DictionaryArray::<Int8Type>::new(keys, values))
-            }
-            1 => {
-                let bound = values[1].len() as u64;
-                let keys = (0..rows).map(|_| {
-                    let key = random.below(bound) as i32;
-                    random.maybe(key)
-                });
-                let keys: Int32Array = keys.collect();
-                let values = Arc::clone(&values[1]);
-                Arc::new(DictionaryArray::<Int32Type>::new(keys, values))
-            }
+            0 => coded::<Int8Type>(random, &values[0], rows),
+            1 => coded::<Int32Type>(random, &values[1], rows),
             2 => {
                 let floats = (0..rows).map(|_| {
-                    let float = [0.0, -0.0, f64::NAN, -f64::NAN, 1.5][random.below(5) as usize];
-                    random.maybe(float)
+                    let float = *random.pick(&[0.0, -0.0, f64::NAN, -f64::NAN, 1.5]);
+                    maybe(random, float)
                 });
                 Arc::new(floats.collect::<Float64Array>())
             }
             3 => {
                 let bits = (0..rows).map(|_| {
-                    let bit = random.below(2) == 1;
-                    random.maybe(bit)
+                    let bit = random.one_in(2);
+                    maybe(random, bit)
                 });
                 Arc::new(bits.collect::<BooleanArray>())
             }
             _ => {
                 let numbers = (0..rows).map(|_| {
                     let number = random.below(3) as i32 - 1;
-                    random.maybe(number)
+                    maybe(random, number)
                 });
                 Arc::new(numbers.collect::<Int32Array>())
             }
@@ -322,7 +308,7 @@ mod tests {
 
     #[test]
     fn rows_left_out_equal_earlier_ones() {
-        let mut random = Random(0x5eed);
+        let mut random = Random::new(0x5eed);
         for columns in 1..=9 {
             for first in 0..5 {
                 let mut coded = CodedRows::default();

@@ -1,0 +1,57 @@
+//! Text that is packed, and names that say so.
+
+use super::*;
+
+#[test]
+fn packed_files_are_read_and_cut_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = b"n\tt\n".to_vec();
+    (0..5000).for_each(|row| text.extend(format!("{row}\tx{}\n", row * 7919 % 1013).bytes()));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&text).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd = zstd::encode_all(&text[..], 1).unwrap();
+    for (name, bytes) in [("a.tsv", &text), ("a.tsv.gz", &gzip), ("a.csv.zst", &zstd)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let batches = read_all(&mut *open(&path, &SourceOptions::default()).unwrap()).unwrap();
+        assert_eq!(
+            batches.iter().map(RecordBatch::num_rows).sum::<usize>(),
+            5000,
+            "{name}"
+        );
+        if bytes == &text {
+            continue;
+        }
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        let read = open(&path, &SourceOptions::default()).and_then(|mut s| read_all(&mut *s));
+        let error = read.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(error.context().file, Some(path.display().to_string()));
+    }
+}
+
+#[test]
+fn a_name_that_promises_packing_is_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in [
+        ("a.csv.gz", &b"x\x8b\x08 garbage"[..]),
+        ("b.csv.gz", b"\x1f"),
+        ("c.csv.zst", b"(\xb5/"),
+        ("d.csv.gz", b"a,b\n1,2\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = crate::source::open(&path, &SourceOptions::default());
+        let error = error.err().unwrap();
+        assert!(error.message().contains("not packed by"), "{name}: {error}");
+    }
+    let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc";
+    let packed = zstd::encode_all(&b"a,b\n1,2\n"[..], 1).unwrap();
+    let mut opened = source(
+        &[&skippable[..], &packed].concat(),
+        &SourceOptions::default(),
+    )
+    .unwrap();
+    assert_eq!(read_all(&mut opened).unwrap()[0].num_rows(), 1);
+}
