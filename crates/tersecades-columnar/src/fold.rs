@@ -285,13 +285,12 @@ impl Fold {
         self.max = self.max.max(other.max);
     }
 
-    /// Takes away the fold of some of the values, which must be integers; says whether the ends
-    /// still are those of what is left, which is so unless a value taken away attains one.
-    pub fn take_away(&mut self, part: &Fold) -> bool {
+    /// Takes away the fold of some of the values, which must be integers, but for the ends: these
+    /// still are those of what is left, unless a value taken away attains one.
+    pub fn take_away(&mut self, part: &Fold) {
         self.count -= part.count;
         self.sum = self.sum.wrapping_sub(part.sum);
         self.squares.unmerge(part.squares);
-        self.min < part.min && part.max < self.max
     }
 }
 

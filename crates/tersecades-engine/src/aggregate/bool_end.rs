@@ -44,6 +44,10 @@ impl Aggregate for BoolEnd {
         Min.asked()
     }
 
+    fn ends(&self) -> [bool; 2] {
+        [self.all, !self.all]
+    }
+
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
         match argument {
             DataType::Boolean => Ok(DataType::Boolean),

@@ -28,6 +28,10 @@ impl Aggregate for Max {
         }
     }
 
+    fn ends(&self) -> [bool; 2] {
+        [false, true]
+    }
+
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
         Ok(argument.clone())
     }

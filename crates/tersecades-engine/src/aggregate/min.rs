@@ -28,6 +28,10 @@ impl Aggregate for Min {
         }
     }
 
+    fn ends(&self) -> [bool; 2] {
+        [true, false]
+    }
+
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
         Ok(argument.clone())
     }

@@ -72,6 +72,11 @@ pub trait Aggregate: Debug + Send + Sync {
         Asked::default()
     }
 
+    /// Which ends it reads of a fold that it asked for both of: the smallest, the largest.
+    fn ends(&self) -> [bool; 2] {
+        [self.asked().ends; 2]
+    }
+
     /// What must be kept of the values for it, where a fold is not enough.
     fn collects(&self) -> Option<Collects> {
         None

@@ -16,10 +16,13 @@ use tersecades_columnar::types::Physical;
 use crate::frame::Frame;
 
 use super::pane::Pane;
-use super::plan::AggregatePlan;
+use super::plan::{AggregatePlan, Reading};
 
 /// Below one selected row in this many, single rows are folded faster than blocks under a mask.
 const FEW_SHARE: usize = 16;
+
+/// The ends of the stretches that ends are searched for in, as shares of a batch.
+const SEARCHED_ENDS: [usize; 3] = [16, 4, 1];
 
 /// The folds of a batch's rows, by argument: of those that went to panes so far, and of the last.
 #[derive(Debug, Default)]
@@ -32,6 +35,7 @@ pub(super) struct Remainder {
     all: Vec<Fold>,
     folds: Vec<Fold>,
     folded: usize,
+    searched: Selection,
 }
 
 impl Remainder {
@@ -85,7 +89,8 @@ impl Remainder {
         }
     }
 
-    /// Folds all rows of the frame and takes away those in panes; says whether all ends are right.
+    /// Folds all rows of the frame and takes away those in panes; says whether all ends that are
+    /// read are right.
     pub(super) fn subtract(
         &mut self,
         plan: &AggregatePlan,
@@ -95,15 +100,29 @@ impl Remainder {
         self.fold_all(plan, frame, work);
         self.folds.clone_from(&self.all);
         self.folded = self.left;
-        let mut right = true;
-        let folds = self.folds.iter_mut().zip(&self.taken);
-        for ((fold, taken), argument) in folds.zip(&plan.arguments) {
-            right &= fold.take_away(taken) || !argument.asked.ends;
+        for (fold, taken) in self.folds.iter_mut().zip(&self.taken) {
+            fold.take_away(taken);
         }
-        right
+        (0..self.folds.len()).all(|index| self.doubtful_ends(plan, index) == [false; 2])
     }
 
-    /// Sets the ends to those of the rows of `rest`, which are left.
+    /// Which ends of an argument are read and may be those of rows that were taken away alone.
+    fn doubtful_ends(&self, plan: &AggregatePlan, index: usize) -> [bool; 2] {
+        let of_argument = |reading: &&Reading| reading.argument == Some(index);
+        let readings = plan.readings.iter().filter(of_argument);
+        let read = readings.fold([false; 2], |[least, largest], reading| {
+            let [also_least, also_largest] = reading.aggregate.ends();
+            [least | also_least, largest | also_largest]
+        });
+        let (taken, all) = (&self.taken[index], &self.all[index]);
+        [
+            read[0] && taken.min <= all.min,
+            read[1] && taken.max >= all.max,
+        ]
+    }
+
+    /// Sets the ends that are read to those of the rows of `rest`, which are left: the search stops
+    /// where a row attains those of all rows.
     pub(super) fn fold_ends(
         &mut self,
         plan: &AggregatePlan,
@@ -114,13 +133,32 @@ impl Remainder {
             ends: true,
             ..Asked::default()
         };
-        let arguments = plan.arguments.iter().zip(&mut self.folds);
-        for (argument, fold) in arguments.filter(|(argument, _)| argument.asked.ends) {
+        let mut searched = std::mem::take(&mut self.searched);
+        for (index, argument) in plan.arguments.iter().enumerate() {
+            let doubtful = self.doubtful_ends(plan, index);
+            let all = &self.all[index];
             let mut left = Fold::default();
-            let column = frame.column(argument.slot);
-            column.fold(ends, rest, &mut left, work);
+            if !doubtful[0] {
+                left.min = all.min;
+            }
+            if !doubtful[1] {
+                left.max = all.max;
+            }
+            let mut first = 0;
+            for end in SEARCHED_ENDS.map(|share| self.rows.div_ceil(share)) {
+                if left.min == all.min && left.max == all.max {
+                    break;
+                }
+                searched.set_range(first..end, self.rows);
+                searched.intersect(rest);
+                let column = frame.column(argument.slot);
+                column.fold(ends, &searched, &mut left, work);
+                first = end;
+            }
+            let fold = &mut self.folds[index];
             (fold.min, fold.max) = (left.min, left.max);
         }
+        self.searched = searched;
     }
 
     /// Adds what was folded last to a pane, unless it is of no row.
