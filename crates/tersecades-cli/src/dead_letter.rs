@@ -5,7 +5,9 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tersecades::engine::sink::{self, SINKS, Sink, SinkOptions};
 use tersecades::engine::source::DeadLetters;
@@ -14,6 +16,12 @@ use tersecades::{Error, Result};
 
 /// Rows that are written at once.
 const ROWS: usize = 1_024;
+
+/// How long a program that is told to end waits for rows that are being written.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Files that were begun by this process.
+static BEGUN: Mutex<Vec<DeadLetterFile>> = Mutex::new(Vec::new());
 
 /// A file of rows that could not be read; it is there, whole, once it is finished.
 #[derive(Clone, Default)]
@@ -24,6 +32,8 @@ struct State {
     path: PathBuf,
     sink: Option<Box<dyn Sink>>,
     waiting: Vec<RejectedRow>,
+    /// Whether the file is done, so that no more rows come to it.
+    is_done: bool,
 }
 
 impl DeadLetterFile {
@@ -43,6 +53,8 @@ impl DeadLetterFile {
         state.write()?;
         drop(state);
         let file = self.clone();
+        let mut begun = BEGUN.lock().unwrap_or_else(|held| held.into_inner());
+        begun.push(self.clone());
         Ok(DeadLetters::new(move |row| {
             let mut state = file.state();
             state.waiting.push(row.clone());
@@ -58,12 +70,20 @@ impl DeadLetterFile {
     /// # Errors
     /// What writing says.
     pub(crate) fn finish(&self) -> Result<()> {
-        let mut state = self.state();
-        if state.path.as_os_str().is_empty() {
-            return Ok(());
+        self.state().finish()
+    }
+
+    /// The state, unless rows are being written for long.
+    fn state_soon(&self) -> Option<MutexGuard<'_, State>> {
+        let until = Instant::now() + WAIT;
+        loop {
+            match self.0.try_lock() {
+                Ok(state) => return Some(state),
+                Err(TryLockError::Poisoned(held)) => return Some(held.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() > until => return None,
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+            }
         }
-        state.write()?;
-        state.sink.take().map_or(Ok(()), |mut sink| sink.finish())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -77,8 +97,32 @@ impl fmt::Debug for DeadLetterFile {
     }
 }
 
+/// Finishes all files of a process that is about to end: rows that could not be read so far are
+/// there.
+pub(crate) fn finish_all() {
+    let mut begun = BEGUN.lock().unwrap_or_else(|held| held.into_inner());
+    for file in begun.drain(..) {
+        if let Some(mut state) = file.state_soon() {
+            // The process ends either way.
+            let _ = state.finish();
+        }
+    }
+}
+
 impl State {
+    fn finish(&mut self) -> Result<()> {
+        if self.path.as_os_str().is_empty() || self.is_done {
+            return Ok(());
+        }
+        self.write()?;
+        self.is_done = true;
+        self.sink.take().map_or(Ok(()), |mut sink| sink.finish())
+    }
+
     fn write(&mut self) -> Result<()> {
+        if self.is_done {
+            return Ok(());
+        }
         let waiting = std::mem::take(&mut self.waiting);
         let rows = match holds_bytes(&self.path) {
             true => rejected_batch(&waiting)?,

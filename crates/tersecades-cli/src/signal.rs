@@ -1,8 +1,9 @@
 //! Ctrl-C, SIGTERM and a closed terminal end the program as they would anyway, but no partial file
-//! stays behind.
+//! stays behind, and rows that could not be read are in their file.
 //!
 //! ```text
-//! signal ─▶ thread ─▶ partial files removed ─▶ the program ends by the signal (129, 130, 143)
+//! signal ─▶ thread ─▶ dead letters finished ─▶ partial files removed ─▶ the program ends by the
+//!              │                                                       signal (129, 130, 143)
 //!              └▶ the first Ctrl-C while a statement of the shell runs: the statement stops
 //! ```
 
@@ -14,6 +15,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 use tersecades::store::whole_file::remove_partial_files;
 
+use crate::dead_letter;
 use crate::outcome::Outcome;
 
 /// Whether Ctrl-C ends the program. Where it is false, the next one makes it true.
@@ -48,6 +50,7 @@ fn arrived(signal: i32) {
     if signal == SIGINT && !CONTROL_C_ENDS.swap(true, Ordering::Relaxed) {
         return;
     }
+    dead_letter::finish_all();
     let _until_the_end = remove_partial_files();
     if low_level::emulate_default_handler(signal).is_err() {
         low_level::exit(128 + signal);

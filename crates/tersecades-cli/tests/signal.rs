@@ -1,4 +1,5 @@
-//! A program that is told to end leaves no partial files.
+//! A program that is told to end leaves no partial files, and the rows that it could not read in
+//! their file.
 
 #![cfg(all(feature = "shell", unix))]
 #![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
@@ -11,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+const HUP: i32 = 1;
 const INT: i32 = 2;
 const TERM: i32 = 15;
 
@@ -76,4 +78,59 @@ fn no_partial_file_stays_behind() {
     }
     let copy = format!("COPY ({LONG}) TO 'pairs.parquet';\n");
     ends_without_leftovers(&["shell"], &copy, TERM);
+}
+
+/// Reads rows from a pipe that does not end, some of which do not fit, and is told to end.
+fn keeps_dead_letters(arguments: &[&str], letters: &str, signal: i32) {
+    let folder = tempfile::tempdir().unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .current_dir(folder.path())
+        .args(["store", "create", "s", "--schema", "n BIGINT"])
+        .status();
+    assert!(made.unwrap().success());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tersecades"))
+        .current_dir(folder.path())
+        .args(arguments)
+        .args(["--dead-letters", letters])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let rows: String = (0..100).map(|n| format!("{n}\n")).collect();
+    stdin
+        .write_all(format!("n\n{rows}no number\n7\n").as_bytes())
+        .unwrap();
+    // What fits has come out: the row before it was met.
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap() == "acked 101"));
+    let id = child.id().to_string();
+    let kill = Command::new("kill")
+        .args([&format!("-{signal}"), &id])
+        .status();
+    assert!(kill.unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(signal));
+    drop(stdin);
+    let written = fs::read(folder.path().join(letters)).unwrap();
+    assert!(
+        String::from_utf8_lossy(&written).contains("no number"),
+        "{arguments:?}"
+    );
+    assert!(
+        !names(folder.path())
+            .iter()
+            .any(|name| name.contains("partial"))
+    );
+}
+
+#[test]
+fn rows_that_could_not_be_read_are_in_their_file() {
+    let ingest = [
+        "store", "ingest", "s", "--input", "-", "--format", "csv", "--ack",
+    ];
+    for signal in [HUP, INT, TERM] {
+        keeps_dead_letters(&ingest, "bad.csv", signal);
+        keeps_dead_letters(&ingest, "bad.parquet", signal);
+    }
 }
