@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use tersecades::Error;
 use tersecades::columnar::goal::Tier;
 use tersecades::prelude::{DataType, TimeUnit};
+use tersecades::store;
 
 /// A count such as `5000`, `20_000_000`, `20k`, `20M` or `1G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
@@ -98,13 +100,33 @@ pub(crate) fn tier(text: &str) -> Result<Tier, String> {
         .map_err(|_| "the tiers are hot and cold".to_owned())
 }
 
-/// `name=type`.
-pub(crate) fn typed_column(text: &str) -> Result<(String, DataType), String> {
-    let (name, value) = pair(text)?;
-    data_type(&value).map(|data_type| (name, data_type))
+/// Columns and their types, of one value of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnTypes(pub(crate) Vec<(String, DataType)>);
+
+/// `name=type,"a name"=type`.
+pub(crate) fn column_types(text: &str) -> Result<ColumnTypes, String> {
+    let parts = store::split_list(text).into_iter();
+    let types = parts.map(|part| {
+        let (name, value) = match part.starts_with('"') {
+            false => pair(part)?,
+            true => {
+                let said = |error: Error| error.message().to_owned();
+                let (name, rest) = store::take_name(part, |_| false).map_err(said)?;
+                let value = rest.strip_prefix('=').ok_or("write NAME=VALUE")?;
+                (name, value.to_owned())
+            }
+        };
+        data_type(&value).map(|data_type| (name, data_type))
+    });
+    types.collect::<Result<_, _>>().map(ColumnTypes)
 }
 
 fn data_type(name: &str) -> Result<DataType, String> {
+    if name.starts_with("decimal(") {
+        let parsed = store::parse_type(&name.to_uppercase());
+        return parsed.map_err(|error| error.message().to_owned());
+    }
     let timestamp = |unit| DataType::Timestamp(unit, None);
     Ok(match name {
         "bool" => DataType::Boolean,
@@ -119,14 +141,16 @@ fn data_type(name: &str) -> Result<DataType, String> {
         "float32" => DataType::Float32,
         "float64" => DataType::Float64,
         "utf8" => DataType::Utf8,
+        "binary" => DataType::Binary,
         "date32" => DataType::Date32,
         "timestamp_s" => timestamp(TimeUnit::Second),
         "timestamp_ms" => timestamp(TimeUnit::Millisecond),
         "timestamp_us" => timestamp(TimeUnit::Microsecond),
         "timestamp_ns" => timestamp(TimeUnit::Nanosecond),
         _ => {
-            let known = "bool, int8 to int64, uint8 to uint64, float32, float64, utf8, date32, \
-                         timestamp_s, timestamp_ms, timestamp_us, timestamp_ns";
+            let known = "bool, int8 to int64, uint8 to uint64, float32, float64, decimal(9,2), \
+                         utf8, binary, date32, timestamp_s, timestamp_ms, timestamp_us, \
+                         timestamp_ns";
             return Err(format!("the types are {known}"));
         }
     })
@@ -166,12 +190,23 @@ mod tests {
 
     #[test]
     fn columns_take_types() {
-        assert_eq!(
-            typed_column("a=b=int64"),
-            Ok(("a=b".to_owned(), DataType::Int64))
-        );
-        for bad in ["a", "=int64", "a=varchar"] {
-            assert!(typed_column(bad).is_err(), "{bad}");
+        let types = column_types(r#"a=b=int64,d=decimal(9, 2),"x,""y"=binary"#).unwrap();
+        let expected = [
+            ("a=b", DataType::Int64),
+            ("d", DataType::Decimal128(9, 2)),
+            ("x,\"y", DataType::Binary),
+        ];
+        let expected = expected.map(|(name, data_type)| (name.to_owned(), data_type));
+        assert_eq!(types.0, expected);
+        for bad in [
+            "a",
+            "=int64",
+            "a=varchar",
+            "a=decimal(40,2)",
+            "\"a=int64",
+            "\"a\"int64",
+        ] {
+            assert!(column_types(bad).is_err(), "{bad}");
         }
     }
 }

@@ -8,9 +8,9 @@ use tersecades::Result;
 use tersecades::columnar::goal::Tier;
 use tersecades::engine::runtime::EncodeOptions;
 use tersecades::engine::source::{self, CsvOptions, OnError, Source, SourceOptions};
-use tersecades::prelude::{DataType, RecordBatch, SchemaRef};
+use tersecades::prelude::{RecordBatch, SchemaRef};
 
-use crate::argument;
+use crate::argument::{self, ColumnTypes};
 use crate::cost;
 use crate::dead_letter::DeadLetterFile;
 use crate::outcome::Outcome;
@@ -45,10 +45,9 @@ pub(crate) struct ReadingArguments {
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     null_strings: Option<Vec<String>>,
 
-    /// Types of columns, as a=int64,b=utf8 [default: inferred]
-    #[arg(long, value_name = "NAME=TYPE", value_delimiter = ',',
-          value_parser = argument::typed_column)]
-    types: Vec<(String, DataType)>,
+    /// Types of columns, as a=int64,"b c"=utf8 [default: inferred]
+    #[arg(long, value_name = "NAME=TYPE", value_parser = argument::column_types)]
+    types: Vec<ColumnTypes>,
 
     /// strftime pattern of a time column; may be repeated
     #[arg(long, value_name = "NAME=PATTERN", value_parser = argument::pair)]
@@ -104,7 +103,11 @@ impl ReadingArguments {
                 delimiter: self.delimiter,
                 header: !self.no_header,
                 null_strings: self.null_strings.clone().unwrap_or(defaults.null_strings),
-                types: self.types.clone(),
+                types: self
+                    .types
+                    .iter()
+                    .flat_map(|types| types.0.clone())
+                    .collect(),
                 timestamp_formats: self.timestamp_format.clone(),
                 infer_rows: self.infer_rows.unwrap_or(defaults.infer_rows),
                 trim: None,

@@ -303,3 +303,42 @@ fn rows_of_files_beside_a_store_that_do_not_fit_are_written() {
     let letters = std::fs::read_to_string(path.join("letters.csv")).unwrap();
     assert!(letters.contains("bad.csv,3,k,"), "{letters}");
 }
+
+#[cfg(feature = "sql")]
+#[test]
+fn columns_have_any_name_and_types_of_decimals_and_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let schema = r#""a, b" DECIMAL(9, 2) NOT NULL, "say ""hi""" VARBINARY, c INT"#;
+    let keys = r#""a, b",c"#;
+    store(path, &["create", "s", "--schema", schema, "--key", keys]);
+    let rows = "\"a, b\",\"say \"\"hi\"\"\",c\n1.50,6869,2\n";
+    std::fs::write(path.join("rows.csv"), rows).unwrap();
+    store(path, &["ingest", "s", "--input", "rows.csv"]);
+    assert_eq!(query(path, "SELECT * FROM history"), rows);
+    let doubled = r#"SELECT "a, b" * 2 AS x FROM history WHERE "say ""hi""" = X'6869'"#;
+    assert_eq!(query(path, doubled), "x\n3.00\n");
+    let types = r#""a, b"=decimal(9,3),"say ""hi"""=binary"#;
+    let sum = r#"SELECT sum("a, b") AS n FROM 'rows.csv' WHERE "say ""hi""" = X'6869'"#;
+    let typed = ["query", "s", sum, "--types", types, "--format", "csv"];
+    assert_eq!(text(&store(path, &typed).stdout), "n\n1.500\n");
+    let nameless = ["create", "t", "--schema", r#""" INT"#];
+    let refused = command(path, &nameless).output().unwrap();
+    assert!(text(&refused.stderr).contains("a column without a name"));
+    let primary = [
+        "create",
+        "p",
+        "--schema",
+        "k INT NOT NULL",
+        "--primary-key",
+        "k",
+    ];
+    store(path, &primary);
+    let follow = ["query", "p", "SELECT * FROM history", "--follow"];
+    let refused = command(path, &follow).output().unwrap();
+    assert!(
+        text(&refused.stderr).contains("arg_max"),
+        "{}",
+        text(&refused.stderr)
+    );
+}

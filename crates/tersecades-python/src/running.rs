@@ -344,6 +344,7 @@ impl Running {
     /// All state of the run, for `Stream.stream(snapshot=...)` of the same query, which goes on
     /// behind `rows_read` rows.
     ///
+    /// A run that follows a store finds its place itself: see `docs/store.md`.
     /// Results that wait, as `take_ready()` would give, are part of it. One of other columns, steps
     /// or tables to look up is refused; what Python functions do cannot be compared.
     ///

@@ -1,8 +1,11 @@
 """Stores: rows that last, queried as they are and followed as they arrive."""
 
+import pickle
 import subprocess
 import sys
+import time
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -108,6 +111,68 @@ def test_a_store_is_followed_that_another_process_writes(tmp_path: Path) -> None
         (1_000, sum(range(first, first + 1_000))) for first in range(0, ROWS, 1_000)
     ]
     assert store.follow().agg(rows=tc.count()).to_pylist() == [{"rows": ROWS}]
+
+
+FOLLOWER = """
+import os, pickle, sys
+import pyarrow as pa
+import tersecades as tc
+
+path, kept = sys.argv[1:]
+state, found = pickle.load(open(kept, "rb")) if os.path.exists(kept) else (None, [])
+rows = tc.Store.open(path, read_only=True).follow()
+windows = rows.window(tc.tumble("100ms")).agg(rows=tc.count(), total=tc.sum("n"))
+running = windows.stream(snapshot=state)
+goes_on, steps = True, 0
+while goes_on:
+    goes_on, steps = running.step(), steps + 1
+    if goes_on and steps % 3 == 0:
+        while (ready := running.take_ready()) is not None:
+            found += pa.table(ready).to_pylist()
+        state = (running.snapshot(), found)
+        with open(kept + ".new", "wb") as file:
+            pickle.dump(state, file)
+        os.replace(kept + ".new", kept)
+while (ready := running.take_ready()) is not None:
+    found += pa.table(ready).to_pylist()
+with open(kept, "wb") as file:
+    pickle.dump((None, found), file)
+"""
+
+
+def test_a_follower_that_is_killed_is_taken_over(tmp_path: Path) -> None:
+    path, kept = tmp_path / "s", tmp_path / "kept"
+    store = tc.Store.create(path, COLUMNS, key=["host"], time="ts", buffer_rows=700, level_ratio=2)
+    store.ingest(table(range(1_000)))
+    command = [sys.executable, "-c", FOLLOWER, str(path), str(kept)]
+    random = Random(7)
+    first = 1_000
+    for _ in range(8):
+        with subprocess.Popen(command) as follower:
+            for _ in range(random.randrange(10, 60)):
+                store.ingest(table(range(first, first + 50)))
+                first += 50
+                time.sleep(0.01)
+            follower.kill()
+        store.ingest(table(range(first, first + 150)))
+        first += 150
+        store.compact()
+    store.close()
+    subprocess.run(command, check=True)
+    with open(kept, "rb") as file:
+        _, found = pickle.load(file)
+    assert [(row["rows"], row["total"]) for row in found] == [
+        (len(numbers), sum(numbers))
+        for numbers in (range(start, min(start + 100, first)) for start in range(0, first, 100))
+    ]
+
+
+def test_a_store_with_a_primary_key_is_not_followed(tmp_path: Path) -> None:
+    columns = "host TEXT NOT NULL, n BIGINT"
+    with tc.Store.create(tmp_path / "s", columns, primary_key=["host"]) as store:
+        with pytest.raises(tc.Unsupported, match="primary key") as raised:
+            store.follow()
+        assert "arg_max" in str(raised.value)
 
 
 FLOWS = """

@@ -11,7 +11,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::catalog::Catalog;
 use crate::fs::{Directory, RUN_FOLDER};
 use crate::log;
-use crate::recovery::check_columns;
+use crate::recovery::check_belongs;
 use crate::run::{self, Run, RunId};
 use crate::schema::StoreSchema;
 
@@ -33,23 +33,11 @@ pub(crate) fn adopt(
     catalog: &mut Catalog,
     known: &[u64],
 ) -> Result<Adopted> {
-    let mut adopted = Adopted::default();
-    let mut found: Vec<Run> = Vec::new();
-    for name in directory.names(RUN_FOLDER)? {
-        let Some(number) = run::number_of(&name).filter(|number| !known.contains(number)) else {
-            continue;
-        };
-        let name = run::file_name(number);
-        match open(directory, &name, number, catalog) {
-            Ok(run) => found.push(run),
-            Err(error) => adopted.refused.push((name, error)),
-        }
-    }
-    // Of runs that begin together the longest is the one that the others were merged into.
-    found.sort_by_key(|run| {
-        let rows = &run.id().sequences;
-        (rows.start, std::cmp::Reverse(rows.end))
-    });
+    let (found, refused) = unknown(directory, catalog, known)?;
+    let mut adopted = Adopted {
+        refused,
+        ..Adopted::default()
+    };
     let first_in_log = first_in_log(directory, catalog)?;
     for run in found {
         let id = run.id().clone();
@@ -78,6 +66,86 @@ pub(crate) fn adopt(
     Ok(adopted)
 }
 
+/// Files of runs, and why they cannot be read.
+type Refused = Vec<(String, Error)>;
+
+/// The whole runs that are not `known`, oldest first, and the files that are none of `catalog`'s
+/// store.
+fn unknown(directory: &Directory, catalog: &Catalog, known: &[u64]) -> Result<(Vec<Run>, Refused)> {
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
+    for name in directory.names(RUN_FOLDER)? {
+        let Some(number) = run::number_of(&name).filter(|number| !known.contains(number)) else {
+            continue;
+        };
+        let name = run::file_name(number);
+        match open(directory, &name, number, catalog) {
+            Ok(run) => found.push(run),
+            Err(error) => refused.push((name, error)),
+        }
+    }
+    // Of runs that begin together the longest is the one that the others were merged into.
+    found.sort_by_key(|run| {
+        let rows = &run.id().sequences;
+        (rows.start, std::cmp::Reverse(rows.end))
+    });
+    Ok((found, refused))
+}
+
+/// The runs that became the run `id`, where a crash has left some of them, oldest first; and
+/// whether these are all.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn inputs_of(
+    directory: &Directory,
+    catalog: &Catalog,
+    known: &[u64],
+    id: &RunId,
+) -> Result<(Vec<RunId>, bool)> {
+    let Range { start, end } = id.sequences;
+    let (mut inputs, mut next, mut has_gap) = (Vec::new(), start, false);
+    for run in unknown(directory, catalog, known)?.0 {
+        let rows = run.id().sequences.clone();
+        if rows.start >= next && rows.end <= end {
+            has_gap |= rows.start > next;
+            next = rows.end;
+            inputs.push(RunId {
+                level: id.level,
+                ..run.id().clone()
+            });
+        }
+    }
+    // What is left of the merged run itself, by a repair that was cut short, has fewer rows.
+    let rows: u64 = inputs.iter().map(|input| input.rows).sum();
+    let is_all = !has_gap && next == end && rows >= id.rows;
+    Ok((inputs, is_all))
+}
+
+/// Makes `catalog`, of a store that has had no row, that of the store whose runs lie in its folder:
+/// they were copied there because no manifest of theirs was left.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn take_identity(directory: &Directory, catalog: &mut Catalog) -> Result<()> {
+    if first_in_log(directory, catalog)?.is_some() {
+        return Ok(());
+    }
+    let mut owners = Vec::new();
+    for name in directory.names(RUN_FOLDER)? {
+        if let Some(number) = run::number_of(&name)
+            && let Ok(run) = Run::open_file(directory, &run::file_name(number), number, 0)
+        {
+            owners.push(run.store());
+        }
+    }
+    owners.retain(|owner| *owner != 0);
+    owners.dedup();
+    if let [owner] = owners[..] {
+        catalog.identity = owner;
+    }
+    Ok(())
+}
+
 /// `schema` with the columns of `fields` that an older state of it lacks.
 ///
 /// # Errors
@@ -100,7 +168,7 @@ fn open(directory: &Directory, name: &str, number: u64, catalog: &Catalog) -> Re
             schema: with_columns(run.fields(), &catalog.schema)?,
             ..catalog.clone()
         };
-        check_columns(&run, &extended)?;
+        check_belongs(&run, &extended)?;
         for group in 0..run.groups().len() {
             for column in 0..run.fields().fields().len() {
                 run.read_chunk(group, column)?;
@@ -116,7 +184,9 @@ fn first_in_log(directory: &Directory, catalog: &Catalog) -> Result<Option<u64>>
     for number in log::segments(directory)? {
         let bytes = directory.read(&log::file_name(number))?;
         let mut found = Vec::new();
-        log::salvage(number, &bytes, &mut found);
+        if !log::is_foreign(directory, number, &bytes) {
+            log::salvage(number, &bytes, &mut found);
+        }
         let rows = found
             .iter()
             .map(|(first, batch)| *first..first.saturating_add(batch.rows() as u64));

@@ -1,5 +1,7 @@
 //! What a store consists of: columns, options, runs, and where the log begins.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
 use tersecades_columnar::error::{Error, Result};
 
 use crate::bytes::{Put as _, Take};
@@ -31,6 +33,15 @@ pub(crate) struct Catalog {
     pub(crate) floor: Option<i64>,
     /// Streams that have fed the store.
     pub(crate) feeds: Vec<FeedMark>,
+    /// What tells its files from those of other stores; 0 where earlier releases made it.
+    pub(crate) identity: u32,
+}
+
+/// An identity for a store.
+pub(crate) fn new_identity() -> u32 {
+    // No two have the same keys.
+    let random = RandomState::new().build_hasher().finish();
+    (random as u32).max(1)
 }
 
 impl Catalog {
@@ -45,6 +56,7 @@ impl Catalog {
             closed: None,
             floor: None,
             feeds: Vec::new(),
+            identity: new_identity(),
         }
     }
 
@@ -62,6 +74,12 @@ impl Catalog {
         }
         let feeds = &self.feeds;
         Ok(feeds.iter().all(FeedMark::has_ended) && feeds.iter().any(|mark| mark.ends_at(rows)))
+    }
+
+    /// Lets rows go that are older than `keep` against one of the time `newest`.
+    pub(crate) fn raise_floor(&mut self, newest: Option<i64>, keep: i64) {
+        let floor = newest.map(|newest| newest.saturating_sub(keep));
+        self.floor = self.floor.max(floor);
     }
 
     /// The error of who follows, where the stream whose rows are the last of `rows` has failed.
@@ -88,6 +106,7 @@ impl Catalog {
         self.feeds
             .iter()
             .try_for_each(|mark| mark.write(&mut out))?;
+        out.put_u32(self.identity);
         Ok(out)
     }
 
@@ -111,11 +130,18 @@ impl Catalog {
             false => take.count(1)?,
         };
         let feeds = (0..count).map(|_| FeedMark::read(&mut take));
+        let feeds = feeds.collect::<Result<_>>()?;
+        // Version 1 ends here.
+        let identity = match take.rest().is_empty() {
+            true => 0,
+            false => take.u32()?,
+        };
         let catalog = Catalog {
             schema,
             options,
             runs,
-            feeds: feeds.collect::<Result<_>>()?,
+            feeds,
+            identity,
             log_start,
             flushed,
             closed,

@@ -197,11 +197,12 @@ impl Commit {
     /// Makes the rows of a durable group readable and acknowledges them.
     fn admit(&self, state: &mut State, group: Vec<Entry>) {
         let policy = state.version.catalog.options.codec(0);
+        let segment = state.segment.as_ref().map_or(0, Segment::number);
         for entry in group {
             let pushed = state.memory.push(Arc::clone(&entry.batch), policy);
             if pushed.is_ok() {
                 state.workload.wrote(entry.batch.rows() as u64);
-                state.followers.send(&entry.batch);
+                state.followers.send(&entry.batch, segment);
             }
             let outcome = pushed.map(|()| state.end());
             // Nobody else sets the outcome of an entry.

@@ -14,7 +14,9 @@ use arrow_array::{Array as _, ArrayRef, Int64Array};
 use arrow_schema::DataType;
 
 use crate::option::Layout;
+use crate::retention::time_of;
 use crate::run::Run;
+use crate::schema::StoreSchema;
 use crate::version::Version;
 
 /// Runs that become one.
@@ -114,6 +116,15 @@ pub(crate) fn kept(version: &Version) -> Vec<Arc<Run>> {
         }
     }
     runs
+}
+
+/// The newest time of a run, by its statistics.
+pub(crate) fn newest_of(run: &Run, schema: &StoreSchema) -> Option<i64> {
+    let time = schema.fields().field(schema.time_column()?);
+    let column = run.fields().index_of(time.name()).ok()?;
+    let stats = run.groups().iter().map(|group| group.chunks[column].stats);
+    let known = stats.filter(|stats| stats.known);
+    known.map(|stats| time_of(stats.max)).max()
 }
 
 /// The newest of `times`.

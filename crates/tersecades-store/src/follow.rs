@@ -7,7 +7,8 @@
 //!                        └─▶ queue: every batch from row n on, in the order of their numbers
 //! ```
 //! Both are taken under one lock, so that no row is in neither or in both. Other processes read on
-//! in the log: [`Tail`].
+//! in the log: [`Tail`]. Who comes back with a [`Bookmark`] reads the log from there, and then, in
+//! the process that writes, the queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +18,12 @@ use std::time::Duration;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::bookmark::{self, Bookmark, Keeper};
+use crate::commit::State;
+use crate::fs::Directory;
+use crate::log::Segment;
 use crate::store::Store;
-use crate::tail::Tail;
+use crate::tail::{self, Held, Tail};
 use crate::version::Snapshot;
 
 /// Encoded bytes behind which a stream that feeds the store waits for those who follow.
@@ -38,16 +43,56 @@ pub enum Arrival {
 }
 
 /// The rows behind a snapshot, as they arrive.
-pub struct Arrivals(Origin);
+pub struct Arrivals {
+    directory: Directory,
+    /// What is read first, and up to which row where a queue goes on.
+    log: Option<Box<Tail>>,
+    /// Rows that this process writes itself.
+    queue: Option<Queue>,
+    keeper: Keeper,
+}
 
-enum Origin {
-    /// The process itself writes.
-    Queue(Receiver<Result<Arc<Batch>>>, Arc<AtomicUsize>),
-    /// Another does.
-    Log(Box<Tail>),
+/// A batch, and the number of the segment of the log that has it.
+type Sent = (Arc<Batch>, u64);
+
+struct Queue {
+    batches: Receiver<Result<Sent>>,
+    lag: Arc<AtomicUsize>,
+    /// What keeps the rows to come in the log, for bookmarks.
+    segment: Option<Held>,
+    /// Number of the first row, then of the next.
+    next: u64,
 }
 
 impl Arrivals {
+    /// The rows behind a snapshot of the store in `directory`, which another process writes.
+    fn of_log(directory: &Directory, tail: Tail, keeper: Keeper) -> Self {
+        Arrivals {
+            directory: directory.clone(),
+            log: Some(Box::new(tail)),
+            queue: None,
+            keeper,
+        }
+    }
+
+    /// Leaves a bookmark behind the rows that were taken: a later [`Store::follow_from`] goes on
+    /// there, while less than 256 MiB of log come behind it. The two last ones hold.
+    ///
+    /// # Errors
+    /// What writing it to the folder of the store says; `LimitExceeded` where the rows to come have
+    /// left the log.
+    pub fn bookmark(&mut self) -> Result<Bookmark> {
+        let (segment, next) = match (&self.log, &self.queue) {
+            (Some(tail), _) => tail.place(),
+            (None, Some(queue)) => match &queue.segment {
+                Some(segment) => (segment.number, queue.next),
+                None => return Err(too_slow("the log of the rows to come is gone")),
+            },
+            (None, None) => return Err(Error::internal("arrivals come from nowhere")),
+        };
+        self.keeper.keep(&self.directory, segment, next)
+    }
+
     /// What comes next, waiting for it no longer than `wait`.
     ///
     /// # Errors
@@ -55,14 +100,37 @@ impl Arrivals {
     /// `LimitExceeded` where rows came much faster than they were taken; of what another process
     /// writes, what reading says.
     pub fn next(&mut self, wait: Duration) -> Result<Arrival> {
-        let (batches, lag) = match &mut self.0 {
-            Origin::Queue(batches, lag) => (batches, lag),
-            Origin::Log(tail) => return tail.next(wait),
+        let Some(queue) = &mut self.queue else {
+            return self
+                .log
+                .as_mut()
+                .map_or(Ok(Arrival::End), |tail| tail.next(wait));
         };
-        match batches.recv_timeout(wait) {
-            Ok(batch) => {
-                let batch = batch?;
-                lag.fetch_sub(batch.byte_size(), Ordering::Relaxed);
+        if let Some(tail) = &mut self.log {
+            if tail.place().1 < queue.next {
+                return tail.next(wait);
+            }
+            self.log = None;
+        }
+        queue.take(&self.directory, wait)
+    }
+}
+
+impl Queue {
+    fn take(&mut self, directory: &Directory, wait: Duration) -> Result<Arrival> {
+        match self.batches.recv_timeout(wait) {
+            Ok(sent) => {
+                let (batch, segment) = sent?;
+                self.lag.fetch_sub(batch.byte_size(), Ordering::Relaxed);
+                self.next += batch.rows() as u64;
+                if self
+                    .segment
+                    .as_ref()
+                    .is_some_and(|held| held.number != segment)
+                {
+                    // Only bookmarks need it.
+                    self.segment = tail::hold(directory, segment).ok();
+                }
                 Ok(Arrival::Rows(batch))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Arrival::Nothing),
@@ -72,7 +140,7 @@ impl Arrivals {
 }
 
 struct Follower {
-    batches: Sender<Result<Arc<Batch>>>,
+    batches: Sender<Result<Sent>>,
     lag: Arc<AtomicUsize>,
 }
 
@@ -85,8 +153,8 @@ pub(crate) struct Followers {
 }
 
 impl Followers {
-    /// Hands `batch` to everybody who is still there.
-    pub(crate) fn send(&mut self, batch: &Arc<Batch>) {
+    /// Hands `batch`, which segment `segment` has, to everybody who is still there.
+    pub(crate) fn send(&mut self, batch: &Arc<Batch>, segment: u64) {
         let bytes = batch.byte_size();
         self.followers.retain(|follower| {
             let behind = follower.lag.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -95,7 +163,8 @@ impl Followers {
                 let _ = follower.batches.send(Err(overrun(behind)));
                 return false;
             }
-            follower.batches.send(Ok(Arc::clone(batch))).is_ok()
+            let sent = (Arc::clone(batch), segment);
+            follower.batches.send(Ok(sent)).is_ok()
         });
     }
 
@@ -121,7 +190,8 @@ impl Followers {
         }
     }
 
-    fn join(&mut self) -> Arrivals {
+    /// Whoever hears of the rows from number `next` on, the first of which comes to `segment`.
+    fn join(&mut self, segment: Option<Held>, next: u64) -> Queue {
         let (batches, received) = channel();
         let lag = Arc::new(AtomicUsize::new(0));
         if !self.ended {
@@ -130,7 +200,12 @@ impl Followers {
                 lag: Arc::clone(&lag),
             });
         }
-        Arrivals(Origin::Queue(received, lag))
+        Queue {
+            batches: received,
+            lag,
+            segment,
+            next,
+        }
     }
 }
 
@@ -158,10 +233,56 @@ impl Store {
     pub fn follow(&self) -> Result<(Snapshot, Arrivals)> {
         if self.is_read_only() {
             let (snapshot, tail) = Tail::begin(&self.directory)?;
-            return Ok((snapshot, Arrivals(Origin::Log(Box::new(tail)))));
+            let arrivals = Arrivals::of_log(&self.directory, tail, Keeper::new());
+            return Ok((snapshot, arrivals));
         }
-        let mut state = self.commit.lock();
+        let mut state = self.commit.lock_idle();
         let snapshot = Snapshot::of(&state);
-        Ok((snapshot, state.followers.join()))
+        let arrivals = self.join(&mut state, None, Keeper::new());
+        Ok((snapshot, arrivals))
+    }
+
+    /// What comes behind `bookmark`, whatever became of runs meanwhile: each row once, in the order
+    /// of the log. Otherwise as [`Store::follow`].
+    ///
+    /// # Errors
+    /// `LimitExceeded` where rows behind it have left the log, and how many; `Corrupt` for another
+    /// store, and where rows are lost that were read; as [`Store::follow`].
+    pub fn follow_from(&self, bookmark: &Bookmark) -> Result<Arrivals> {
+        let (directory, keeper) = (&self.directory, Keeper::of(bookmark));
+        if self.is_read_only() {
+            let tail = Tail::resume(directory, bookmark)?;
+            return Ok(Arrivals::of_log(directory, tail, keeper));
+        }
+        let mut state = self.commit.lock_idle();
+        let (catalog, end) = (&state.version.catalog, state.end());
+        bookmark.check(catalog, end)?;
+        let tail = match bookmark.next < end {
+            true => Some(Tail::resume_within(
+                directory,
+                &catalog.schema,
+                bookmark,
+                end,
+            )?),
+            false => {
+                bookmark::require(directory, bookmark)?;
+                None
+            }
+        };
+        Ok(self.join(&mut state, tail, keeper))
+    }
+
+    /// What arrives from here on, behind what `tail` reads.
+    fn join(&self, state: &mut State, tail: Option<Tail>, keeper: Keeper) -> Arrivals {
+        let segment = state.segment.as_ref().map(Segment::number);
+        // Only bookmarks need it.
+        let held = segment.and_then(|number| tail::hold(&self.directory, number).ok());
+        let end = state.end();
+        Arrivals {
+            directory: self.directory.clone(),
+            log: tail.map(Box::new),
+            queue: Some(state.followers.join(held, end)),
+            keeper,
+        }
     }
 }

@@ -19,7 +19,10 @@ const HEADER_BYTES: usize = 24;
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
 
 /// The version that is written; all up to it are read.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
+
+/// The version from which on files say whose they are.
+const OWNED_FROM: u16 = 2;
 
 const CHECKED_FROM: usize = 8;
 
@@ -52,38 +55,55 @@ pub(crate) enum End {
     Torn(usize),
 }
 
-/// Appends what a file of frames starts with: its mark, its number, and a number it is free to use.
-pub(crate) fn write_file_header(magic: [u8; 4], file: u64, free: u64, out: &mut Vec<u8>) {
+/// What a file of frames starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    /// A number the file is free to use.
+    pub(crate) free: u64,
+    /// The identity of the store that it belongs to; 0 where that is not known.
+    pub(crate) store: u32,
+}
+
+/// Appends what a file of frames starts with: its mark, its number, and `header`.
+pub(crate) fn write_file_header(magic: [u8; 4], file: u64, header: FileHeader, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&magic);
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&[0, 0]);
     out.put_u64(file);
-    out.put_u64(free);
-    let sum = crc32c::crc32c(&out[start..]);
-    out.put_u32(sum);
-    out.put_u32(0);
+    out.put_u64(header.free);
+    let store = header.store.to_le_bytes();
+    out.put_u32(header_sum(&out[start..], &store));
+    out.extend_from_slice(&store);
 }
 
-/// The free number of the header of file number `file`.
+fn header_sum(front: &[u8], store: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(front), store)
+}
+
+/// The header of file number `file`.
 ///
 /// # Errors
 /// `Corrupt` where it is no whole header, `Unsupported` for another version.
-pub(crate) fn read_file_header(magic: [u8; 4], file: u64, bytes: &[u8]) -> Result<u64> {
+pub(crate) fn read_file_header(magic: [u8; 4], file: u64, bytes: &[u8]) -> Result<FileHeader> {
     let wrong = || Error::corrupt("the header of the file is damaged");
     let header = bytes.get(..FILE_HEADER_BYTES).ok_or_else(wrong)?;
     let mut take = Take::new(header);
     let (mark, version) = (take.bytes(4)?, take.bytes(4)?);
-    let (number, free, sum, zeros) = (take.u64()?, take.u64()?, take.u32()?, take.u32()?);
-    let sealed = crc32c::crc32c(&header[..24]) == sum && zeros == 0;
-    if mark != magic || number != file || !sealed {
-        return Err(wrong());
-    }
+    let (number, free, sum, store) = (take.u64()?, take.u64()?, take.u32()?, take.u32()?);
     let [low, high, 0, 0] = *version else {
         return Err(wrong());
     };
-    match u16::from_le_bytes([low, high]) {
-        0..=VERSION => Ok(free),
+    let version = u16::from_le_bytes([low, high]);
+    let sealed = match version < OWNED_FROM {
+        true => crc32c::crc32c(&header[..24]) == sum && store == 0,
+        false => header_sum(&header[..24], &header[28..]) == sum,
+    };
+    if mark != magic || number != file || !sealed {
+        return Err(wrong());
+    }
+    match version {
+        0..=VERSION => Ok(FileHeader { free, store }),
         newer => Err(
             Error::unsupported(format!("store files of the later version {newer}"))
                 .hint(format!("this release reads versions up to {VERSION}")),

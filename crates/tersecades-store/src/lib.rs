@@ -14,6 +14,7 @@ pub mod partition;
 pub mod whole_file;
 
 mod adopt;
+mod bookmark;
 mod bytes;
 mod frame;
 
@@ -61,6 +62,7 @@ mod workload;
 mod writer;
 mod zone;
 
+pub use bookmark::Bookmark;
 pub use codec_policy::CodecPolicy;
 pub use cost_model::{TreeShape, UnitCosts, runs_opened};
 pub use counters::Activity;
@@ -74,7 +76,7 @@ pub use point::PointReader;
 pub use repair::{Repaired, repair, repair_in};
 pub use scan::{ColumnRange, Found, Scan, Scanned};
 pub use schema::StoreSchema;
-pub use schema_text::parse_fields;
+pub use schema_text::{parse_fields, parse_names, parse_type, split_list, take_name};
 pub use stats::{ColumnStats, LevelStats, StoreStats};
 pub use store::Store;
 pub use upgrade::upgrade;

@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
 use crate::bytes::{Put as _, Take};
-use crate::frame::{self, End, FILE_HEADER_BYTES, Frame};
+use crate::frame::{self, End, FILE_HEADER_BYTES, FileHeader, Frame};
 use crate::fs::{Directory, LOG_FOLDER, Output};
 
 const MAGIC: [u8; 4] = *b"TCWL";
@@ -58,7 +58,13 @@ impl Segment {
     pub(crate) fn create(directory: &Directory, number: u64, first: u64) -> Result<Self> {
         let name = file_name(number);
         let mut header = Vec::new();
-        frame::write_file_header(MAGIC, number, first, &mut header);
+        let store = directory.identity();
+        frame::write_file_header(
+            MAGIC,
+            number,
+            FileHeader { free: first, store },
+            &mut header,
+        );
         let mut output = directory.create(&name)?;
         directory.write(output.as_mut(), &name, &header)?;
         directory.sync(output.as_mut(), &name)?;
@@ -157,7 +163,7 @@ pub(crate) fn replay(
     for (index, number) in numbers.iter().enumerate() {
         let name = file_name(*number);
         let bytes = directory.read(&name)?;
-        read_segment(*number, &bytes, index == 0, &mut replay)
+        read_segment(directory, *number, (&bytes, index == 0), &mut replay)
             .map_err(|error| directory.name_file(error, &name))?;
     }
     if let Some(rows) = closed.filter(|rows| *rows != replay.end) {
@@ -180,12 +186,12 @@ pub(crate) fn rows_missing(found: u64, expected: u64) -> Error {
 /// # Errors
 /// `Corrupt` for damage, and where the segment does not go on where the one before ended.
 pub(crate) fn read_segment(
+    directory: &Directory,
     number: u64,
-    bytes: &[u8],
-    is_first: bool,
+    (bytes, is_first): (&[u8], bool),
     replay: &mut Replay,
 ) -> Result<()> {
-    let begins = match read_header(number, bytes) {
+    let begins = match read_header(directory, number, bytes) {
         Ok(begins) => begins,
         Err(error) => {
             // A crash or a full disk while a segment was made leaves no more than its header; the
@@ -215,9 +221,25 @@ pub(crate) fn read_segment(
 /// The number of the first row of segment `number`, which starts with `bytes`.
 ///
 /// # Errors
-/// As [`frame::read_file_header`].
-pub(crate) fn read_header(number: u64, bytes: &[u8]) -> Result<u64> {
-    frame::read_file_header(MAGIC, number, bytes)
+/// `Corrupt` for a segment of another store; as [`frame::read_file_header`].
+pub(crate) fn read_header(directory: &Directory, number: u64, bytes: &[u8]) -> Result<u64> {
+    let header = frame::read_file_header(MAGIC, number, bytes)?;
+    match directory.owns(header.store) {
+        true => Ok(header.free),
+        false => Err(of_another_store("the segment of the log")),
+    }
+}
+
+/// Whether `bytes` are segment `number` of another store.
+pub(crate) fn is_foreign(directory: &Directory, number: u64, bytes: &[u8]) -> bool {
+    let header = frame::read_file_header(MAGIC, number, bytes);
+    header.is_ok_and(|header| !directory.owns(header.store))
+}
+
+/// The error of `what`, a file that belongs to another store.
+pub(crate) fn of_another_store(what: &str) -> Error {
+    Error::corrupt(format!("{what} belongs to another store"))
+        .hint("put the file of this store back; `store repair` goes on without it")
 }
 
 /// Adds the rows of records, each with its offset.

@@ -155,10 +155,7 @@ impl Store {
         };
         let name = catalog.schema.fields().field(column).name();
         let newest = rows.column_by_name(name).and_then(compaction::newest);
-        if let Some(newest) = newest {
-            let floor = newest.saturating_sub(keep);
-            catalog.floor = Some(catalog.floor.map_or(floor, |old| old.max(floor)));
-        }
+        catalog.raise_floor(newest, keep);
     }
 
     /// Makes `catalog` last; where that fails, nothing is acknowledged any more.

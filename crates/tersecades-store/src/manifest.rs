@@ -6,7 +6,7 @@
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
-use crate::frame::{self, End, FILE_HEADER_BYTES};
+use crate::frame::{self, End, FILE_HEADER_BYTES, FileHeader};
 use crate::fs::{Directory, Output};
 use crate::recovery::holds_rows;
 
@@ -253,7 +253,11 @@ impl Manifest {
         self.number += 1;
         let (number, name) = (self.number, file_name(self.number));
         let mut bytes = Vec::new();
-        frame::write_file_header(MAGIC, number, 0, &mut bytes);
+        let header = FileHeader {
+            free: 0,
+            store: catalog.identity,
+        };
+        frame::write_file_header(MAGIC, number, header, &mut bytes);
         frame::write(number, 0, CATALOG, &catalog.to_bytes()?, &mut bytes)?;
         let mut output = self.directory.create(&name)?;
         self.directory.write(output.as_mut(), &name, &bytes)?;

@@ -71,7 +71,8 @@ impl FileSystem for OneFile {
 /// `Corrupt` for damage.
 pub fn read_log(number: u64, bytes: &[u8]) -> Result<u64> {
     let mut replay = Replay::default();
-    log::read_segment(number, bytes, true, &mut replay)?;
+    let directory = Directory::new(Arc::new(OneFile(bytes.into())), Path::new(""));
+    log::read_segment(&directory, number, (bytes, true), &mut replay)?;
     Ok(replay.batches.iter().map(|batch| batch.rows() as u64).sum())
 }
 

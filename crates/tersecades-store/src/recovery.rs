@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
+use crate::bookmark;
 use crate::catalog::Catalog;
 use crate::follow::LAG_BYTES_MAX;
 use crate::frame::FILE_HEADER_BYTES;
@@ -37,10 +38,11 @@ pub(crate) struct Recovered {
 /// `Corrupt`, naming the file, where acknowledged rows cannot be read.
 pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     let (manifest, catalog) = manifest::read(directory)?;
+    let directory = &directory.of_store(catalog.identity);
     let runs = catalog.runs.iter().cloned().map(|id| {
         let placement = catalog.options.tier(id.level as usize);
         let run = Run::open_placed(directory, id, placement)?;
-        check_columns(&run, &catalog)
+        check_belongs(&run, &catalog)
             .map_err(|error| directory.name_file(error, &run::file_name(run.id().number)))?;
         Ok(Arc::new(run))
     });
@@ -68,11 +70,12 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     })
 }
 
-/// Every column of a run is one of the store, with its type.
+/// A run is one of the store, and every column of it, with its type.
 ///
 /// # Errors
 /// `Corrupt`, naming the column.
-pub(crate) fn check_columns(run: &Run, catalog: &Catalog) -> Result<()> {
+pub(crate) fn check_belongs(run: &Run, catalog: &Catalog) -> Result<()> {
+    check_owner(run, catalog)?;
     let stored = catalog.schema.stored();
     for field in run.fields().fields() {
         let known = stored.field_with_name(field.name());
@@ -83,6 +86,18 @@ pub(crate) fn check_columns(run: &Run, catalog: &Catalog) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A run is one of the store.
+///
+/// # Errors
+/// `Corrupt` for a run of another store.
+pub(crate) fn check_owner(run: &Run, catalog: &Catalog) -> Result<()> {
+    let store = run.store();
+    match store == catalog.identity || store == 0 || catalog.identity == 0 {
+        true => Ok(()),
+        false => Err(log::of_another_store("the run")),
+    }
 }
 
 /// Whether there are rows of a store, whatever its manifest says: runs, or a log that goes on
@@ -106,7 +121,7 @@ pub(crate) fn holds_rows(directory: &Directory) -> Result<bool> {
 
 /// Removes files that belong to no state: of crashes, and of changes that have come about. A run
 /// with rows from `end` on, which neither manifest nor log knows, is renamed instead: such a
-/// manifest is not the newest that there was.
+/// manifest is not the newest that there was. So is a run of another store.
 ///
 /// # Errors
 /// What the system says.
@@ -129,7 +144,9 @@ pub(crate) fn remove_orphans(
         };
         let name = run::file_name(number);
         match Run::open_file(directory, &name, number, 0) {
-            Ok(run) if run.id().sequences.end > end => put_aside(directory, &name)?,
+            Ok(run) if run.id().sequences.end > end || check_owner(&run, catalog).is_err() => {
+                put_aside(directory, &name)?;
+            }
             Ok(_) => directory.remove(&name)?,
             // What a crash has cut off.
             Err(error) if error.kind() == ErrorKind::Corrupt => directory.remove(&name)?,
@@ -165,33 +182,42 @@ pub(crate) fn aside(directory: &Directory, name: &str) -> Result<String> {
     Ok(aside)
 }
 
-/// Removes the segments of the log whose rows are in runs; from one on that another process reads,
-/// it may be as far behind as who follows in this one.
+/// Removes the segments of the log whose rows are in runs; from one on that somebody reads, or has
+/// left a bookmark at, as many stay as a follower may be behind.
 ///
 /// # Errors
 /// What the system says.
 pub(crate) fn remove_segments(directory: &Directory, catalog: &Catalog) -> Result<()> {
     let mut segments = log::segments(directory)?;
     segments.retain(|number| *number < catalog.log_start);
+    let marked = bookmark::first_kept(directory)?;
+    let mut first_left = catalog.log_start;
     for (index, number) in segments.iter().enumerate() {
-        if !directory.remove_unread(&log::file_name(*number))? {
-            return keep_newest(directory, &segments[index..], LAG_BYTES_MAX as u64);
+        let is_marked = marked.is_some_and(|first| first <= *number);
+        if is_marked || !directory.remove_unread(&log::file_name(*number))? {
+            let limit = LAG_BYTES_MAX as u64;
+            first_left = keep_newest(directory, &segments[index..], limit)?.min(first_left);
+            break;
         }
     }
-    Ok(())
+    match marked {
+        Some(_) => bookmark::remove_before(directory, first_left),
+        None => Ok(()),
+    }
 }
 
-/// Removes all of `segments` but the last, which have `bytes` together at most.
-fn keep_newest(directory: &Directory, segments: &[u64], bytes: u64) -> Result<()> {
-    let mut kept = 0;
+/// Removes all of `segments` but the last, which have `bytes` together at most; the first of those.
+fn keep_newest(directory: &Directory, segments: &[u64], bytes: u64) -> Result<u64> {
+    let (mut kept, mut first) = (0, u64::MAX);
     for number in segments.iter().rev() {
         let name = log::file_name(*number);
         kept += directory.length(directory.open(&name)?.as_ref(), &name)?;
-        if kept > bytes {
-            directory.remove(&name)?;
+        match kept > bytes {
+            true => directory.remove(&name)?,
+            false => first = *number,
         }
     }
-    Ok(())
+    Ok(first)
 }
 
 #[cfg(test)]

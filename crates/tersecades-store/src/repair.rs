@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! newest readable manifest ─▶ its runs ─▶ whole groups kept ─┐
+//! inputs of a damaged run that a crash has left over ────────┤
 //! whole runs that it does not know, of rows that are nowhere ┤
 //! log ─▶ every record that is whole ─▶ a new segment ────────┴─▶ a new manifest
 //! ```
 //! Damaged files are renamed, never deleted.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,14 +16,17 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
-use crate::adopt::{adopt, with_columns};
+use crate::adopt::{adopt, inputs_of, take_identity, with_columns};
+use crate::bookmark;
 use crate::catalog::Catalog;
+use crate::compaction;
 use crate::feed::FeedMark;
-use crate::fs::{Directory, FileSystem, RealFileSystem};
+use crate::fs::{Directory, FileSystem, RUN_FOLDER, RealFileSystem};
 use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
-use crate::recovery::{aside, put_aside};
+use crate::recovery::{aside, check_owner, put_aside};
 use crate::run::{self, Run, RunId, RunWriter};
+use crate::sort_key::SortKey;
 
 /// What a repair found and did.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +42,11 @@ pub struct Repaired {
     pub lost_log_bytes: u64,
     /// Rows of runs that the manifest did not know, which are part of the store again.
     pub adopted_rows: u64,
+    /// Rows of a store with a primary key that may not be the newest of their keys, at most: they
+    /// came before lost ones, which may have taken their place or deleted them.
+    pub stale_rows: u64,
+    /// Bytes behind the end of runs, which are no part of them.
+    pub appended_bytes: u64,
     /// Rows that are there.
     pub rows: u64,
 }
@@ -57,71 +67,386 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let directory = Directory::new(files, path);
     let _lock = directory.lock()?;
     let mut repaired = Repaired::default();
-    let mut catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
-    let is_newest = repaired.given_up.is_empty();
-    let ids = std::mem::take(&mut catalog.runs);
-    let mut known: Vec<u64> = ids.iter().map(|id| id.number).collect();
-    let mut damaged = Vec::new();
-    let mut gone = Vec::new();
-    for id in ids {
-        let kept = repair_run(&directory, &id, (&mut repaired, &mut damaged), &mut gone)?;
-        repaired.rows += kept.as_ref().map_or(0, |kept| kept.rows);
-        known.extend(kept.iter().map(|kept| kept.number));
-        catalog.runs.extend(kept);
+    let catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
+    let mut repair = Repair {
+        directory: directory.of_store(catalog.identity),
+        is_newest: repaired.given_up.is_empty(),
+        known: catalog.runs.iter().map(|id| id.number).collect(),
+        catalog,
+        repaired,
+        damaged: Vec::new(),
+        gone: Vec::new(),
+        lost: Vec::new(),
+    };
+    repair.keep_runs()?;
+    repair.adopt_runs()?;
+    repair.give_up_runs();
+    let in_log = repair.salvage_log()?;
+    repair.count_stale(&in_log)?;
+    repair.raise_floor()?;
+    repair.write(&in_log)?;
+    Ok(repair.repaired)
+}
+
+/// A repair that is under way.
+struct Repair {
+    directory: Directory,
+    /// Whether `catalog` is the newest state there was.
+    is_newest: bool,
+    /// Numbers of the runs of the manifest, and of those that were written since.
+    known: Vec<u64>,
+    catalog: Catalog,
+    repaired: Repaired,
+    /// Files that are put aside when all is done.
+    damaged: Vec<String>,
+    /// Runs of which nothing is left, and why.
+    gone: Vec<(RunId, Error)>,
+    lost: Vec<Lost>,
+}
+
+impl Repair {
+    fn give_up(&mut self, error: Error, name: &str) {
+        let error = self.directory.name_file(error, name);
+        self.repaired.given_up.push(error);
     }
-    // What a newest manifest does not know is left over from a crash, but in a store without rows.
-    let is_empty = catalog.runs.is_empty() && catalog.flushed == 0;
-    if !is_newest || is_empty {
-        adopt_runs(
-            &directory,
-            (&mut catalog, is_newest),
-            &known,
-            (&mut repaired, &mut damaged),
-        )?;
+
+    /// Keeps what is left of the runs of the manifest.
+    fn keep_runs(&mut self) -> Result<()> {
+        for id in std::mem::take(&mut self.catalog.runs) {
+            let kept = self.keep_run(&id)?;
+            self.repaired.rows += kept.iter().map(|kept| kept.rows).sum::<u64>();
+            self.known.extend(kept.iter().map(|kept| kept.number));
+            self.catalog.runs.extend(kept);
+        }
+        Ok(())
     }
-    for (id, error) in gone {
-        let is_held = |run: &RunId| {
-            run.sequences.start <= id.sequences.start && id.sequences.end <= run.sequences.end
-        };
-        if !catalog.runs.iter().any(is_held) {
-            repaired.given_up.push(error);
-            repaired.lost_rows += id.rows;
+
+    /// What is left of a run: itself, the runs that became it, or its whole groups.
+    fn keep_run(&mut self, id: &RunId) -> Result<Vec<RunId>> {
+        let name = run::file_name(id.number);
+        let opened = Run::open_in_front(&self.directory, id.clone()).and_then(|run| {
+            let owned = check_owner(&run, &self.catalog);
+            owned.map_err(|error| self.directory.name_file(error, &name))?;
+            Ok(run)
+        });
+        let damaged = opened.as_ref().map_or_else(|_| Vec::new(), damage);
+        let is_whole = opened.is_ok() && damaged.iter().all(Option::is_none);
+        if is_whole {
+            let file = self.directory.open(&name)?;
+            let length = self.directory.length(file.as_ref(), &name)?;
+            if length == id.length {
+                return Ok(vec![id.clone()]);
+            }
+            self.repaired.appended_bytes += length - id.length;
+        }
+        self.damaged.push(name);
+        if !is_whole {
+            let (inputs, is_all) = inputs_of(&self.directory, &self.catalog, &self.known, id)?;
+            let rows: u64 = inputs.iter().map(|input| input.rows).sum();
+            if is_all || (opened.is_err() && rows > 0) {
+                self.repaired.adopted_rows += rows;
+                if let (false, Err(error)) = (is_all, opened) {
+                    self.lose_run(id, id.rows.saturating_sub(rows), error);
+                }
+                return Ok(inputs);
+            }
+        }
+        match opened {
+            Ok(run) => self.keep_groups(id, &run, damaged),
+            Err(error) => {
+                self.gone.push((id.clone(), error));
+                Ok(Vec::new())
+            }
         }
     }
-    let salvaged = salvage_log(&directory, &catalog, (&mut repaired, &mut damaged))?;
-    for batch in &salvaged {
-        catalog.schema = with_columns(batch.schema(), &catalog.schema)?;
+
+    /// Writes the groups of a run that are whole anew.
+    fn keep_groups(
+        &mut self,
+        id: &RunId,
+        run: &Run,
+        damaged: Vec<Option<Error>>,
+    ) -> Result<Vec<RunId>> {
+        let number = run::newest(&self.directory)? + 1;
+        let (fields, sequences) = (run.fields(), id.sequences.clone());
+        let mut writer = RunWriter::create(&self.directory, number, fields, sequences, 0)?;
+        for (group, error) in damaged.into_iter().enumerate() {
+            let Some(error) = error else {
+                writer.splice(run, group)?;
+                continue;
+            };
+            self.repaired.lost_rows += u64::from(run.group(group).rows);
+            self.repaired.given_up.push(error);
+            self.lost.push(Lost {
+                start: id.sequences.start,
+                keys: Some(run.group(group).fences.clone()),
+            });
+        }
+        let kept = match writer.is_empty() {
+            true => {
+                writer.abandon();
+                None
+            }
+            false => Some(writer.finish(id.level)?),
+        };
+        self.directory.sync_names(RUN_FOLDER)?;
+        Ok(kept.into_iter().collect())
     }
-    if !repaired.given_up.is_empty() {
-        catalog.feeds.iter_mut().for_each(FeedMark::doubt);
+
+    /// Gives up `rows` rows of a run of which nobody knows the keys.
+    fn lose_run(&mut self, id: &RunId, rows: u64, error: Error) {
+        self.repaired.given_up.push(error);
+        self.repaired.lost_rows += rows;
+        self.lost.push(Lost::from(id.sequences.start));
     }
-    if !is_newest {
-        catalog.feeds.push(FeedMark::of_unknown());
+
+    /// Takes in runs that the catalogue does not know. Where it is the newest one, they are left
+    /// over from a crash and go when the store is opened, but in a store without rows; of an older
+    /// one those that do not fit are put aside.
+    fn adopt_runs(&mut self) -> Result<()> {
+        let is_empty = self.catalog.runs.is_empty() && self.catalog.flushed == 0;
+        if self.is_newest && !is_empty {
+            return Ok(());
+        }
+        if is_empty {
+            take_identity(&self.directory, &mut self.catalog)?;
+        }
+        let mut next = self.catalog.flushed;
+        let adopted = adopt(&self.directory, &mut self.catalog, &self.known)?;
+        let rows: u64 = adopted.runs.iter().map(|run| run.rows).sum();
+        self.repaired.rows += rows;
+        self.repaired.adopted_rows += rows;
+        if self.is_newest {
+            return Ok(());
+        }
+        for run in &adopted.runs {
+            let Range { start, end } = run.sequences;
+            if start > next {
+                let error = Error::corrupt(format!("rows {next} to {} are in no run", start - 1));
+                self.give_up(error, &run::file_name(run.number));
+                self.repaired.lost_rows += start - next;
+                self.lost.push(Lost::from(next));
+            }
+            next = next.max(end);
+        }
+        for (name, error) in adopted.refused {
+            self.repaired.given_up.push(error);
+            self.damaged.push(name);
+        }
+        Ok(())
     }
-    let in_log = salvaged.iter().map(|batch| batch.rows() as u64);
-    repaired.rows += in_log.sum::<u64>();
-    let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
-    let mut segment = Segment::create(&directory, number, catalog.flushed)?;
-    let mut row = catalog.flushed;
-    for batch in &salvaged {
-        let (mut bytes, mut payload) = (Vec::new(), Vec::new());
-        wire::write_batch(batch, &mut bytes)?;
-        log::write_entry(row, batch.rows(), &bytes, &mut payload)?;
-        segment.append(&payload, true)?;
-        row += batch.rows() as u64;
+
+    /// Gives up the runs of which nothing is left, and whose rows no other holds.
+    fn give_up_runs(&mut self) {
+        for (id, error) in std::mem::take(&mut self.gone) {
+            let is_held = |run: &RunId| {
+                run.sequences.start <= id.sequences.start && id.sequences.end <= run.sequences.end
+            };
+            if !self.catalog.runs.iter().any(is_held) {
+                self.lose_run(&id, id.rows, error);
+            }
+        }
     }
-    catalog.log_start = number;
-    catalog.closed = Some(row);
-    let newest = manifest::newest(&directory)?;
-    if !is_newest {
-        keep_manifests(&directory)?;
+
+    /// Every batch of the log that can be read, with the number of its first row; notes what is
+    /// missing between them, and damaged files.
+    fn salvage_log(&mut self) -> Result<Vec<(u64, Batch)>> {
+        let mut batches = Vec::new();
+        let mut next = self.catalog.flushed;
+        let mut name = log::file_name(self.catalog.log_start);
+        for number in log::segments(&self.directory)? {
+            if number < self.catalog.log_start {
+                continue;
+            }
+            name = log::file_name(number);
+            let bytes = self.directory.read(&name)?;
+            match log::read_header(&self.directory, number, &bytes) {
+                Ok(begins) => self.miss_rows(&name, &mut next, begins),
+                Err(error) if log::is_foreign(&self.directory, number, &bytes) => {
+                    self.give_up(error, &name);
+                    self.damaged.push(name.clone());
+                    continue;
+                }
+                Err(_) => {}
+            }
+            let mut found = Vec::new();
+            let torn = log::salvage(number, &bytes, &mut found);
+            for (first, batch) in found {
+                self.miss_rows(&name, &mut next, first);
+                // A repair that was cut short has written rows anew.
+                let end = first.saturating_add(batch.rows() as u64);
+                if end > next {
+                    next = end;
+                    batches.push((first, batch));
+                }
+            }
+            if torn > 0 {
+                self.tear_log(&name, torn, next);
+            }
+        }
+        let end = self.catalog.closed.unwrap_or(next);
+        self.miss_rows(&name, &mut next, end);
+        Ok(batches)
     }
-    Manifest::begin(&directory, newest, &catalog)?;
-    // Whoever repairs again because this was cut short finds them as they were.
-    damaged
-        .iter()
-        .try_for_each(|name| put_aside(&directory, name))?;
-    Ok(repaired)
+
+    /// Notes that `bytes` bytes of the file `name`, whose rows end before number `next`, hold none.
+    fn tear_log(&mut self, name: &str, bytes: u64, next: u64) {
+        self.repaired.lost_log_bytes += bytes;
+        let message = format!("{bytes} bytes of the log hold no whole record");
+        self.give_up(Error::corrupt(message), name);
+        self.damaged.push(name.to_owned());
+        if self.catalog.closed != Some(next) {
+            self.lost.push(Lost::from(next));
+        }
+    }
+
+    /// Notes that the rows from `next` up to `found`, which comes with the file `name`, are
+    /// missing.
+    fn miss_rows(&mut self, name: &str, next: &mut u64, found: u64) {
+        if found <= *next {
+            return;
+        }
+        let message = format!("rows {next} to {} of the log are missing", found - 1);
+        self.give_up(Error::corrupt(message), name);
+        self.repaired.lost_log_rows += found - *next;
+        self.lost.push(Lost::from(*next));
+        *next = found;
+    }
+
+    /// Counts the rows whose keys lost ones may have changed or deleted.
+    fn count_stale(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
+        if !self.catalog.schema.is_primary() || self.lost.is_empty() {
+            return Ok(());
+        }
+        let key = SortKey::new(&self.catalog.schema)?;
+        let mut stale = 0;
+        for id in &self.catalog.runs {
+            let later = self.lost.iter();
+            let later = later.filter(|lost| lost.start >= id.sequences.end);
+            stale += stale_rows(&self.directory, id, &key, &later.collect::<Vec<_>>())?;
+        }
+        for (first, batch) in in_log {
+            let is_stale = self.lost.iter().any(|lost| lost.start > *first);
+            stale += if is_stale { batch.rows() as u64 } else { 0 };
+        }
+        if stale > 0 {
+            let message = format!(
+                "up to {stale} rows may not be the newest of their keys: later rows, or \
+                 deletions, are lost"
+            );
+            self.give_up(Error::corrupt(message), "");
+            self.repaired.stale_rows = stale;
+        }
+        Ok(())
+    }
+
+    /// Lets rows go again that an older state did not know to be too old.
+    fn raise_floor(&mut self) -> Result<()> {
+        let (Some(keep), false) = (self.catalog.options.keep_time, self.is_newest) else {
+            return Ok(());
+        };
+        let mut newest = None;
+        for id in &self.catalog.runs {
+            let run = Run::open(&self.directory, id.clone())?;
+            newest = newest.max(compaction::newest_of(&run, &self.catalog.schema));
+        }
+        self.catalog.raise_floor(newest, keep);
+        Ok(())
+    }
+
+    /// Writes the rows of the log and the manifest anew, and puts damaged files aside.
+    fn write(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
+        let catalog = &mut self.catalog;
+        for (_, batch) in in_log {
+            catalog.schema = with_columns(batch.schema(), &catalog.schema)?;
+        }
+        if !self.repaired.given_up.is_empty() {
+            catalog.feeds.iter_mut().for_each(FeedMark::doubt);
+            // The rows behind them get other numbers.
+            bookmark::remove_before(&self.directory, u64::MAX)?;
+        }
+        if !self.is_newest {
+            catalog.feeds.push(FeedMark::of_unknown());
+        }
+        let directory = self.directory.of_store(catalog.identity);
+        let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
+        let mut segment = Segment::create(&directory, number, catalog.flushed)?;
+        let mut row = catalog.flushed;
+        for (_, batch) in in_log {
+            let (mut bytes, mut payload) = (Vec::new(), Vec::new());
+            wire::write_batch(batch, &mut bytes)?;
+            log::write_entry(row, batch.rows(), &bytes, &mut payload)?;
+            segment.append(&payload, true)?;
+            row += batch.rows() as u64;
+        }
+        self.repaired.rows += row - catalog.flushed;
+        catalog.log_start = number;
+        catalog.closed = Some(row);
+        let newest = manifest::newest(&directory)?;
+        if !self.is_newest {
+            keep_manifests(&directory)?;
+        }
+        Manifest::begin(&directory, newest, catalog)?;
+        // Whoever repairs again because this was cut short finds them as they were.
+        let damaged = &mut self.damaged;
+        damaged.dedup();
+        let mut damaged = damaged.iter();
+        damaged.try_for_each(|name| put_aside(&directory, name))
+    }
+}
+
+/// Rows that are lost.
+struct Lost {
+    /// Number of the first, or one before.
+    start: u64,
+    /// The sort keys between which they lay, where that is known.
+    keys: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Lost {
+    /// Rows from number `start` on, of any keys.
+    fn from(start: u64) -> Self {
+        Lost { start, keys: None }
+    }
+}
+
+/// What is wrong with each group of a run.
+fn damage(run: &Run) -> Vec<Option<Error>> {
+    let columns = run.fields().fields().len();
+    let damage = |group: usize| (0..columns).find_map(|column| run.read_chunk(group, column).err());
+    (0..run.groups().len()).map(damage).collect()
+}
+
+/// Rows of run `id` with keys that `later` rows, which are lost, may have had.
+fn stale_rows(directory: &Directory, id: &RunId, key: &SortKey, later: &[&Lost]) -> Result<u64> {
+    if later.iter().any(|lost| lost.keys.is_none()) {
+        return Ok(id.rows);
+    }
+    let ranges = later.iter().filter_map(|lost| lost.keys.as_ref());
+    let ranges: Vec<(&[u8], &[u8])> = ranges
+        .map(|(low, high)| (key.series(low), key.series(high)))
+        .collect();
+    let meets = |first: &[u8], last: &[u8]| {
+        let mut ranges = ranges.iter();
+        ranges.any(|(low, high)| *low <= last && first <= *high)
+    };
+    if ranges.is_empty() {
+        return Ok(0);
+    }
+    let run = Run::open(directory, id.clone())?;
+    let mut rows = 0;
+    for (index, group) in run.groups().iter().enumerate() {
+        let (first, last) = &group.fences;
+        if meets(key.series(first), key.series(last))
+            && let Some(keys) = key.of(&key.rows_of(&run, index)?)?
+        {
+            let keys = keys.iter();
+            rows += keys
+                .filter(|row| meets(key.series(row.data()), key.series(row.data())))
+                .count() as u64;
+        }
+    }
+    Ok(rows)
 }
 
 /// Copies manifests to names under which nothing reads or removes them: the new one takes the place
@@ -137,146 +462,4 @@ fn keep_manifests(directory: &Directory) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Takes in runs that the catalogue does not know. Where it is the newest one, the others are left
-/// over from a crash and go when the store is opened; else they are put aside.
-fn adopt_runs(
-    directory: &Directory,
-    (catalog, is_newest): (&mut Catalog, bool),
-    known: &[u64],
-    (repaired, damaged_files): (&mut Repaired, &mut Vec<String>),
-) -> Result<()> {
-    let flushed = catalog.flushed;
-    let adopted = adopt(directory, catalog, known)?;
-    let rows: u64 = adopted.runs.iter().map(|run| run.rows).sum();
-    repaired.rows += rows;
-    repaired.adopted_rows += rows;
-    if is_newest {
-        return Ok(());
-    }
-    let mut next = flushed;
-    for run in &adopted.runs {
-        if run.sequences.start > next {
-            let (first, last) = (next, run.sequences.start - 1);
-            let error = Error::corrupt(format!("rows {first} to {last} are in no run"));
-            let error = directory.name_file(error, &run::file_name(run.number));
-            repaired.given_up.push(error);
-            repaired.lost_rows += run.sequences.start - next;
-        }
-        next = next.max(run.sequences.end);
-    }
-    for (name, error) in adopted.refused {
-        repaired.given_up.push(error);
-        damaged_files.push(name);
-    }
-    Ok(())
-}
-
-/// What is left of a run; its file is added to `damaged` unless that is all, and one that is no run
-/// is noted in `gone`.
-fn repair_run(
-    directory: &Directory,
-    id: &RunId,
-    (repaired, damaged_files): (&mut Repaired, &mut Vec<String>),
-    gone: &mut Vec<(RunId, Error)>,
-) -> Result<Option<RunId>> {
-    let name = run::file_name(id.number);
-    let run = match Run::open(directory, id.clone()) {
-        Ok(run) => run,
-        Err(error) => {
-            gone.push((id.clone(), error));
-            damaged_files.push(name);
-            return Ok(None);
-        }
-    };
-    let columns = run.fields().fields().len();
-    let damage = |group: usize| (0..columns).find_map(|column| run.read_chunk(group, column).err());
-    let damaged: Vec<Option<Error>> = (0..run.groups().len()).map(damage).collect();
-    if damaged.iter().all(Option::is_none) {
-        return Ok(Some(id.clone()));
-    }
-    let number = run::newest(directory)? + 1;
-    let fields = run.fields();
-    let mut writer = RunWriter::create(directory, number, fields, id.sequences.clone(), 0)?;
-    for (group, error) in damaged.into_iter().enumerate() {
-        match error {
-            None => writer.splice(&run, group)?,
-            Some(error) => {
-                repaired.lost_rows += u64::from(run.group(group).rows);
-                repaired.given_up.push(error);
-            }
-        }
-    }
-    let kept = match writer.is_empty() {
-        true => {
-            writer.abandon();
-            None
-        }
-        false => Some(writer.finish(id.level)?),
-    };
-    directory.sync_names(crate::fs::RUN_FOLDER)?;
-    damaged_files.push(name);
-    Ok(kept)
-}
-
-/// Every batch of the log that can be read; notes what is missing between them, and damaged files.
-fn salvage_log(
-    directory: &Directory,
-    catalog: &Catalog,
-    (repaired, damaged): (&mut Repaired, &mut Vec<String>),
-) -> Result<Vec<Batch>> {
-    let mut batches = Vec::new();
-    let mut next = catalog.flushed;
-    let mut name = log::file_name(catalog.log_start);
-    for number in log::segments(directory)? {
-        if number < catalog.log_start {
-            continue;
-        }
-        name = log::file_name(number);
-        let bytes = directory.read(&name)?;
-        if let Ok(begins) = log::read_header(number, &bytes) {
-            miss_rows(directory, &name, &mut next, begins, repaired);
-        }
-        let mut found = Vec::new();
-        let lost = log::salvage(number, &bytes, &mut found);
-        for (first, batch) in found {
-            miss_rows(directory, &name, &mut next, first, repaired);
-            // A repair that was cut short has written rows anew.
-            let end = first.saturating_add(batch.rows() as u64);
-            if end > next {
-                next = end;
-                batches.push(batch);
-            }
-        }
-        if lost > 0 {
-            repaired.lost_log_bytes += lost;
-            let message = format!("{lost} bytes of the log hold no whole record");
-            repaired
-                .given_up
-                .push(directory.name_file(Error::corrupt(message), &name));
-            damaged.push(name.clone());
-        }
-    }
-    let end = catalog.closed.unwrap_or(next);
-    miss_rows(directory, &name, &mut next, end, repaired);
-    Ok(batches)
-}
-
-/// Notes that the rows from `next` up to `found`, which comes with the file `name`, are missing.
-fn miss_rows(
-    directory: &Directory,
-    name: &str,
-    next: &mut u64,
-    found: u64,
-    repaired: &mut Repaired,
-) {
-    if found <= *next {
-        return;
-    }
-    let message = format!("rows {next} to {} of the log are missing", found - 1);
-    repaired.lost_log_rows += found - *next;
-    let error = Error::corrupt(message);
-    repaired.given_up.push(directory.name_file(error, name));
-    *next = found;
 }

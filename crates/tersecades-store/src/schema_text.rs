@@ -1,4 +1,4 @@
-//! Columns as people write them: `k BIGINT, ts TIMESTAMP, v DOUBLE NOT NULL`.
+//! Columns as people write them: `k BIGINT, "a name" TIMESTAMP, v DOUBLE NOT NULL`.
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
@@ -27,37 +27,45 @@ const TYPES: &[(&str, DataType)] = &[
     ("STRING", DataType::Utf8),
     ("BLOB", DataType::Binary),
     ("BYTEA", DataType::Binary),
+    ("BINARY", DataType::Binary),
+    ("VARBINARY", DataType::Binary),
 ];
 
 /// Names of types with parameters, for hints.
-const WITH_PARAMETERS: [&str; 3] = ["TIMESTAMP", "TIMESTAMPTZ", "DECIMAL"];
+const WITH_PARAMETERS: [&str; 3] = ["TIMESTAMP", "TIMESTAMPTZ", "DECIMAL(18, 2)"];
 
 /// The columns that `text` names.
 ///
 /// # Errors
-/// `InvalidArgument` for a type that is not known, naming the nearest.
+/// `InvalidArgument` for a type that is not known, naming the nearest, and for a column without a
+/// name.
 ///
 /// # Examples
 /// ```
 /// use arrow_schema::DataType;
-/// let fields = tersecades_store::parse_fields("k BIGINT, price DECIMAL(9, 2) NOT NULL").unwrap();
+/// let text = r#"k BIGINT, price DECIMAL(9, 2) NOT NULL, "the ""note"", if any" TEXT"#;
+/// let fields = tersecades_store::parse_fields(text).unwrap();
 /// assert_eq!(fields.field(1).data_type(), &DataType::Decimal128(9, 2));
 /// assert!(!fields.field(1).is_nullable());
+/// assert_eq!(fields.field(2).name(), "the \"note\", if any");
 /// ```
 pub fn parse_fields(text: &str) -> Result<Schema> {
     let mut fields = Vec::new();
-    for column in split(text) {
-        let column = column.trim();
-        let (name, rest) = column
-            .split_once(char::is_whitespace)
-            .ok_or_else(|| wrong(&format!("`{column}` is no column")))?;
+    for column in split_list(text) {
+        let (name, rest) = take_name(column, char::is_whitespace)?;
+        if rest.trim().is_empty() {
+            return Err(wrong(&format!("`{column}` is no column")));
+        }
+        if name.is_empty() {
+            return Err(wrong(&format!("a column without a name: `{column}`")));
+        }
         let upper = rest.trim().to_uppercase();
         let (type_name, nullable) = match upper.strip_suffix("NOT NULL") {
             Some(type_name) => (type_name.trim(), false),
             None => (upper.as_str(), true),
         };
-        let data_type = parse_type(type_name).map_err(|error| error.column(name))?;
-        fields.push(Field::new(name.trim_matches('"'), data_type, nullable));
+        let data_type = parse_type(type_name).map_err(|error| error.column(name.as_str()))?;
+        fields.push(Field::new(name, data_type, nullable));
     }
     Ok(Schema::new(fields))
 }
@@ -66,21 +74,64 @@ fn wrong(message: &str) -> Error {
     Error::invalid(message).hint("write `name TYPE [NOT NULL], …`, as `k BIGINT, ts TIMESTAMP`")
 }
 
-/// Parts between commas that are not inside parentheses.
-fn split(text: &str) -> Vec<&str> {
-    let mut depth = 0usize;
-    text.split(|letter| {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        letter == ',' && depth == 0
-    })
-    .collect()
+/// The names that `text` lists: `k, "a name"`.
+///
+/// # Errors
+/// `InvalidArgument` for quotes that are not closed, and what follows them.
+pub fn parse_names(text: &str) -> Result<Vec<String>> {
+    let name = |part| match take_name(part, |_| false)? {
+        (name, "") => Ok(name),
+        (_, rest) => Err(wrong(&format!("`{rest}` follows the name of a column"))),
+    };
+    split_list(text).into_iter().map(name).collect()
 }
 
-fn parse_type(text: &str) -> Result<DataType> {
+/// Parts of a list between commas that are not inside parentheses or double quotes, trimmed.
+pub fn split_list(text: &str) -> Vec<&str> {
+    let (mut depth, mut is_quoted) = (0usize, false);
+    let parts = text.split(|letter| {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            '(' if !is_quoted => depth += 1,
+            ')' if !is_quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0 && !is_quoted
+    });
+    parts.map(str::trim).collect()
+}
+
+/// The name at the start of `text` and what follows it: in double quotes, which are doubled inside,
+/// or up to what `ends` it.
+///
+/// # Errors
+/// `InvalidArgument` for quotes that are not closed.
+pub fn take_name(text: &str, ends: impl Fn(char) -> bool) -> Result<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let end = text.find(ends).unwrap_or(text.len());
+        return Ok((text[..end].to_owned(), &text[end..]));
+    };
+    let mut name = String::new();
+    loop {
+        let (part, behind) = rest
+            .split_once('"')
+            .ok_or_else(|| wrong(&format!("the quote is not closed: `{text}`")))?;
+        name.push_str(part);
+        match behind.strip_prefix('"') {
+            Some(behind) => {
+                name.push('"');
+                rest = behind;
+            }
+            None => return Ok((name, behind)),
+        }
+    }
+}
+
+/// The type that `text` names, in capitals.
+///
+/// # Errors
+/// `InvalidArgument` for one that is not known, naming the nearest.
+pub fn parse_type(text: &str) -> Result<DataType> {
     if let Some((_, data_type)) = TYPES.iter().find(|(name, _)| *name == text) {
         return Ok(data_type.clone());
     }
@@ -95,6 +146,8 @@ fn parse_type(text: &str) -> Result<DataType> {
     match (name, numbers.as_slice()) {
         ("TIMESTAMP", digits) => Ok(DataType::Timestamp(unit(digits)?, None)),
         ("TIMESTAMPTZ", digits) => Ok(DataType::Timestamp(unit(digits)?, Some("UTC".into()))),
+        ("DECIMAL" | "NUMERIC", []) => Err(Error::invalid("a decimal names its digits")
+            .hint("DECIMAL(18, 2) has 18 digits, 2 of them behind the point")),
         ("DECIMAL" | "NUMERIC", [precision]) => decimal(*precision, 0),
         ("DECIMAL" | "NUMERIC", [precision, scale]) => decimal(*precision, *scale),
         ("VARCHAR", [_]) => Ok(DataType::Utf8),
@@ -151,10 +204,38 @@ mod tests {
                 .field_with_name("ts")
                 .is_ok_and(|ts| !ts.is_nullable())
         );
-        for bad in ["", "k", "k BIGNT", "k DECIMAL(50)", "ts TIMESTAMP(4)"] {
-            assert!(parse_fields(bad).is_err(), "{bad}");
+        for bad in [
+            "",
+            "k",
+            "k BIGNT",
+            "k DECIMAL(50)",
+            "ts TIMESTAMP(4)",
+            "\"\" INT",
+            "k INT,",
+            "k DECIMAL",
+            "\"k INT",
+            "\"k\"",
+            " INT",
+        ] {
+            let error = parse_fields(bad).unwrap_err();
+            assert!(error.hint_text().is_some() || bad.contains('('), "{bad}");
         }
         let error = parse_fields("k BIGNT").unwrap_err();
         assert!(error.hint_text().unwrap().contains("BIGINT"));
+    }
+
+    #[test]
+    fn names_in_quotes_hold_anything() {
+        let text =
+            r#""a b" INT, "x,y (z" DECIMAL(9, 2), "say ""hi""" BLOB NOT NULL,it"s varbinary"#;
+        let fields = parse_fields(text).unwrap();
+        let names: Vec<&str> = fields.fields().iter().map(|f| f.name().as_str()).collect();
+        assert_eq!(names, ["a b", "x,y (z", "say \"hi\"", "it\"s"]);
+        let types: Vec<&DataType> = fields.fields().iter().map(|f| f.data_type()).collect();
+        let (decimal, bytes) = (&DataType::Decimal128(9, 2), &DataType::Binary);
+        assert_eq!(types, [&DataType::Int32, decimal, bytes, bytes]);
+        let names = parse_names(r#"k, "a,b","say ""hi""""#).unwrap();
+        assert_eq!(names, ["k", "a,b", "say \"hi\""]);
+        assert!(parse_names(r#""a" b"#).is_err());
     }
 }

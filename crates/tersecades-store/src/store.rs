@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use tersecades_columnar::error::{Error, Result};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, new_identity};
 use crate::commit::{Commit, State, passes};
 use crate::counters::Counters;
 use crate::fs::{Directory, FileSystem, Lock, RealFileSystem};
@@ -124,6 +124,7 @@ impl Store {
             ..catalog.clone()
         };
         remove_orphans(&directory, &nothing, "", 0)?;
+        let directory = directory.of_store(catalog.identity);
         Segment::create(&directory, catalog.log_start, 0)?;
         Manifest::begin(&directory, 0, &catalog)?;
         Self::open_locked(directory, lock)
@@ -190,6 +191,11 @@ impl Store {
     fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
         let mut recovered = recover(&directory)?;
         let end = recovered.memory.sequences().end;
+        let catalog = &mut recovered.version.catalog;
+        if catalog.identity == 0 {
+            catalog.identity = new_identity();
+        }
+        let directory = directory.of_store(catalog.identity);
         // A process that was killed has not synced its last rows, and others go on behind them.
         log::sync(&directory, recovered.version.catalog.log_start)?;
         let segment = Segment::create(&directory, recovered.next_segment, end)?;
@@ -228,7 +234,10 @@ impl Store {
             match recover(&directory) {
                 Err(_) if tries > 0 => tries -= 1,
                 Err(error) => return Err(error),
-                Ok(recovered) => return Ok(Self::of_recovered(directory, recovered, None)),
+                Ok(recovered) => {
+                    let directory = directory.of_store(recovered.version.catalog.identity);
+                    return Ok(Self::of_recovered(directory, recovered, None));
+                }
             }
         }
     }

@@ -12,6 +12,7 @@
 //! one says that it was durable; where none follows by the next look, the tail syncs the file.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::bookmark::{self, Bookmark};
 use crate::commit::State;
 use crate::encode::conform;
 use crate::follow::{Arrival, too_slow};
@@ -28,6 +30,7 @@ use crate::log::{self, Replay};
 use crate::manifest;
 use crate::option::Durability;
 use crate::recovery::{Recovered, recover};
+use crate::schema::StoreSchema;
 use crate::store::READ_TRIES;
 use crate::version::Snapshot;
 
@@ -37,8 +40,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 const QUIET: Duration = Duration::from_millis(50);
 
 /// A segment that the writer keeps, and all behind it, while this is there.
-struct Held {
-    number: u64,
+pub(crate) struct Held {
+    pub(crate) number: u64,
     input: Box<dyn Input>,
 }
 
@@ -53,8 +56,12 @@ pub(crate) struct Tail {
     /// Bytes of the segment that were handed out, and that there were at the last look.
     offset: u64,
     length: u64,
-    /// Number of the next row.
+    /// Number of the next row of the log.
     next: u64,
+    /// Number of the next row that is handed out.
+    handed: u64,
+    /// Where rows end that are handed out.
+    until: u64,
     ready: VecDeque<Arc<Batch>>,
     /// When rows came last, or the manifest was read.
     active: Instant,
@@ -83,6 +90,7 @@ impl Tail {
 
     fn try_begin(directory: &Directory) -> Result<(Snapshot, Self)> {
         let (_, catalog) = manifest::read(directory)?;
+        let directory = &directory.of_store(catalog.identity);
         // From here on no row leaves the log unread.
         let first = hold(directory, catalog.log_start)?;
         let recovered = recover(directory)?;
@@ -98,21 +106,110 @@ impl Tail {
         let next = snapshot.sequence();
         let failure = snapshot.version.catalog.failure_at(next);
         let tail = Tail {
-            directory: directory.clone(),
-            fields: snapshot.schema().stored(),
             is_unsafe,
-            segment,
             offset: place.1 as u64,
             length: place.1 as u64,
+            failed_at: failure.map(|_| next),
+            ..Tail::of(directory, snapshot.schema(), segment, next)
+        };
+        Ok((snapshot, tail))
+    }
+
+    /// What begins with row `next`, the first of `segment`.
+    fn of(directory: &Directory, schema: &StoreSchema, segment: Held, next: u64) -> Self {
+        Tail {
+            directory: directory.clone(),
+            fields: schema.stored(),
+            is_unsafe: false,
+            segment,
+            offset: FILE_HEADER_BYTES as u64,
+            length: FILE_HEADER_BYTES as u64,
             next,
+            handed: next,
+            until: u64::MAX,
             ready: VecDeque::new(),
             active: Instant::now()
                 .checked_sub(QUIET)
                 .unwrap_or_else(Instant::now),
             failures: 0,
-            failed_at: failure.map(|_| next),
+            failed_at: None,
+        }
+    }
+
+    /// What follows `bookmark` in the store in `directory`, which another process may write.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where the rows that come next have left the log, saying how many; `Corrupt`
+    /// for another store, and one that has lost rows; as [`crate::Store::open_read_only`].
+    pub(crate) fn resume(directory: &Directory, bookmark: &Bookmark) -> Result<Self> {
+        let mut tries = READ_TRIES;
+        let recovered = loop {
+            match recover(directory) {
+                Err(_) if tries > 0 => tries -= 1,
+                recovered => break recovered?,
+            }
+            std::thread::sleep(PAUSE);
         };
-        Ok((snapshot, tail))
+        let (catalog, end) = (&recovered.version.catalog, recovered.memory.sequences().end);
+        let directory = &directory.of_store(catalog.identity);
+        bookmark.check(catalog, end)?;
+        let failure = catalog.failure_at(end);
+        Ok(Tail {
+            is_unsafe: catalog.options.durability == Durability::Os,
+            failed_at: failure.map(|_| end),
+            ..Tail::behind(directory, &catalog.schema, bookmark)?
+        })
+    }
+
+    /// What follows `bookmark` in the store in `directory`, which this process writes, up to row
+    /// `until`: all of them last.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where the rows that come next have left the log, saying how many.
+    pub(crate) fn resume_within(
+        directory: &Directory,
+        schema: &StoreSchema,
+        bookmark: &Bookmark,
+        until: u64,
+    ) -> Result<Self> {
+        Ok(Tail {
+            is_unsafe: true,
+            until,
+            ..Tail::behind(directory, schema, bookmark)?
+        })
+    }
+
+    /// The rows of the log behind `bookmark`.
+    fn behind(directory: &Directory, schema: &StoreSchema, bookmark: &Bookmark) -> Result<Self> {
+        let next = bookmark.next;
+        let mut first_left = next;
+        for number in log::segments(directory)?.into_iter().rev() {
+            let Some((segment, begins)) = open_segment(directory, number)? else {
+                continue;
+            };
+            if begins <= next {
+                bookmark::require(directory, bookmark)?;
+                return Ok(Tail {
+                    handed: next,
+                    ..Tail::of(directory, schema, segment, begins)
+                });
+            }
+            first_left = begins;
+        }
+        let error = Error::limit(format!(
+            "{} rows from number {next} on have left the log since the snapshot",
+            first_left - next
+        ))
+        .hint(
+            "run the query anew over the store, where their order is lost and retention may have \
+             let some go; take snapshots before 256 MiB of log come behind them",
+        );
+        Err(directory.name_file(error, ""))
+    }
+
+    /// The segment that is read, and the number of the next row that is handed out.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.segment.number, self.handed)
     }
 
     /// What comes next, waiting for it no longer than `wait`.
@@ -125,6 +222,7 @@ impl Tail {
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 let batch = Arc::unwrap_or_clone(batch);
+                self.handed += batch.rows() as u64;
                 return Ok(Arrival::Rows(Arc::new(conform(batch, &self.fields)?)));
             }
             if self.look()? {
@@ -223,8 +321,16 @@ impl Tail {
         };
         log::read_records(&frames, &mut replay)
             .map_err(|error| self.directory.name_file(error, &name))?;
-        self.ready.extend(replay.batches.into_iter().map(Arc::new));
-        self.next = replay.end;
+        for batch in replay.batches {
+            let rows = self.next..self.next + batch.rows() as u64;
+            self.next = rows.end;
+            if rows.end > self.handed && rows.start < self.until {
+                if rows.start < self.handed {
+                    return Err(split(self.handed, &rows));
+                }
+                self.ready.push_back(Arc::new(batch));
+            }
+        }
         self.offset += end as u64;
         Ok(())
     }
@@ -235,21 +341,8 @@ impl Tail {
             if number <= self.segment.number {
                 continue;
             }
-            let name = log::file_name(number);
-            let Some(input) = self.directory.open_shared(&name)? else {
-                // Given up by the writer: what is missing shows at the next look.
-                return Ok(None);
-            };
-            let segment = Held { number, input };
-            let length = self.length_of(&segment)?;
-            let mut header = vec![0; (length as usize).min(FILE_HEADER_BYTES)];
-            let input = segment.input.as_ref();
-            self.directory.read_at(input, &name, &mut header, 0)?;
-            match log::read_header(number, &header) {
-                Ok(begins) => return Ok(Some((segment, begins))),
-                // One that is being made, or that a crash left: then there are others behind it.
-                Err(_) if length <= FILE_HEADER_BYTES as u64 => {}
-                Err(error) => return Err(self.directory.name_file(error, &name)),
+            if let Some(opened) = open_segment(&self.directory, number)? {
+                return Ok(Some(opened));
             }
         }
         Ok(None)
@@ -278,10 +371,36 @@ impl Tail {
 }
 
 /// Opens segment `number` so that the writer keeps it.
-fn hold(directory: &Directory, number: u64) -> Result<Held> {
+pub(crate) fn hold(directory: &Directory, number: u64) -> Result<Held> {
     let name = log::file_name(number);
     match directory.open_shared(&name)? {
         Some(input) => Ok(Held { number, input }),
         None => Err(directory.name_file(too_slow("the log is gone"), &name)),
     }
+}
+
+/// Opens segment `number` so that the writer keeps it, with the number of its first row; `None` for
+/// one that is being made, or that a crash left unmade, and one that the writer has given up: what
+/// is missing shows at the one behind it.
+fn open_segment(directory: &Directory, number: u64) -> Result<Option<(Held, u64)>> {
+    let name = log::file_name(number);
+    let Some(input) = directory.open_shared(&name)? else {
+        return Ok(None);
+    };
+    let length = directory.length(input.as_ref(), &name)?;
+    let mut header = vec![0; (length as usize).min(FILE_HEADER_BYTES)];
+    directory.read_at(input.as_ref(), &name, &mut header, 0)?;
+    match log::read_header(directory, number, &header) {
+        Ok(begins) => Ok(Some((Held { number, input }, begins))),
+        Err(_) if length <= FILE_HEADER_BYTES as u64 => Ok(None),
+        Err(error) => Err(directory.name_file(error, &name)),
+    }
+}
+
+fn split(next: u64, rows: &Range<u64>) -> Error {
+    Error::corrupt(format!(
+        "row {next} is not the first of an append: that has rows {} to {}",
+        rows.start, rows.end
+    ))
+    .hint("the log is not the one that was read before: run the query anew")
 }

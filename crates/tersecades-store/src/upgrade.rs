@@ -13,7 +13,7 @@ use crate::store::Store;
 /// Writes the store in the folder at `path` anew where its format is an earlier one: the manifest,
 /// and the rows of the log as a run. Gives the version that was there and the one that is.
 ///
-/// Runs have had one version so far and stay as they are.
+/// Runs stay as they are: those of every version are read.
 ///
 /// # Errors
 /// As [`Store::open`].

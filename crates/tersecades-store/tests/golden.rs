@@ -32,7 +32,7 @@ fn rows(range: std::ops::Range<i64>) -> RecordBatch {
 #[test]
 #[ignore = "run by hand when the format changes"]
 fn write_golden_store() {
-    let target = folder().join("v1");
+    let target = folder().join("v2");
     std::fs::remove_dir_all(&target).ok();
     let schema = StoreSchema::new(&rows(0..1).schema()).unwrap();
     let schema = schema.key(&["host"]).unwrap().time("ts").unwrap();
@@ -50,7 +50,7 @@ fn write_golden_store() {
 }
 
 #[test]
-fn a_store_of_version_0_becomes_one_of_this_version_and_keeps_its_rows() {
+fn stores_of_earlier_versions_become_ones_of_this_version_and_keep_their_rows() {
     let copied = tempfile::tempdir().unwrap();
     copy(&folder().join("v0"), copied.path());
     let read = || {
@@ -60,15 +60,29 @@ fn a_store_of_version_0_becomes_one_of_this_version_and_keeps_its_rows() {
         rows as i64
     };
     assert_eq!(read(), ROWS);
-    assert_eq!(upgrade(copied.path()).unwrap(), (0, 1));
+    assert_eq!(upgrade(copied.path()).unwrap(), (0, 2));
     assert_eq!(read(), ROWS);
-    assert_eq!(upgrade(copied.path()).unwrap(), (1, 1));
+    assert_eq!(upgrade(copied.path()).unwrap(), (2, 2));
     let store = Store::open(copied.path()).unwrap();
     assert_eq!(store.feed("numbers").unwrap().rows(), 0);
     drop(store);
-    copy(&folder().join("v1"), &copied.path().join("later"));
-    let store = Store::open(&copied.path().join("later")).unwrap();
-    assert_eq!(store.feed("numbers").unwrap().rows() as i64, LOG_ROWS);
+    for (version, name) in [(1, "v1"), (2, "v2")] {
+        let later = copied.path().join(name);
+        copy(&folder().join(name), &later);
+        let store = Store::open(&later).unwrap();
+        assert_eq!(store.feed("numbers").unwrap().rows() as i64, LOG_ROWS);
+        drop(store);
+        // Opened for writing it is one of this version, whose runs may be older.
+        assert_eq!(upgrade(&later).unwrap(), (2, 2), "version {version}");
+        assert!(
+            Store::open(&later)
+                .unwrap()
+                .verify()
+                .unwrap()
+                .damage
+                .is_empty()
+        );
+    }
 }
 
 fn copy(from: &Path, to: &Path) {

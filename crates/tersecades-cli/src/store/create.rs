@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tersecades::store::{OPTIONS, Store, StoreOptions, StoreSchema, parse_fields};
+use tersecades::Result;
+use tersecades::store::{OPTIONS, Store, StoreOptions, StoreSchema, parse_fields, parse_names};
 
 use crate::argument;
 use crate::console;
@@ -16,21 +17,16 @@ pub(crate) struct CreateArguments {
     /// Folder of the store
     dir: PathBuf,
 
-    /// Columns, as "k BIGINT, ts TIMESTAMP, v DOUBLE"
+    /// Columns, as 'k BIGINT, ts TIMESTAMP, "a name" DOUBLE'
     #[arg(long, value_name = "COLUMNS")]
     schema: String,
 
     /// Columns to sort by, comma-separated; every row counts
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, value_name = "NAMES")]
     key: Vec<String>,
 
     /// Columns of which each value has one row, the last written; comma-separated
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "NAMES",
-        conflicts_with = "key"
-    )]
+    #[arg(long, value_name = "NAMES", conflicts_with = "key")]
     primary_key: Vec<String>,
 
     /// Column that says when a row happened
@@ -53,16 +49,28 @@ fn options_help() -> String {
     format!("Options:\n{}", lines.collect::<String>())
 }
 
+/// Names of columns in all values of an option.
+fn names(values: &[String]) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for value in values {
+        names.extend(parse_names(value)?);
+    }
+    Ok(names)
+}
+
+fn texts(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
 /// Makes the store.
 pub(crate) fn run(arguments: &CreateArguments) -> Outcome {
     let mut schema = StoreSchema::new(&parse_fields(&arguments.schema)?)?;
-    let key: Vec<&str> = arguments.key.iter().map(String::as_str).collect();
-    let primary: Vec<&str> = arguments.primary_key.iter().map(String::as_str).collect();
+    let (key, primary) = (names(&arguments.key)?, names(&arguments.primary_key)?);
     if !key.is_empty() {
-        schema = schema.key(&key)?;
+        schema = schema.key(&texts(&key))?;
     }
     if !primary.is_empty() {
-        schema = schema.primary_key(&primary)?;
+        schema = schema.primary_key(&texts(&primary))?;
     }
     if let Some(time) = &arguments.time {
         schema = schema.time(time)?;

@@ -87,6 +87,12 @@ pub(crate) fn repair(arguments: &RepairArguments) -> Outcome {
             figure::grouped(repaired.adopted_rows)
         ))?;
     }
+    if repaired.appended_bytes > 0 {
+        console::print(format_args!(
+            "{} bytes behind the end of runs are left out\n",
+            figure::grouped(repaired.appended_bytes)
+        ))?;
+    }
     console::print(format_args!(
         "{} rows kept; {} of runs and {} of the log given up, and {} of it unreadable\n",
         figure::grouped(repaired.rows),

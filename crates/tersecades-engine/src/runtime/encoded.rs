@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use tersecades_columnar::batch::Batch;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::source::PartitionState;
+
+use super::state::{StateReader, StateWriter};
 
 /// Batches that are encoded already, handed out one by one.
 pub trait EncodedSource: Send {
@@ -34,6 +36,28 @@ pub trait EncodedSource: Send {
         false
     }
 
+    /// Whether rows are still to be read that were there when it was opened, in an order that a
+    /// later run may not find again: a snapshot reads them first.
+    fn reads_history(&self) -> bool {
+        false
+    }
+
+    /// Writes where a source stands that goes on.
+    ///
+    /// # Errors
+    /// `Unsupported` where it cannot be taken over; what writing says.
+    fn snapshot(&mut self, _out: &mut StateWriter) -> Result<()> {
+        Err(not_alone())
+    }
+
+    /// Goes on where [`EncodedSource::snapshot`] has stood, before the first batch.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes do not fit; as [`EncodedSource::snapshot`].
+    fn restore(&mut self, _from: &mut StateReader<'_>) -> Result<()> {
+        Err(not_alone())
+    }
+
     /// How many partitions there are, each of which is in order by itself.
     fn partitions(&self) -> usize {
         1
@@ -53,6 +77,11 @@ pub trait EncodedSource: Send {
     fn partition_name(&self, _partition: usize) -> String {
         "the stream".to_owned()
     }
+}
+
+fn not_alone() -> Error {
+    Error::unsupported("no snapshots of queries that share a stream with others")
+        .hint("take one of all of them, or run the query by itself")
 }
 
 impl EncodedSource for std::vec::IntoIter<Arc<Batch>> {

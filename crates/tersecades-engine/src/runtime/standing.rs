@@ -206,6 +206,8 @@ impl Standing {
     /// # Errors
     /// What the source and the queries say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
+        // No later run knows which of these rows were read.
+        while self.ingest.reads_history() && self.step()? {}
         let mut out = StateWriter::default();
         out.list(self.ready.iter(), |out, (name, _)| {
             out.blob(name.as_bytes())

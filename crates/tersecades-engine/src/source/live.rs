@@ -7,10 +7,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::error::{Error, Result};
-use tersecades_store::{Arrival, Arrivals, Scan, Scanned, Store};
+use tersecades_store::{Arrival, Arrivals, Bookmark, Scan, Scanned, Store};
 
 use crate::runtime::ingest::{EncodedSource, Origin};
 use crate::runtime::option::RunOptions;
+use crate::runtime::state::{StateReader, StateWriter};
 
 use super::passing::{Failing, Passing};
 use super::table::Table;
@@ -32,9 +33,12 @@ impl LiveTable {
     pub fn new(store: &Arc<Store>) -> Result<Self> {
         if store.schema().is_primary() {
             return Err(Error::unsupported(
-                "following a store with a primary key, where rows take the place of others",
+                "following a store with a primary key: rows that were counted would be replaced",
             )
-            .hint("query it as it is: Stream::from_table(HistoryTable::new(store.snapshot()))"));
+            .hint(
+                "query it as it is, as often as wanted; or keep the stream in a store without a \
+                 primary key, follow that, and take the newest row of each key: arg_max(v, ts)",
+            ));
         }
         Ok(LiveTable {
             store: Arc::clone(store),
@@ -77,6 +81,7 @@ impl Table for LiveTable {
         let nothing =
             BatchEncoder::new(&schema)?.encode_new(&RecordBatch::new_empty(Arc::clone(&schema)))?;
         let live = LiveSource {
+            store: Arc::clone(&self.store),
             time: time.map(|time| fields.field(time).name().clone()),
             history: Some(history),
             arrivals,
@@ -87,6 +92,7 @@ impl Table for LiveTable {
 }
 
 struct LiveSource {
+    store: Arc<Store>,
     /// Column by whose order history is read.
     time: Option<String>,
     /// `None` when it was read.
@@ -141,5 +147,21 @@ impl EncodedSource for LiveSource {
 
     fn goes_on(&self) -> bool {
         true
+    }
+
+    fn reads_history(&self) -> bool {
+        self.history.is_some()
+    }
+
+    fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
+        out.blob(&self.arrivals.bookmark()?.to_bytes());
+        Ok(())
+    }
+
+    fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
+        let bookmark = Bookmark::from_bytes(from.blob()?)?;
+        self.history = None;
+        self.arrivals = self.store.follow_from(&bookmark)?;
+        Ok(())
     }
 }

@@ -12,6 +12,8 @@ use super::{FileSystem, Input, Lock, Output};
 pub(crate) const LOG_FOLDER: &str = "log";
 /// Run files.
 pub(crate) const RUN_FOLDER: &str = "runs";
+/// What followers leave that come back.
+pub(crate) const BOOKMARK_FOLDER: &str = "bookmarks";
 /// Held by the one process that writes.
 const LOCK_FILE: &str = "LOCK";
 
@@ -20,6 +22,8 @@ const LOCK_FILE: &str = "LOCK";
 pub(crate) struct Directory {
     files: Arc<dyn FileSystem>,
     root: PathBuf,
+    /// The identity of the store, 0 where it is not known.
+    identity: u32,
 }
 
 /// What the system said, with the file it said it of.
@@ -46,7 +50,27 @@ impl Directory {
         Directory {
             files,
             root: root.to_owned(),
+            identity: 0,
         }
+    }
+
+    /// The same folder, of the store with this identity.
+    pub(crate) fn of_store(&self, identity: u32) -> Self {
+        Directory {
+            identity,
+            ..self.clone()
+        }
+    }
+
+    /// The identity of the store, 0 where it is not known: files that are written get it.
+    pub(crate) fn identity(&self) -> u32 {
+        self.identity
+    }
+
+    /// Whether a file that says it belongs to `store` can be one of this store; those that earlier
+    /// releases wrote say nothing.
+    pub(crate) fn owns(&self, store: u32) -> bool {
+        store == self.identity || store == 0 || self.identity == 0
     }
 
     /// The folder itself.
@@ -75,9 +99,14 @@ impl Directory {
     /// What the system says, naming the file, as all calls here.
     pub(crate) fn make(&self) -> Result<()> {
         for folder in ["", LOG_FOLDER, RUN_FOLDER] {
-            self.run(folder, |path| self.files.make_folder(path))?;
+            self.make_folder(folder)?;
         }
         self.sync_names("")
+    }
+
+    /// Makes a folder, unless it is there.
+    pub(crate) fn make_folder(&self, folder: &str) -> Result<()> {
+        self.run(folder, |path| self.files.make_folder(path))
     }
 
     /// Takes the lock of the one writer.

@@ -31,8 +31,10 @@ pub(crate) use write::RunWriter;
 const MAGIC: [u8; 4] = *b"TCRN";
 /// Last field of a trailer but one.
 const TRAILER_MAGIC: [u8; 4] = *b"TCRF";
-/// The version that is written and read.
-const VERSION: u16 = 0;
+/// The version that is written; all up to it are read.
+const VERSION: u16 = 1;
+/// Bytes of the header that its checksum covers, in front of it and behind it.
+const CHECKED: (Range<usize>, Range<usize>) = (0..16, 20..24);
 const HEADER_BYTES: usize = 64;
 const TRAILER_BYTES: usize = 32;
 
@@ -129,6 +131,8 @@ pub(crate) struct Run {
     name: String,
     input: Box<dyn Input>,
     footer: Footer,
+    /// The store that it belongs to, 0 where it does not say.
+    store: u32,
     /// Whether its bytes are in memory.
     is_held: bool,
 }
@@ -145,8 +149,21 @@ impl Run {
     /// # Errors
     /// `Corrupt`, naming the file, where it is not the one that was written.
     pub(crate) fn open(directory: &Directory, id: RunId) -> Result<Self> {
+        Self::open_as(directory, id, u64::MAX)
+    }
+
+    /// As [`Run::open`], also where bytes follow that are no part of the run.
+    ///
+    /// # Errors
+    /// As [`Run::open`].
+    pub(crate) fn open_in_front(directory: &Directory, id: RunId) -> Result<Self> {
+        let length = id.length;
+        Self::open_as(directory, id, length)
+    }
+
+    fn open_as(directory: &Directory, id: RunId, most: u64) -> Result<Self> {
         let name = file_name(id.number);
-        let run = Self::open_file(directory, &name, id.number, id.level);
+        let run = Self::open_front(directory, &name, (id.number, id.level), most);
         let run = run.map_err(|error| directory.name_file(error, &name))?;
         match run.id == id {
             true => Ok(run),
@@ -187,8 +204,18 @@ impl Run {
         number: u64,
         level: u32,
     ) -> Result<Self> {
+        Self::open_front(directory, name, (number, level), u64::MAX)
+    }
+
+    /// Opens the run that the first `most` bytes of a file are.
+    fn open_front(
+        directory: &Directory,
+        name: &str,
+        (number, level): (u64, u32),
+        most: u64,
+    ) -> Result<Self> {
         let input = directory.open(name)?;
-        let length = input.length()?;
+        let length = directory.length(input.as_ref(), name)?.min(most);
         if length < (HEADER_BYTES + TRAILER_BYTES) as u64 {
             return Err(Error::corrupt(
                 "the run is shorter than its header and trailer",
@@ -218,7 +245,7 @@ impl Run {
         let footer = Footer::read(&bytes, footer_range.start)?;
         let mut header = [0; HEADER_BYTES];
         directory.read_at(input.as_ref(), name, &mut header, 0)?;
-        check_header(&header, number)?;
+        let store = read_header(&header, number)?;
         Ok(Run {
             id: RunId {
                 number,
@@ -232,6 +259,7 @@ impl Run {
             name: name.to_owned(),
             input,
             footer,
+            store,
             is_held: false,
         })
     }
@@ -239,6 +267,11 @@ impl Run {
     /// What the manifest knows of it.
     pub(crate) fn id(&self) -> &RunId {
         &self.id
+    }
+
+    /// The identity of the store that it belongs to, 0 where it does not say.
+    pub(crate) fn store(&self) -> u32 {
+        self.store
     }
 
     /// Names and types of its columns.
@@ -373,20 +406,34 @@ fn read_trailer(tail: &[u8], length: u64) -> Result<(Range<u64>, u32)> {
     }
 }
 
-fn check_header(header: &[u8; HEADER_BYTES], number: u64) -> Result<()> {
+/// The store that run `number` belongs to.
+fn read_header(header: &[u8; HEADER_BYTES], number: u64) -> Result<u32> {
+    let wrong = || Error::corrupt("the header of the run is damaged");
     let mut take = Take::new(header);
     let magic = take.bytes(4)?;
-    let version = take.bytes(4)?;
-    let (named, sum) = (take.u64()?, take.u32()?);
-    let sealed = crc32c::crc32c(&header[..16]) == sum && take.rest().iter().all(|b| *b == 0);
-    if magic != MAGIC || !sealed || named != number {
-        return Err(Error::corrupt("the header of the run is damaged"));
+    let [low, high, 0, 0] = *take.bytes(4)? else {
+        return Err(wrong());
+    };
+    let (named, sum, store) = (take.u64()?, take.u32()?, take.u32()?);
+    let version = u16::from_le_bytes([low, high]);
+    let sealed = match version {
+        0 => crc32c::crc32c(&header[..16]) == sum && store == 0,
+        _ => header_sum(header) == sum,
+    };
+    let rests = take.rest().iter().all(|byte| *byte == 0);
+    if magic != MAGIC || !sealed || !rests || named != number {
+        return Err(wrong());
     }
-    match version == [VERSION.to_le_bytes(), [0, 0]].concat() {
-        true => Ok(()),
-        false => Err(Error::unsupported("another version of run files")
-            .hint(format!("this release reads version {VERSION}"))),
+    match version {
+        0..=VERSION => Ok(store),
+        _ => Err(Error::unsupported("another version of run files")
+            .hint(format!("this release reads versions up to {VERSION}"))),
     }
+}
+
+fn header_sum(header: &[u8]) -> u32 {
+    let (front, back) = (&header[CHECKED.0], &header[CHECKED.1]);
+    crc32c::crc32c_append(crc32c::crc32c(front), back)
 }
 
 /// Names and types of some columns of `fields`.

@@ -20,7 +20,8 @@ use crate::fs::{Directory, Output};
 use super::bloom::Bloom;
 use super::footer::{ChunkEntry, Footer, Group};
 use super::{
-    HEADER_BYTES, MAGIC, Run, RunId, TRAILER_BYTES, TRAILER_MAGIC, VERSION, unit_checksum,
+    HEADER_BYTES, MAGIC, Run, RunId, TRAILER_BYTES, TRAILER_MAGIC, VERSION, header_sum,
+    unit_checksum,
 };
 
 /// Bytes that are collected before they are written.
@@ -56,7 +57,7 @@ impl RunWriter {
     ) -> Result<Self> {
         let name = super::file_name(number);
         let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
-        write_header(number, &mut buffer);
+        write_header(number, directory.identity(), &mut buffer);
         Ok(RunWriter {
             output: directory.create(&name)?,
             directory: directory.clone(),
@@ -235,14 +236,16 @@ fn can_be_read(unit: &[u8]) -> Result<()> {
     wire::read_chunk(unit, None).map(drop)
 }
 
-fn write_header(number: u64, out: &mut Vec<u8>) {
+fn write_header(number: u64, store: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&[0, 0]);
     out.put_u64(number);
-    let sum = crc32c::crc32c(out);
-    out.put_u32(sum);
+    out.put_u32(0);
+    out.put_u32(store);
     out.resize(HEADER_BYTES, 0);
+    let sum = header_sum(out).to_le_bytes();
+    out[16..20].copy_from_slice(&sum);
 }
 
 fn write_trailer(footer_at: u64, footer_bytes: u64, checksum: u32, out: &mut Vec<u8>) {

@@ -122,7 +122,7 @@ fn an_error_of_any_call_loses_no_acknowledged_row() {
 #[test]
 fn after_a_failed_sync_nothing_is_acknowledged() {
     let mut poisoned = 0;
-    for call in 1..80 {
+    for call in 1..100 {
         let files = SimulatedFileSystem::default();
         let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
         let options = options(Layout::Tiered, Durability::Durable);

@@ -18,10 +18,14 @@ impl Running {
     /// rows, of which those that were read are passed over. Columns, steps and tables that are
     /// looked up are compared; the rows of inputs and what functions of the user do cannot be.
     ///
+    /// A run that follows a store finds its place itself. What was in the store when it began is
+    /// read to its end first, and what comes out waits to be taken.
+    ///
     /// # Errors
     /// `InvalidArgument` at the end of a stream whose totals were given; `Unsupported` for inputs
     /// that cannot be read again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
+        self.read_history()?;
         self.flush()?;
         let is_whole =
             |aggregate: &WindowAggregate| matches!(aggregate.plan().window, Windowing::Global);
@@ -82,6 +86,7 @@ impl Running {
     /// # Errors
     /// As [`Running::snapshot`].
     pub(crate) fn snapshot_input(&mut self, out: &mut StateWriter) -> Result<()> {
+        self.read_history()?;
         self.flush()?;
         out.bool(self.finished);
         self.write_state(true, out)
@@ -132,6 +137,12 @@ impl Running {
                 _ => None,
             });
         std::iter::once(self.query.clone()).chain(tables).collect()
+    }
+
+    /// Takes in the rows of which no later run knows which were read.
+    fn read_history(&mut self) -> Result<()> {
+        while self.ingest.reads_history() && self.take_step()? {}
+        Ok(())
     }
 
     fn write_state(&mut self, is_input: bool, out: &mut StateWriter) -> Result<()> {

@@ -33,8 +33,14 @@ impl Ingest {
         text
     }
 
-    /// Writes where the source stands. What runs queries writes their state; of any other source
-    /// that is an input of another query, which opens it anew, the rows read are counted.
+    /// Whether rows of a source that goes on are still to be read that were there before.
+    pub fn reads_history(&self) -> bool {
+        matches!(&self.origin, Origin::Encoded(batches, _) if batches.reads_history())
+    }
+
+    /// Writes where the source stands. What runs queries writes their state, and what goes on where
+    /// it does; of any other source that is an input of another query, which opens it anew, the
+    /// rows read are counted.
     ///
     /// # Errors
     /// `Unsupported` for inputs that cannot be read again from their first row.
@@ -43,7 +49,7 @@ impl Ingest {
         match &mut self.origin {
             Origin::Source(source) if source.runs_queries() => source.snapshot(out)?,
             Origin::Source(_) => {}
-            Origin::Encoded(batches, _) if batches.goes_on() => return Err(not_followed()),
+            Origin::Encoded(batches, _) if batches.goes_on() => batches.snapshot(out)?,
             Origin::Encoded(..) if !is_input => {}
             Origin::Encoded(..) => return Err(not_twice()),
         }
@@ -55,11 +61,12 @@ impl Ingest {
     /// they are passed over. A source that runs several queries reads them anew in any case.
     ///
     /// # Errors
-    /// `Unsupported` for a source of encoded batches.
+    /// `Unsupported` for a source of encoded batches that ends.
     pub fn pass_over(&mut self, is_given_again: bool) -> Result<()> {
         match &mut self.origin {
             Origin::Source(source) if source.runs_queries() => source.pass_over(is_given_again)?,
             Origin::Source(_) if is_given_again => self.rows_to_pass.clone_from(&self.rows_read),
+            Origin::Encoded(batches, _) if batches.goes_on() => {}
             Origin::Encoded(..) if is_given_again => {
                 let error = Error::unsupported("rows that lie encoded are not passed over");
                 return Err(error.hint("restore the run over the rows that were not read"));
@@ -75,10 +82,10 @@ impl Ingest {
     /// `Corrupt` when the bytes do not fit, what the source says.
     pub fn restore(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
         from.check(&self.identity())?;
-        if let Origin::Source(source) = &mut self.origin
-            && source.runs_queries()
-        {
-            source.restore(from)?;
+        match &mut self.origin {
+            Origin::Source(source) if source.runs_queries() => source.restore(from)?,
+            Origin::Encoded(batches, _) if batches.goes_on() => batches.restore(from)?,
+            _ => {}
         }
         let rows_read: Vec<u64> = from.list(StateReader::u64)?;
         if rows_read.len() != self.rows_read.len() {
@@ -102,9 +109,4 @@ fn other_partitions(taken: usize, given: usize) -> Error {
 fn not_twice() -> Error {
     Error::unsupported("no snapshots of queries over several streams of which one is retained")
         .hint("read that stream from files, memory or its source")
-}
-
-fn not_followed() -> Error {
-    Error::unsupported("no snapshots of queries that follow a store, or share a stream with others")
-        .hint("run the query anew over the store, or by itself")
 }

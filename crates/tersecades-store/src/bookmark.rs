@@ -1,0 +1,203 @@
+//! Where a follower stands, so that a later process goes on there.
+//!
+//! A lock keeps the log only as long as its process lives. A bookmark keeps it beyond: a file
+//! without content, `bookmarks/<segment>-<holder>`, whose name says from which segment on the log is
+//! kept.
+//!
+//! ```text
+//! writer:     segment 7 │ segment 8 │ segment 9 ─▶ grows
+//!               ▲ bookmarks/0000000007-00c0ffee00c0ffee: as good as a lock, up to the same limit
+//! ```
+//! The two last bookmarks of a follower stay: whoever took the last one may not have kept it yet.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use tersecades_columnar::error::{Error, ErrorKind, Result};
+
+use crate::bytes::{Put as _, Take};
+use crate::catalog::Catalog;
+use crate::fs::{BOOKMARK_FOLDER, Directory};
+
+/// Bookmarks of one follower that stay.
+const KEPT: usize = 2;
+
+/// Where a follower of a store stands: [`crate::Store::follow_from`] goes on there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bookmark {
+    /// Whose bookmark it is.
+    pub(crate) holder: u64,
+    /// The segment of the log from which on it keeps them.
+    pub(crate) segment: u64,
+    /// Number of the next row.
+    pub(crate) next: u64,
+    /// The identity of the store.
+    pub(crate) store: u32,
+}
+
+impl Bookmark {
+    /// The bytes of the bookmark, for [`Bookmark::from_bytes`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u64(self.holder);
+        out.put_u64(self.segment);
+        out.put_u64(self.next);
+        out.put_u32(self.store);
+        out
+    }
+
+    /// The bookmark that `bytes` are.
+    ///
+    /// # Errors
+    /// `Corrupt` for other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut take = Take::new(bytes);
+        let bookmark = Bookmark {
+            holder: take.u64()?,
+            segment: take.u64()?,
+            next: take.u64()?,
+            store: take.u32()?,
+        };
+        take.end()?;
+        Ok(bookmark)
+    }
+
+    /// Rows of the store that were read: the number of the next one.
+    pub fn rows(&self) -> u64 {
+        self.next
+    }
+
+    /// Refuses a store with `catalog` and `end` rows in which the next row cannot be it.
+    ///
+    /// # Errors
+    /// `Corrupt` for another store, and one that has lost rows which were read.
+    pub(crate) fn check(&self, catalog: &Catalog, end: u64) -> Result<()> {
+        if self.store != catalog.identity && self.store != 0 {
+            return Err(Error::corrupt("the snapshot follows another store")
+                .hint("restore over the store that was followed"));
+        }
+        match self.next <= end {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!(
+                "{} rows of the store were read, and it has {end}",
+                self.next
+            ))
+            .hint("rows that were read are lost, or this is an older copy: run the query anew")),
+        }
+    }
+}
+
+/// Keeps segments of the log for one follower, beyond its process.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    holder: u64,
+    /// The segments of its last bookmarks.
+    segments: VecDeque<u64>,
+}
+
+impl Keeper {
+    /// Of a follower that begins.
+    pub(crate) fn new() -> Self {
+        Keeper {
+            // Two followers never have the same keys.
+            holder: RandomState::new().build_hasher().finish(),
+            segments: VecDeque::new(),
+        }
+    }
+
+    /// Of the follower that has left `bookmark`.
+    pub(crate) fn of(bookmark: &Bookmark) -> Self {
+        Keeper {
+            holder: bookmark.holder,
+            segments: VecDeque::from([bookmark.segment]),
+        }
+    }
+
+    /// Leaves a bookmark at row `next` of `segment`, which the follower holds.
+    ///
+    /// # Errors
+    /// What the system says: bookmarks need the right to write to the folder.
+    pub(crate) fn keep(&mut self, at: &Directory, segment: u64, next: u64) -> Result<Bookmark> {
+        self.leave(at, segment)
+            .map_err(|error| match error.kind() {
+                ErrorKind::Io => {
+                    error.hint("a snapshot of a query that follows a store writes there")
+                }
+                _ => error,
+            })?;
+        Ok(Bookmark {
+            holder: self.holder,
+            segment,
+            next,
+            store: at.identity(),
+        })
+    }
+
+    fn leave(&mut self, directory: &Directory, segment: u64) -> Result<()> {
+        let name = file_name(segment, self.holder);
+        directory.make_folder(BOOKMARK_FOLDER)?;
+        if !directory.exists(&name)? {
+            let mut output = directory.create(&name)?;
+            directory.sync(output.as_mut(), &name)?;
+            directory.sync_names(BOOKMARK_FOLDER)?;
+            directory.sync_names("")?;
+        }
+        self.segments.push_back(segment);
+        if self.segments.len() > KEPT {
+            self.segments.pop_front();
+        }
+        for (number, holder) in all(directory)? {
+            if holder == self.holder && !self.segments.contains(&number) {
+                directory.remove(&file_name(number, holder))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first segment of the log that a bookmark keeps.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn first_kept(directory: &Directory) -> Result<Option<u64>> {
+    Ok(all(directory)?.iter().map(|(segment, _)| *segment).min())
+}
+
+/// Checks that a bookmark is there: one that is gone may count rows that a repair has lost.
+///
+/// # Errors
+/// `InvalidArgument` where it is not; what the system says.
+pub(crate) fn require(directory: &Directory, bookmark: &Bookmark) -> Result<()> {
+    let name = file_name(bookmark.segment, bookmark.holder);
+    if directory.exists(&name)? {
+        return Ok(());
+    }
+    let error = Error::invalid("the bookmark of the snapshot is gone")
+        .hint("two later ones were taken, or a repair has lost rows: run the query anew");
+    Err(directory.name_file(error, &name))
+}
+
+/// Removes the bookmarks of segments before number `first`, which are gone.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn remove_before(directory: &Directory, first: u64) -> Result<()> {
+    let gone = all(directory)?.into_iter();
+    let mut gone = gone.filter(|(segment, _)| *segment < first);
+    gone.try_for_each(|(segment, holder)| directory.remove(&file_name(segment, holder)))
+}
+
+fn file_name(segment: u64, holder: u64) -> String {
+    format!("{BOOKMARK_FOLDER}/{segment:010}-{holder:016x}")
+}
+
+/// Segment and holder of every bookmark there is.
+fn all(directory: &Directory) -> Result<Vec<(u64, u64)>> {
+    let parse = |name: &String| {
+        let (segment, holder) = name.split_once('-')?;
+        let holder = u64::from_str_radix(holder, 16).ok()?;
+        Some((segment.parse().ok()?, holder))
+    };
+    let names = directory.names(BOOKMARK_FOLDER)?;
+    Ok(names.iter().filter_map(parse).collect())
+}
