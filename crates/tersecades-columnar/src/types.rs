@@ -5,7 +5,7 @@
 //! signed types and 0 for unsigned ones. Codecs work on keys alone, so one base-delta serves `i8`
 //! and `timestamp[ns]` alike.
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use crate::error::{Error, Result};
 
@@ -114,12 +114,17 @@ pub(crate) fn integer_type(bytes: usize, signed: bool) -> DataType {
 }
 
 /// The type a column has inside the engine: dictionary arrays are the type of their values, large
-/// offsets and views are the plain string types.
+/// offsets and views are the plain string types, and types that few sources write are the next one
+/// that holds all their values; a column of nothing but null is text.
 pub fn logical_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, values) => logical_type(values),
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            DataType::Binary
+        }
+        DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::Float16 => DataType::Float32,
         other => other.clone(),
     }
 }

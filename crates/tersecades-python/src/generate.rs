@@ -9,6 +9,7 @@ use tersecades::engine::stream;
 use crate::duration::Length;
 use crate::error::OrRaise;
 use crate::expression::Column;
+use crate::number;
 use crate::stream::{Stream, timed};
 
 /// A seeded stream that is made while it is read; the same seed makes the same rows.
@@ -26,7 +27,7 @@ use crate::stream::{Stream, timed};
 ))]
 fn generate(
     kind: &str,
-    rows: u64,
+    #[pyo3(from_py_with = number::count)] rows: u64,
     seed: Option<u64>,
     event_time: Option<Column>,
     lateness: Option<Length>,

@@ -51,6 +51,7 @@ mod standing;
 
 mod explain;
 mod metrics;
+mod number;
 mod open_window;
 mod schema;
 mod table;

@@ -12,6 +12,7 @@ use tersecades::store::partition::{
 };
 
 use crate::error::OrRaise;
+use crate::number;
 
 /// The bytes that `part` reads of a range, with the lock of the interpreter free meanwhile.
 fn read(
@@ -35,8 +36,8 @@ impl Packed {
     fn read_at<'py>(
         &self,
         py: Python<'py>,
-        offset: u64,
-        length: usize,
+        #[pyo3(from_py_with = number::count)] offset: u64,
+        #[pyo3(from_py_with = number::size)] length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         read(py, offset, length, |range| self.0.read_range(range))
     }
@@ -84,8 +85,8 @@ impl Gzip {
     fn read_at<'py>(
         &self,
         py: Python<'py>,
-        offset: u64,
-        length: usize,
+        #[pyo3(from_py_with = number::count)] offset: u64,
+        #[pyo3(from_py_with = number::size)] length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         read(py, offset, length, |range| self.0.read_range(range))
     }

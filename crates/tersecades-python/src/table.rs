@@ -16,6 +16,7 @@ use crate::arrow_table::push_pieces;
 use crate::capsule::{array_capsules, stream_capsule};
 use crate::error::{OrRaise, raise};
 use crate::metrics::Metrics;
+use crate::number;
 use crate::running::logical;
 use crate::schema::ColumnSchema;
 
@@ -282,7 +283,11 @@ impl ResultTable {
 
     /// Prints the first rows.
     #[pyo3(signature = (rows=20))]
-    pub(crate) fn show(&self, py: Python<'_>, rows: usize) -> PyResult<()> {
+    pub(crate) fn show(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::size)] rows: usize,
+    ) -> PyResult<()> {
         let text = self.to_text(rows).or_raise()?;
         py.import("builtins")?
             .call_method1("print", (text.trim_end(),))?;

@@ -8,6 +8,7 @@ use tersecades::engine::window;
 use crate::duration::Length;
 use crate::error::OrRaise;
 use crate::join::Distance;
+use crate::number;
 
 /// How a stream is cut into windows of event time; made by `tumble`, `hop` and their like.
 ///
@@ -96,7 +97,7 @@ fn session(gap: Length) -> Window {
 /// >>> tc.count_window(100)
 /// count 100 rows
 #[pyfunction]
-fn count_window(rows: u64) -> Window {
+fn count_window(#[pyo3(from_py_with = number::count)] rows: u64) -> Window {
     Window::of(window::count(rows), None, Duration::ZERO)
 }
 

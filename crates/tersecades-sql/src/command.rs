@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::{Expr, LogicalPlan};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::sink::{self, Sink, SinkOptions, Target};
 
 use crate::answer::{Answer, Results};
 use crate::catalog::logical_schema;
+use crate::function::window::WindowEdge;
 use crate::late::LateRows;
 use crate::parse::{Asked, Command};
 use crate::session::Session;
@@ -68,11 +71,30 @@ impl Session {
         let Some(path) = asked.clauses.late_into.clone() else {
             return Results::of(self.lower_once(asked)?);
         };
-        let stream = self.lower_once(asked)?;
+        let (plan, stream) = self.planned_once(asked)?;
+        if !cuts_windows(&plan) {
+            let message = "LATE INTO of a query without windows, for which no row is late";
+            return Err(Error::unsupported(message)
+                .hint("GROUP BY a window: tumble(ts, INTERVAL '1' MINUTE)"));
+        }
         let schema = logical_schema(&stream.source_schema());
         let late = LateRows::new(PathBuf::from(path), schema);
         Ok(Results::of(stream.keep_late_whole())?.with_late(late))
     }
+}
+
+/// Whether some step of `plan` has a window of time.
+fn cuts_windows(plan: &LogicalPlan) -> bool {
+    let is_edge = |part: &Expr| {
+        Ok(matches!(part, Expr::ScalarFunction(call)
+            if call.func.inner().as_ref().downcast_ref::<WindowEdge>().is_some()))
+    };
+    let found = plan.exists(|node| {
+        let expressions = node.expressions();
+        let mut found = expressions.iter().map(|value| value.exists(is_edge));
+        Ok(found.any(|found| found.unwrap_or(true)))
+    });
+    found.unwrap_or(true)
 }
 
 fn no_append(path: &str) -> Error {

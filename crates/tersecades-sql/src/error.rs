@@ -17,8 +17,15 @@ pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
             let (line, column) = (span.start.line, span.start.column);
             format!(" at line {line}, column {column}")
         });
-    of_root(error, &place.unwrap_or_default())
+    let error = of_root(error, &place.unwrap_or_default());
+    match FAR_TIMES.iter().any(|far| error.message().contains(far)) {
+        true => error.hint("CAST(x AS TIMESTAMP(6)) holds such times; TRY_CAST gives null instead"),
+        false => error,
+    }
 }
+
+/// What says that nanoseconds do not reach a time.
+const FAR_TIMES: [&str; 2] = ["be represented as nanoseconds", "to Timestamp(ns)"];
 
 fn of_root(error: &DataFusionError, place: &str) -> Error {
     let with_place = |kind: ErrorKind, message: &str| {
@@ -119,7 +126,7 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
                 .iter()
                 .map(|field| field.name.as_str())
                 .collect();
-            let edges = [Edge::Start, Edge::End].map(Edge::column);
+            let edges = Edge::BOTH.map(Edge::column);
             let of_window = nearest(name, &edges).filter(|_| name.starts_with("window"));
             match nearest(name, &known).or(of_window) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{Column, DataFusionError, ExprSchema, JoinType, Result};
+use datafusion_common::{Column, DataFusionError, ExprSchema, JoinType, Result, SchemaError};
 use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, Filter, Join, LogicalPlan};
 use datafusion_optimizer::analyzer::Analyzer;
@@ -29,9 +29,11 @@ use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::{Catalog, PlannedSource};
 use crate::function::arithmetic::CheckArithmetic;
-use crate::function::date_interval::{NanosecondsOfLengths, TimesOfDates};
+use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
+use crate::function::far::FarConstants;
 use crate::function::window::Edge;
+use crate::parse::cast::name_casts;
 use crate::parse::group_by::distinct_keys;
 
 /// Plans `query`.
@@ -40,6 +42,23 @@ use crate::parse::group_by::distinct_keys;
 /// Whatever DataFusion finds wrong with names and types.
 pub(crate) fn plan(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     distinct_keys(&mut query);
+    match planned(query.clone(), catalog) {
+        Err(error) if names_meet(&error) => {
+            name_casts(&mut query);
+            planned(query, catalog)
+        }
+        plan => plan,
+    }
+}
+
+/// Whether two columns have one name.
+fn names_meet(error: &DataFusionError) -> bool {
+    use SchemaError::{DuplicateQualifiedField, DuplicateUnqualifiedField};
+    matches!(error.find_root(), DataFusionError::SchemaError(error, _)
+        if matches!(**error, DuplicateQualifiedField { .. } | DuplicateUnqualifiedField { .. }))
+}
+
+fn planned(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let options = ParserOptions::new()
         .with_collect_spans(true)
         .with_map_string_types_to_utf8view(false);
@@ -48,6 +67,8 @@ pub(crate) fn plan(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPl
 
     let mut dates = Analyzer::with_rules(Vec::new());
     dates.add_function_rewrite(Arc::new(TimesOfDates));
+    dates.add_function_rewrite(Arc::new(FinerTimes));
+    dates.add_function_rewrite(Arc::new(FarConstants));
     let plan = dates.execute_and_check(plan, catalog.config(), |_, _| {})?;
     let coerced = Analyzer::new().execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut checks = Analyzer::with_rules(Vec::new());
@@ -131,7 +152,7 @@ fn is_by_time(join: &Join, behind: &[Expr]) -> bool {
     let by_edges = join.on.iter().any(|(left, right)| {
         [left, right].iter().all(|side| {
             matches!(side, Expr::Column(column)
-                if [Edge::Start, Edge::End].map(Edge::column).contains(&column.name()))
+                if Edge::BOTH.map(Edge::column).contains(&column.name()))
         })
     });
     let condition = join.filter.iter().flat_map(split_conjunction);

@@ -4,7 +4,10 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    downcast_primitive_array,
+};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
@@ -40,7 +43,7 @@ impl PlannedFunction {
     pub(crate) fn new(expr: &Expr, schema: &DFSchema, read: &[usize]) -> Result<Self> {
         let fields = read.iter().map(|index| {
             let (qualifier, field) = schema.qualified_field(*index);
-            let data_type = column_type(field.data_type());
+            let data_type = logical_type(field.data_type());
             (
                 qualifier.cloned(),
                 Arc::new(Field::new(field.name(), data_type, true)),
@@ -62,7 +65,7 @@ impl PlannedFunction {
             text: expr.to_string(),
             expression,
             schema,
-            data_type: column_type(&data_type),
+            data_type: logical_type(&data_type),
             immutable: is_immutable(expr),
         })
     }
@@ -94,14 +97,6 @@ impl PlannedFunction {
     }
 }
 
-/// The type of a column of `data_type`; one that is nothing but null is text.
-pub(crate) fn column_type(data_type: &DataType) -> DataType {
-    match logical_type(data_type) {
-        DataType::Null => DataType::Utf8,
-        other => other,
-    }
-}
-
 fn is_immutable(expr: &Expr) -> bool {
     let mut immutable = true;
     let walked = expr.apply(|part| {
@@ -125,7 +120,7 @@ impl ScalarFunction for PlannedFunction {
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let mut columns = Vec::with_capacity(arguments.len());
         for (argument, field) in arguments.iter().zip(self.schema.fields()) {
-            columns.push(cast_to(argument, field.data_type())?);
+            columns.push(without_holes(cast_to(argument, field.data_type())?));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema: &Arc<Schema> = &self.schema;
@@ -157,4 +152,24 @@ fn cast_to(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         ..CastOptions::default()
     };
     Ok(cast_with_options(array.as_ref(), to, &options)?)
+}
+
+/// The same values over zeros where there is none: what lies under a null may be anything, and
+/// functions of other crates compute with it.
+fn without_holes(array: ArrayRef) -> ArrayRef {
+    if array.null_count() == 0 {
+        return array;
+    }
+    let values: &dyn Array = array.as_ref();
+    downcast_primitive_array!(
+        values => zeros_for_nulls(values),
+        _ => array,
+    )
+}
+
+fn zeros_for_nulls<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> ArrayRef {
+    let values = array.iter().map(Option::unwrap_or_default);
+    let values: Vec<T::Native> = values.collect();
+    let filled = PrimitiveArray::<T>::new(values.into(), array.nulls().cloned());
+    Arc::new(filled.with_data_type(array.data_type().clone()))
 }

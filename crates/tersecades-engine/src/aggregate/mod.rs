@@ -93,6 +93,11 @@ pub trait Aggregate: Debug + Send + Sync {
         }
     }
 
+    /// The type that arguments of type `argument` are cast to first, where it is not their own.
+    fn computes_in(&self, _argument: &DataType) -> Option<DataType> {
+        None
+    }
+
     /// The type of the result for an argument of type `argument`.
     ///
     /// # Errors

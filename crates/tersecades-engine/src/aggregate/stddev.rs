@@ -5,8 +5,8 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::types::Value;
 
-use super::Aggregate;
-use super::variance::{VARIANCE, spread_type, variance};
+use super::variance::{VARIANCE, computes_in, variance};
+use super::{Aggregate, require_numeric};
 
 /// Spread around the mean.
 #[derive(Debug)]
@@ -43,8 +43,13 @@ impl Aggregate for Stddev {
         VARIANCE.asked()
     }
 
+    fn computes_in(&self, argument: &DataType) -> Option<DataType> {
+        computes_in(argument)
+    }
+
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
-        spread_type(self.name, argument)
+        require_numeric(self.name, argument)?;
+        Ok(DataType::Float64)
     }
 
     fn finish(&self, fold: &Fold, argument: &DataType) -> Result<Value> {

@@ -49,15 +49,9 @@ pub(super) fn variance(fold: &Fold, argument: &DataType, sample: bool) -> Result
     Ok(Some(deviation / divisor as f64))
 }
 
-pub(super) fn spread_type(name: &str, argument: &DataType) -> Result<DataType> {
-    require_numeric(name, argument)?;
-    match Physical::of(argument)? {
-        Physical::Wide => Err(tersecades_columnar::Error::unsupported(format!(
-            "{name} of decimals is not supported"
-        ))
-        .hint("cast the argument to float64")),
-        _ => Ok(DataType::Float64),
-    }
+/// Decimals vary as floats: their squares have more digits than anything holds.
+pub(super) fn computes_in(argument: &DataType) -> Option<DataType> {
+    matches!(argument, DataType::Decimal128(..)).then_some(DataType::Float64)
 }
 
 impl Aggregate for Variance {
@@ -77,8 +71,13 @@ impl Aggregate for Variance {
         }
     }
 
+    fn computes_in(&self, argument: &DataType) -> Option<DataType> {
+        computes_in(argument)
+    }
+
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
-        spread_type(self.name, argument)
+        require_numeric(self.name, argument)?;
+        Ok(DataType::Float64)
     }
 
     fn finish(&self, fold: &Fold, argument: &DataType) -> Result<Value> {

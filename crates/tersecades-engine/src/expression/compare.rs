@@ -113,6 +113,15 @@ pub(super) fn compare(how: Comparison, a: &Operand, b: &Operand) -> Result<Opera
             &b.with(canonical(&b.array)?),
         )?,
         _ if left == right => kernel(how, a, b)?,
+        (DataType::Timestamp(unit, zone), DataType::Timestamp(other, same)) if zone == same => {
+            let finer = DataType::Timestamp(*unit.max(other), zone.clone());
+            let cast = |side: &Operand| cast_exactly(&side.array, &finer);
+            match (cast(a), cast(b)) {
+                (Ok(left), Ok(right)) => kernel(how, &a.with(left), &b.with(right))?,
+                // Some time is out of the finer unit's range.
+                _ => by_rows(how, a, b)?,
+            }
+        }
         _ if short_integer(&left) && short_integer(&right) => {
             let widen = |side: &Operand| {
                 cast_exactly(&side.array, &DataType::Int64).map(|array| side.with(array))

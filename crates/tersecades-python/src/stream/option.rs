@@ -14,6 +14,7 @@ use crate::duration::{Bytes, Length};
 use crate::error::invalid;
 use crate::expression::Column;
 use crate::lossy::{self, extent};
+use crate::number;
 
 use super::{Stream, timed};
 
@@ -109,7 +110,7 @@ impl Stream {
     }
 
     /// Runs on so many worker threads; answers do not depend on it.
-    fn threads(&self, threads: usize) -> Self {
+    fn threads(&self, #[pyo3(from_py_with = number::size)] threads: usize) -> Self {
         self.change(|stream| stream.threads(threads))
     }
 

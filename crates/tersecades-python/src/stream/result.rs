@@ -8,6 +8,7 @@ use pyo3::types::{PyCapsule, PyDict};
 use crate::capsule::stream_capsule;
 use crate::explain::Explanation;
 use crate::metrics::Metrics;
+use crate::number;
 use crate::running::{Drive, Running};
 use crate::standing::Standing;
 use crate::table::ResultTable;
@@ -98,7 +99,11 @@ impl Stream {
 
     /// Runs the stream and prints the first rows.
     #[pyo3(signature = (rows=20))]
-    fn show(&self, py: Python<'_>, rows: usize) -> PyResult<()> {
+    fn show(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::size)] rows: usize,
+    ) -> PyResult<()> {
         self.collect(py)?.show(py, rows)
     }
 

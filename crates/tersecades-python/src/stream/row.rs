@@ -6,6 +6,7 @@ use tersecades::engine::operator::row::Extent;
 use tersecades::engine::stream;
 
 use crate::error::OrRaise;
+use crate::number;
 use crate::order::sort_keys;
 use crate::projection::Names;
 use crate::row_function::{Columns, RowFunction};
@@ -43,7 +44,11 @@ impl Stream {
 
     /// The first `count` rows after `offset` of them; the source is not read further.
     #[pyo3(signature = (count, offset=0))]
-    fn limit(&self, count: u64, offset: u64) -> Self {
+    fn limit(
+        &self,
+        #[pyo3(from_py_with = number::count)] count: u64,
+        #[pyo3(from_py_with = number::count)] offset: u64,
+    ) -> Self {
         self.change(|stream| stream.limit(count, offset))
     }
 
@@ -56,7 +61,7 @@ impl Stream {
     #[pyo3(signature = (count, *by, descending=false, nulls_first=false, whole=false))]
     fn top_k(
         &self,
-        count: usize,
+        #[pyo3(from_py_with = number::size)] count: usize,
         by: &Bound<'_, PyTuple>,
         descending: bool,
         nulls_first: bool,
@@ -74,7 +79,13 @@ impl Stream {
     /// Adds the value that `column` had so many rows earlier among those with the same `by`; null
     /// where there are not so many.
     #[pyo3(signature = (column, rows=1, *, by=Names::default(), name=None))]
-    fn lag(&self, column: &str, rows: usize, by: Names, name: Option<String>) -> Self {
+    fn lag(
+        &self,
+        column: &str,
+        #[pyo3(from_py_with = number::size)] rows: usize,
+        by: Names,
+        name: Option<String>,
+    ) -> Self {
         let name = name.unwrap_or_else(|| format!("previous_{column}"));
         self.change(|stream| stream.lag(column, rows, by.0, &name))
     }

@@ -1,6 +1,7 @@
 //! Intervals as PostgreSQL has them: added to dates, and beside lengths of time.
 //!
 //! ```text
+//! seconds + INTERVAL '1.5 seconds'       ─▶ CAST(seconds AS TIMESTAMP(3)) + interval
 //! date + interval                        ─▶ CAST(date AS TIMESTAMP) + interval
 //! CAST(a.ts - b.ts AS interval) > '1 day' ─▶ nanoseconds of a.ts - b.ts > nanoseconds of a day
 //! ```
@@ -55,6 +56,64 @@ impl FunctionRewrite for TimesOfDates {
             true => Transformed::yes(expr),
             false => Transformed::no(expr),
         })
+    }
+}
+
+/// Adds intervals to times in a unit that holds the sum, where the unit of the time does not.
+#[derive(Debug)]
+pub(crate) struct FinerTimes;
+
+impl FunctionRewrite for FinerTimes {
+    fn name(&self) -> &str {
+        "finer_times"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
+            return Ok(Transformed::no(expr));
+        };
+        let finer = |time: &Expr, interval: &Expr| match (time.get_type(schema), interval) {
+            (
+                Ok(DataType::Timestamp(unit, zone)),
+                Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _),
+            ) => {
+                let wanted = unit_of(value.nanoseconds);
+                let data_type = DataType::Timestamp(wanted, zone);
+                (wanted > unit).then(|| Box::new(cast(time.clone(), data_type)))
+            }
+            _ => None,
+        };
+        let (left, right) = match op {
+            Operator::Plus | Operator::Minus => match finer(left, right) {
+                Some(time) => (time, right.clone()),
+                None => match finer(right, left) {
+                    Some(time) => (left.clone(), time),
+                    None => return Ok(Transformed::no(expr)),
+                },
+            },
+            _ => return Ok(Transformed::no(expr)),
+        };
+        let op = *op;
+        Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr {
+            left,
+            op,
+            right,
+        })))
+    }
+}
+
+/// The coarsest unit of which `nanoseconds` are a whole number.
+fn unit_of(nanoseconds: i64) -> TimeUnit {
+    match nanoseconds {
+        it if it % 1_000_000_000 == 0 => TimeUnit::Second,
+        it if it % 1_000_000 == 0 => TimeUnit::Millisecond,
+        it if it % 1_000 == 0 => TimeUnit::Microsecond,
+        _ => TimeUnit::Nanosecond,
     }
 }
 

@@ -2,9 +2,11 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod arithmetic;
+pub(crate) mod cast;
 pub(crate) mod date_interval;
 pub(crate) mod date_part;
 pub(crate) mod division;
+pub(crate) mod far;
 pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod over;
@@ -18,6 +20,7 @@ use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
+use cast::{CAST_MARK, CAST_TO};
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
 use timestamp::MAKE_TIMESTAMP;
@@ -36,7 +39,7 @@ pub(crate) struct Functions {
 pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let mut scalars = BTreeMap::new();
     let functions = datafusion_functions::all_default_functions();
-    let marks = [&*AS_OF_MARK, &*IN_WINDOW_MARK];
+    let marks = [&*AS_OF_MARK, &*CAST_MARK, &*IN_WINDOW_MARK];
     let ours = WINDOW_EDGES.iter().chain(marks).chain([&*MAKE_TIMESTAMP]);
     let ours = ours.cloned();
     for function in functions.into_iter().chain(ours) {
@@ -81,6 +84,6 @@ impl Functions {
         let keys = Kind::ALL.iter().map(|kind| kind.key_name());
         names
             .chain(keys)
-            .filter(|name: &&str| ![AS_OF, IN_WINDOW].contains(name))
+            .filter(|name: &&str| ![AS_OF, CAST_TO, IN_WINDOW].contains(name))
     }
 }

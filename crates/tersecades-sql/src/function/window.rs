@@ -11,6 +11,7 @@ use datafusion_common::{Result, not_impl_err, plan_err};
 use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use tersecades_engine::expression::{Expression, col};
 
 /// Which end of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +23,14 @@ pub(crate) enum Edge {
 }
 
 impl Edge {
+    /// Both of them.
+    pub(crate) const BOTH: [Edge; 2] = [Edge::Start, Edge::End];
+
+    /// Its column in results of windows, as a value.
+    pub(crate) fn value(self) -> Expression {
+        col(self.column())
+    }
+
     /// Its column in results of windows.
     pub(crate) fn column(self) -> &'static str {
         match self {

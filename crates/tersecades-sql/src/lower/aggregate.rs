@@ -13,6 +13,7 @@ use tersecades_engine::window::{Emit, Updates, Window, global};
 
 use super::Lowering;
 use super::expression::{Lowerer, constant_number, is_constant};
+use super::grouping::null;
 use super::rows::{Column, Reach, Rows, free_name};
 use super::window::{EdgeColumn, TimeWindow};
 use crate::error::of_datafusion;
@@ -62,13 +63,15 @@ impl Lowering<'_> {
             None => Reach::Other,
         };
         let stream = match &parts.window {
+            Some(window) if window.filled => filled_groups(rows, keys, &parts, updates)?,
             Some(window) => {
                 let stream = timed(rows, window)?;
                 let window = Window {
                     updates,
                     ..window.window
                 };
-                stream.window(window).group_by(keys).aggregate(parts.calls)
+                let groups = stream.window(window).group_by(keys);
+                groups.aggregate(parts.calls)
             }
             None => {
                 let window = Window {
@@ -94,6 +97,47 @@ impl Lowering<'_> {
             pending: Vec::new(),
         })
     }
+}
+
+/// The groups by a window of a side that an outer join fills with nulls, and behind them those of
+/// the rows without a pair, whose window is null.
+fn filled_groups(rows: Rows, keys: Vec<String>, parts: &Parts, updates: Updates) -> Result<Stream> {
+    let Some(window) = parts.window.as_ref().filter(|_| !updates.are_possible()) else {
+        return Err(Error::unsupported(
+            "windows that an outer join may leave null cannot come more than once",
+        )
+        .hint("write JOIN, or group by the window of the other table"));
+    };
+    let alone = rows.stream.clone().filter(window.time.clone().is_null());
+    let paired = timed(
+        Rows {
+            stream: rows.stream.filter(!window.time.clone().is_null()),
+            ..rows
+        },
+        window,
+    )?;
+    let groups = paired.window(window.window.clone()).group_by(keys.clone());
+    let windows = groups.aggregate(parts.calls.clone());
+    let (schema, read) = (windows.schema()?, alone.schema()?);
+    let mut nulls = Vec::with_capacity(Edge::BOTH.len());
+    for edge in Edge::BOTH {
+        let kind = schema.field_with_name(edge.column())?.data_type();
+        let name = free_name(edge.column(), |name| read.field_with_name(name).is_ok());
+        nulls.push((name, null(kind.clone())?));
+    }
+    let names: Vec<String> = nulls.iter().map(|(name, _)| name.clone()).collect();
+    let kept = read.fields().iter().map(|field| field.name().as_str());
+    let kept = kept.map(|name| (name.to_owned(), col(name)));
+    let alone = alone
+        .project(nulls.into_iter().chain(kept))
+        .window(global());
+    let groups = alone.group_by(names.iter().cloned().chain(keys));
+    let alone = groups.aggregate(parts.calls.clone());
+    let renamed = schema.fields().iter().enumerate().map(|(at, field)| {
+        let name = names.get(at).unwrap_or(field.name());
+        (field.name().clone(), col(name.as_str()))
+    });
+    Stream::union([windows, alone.project(renamed)])
 }
 
 /// Refuses results by event time for rows that have none.

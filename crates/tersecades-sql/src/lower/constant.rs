@@ -7,13 +7,14 @@ use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{EmptyRelation, Expr, LogicalPlan, Subquery, Values};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::col;
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
 use super::rows::{Column, Reach, Rows, nullable, unique_names};
 use crate::error::of_datafusion;
-use crate::scalar::{PlannedFunction, column_type};
+use crate::scalar::PlannedFunction;
 
 /// No row, or one row without columns.
 ///
@@ -22,7 +23,7 @@ use crate::scalar::{PlannedFunction, column_type};
 pub(super) fn empty(relation: &EmptyRelation) -> Result<Rows> {
     if !relation.produce_one_row {
         let columns = relation.schema.fields().iter();
-        let columns = columns.map(|field| new_empty_array(&column_type(field.data_type())));
+        let columns = columns.map(|field| new_empty_array(&logical_type(field.data_type())));
         return rows_of(&relation.schema, columns.collect());
     }
     let one: ArrayRef = Arc::new(Int64Array::from(vec![0]));
@@ -47,7 +48,7 @@ pub(super) fn values(values: &Values) -> Result<Rows> {
     for row in &values.values {
         for ((expr, column), field) in row.iter().zip(&mut columns).zip(values.schema.fields()) {
             let value = PlannedFunction::new(expr, &nothing, &[])?.constant()?;
-            let value = value.cast_to(&column_type(field.data_type()));
+            let value = value.cast_to(&logical_type(field.data_type()));
             column.push(value.map_err(|error| of_datafusion(&error))?);
         }
     }
@@ -112,7 +113,7 @@ impl Lowering<'_> {
         let Some(field) = subquery.subquery.schema().fields().first() else {
             return Err(Error::invalid("a subquery in this place needs a column"));
         };
-        let data_type = column_type(field.data_type());
+        let data_type = logical_type(field.data_type());
         // They are for the query that the value is for.
         let updates = self.updates.take();
         let stream = self.query(&subquery.subquery);

@@ -21,8 +21,9 @@ use super::literal::{comparable, typed};
 use super::rows::{Column, type_of, value_of};
 use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
+use crate::function::cast::CAST_TO;
 use crate::function::window::WindowEdge;
-use crate::scalar::{PlannedFunction, column_type};
+use crate::scalar::PlannedFunction;
 
 /// What expressions of one plan node are lowered against.
 pub(crate) struct Lowerer<'a> {
@@ -55,7 +56,7 @@ impl Lowerer<'_> {
         if matches!(value, Expression::Column(_)) {
             return Ok(value);
         }
-        let wanted = column_type(&self.type_of(expr)?);
+        let wanted = logical_type(&self.type_of(expr)?);
         if matches!(wanted, DataType::Interval(_) | DataType::Duration(_)) {
             let what = match expr.clone().unalias() {
                 Expr::Literal(..) => "an interval".to_owned(),
@@ -103,6 +104,10 @@ impl Lowerer<'_> {
                     false => None,
                 }
             }
+            Expr::ScalarFunction(call) if call.func.name() == CAST_TO => match call.args.first() {
+                Some(value) => return self.native(value),
+                None => None,
+            },
             Expr::ScalarFunction(call) => {
                 let function = call.func.inner();
                 if let Some(edge) = function.as_ref().downcast_ref::<WindowEdge>() {
@@ -161,8 +166,35 @@ impl Lowerer<'_> {
             | Operator::LtEq
             | Operator::Gt
             | Operator::GtEq => self.compare(left, *op, right)?,
+            Operator::IsDistinctFrom => self.same(left, right)?.map(|same| !same),
+            Operator::IsNotDistinctFrom => self.same(left, right)?,
             _ => None,
         })
+    }
+
+    /// Whether both sides are equal or null; never unknown. `None` where a side holds a further
+    /// such comparison: each is written twice.
+    fn same(&self, left: &Expr, right: &Expr) -> Result<Option<Expression>> {
+        if [left, right].into_iter().any(holds_distinct) {
+            return Ok(None);
+        }
+        let Some(equal) = self.compare(left, Operator::Eq, right)? else {
+            return Ok(None);
+        };
+        let null_of = |side: &Expr, other: &Expr| -> Result<Option<Expression>> {
+            Ok(match side {
+                Expr::Literal(value, _) if !value.is_null() => None,
+                _ => Some(self.value(self.unwidened(side, other)?)?.is_null()),
+            })
+        };
+        Ok(Some(match (null_of(left, right)?, null_of(right, left)?) {
+            (None, None) => equal,
+            (Some(null), None) | (None, Some(null)) => equal.and(!null),
+            (Some(a), Some(b)) => {
+                let filled = equal.and(!a.clone()).and(!b.clone());
+                filled.or(a.and(b))
+            }
+        }))
     }
 
     fn compare(&self, left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expression>> {
@@ -190,22 +222,19 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `expr` without a cast that changes no value, where the other side is a constant: the
-    /// engine compares columns with constants of any width.
+    /// `expr` without a cast that changes nothing of what a comparison says: the engine compares
+    /// columns with constants of any width, and times of any units.
     fn unwidened<'e>(&self, expr: &'e Expr, other: &Expr) -> Result<&'e Expr> {
         let Expr::Cast(cast) = expr else {
             return Ok(expr);
         };
-        if !matches!(other, Expr::Literal(..)) {
-            return Ok(expr);
-        }
         let from = logical_type(&self.type_of(&cast.expr)?);
         let to = logical_type(cast.field.data_type());
-        Ok(if is_widening(&from, &to) {
-            &cast.expr
-        } else {
-            expr
-        })
+        let drops = match other {
+            Expr::Literal(..) => is_widening(&from, &to),
+            _ => is_finer(&from, &to),
+        };
+        Ok(if drops { &cast.expr } else { expr })
     }
 
     fn list(&self, list: &InList) -> Result<Option<Expression>> {
@@ -267,6 +296,16 @@ impl Lowerer<'_> {
     }
 }
 
+/// Whether `expr` holds `IS [NOT] DISTINCT FROM`.
+fn holds_distinct(expr: &Expr) -> bool {
+    let found = expr.exists(|part| {
+        use Operator::{IsDistinctFrom, IsNotDistinctFrom};
+        Ok(matches!(part, Expr::BinaryExpr(BinaryExpr { op, .. })
+            if matches!(op, IsDistinctFrom | IsNotDistinctFrom)))
+    });
+    found.unwrap_or(true)
+}
+
 /// What has the name, where `expr` is a name for something.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
@@ -281,8 +320,20 @@ fn is_widening(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,
         (from, Float64 | Decimal128(..)) if from.is_integer() => true,
+        // Beside a constant; it is no decimal where DataFusion compares it with one as a float.
+        (Decimal128(..), Float64) => true,
         (Float32, Float64) | (Date32, Timestamp(..)) => true,
         (Timestamp(_, from), Timestamp(_, to)) => from == to,
+        _ => false,
+    }
+}
+
+/// Whether `to` are the times of `from` in a finer unit, which may not hold all of them.
+fn is_finer(from: &DataType, to: &DataType) -> bool {
+    use DataType::{Date32, Timestamp};
+    match (from, to) {
+        (Date32, Timestamp(_, None)) => true,
+        (Timestamp(from, zone), Timestamp(to, into)) => from < to && zone == into,
         _ => false,
     }
 }

@@ -7,6 +7,7 @@ use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::utils::grouping_set_to_exprlist;
 use datafusion_expr::{Aggregate, EmptyRelation, Expr, GroupingSet};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::stream::Stream;
 
@@ -15,7 +16,6 @@ use super::constant::empty;
 use super::literal::typed;
 use super::rows::{Column, Reach, Rows, type_of, unique_names};
 use crate::error::of_datafusion;
-use crate::scalar::column_type;
 
 impl Lowering<'_> {
     /// Lowers a group-by of several sets.
@@ -65,7 +65,7 @@ impl Lowering<'_> {
         let schema: &DFSchema = &plan.schema;
         let given = rows.stream.schema()?;
         let value_as = |value: Expression, index: usize| -> Result<Expression> {
-            let wanted = column_type(schema.field(index).data_type());
+            let wanted = logical_type(schema.field(index).data_type());
             match type_of(&value, &given)? == wanted {
                 true => Ok(value),
                 false => Ok(value.cast(wanted)),
@@ -79,7 +79,7 @@ impl Lowering<'_> {
                 Some(place) => rows.value(place)?.clone(),
                 None => {
                     left_out |= 1;
-                    null(column_type(schema.field(index).data_type()))?
+                    null(logical_type(schema.field(index).data_type()))?
                 }
             };
             columns.push((names[index].clone(), value_as(value, index)?));
@@ -96,10 +96,14 @@ impl Lowering<'_> {
     }
 }
 
-fn null(data_type: DataType) -> Result<Expression> {
+/// The constant null as a column of `data_type`.
+///
+/// # Errors
+/// `Unsupported` for types that the engine has no constants of.
+pub(super) fn null(data_type: DataType) -> Result<Expression> {
     let null = ScalarValue::try_from(&data_type).map_err(|error| of_datafusion(&error))?;
     typed(&null).ok_or_else(|| {
-        Error::unsupported(format!("a column of {data_type} in a set of groups"))
+        Error::unsupported(format!("a group that is null in a column of {data_type}"))
             .hint("cast it to text or a number")
     })
 }

@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 use chrono::DateTime;
 use datafusion_common::ScalarValue;
-use tersecades_columnar::types::Value;
+use tersecades_columnar::types::{Value, logical_type};
 use tersecades_engine::expression::{Expression, lit};
 
 /// The constant as something to compare columns of its type with; `None` for types that the
@@ -75,11 +75,7 @@ fn readable(time: DateTime<chrono::Utc>, form: &str) -> Option<String> {
 
 /// The constant as an expression of its own type; `None` for types that columns cannot have.
 pub(crate) fn typed(value: &ScalarValue) -> Option<Expression> {
-    let data_type = match value.data_type() {
-        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
-        DataType::Null => DataType::Utf8,
-        other => other,
-    };
+    let data_type = logical_type(&value.data_type());
     if value.is_null() {
         return Some(Expression::Literal(Value::Null).cast(data_type));
     }

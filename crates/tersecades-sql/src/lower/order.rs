@@ -5,6 +5,7 @@ use datafusion_expr::{
     Distinct, DistinctOn, FetchType, Limit, LogicalPlan, SkipType, Sort, SortExpr, Union,
 };
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::{Expression, col, lit};
 use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::Extent;
@@ -15,7 +16,6 @@ use super::Lowering;
 use super::over::order_of;
 use super::rows::{Column, Reach, Rows, free_name, unique_names};
 use crate::error::of_datafusion;
-use crate::scalar::column_type;
 
 type Order = Vec<(Expression, SortOrder)>;
 
@@ -222,7 +222,9 @@ impl Lowering<'_> {
         let stream = rows.named(input.schema(), names)?;
         let given = stream.schema()?;
         let wanted = union.schema.fields().iter();
-        let wanted: Vec<DataType> = wanted.map(|field| column_type(field.data_type())).collect();
+        let wanted: Vec<DataType> = wanted
+            .map(|field| logical_type(field.data_type()))
+            .collect();
         let types = given.fields().iter().map(|field| field.data_type());
         if types.eq(&wanted) {
             return Ok(stream);

@@ -17,7 +17,7 @@ use crate::catalog::TableTime;
 use crate::function::window::{Edge, Kind};
 
 /// What gives a column of the logical plan.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Column {
     /// An expression over the columns of the stream.
     Value(Expression),
@@ -77,6 +77,16 @@ impl Rows {
             }
         }
         Ok(self)
+    }
+
+    /// The rows as those of a side that an outer join fills with nulls.
+    pub(crate) fn filled(mut self) -> Rows {
+        for column in &mut self.columns {
+            if let Column::Edge(edge) = column {
+                edge.window.filled = true;
+            }
+        }
+        self
     }
 
     /// What lowers expressions over these rows, whose plan has the fields of `schema`.

@@ -31,6 +31,8 @@ pub(crate) struct TimeWindow {
     pub(crate) time: Expression,
     /// The window of the engine.
     pub(crate) window: Window,
+    /// Whether rows without a time are rows of an outer join without a pair, whose window is null.
+    pub(crate) filled: bool,
 }
 
 impl EdgeColumn {
@@ -55,6 +57,7 @@ impl EdgeColumn {
             kind,
             time: lowerer.value(time)?,
             window: window_of(kind, parameters)?,
+            filled: false,
         };
         Ok(Some(EdgeColumn {
             edge: function.edge,
@@ -87,7 +90,10 @@ pub(crate) fn marked_window(mark: &Expr, lowerer: &Lowerer<'_>) -> Result<TimeWi
             window = Some(edge.window.clone());
         }
     }
-    window.ok_or_else(|| Error::internal("a window table without a window"))
+    window.ok_or_else(|| {
+        Error::invalid(format!("`{IN_WINDOW}` is no function of columns"))
+            .hint(format!("write FROM {}", Kind::Tumble.usage()))
+    })
 }
 
 /// The error of a window outside of a group-by.

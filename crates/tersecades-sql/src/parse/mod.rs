@@ -1,5 +1,6 @@
 //! From text to commands: tokens, then the statements of ours, then sqlparser for queries.
 
+pub(crate) mod cast;
 pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;

@@ -256,10 +256,15 @@ fn fill(query: &mut Query, kind: Kind, time: &Expr, parameters: &[Expr]) {
 }
 
 fn call(kind: Kind, edge: Edge, arguments: Vec<Expr>) -> Function {
+    call_of(&edge_name(kind, edge), arguments)
+}
+
+/// The call of the function `name`.
+pub(super) fn call_of(name: &str, arguments: impl IntoIterator<Item = Expr>) -> Function {
     let arguments = arguments.into_iter();
     let arguments = arguments.map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value)));
     Function {
-        name: ObjectName::from(vec![Ident::new(edge_name(kind, edge))]),
+        name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
@@ -294,8 +299,7 @@ fn rewrite_group_by(select: &mut Select) -> Result<()> {
     if calls.any(|other| other != (kind, arguments.clone())) {
         return Err(two_windows());
     }
-    let edges =
-        [Edge::Start, Edge::End].map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
+    let edges = Edge::BOTH.map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
     let position = keys.iter().position(|key| window_call(key).is_some());
     let is_edge = |key: &Expr| matches!(key, Expr::Identifier(name) if edge_named(name).is_some());
     keys.retain(|key| window_call(key).is_none() && !is_edge(key));
@@ -333,7 +337,7 @@ pub(crate) fn two_windows() -> Error {
 
 /// The edge whose column has the name.
 fn edge_named(name: &Ident) -> Option<Edge> {
-    let mut edges = [Edge::Start, Edge::End].into_iter();
+    let mut edges = Edge::BOTH.into_iter();
     edges.find(|edge| name.value.eq_ignore_ascii_case(edge.column()))
 }
 

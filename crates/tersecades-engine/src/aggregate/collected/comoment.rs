@@ -32,7 +32,10 @@ pub const COMOMENTS: Collects = Collects {
 pub struct Comoment {
     /// Number of pairs.
     pub count: u64,
-    /// Means of both sides.
+    /// The first pair, in units of the last digit, where its sides are integers or decimals: large
+    /// numbers close together differ by what floats hold.
+    pub origins: [i128; 2],
+    /// Means of both sides, from their origins on.
     pub means: [f64; 2],
     /// Summed squared deviations of both sides.
     pub squares: [f64; 2],
@@ -41,8 +44,8 @@ pub struct Comoment {
 }
 
 impl Comoment {
-    /// Adds the pairs of `other`.
-    pub fn merge(&mut self, other: Comoment) {
+    /// Adds the pairs of `other`; origins are divided by `divisors`.
+    pub fn merge(&mut self, other: Comoment, divisors: [f64; 2]) {
         if other.count == 0 {
             return;
         }
@@ -52,7 +55,10 @@ impl Comoment {
         }
         let count = self.count + other.count;
         let weight = other.count as f64 / count as f64;
-        let apart = [0, 1].map(|side| other.means[side] - self.means[side]);
+        let apart = [0, 1].map(|side| {
+            let origins = distance(self.origins[side], other.origins[side]) / divisors[side];
+            origins + (other.means[side] - self.means[side])
+        });
         let shift = self.count as f64 * weight;
         for side in [0, 1] {
             self.means[side] += apart[side] * weight;
@@ -60,6 +66,14 @@ impl Comoment {
         }
         self.product += other.product + apart[0] * apart[1] * shift;
         self.count = count;
+    }
+}
+
+/// `to - from`, rounded once.
+fn distance(from: i128, to: i128) -> f64 {
+    match to.checked_sub(from) {
+        Some(apart) => apart as f64,
+        None => to as f64 - from as f64,
     }
 }
 
@@ -77,11 +91,19 @@ impl Comoments {
         self.moments.get(id as usize).copied().unwrap_or_default()
     }
 
-    fn number(&self, side: usize, values: &Values, index: usize) -> f64 {
-        match values.physical {
-            Physical::Wide => values.wide[index] as f64 / self.divisors[side],
-            _ => values.float(index),
+    /// The pair at `index`.
+    fn pair(&self, sides: [&Values; 2], index: usize) -> Comoment {
+        let mut pair = Comoment {
+            count: 1,
+            ..Comoment::default()
+        };
+        for (side, values) in sides.into_iter().enumerate() {
+            match values.physical {
+                Physical::Float { .. } => pair.means[side] = values.float(index),
+                _ => pair.origins[side] = values.integer(index),
+            }
         }
+        pair
     }
 }
 
@@ -103,12 +125,8 @@ impl Collection for Comoments {
             if !values.is_valid(index) || !others.is_valid(index) {
                 continue;
             }
-            let means = [self.number(0, values, index), self.number(1, others, index)];
-            self.moments[rows.id(index) as usize].merge(Comoment {
-                count: 1,
-                means,
-                ..Comoment::default()
-            });
+            let pair = self.pair([values, others], index);
+            self.moments[rows.id(index) as usize].merge(pair, self.divisors);
         }
         Ok(())
     }
@@ -116,7 +134,7 @@ impl Collection for Comoments {
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
         if let Ok(other) = collected::<Comoments>(other) {
             for (moment, target) in taken(&other.moments, targets) {
-                self.moments[target].merge(*moment);
+                self.moments[target].merge(*moment, self.divisors);
             }
         }
     }
@@ -128,6 +146,10 @@ impl Collection for Comoments {
     fn snapshot(&self, out: &mut StateWriter) {
         for moment in &self.moments {
             out.u64(moment.count);
+            moment
+                .origins
+                .into_iter()
+                .for_each(|number| out.i128(number));
             let [x, y] = moment.means;
             let [xx, yy] = moment.squares;
             [x, y, xx, yy, moment.product]
@@ -141,6 +163,7 @@ impl Collection for Comoments {
         for _ in 0..groups {
             self.moments.push(Comoment {
                 count: from.u64()?,
+                origins: [from.i128()?, from.i128()?],
                 means: [from.f64()?, from.f64()?],
                 squares: [from.f64()?, from.f64()?],
                 product: from.f64()?,

@@ -6,6 +6,7 @@
 //! ```
 
 pub mod aligned;
+mod bind;
 pub mod count;
 pub mod direct;
 pub mod emit;

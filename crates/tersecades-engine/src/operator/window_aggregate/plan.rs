@@ -7,17 +7,17 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::Asked;
 use tersecades_columnar::types::Physical;
 
+use crate::aggregate::Aggregate;
 use crate::aggregate::collected::{Collecting, Kind, Second};
-use crate::aggregate::user::FromOutside;
-use crate::aggregate::{self, Aggregate};
 use crate::event_time::Closing;
+use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
-use crate::expression::{Expression, col};
-use crate::frame::{EVENT_TIME, Scope, Slot};
-use crate::plan::{AggregateCall, UserCall};
+use crate::frame::{Scope, Slot};
+use crate::plan::AggregateCall;
 use crate::window::global::Forever;
 use crate::window::{Boundaries, Emission, Window, Windowing};
 
+use super::bind::Binder;
 use super::feed::Sharing;
 use super::keys::{KeyLayout, SharedDictionary};
 
@@ -143,16 +143,7 @@ impl AggregatePlan {
                 .iter()
                 .map(|(name, kind, _)| Field::new(name.as_str(), kind.clone(), true)),
         );
-        let mut binder = Binder {
-            plain_scope: scope.clone(),
-            timed: window.shape.goes_by_time(),
-            scope,
-            computed,
-            slots: Vec::new(),
-            arguments: Vec::new(),
-            collections: Vec::new(),
-            filters: Vec::new(),
-        };
+        let mut binder = Binder::new(scope, computed, window.shape.goes_by_time());
         let mut readings = Vec::new();
         for call in calls {
             let reading = binder
@@ -235,227 +226,6 @@ impl AggregatePlan {
                 !ends && (integer(argument) || !sum && !squares)
             })
     }
-}
-
-/// Binds aggregates, of which those with one argument share it.
-struct Binder<'a> {
-    plain_scope: Scope,
-    /// Whether event time orders the rows, or arrival alone.
-    timed: bool,
-    scope: &'a mut Scope,
-    computed: &'a mut Vec<BoundExpression>,
-    /// Where frames keep the expressions met so far.
-    slots: Vec<(Expression, Slot, DataType)>,
-    arguments: Vec<Argument>,
-    collections: Vec<Collecting>,
-    filters: Vec<(Expression, Slot)>,
-}
-
-impl Binder<'_> {
-    fn bind(&mut self, call: &AggregateCall) -> Result<Reading> {
-        let filter = match &call.filter {
-            Some(condition) => Some(self.filter(condition)?),
-            None => None,
-        };
-        if let Some(user) = &call.user {
-            return self.bind_user(user, filter);
-        }
-        let function = aggregate::find(&call.function)?;
-        let parameter = function.parameter(call.parameter)?;
-        let mut reading = Reading {
-            aggregate: function,
-            argument: None,
-            collection: None,
-            parameter,
-            data_type: DataType::Int64,
-        };
-        // The rows that a filter lets pass are as many as its conditions that are not null there.
-        let Some(expression) = call.argument.as_ref().or(call.filter.as_ref()) else {
-            if function.needs_argument() {
-                return Err(needs_argument(function.name()));
-            }
-            reading.data_type = function.result_type(&DataType::Int64)?;
-            return Ok(reading);
-        };
-        if call.argument.is_none() && function.needs_argument() {
-            return Err(needs_argument(function.name()));
-        }
-        let argument = self.argument(expression, filter)?;
-        reading.argument = Some(argument);
-        reading.data_type = function.result_type(&self.arguments[argument].data_type)?;
-        match function.collects() {
-            Some(collects) => {
-                let second = self.second(function.name(), collects.second, call, filter)?;
-                let collecting = Collecting {
-                    kind: Kind::Listed(collects),
-                    arguments: [argument].into_iter().chain(second).collect(),
-                    parameter: collects.by_parameter.then_some(parameter),
-                    filter,
-                };
-                reading.collection = Some(self.collection(collecting));
-            }
-            None if call.by.is_some() => return Err(takes_one(function.name())),
-            None => {
-                let argument = &mut self.arguments[argument];
-                argument.asked = argument.asked.or(function.asked());
-                argument.folded = true;
-            }
-        }
-        Ok(reading)
-    }
-
-    fn bind_user(&mut self, user: &UserCall, filter: Option<usize>) -> Result<Reading> {
-        let mut arguments = Vec::new();
-        for expression in &user.arguments {
-            arguments.push(self.argument(expression, filter)?);
-        }
-        let types = arguments
-            .iter()
-            .map(|at| self.arguments[*at].data_type.clone());
-        let types: Vec<DataType> = types.collect();
-        let name = user.aggregate.name();
-        let Some(first) = arguments.first().copied() else {
-            return Err(needs_argument(name));
-        };
-        let collection = self.collection(Collecting {
-            kind: Kind::User(Arc::clone(&user.aggregate)),
-            arguments,
-            parameter: None,
-            filter,
-        });
-        Ok(Reading {
-            aggregate: &FromOutside,
-            argument: Some(first),
-            collection: Some(collection),
-            parameter: 0.0,
-            data_type: user.aggregate.return_type(&types)?,
-        })
-    }
-
-    /// The index of the filter `condition`.
-    fn filter(&mut self, condition: &Expression) -> Result<usize> {
-        let known = self
-            .filters
-            .iter()
-            .position(|(known, _)| known == condition);
-        if let Some(index) = known {
-            return Ok(index);
-        }
-        let bound = BoundExpression::bind_filter(condition, &self.plain_scope)?;
-        let slot = match bound.column_slot() {
-            Some(slot) => slot,
-            None => {
-                let name = format!("\u{0}filter {}", self.filters.len());
-                self.computed.push(bound);
-                self.scope.add(&name, DataType::Boolean)
-            }
-        };
-        self.filters.push((condition.clone(), slot));
-        Ok(self.filters.len() - 1)
-    }
-
-    /// Slot and type of `expression`, which is computed unless it is a column.
-    fn slot(&mut self, expression: &Expression) -> Result<(Slot, DataType)> {
-        let known = self.slots.iter().find(|(known, ..)| known == expression);
-        if let Some((_, slot, data_type)) = known {
-            return Ok((*slot, data_type.clone()));
-        }
-        let bound = BoundExpression::bind(expression, &self.plain_scope)?;
-        let data_type = bound.data_type().clone();
-        let slot = match bound.column_slot() {
-            Some(slot) => slot,
-            None => {
-                let name = format!("\u{0}{} {expression}", self.slots.len());
-                self.computed.push(bound);
-                self.scope.add(&name, data_type.clone())
-            }
-        };
-        self.slots
-            .push((expression.clone(), slot, data_type.clone()));
-        Ok((slot, data_type))
-    }
-
-    /// The index of the argument `expression` of the rows that `filter` lets pass.
-    fn argument(&mut self, expression: &Expression, filter: Option<usize>) -> Result<usize> {
-        let known = self
-            .arguments
-            .iter()
-            .position(|known| known.expression == *expression && known.filter == filter);
-        if let Some(index) = known {
-            return Ok(index);
-        }
-        let (slot, data_type) = self.slot(expression)?;
-        let label = match filter.and_then(|filter| self.filters.get(filter)) {
-            Some((condition, _)) => format!("{expression} FILTER (WHERE {condition})"),
-            None => expression.to_string(),
-        };
-        self.arguments.push(Argument {
-            slot,
-            physical: Physical::of(&data_type)?,
-            data_type,
-            asked: Asked::default(),
-            folded: false,
-            dictionary: SharedDictionary::default(),
-            expression: expression.clone(),
-            filter,
-            label,
-        });
-        Ok(self.arguments.len() - 1)
-    }
-
-    /// The index of the second argument, if there is one.
-    fn second(
-        &mut self,
-        name: &str,
-        second: Second,
-        call: &AggregateCall,
-        filter: Option<usize>,
-    ) -> Result<Option<usize>> {
-        let time = col(EVENT_TIME);
-        let expression = match (second, &call.by) {
-            (Second::No | Second::Time, Some(_)) => return Err(takes_one(name)),
-            (Second::No, None) => return Ok(None),
-            (Second::Time, None) if !self.timed => return Ok(None),
-            (Second::Time, None) => &time,
-            (_, Some(by)) => by,
-            (_, None) => {
-                return Err(Error::invalid(format!("{name} needs two arguments"))
-                    .hint("give the second one as its `by`"));
-            }
-        };
-        let index = self.argument(expression, filter)?;
-        let data_type = &self.arguments[index].data_type;
-        match second {
-            Second::Order if self.arguments[index].physical == Physical::Text => Err(
-                Error::unsupported(format!("{name} by values of {data_type}"))
-                    .hint("order by a number or a time"),
-            ),
-            Second::Number if !data_type.is_numeric() => Err(Error::schema(format!(
-                "{name} needs numbers, got {data_type}"
-            ))
-            .hint("cast the argument")),
-            _ => Ok(Some(index)),
-        }
-    }
-
-    /// The index of a collection.
-    fn collection(&mut self, collecting: Collecting) -> usize {
-        let mut known = self.collections.iter();
-        known
-            .position(|known| known.is_same(&collecting))
-            .unwrap_or_else(|| {
-                self.collections.push(collecting);
-                self.collections.len() - 1
-            })
-    }
-}
-
-fn needs_argument(name: &str) -> Error {
-    Error::invalid(format!("{name} needs an argument"))
-}
-
-fn takes_one(name: &str) -> Error {
-    Error::invalid(format!("{name} takes one argument"))
 }
 
 /// The columns that say which window a result is of.

@@ -53,7 +53,8 @@ impl NullStrings {
     }
 }
 
-/// Names of the columns from the first record, which is kept as a row if it is no header.
+/// Names of the columns from the first record, which is kept as a row if it is no header; of a
+/// blank file those whose types are given.
 pub(super) fn read_names(
     records: &mut RecordReader,
     sample: &mut VecDeque<Record>,
@@ -67,10 +68,15 @@ pub(super) fn read_names(
         }
     };
     if found == Next::End {
-        return Err(
-            Error::schema("there is no first row to take the columns from")
-                .hint("the file is empty or blank"),
-        );
+        let given = options.types.iter().map(|(name, _)| name.clone());
+        let given: Vec<String> = given.collect();
+        return match given.is_empty() {
+            false => Ok(given),
+            true => Err(
+                Error::schema("there is no first row to take the columns from")
+                    .hint("the file is empty or blank; give column types"),
+            ),
+        };
     }
     if let Some(line) = first.open_quote {
         let error = Error::schema(open_quote_reason(line)).row(line);

@@ -26,6 +26,7 @@ use super::expression::Lowerer;
 use super::rows::{Column, Reach, Rows};
 use super::window::TimeWindow;
 use crate::catalog::TableTime;
+use crate::function::window::Edge;
 use side::Side;
 use timed::Pairing;
 
@@ -34,9 +35,6 @@ pub(super) struct Inputs {
     pub(super) left: Rows,
     pub(super) right: Rows,
 }
-
-/// Names of the window's edges in what a window join gives.
-const EDGES: [&str; 2] = ["window_start", "window_end"];
 
 impl Lowering<'_> {
     /// Lowers a join.
@@ -74,13 +72,13 @@ pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
     // Rows that the join leaves out or fills with nulls tell their windows here or not at all.
     use JoinType::{Full, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
     if matches!(join.join_type, Full | Left | LeftAnti | LeftSemi) {
-        inputs.right = spread_but(inputs.right, &pairing)?;
+        inputs.right = spread_but(inputs.right, &pairing)?.filled();
     }
     if matches!(join.join_type, Full | Right | RightAnti | RightSemi) {
-        inputs.left = spread_but(inputs.left, &pairing)?;
+        inputs.left = spread_but(inputs.left, &pairing)?.filled();
     }
     let mut taken = match pairing {
-        Pairing::Window(_) => EDGES.map(str::to_owned).to_vec(),
+        Pairing::Window(_) => Edge::BOTH.map(|edge| edge.column().to_owned()).to_vec(),
         _ => Vec::new(),
     };
     let (left_time, right_time) = match &pairing {
@@ -185,6 +183,7 @@ fn timed_join(
         Pairing::Window(window) => windowed(&mut left, &mut right, window)?,
         _ => (left.keys.pop(), right.keys.pop()),
     };
+    let by_window = matches!(pairing, Pairing::Window(_));
     let (Some(left_time), Some(right_time)) = times else {
         return Err(Error::internal("a join by time without times"));
     };
@@ -194,7 +193,6 @@ fn timed_join(
         pending.retain(|pending| pending.window != window.window);
     }
     let (time_of_pairs, reach) = time_of_pairs(pairing)?;
-    let columns = shown(join, &left, &right);
     let condition = match conjunction(terms) {
         Some(filter) => Some(residual(&filter, join, &left, &right)?),
         None => None,
@@ -216,6 +214,13 @@ fn timed_join(
         },
     };
     let stream = streams.0.join_with(streams.1, spec)?;
+    if by_window && matches!(join.join_type, JoinType::Left | JoinType::Full) {
+        right.edges_of_pairs(&right_time, &stream)?;
+    }
+    if by_window && matches!(join.join_type, JoinType::Right | JoinType::Full) {
+        left.edges_of_pairs(&left_time, &stream)?;
+    }
+    let columns = shown(join, &left, &right);
     let in_order = TableTime {
         column: left_time,
         ..TableTime::default()
@@ -280,7 +285,7 @@ fn windowed(
                     .columns()
                     .first()
                     .map(|name| (*name).to_owned());
-                *column = Column::Value(col(edge.edge.column()));
+                *column = Column::Value(edge.edge.value());
             }
         }
         time

@@ -1,15 +1,21 @@
 //! One input of a join: its rows under names of their own.
 
-use datafusion_common::DFSchema;
-use datafusion_expr::Expr;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema};
+use datafusion_common::{DFSchema, DataFusionError};
+use datafusion_expr::{Expr, when};
 use tersecades_columnar::error::Result;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::stream::Stream;
 
 use crate::catalog::TableTime;
+use crate::error::of_datafusion;
+use crate::function::window::Edge;
 use crate::lower::aggregate::ANY_LATENESS;
 use crate::lower::rows::{Column, Rows, free_name};
 use crate::lower::window::{EdgeColumn, TimeWindow};
+use crate::scalar::PlannedFunction;
 
 /// One input of a join.
 pub(super) struct Side {
@@ -96,6 +102,24 @@ impl Side {
         })
     }
 
+    /// Makes the edges of windows null in rows of `joined` whose `time` is: those without a pair.
+    ///
+    /// # Errors
+    /// What planning says.
+    pub(super) fn edges_of_pairs(&mut self, time: &str, joined: &Stream) -> Result<()> {
+        let schema = joined.schema()?;
+        for edge in Edge::BOTH {
+            let plain = Column::Value(edge.value());
+            let fields = [edge.column(), time].map(|name| schema.field_with_name(name).cloned());
+            let fields: Vec<Field> = fields.into_iter().collect::<std::result::Result<_, _>>()?;
+            let paired = when_present(fields)?;
+            for column in self.columns.iter_mut().filter(|column| **column == plain) {
+                *column = Column::Value(paired.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// The stream with the column `time` as its event time; rows of any lateness count, unless
     /// that is the declared time of the table.
     ///
@@ -110,4 +134,18 @@ impl Side {
             .as_source()?
             .event_time(col(time), lateness))
     }
+}
+
+/// The first of two columns where the second is not null.
+fn when_present(fields: Vec<Field>) -> Result<Expression> {
+    let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+    let [value, present] = [names[0], names[1]].map(|name| Expr::Column(name.into()));
+    let arguments = names.iter().map(|name| col(*name)).collect();
+    let planned = || {
+        let schema = DFSchema::try_from(Schema::new(fields.clone()))?;
+        Ok((schema, when(present.is_not_null(), value).end()?))
+    };
+    let (schema, case) = planned().map_err(|error: DataFusionError| of_datafusion(&error))?;
+    let function = PlannedFunction::new(&case, &schema, &[0, 1])?;
+    Ok(Expression::call(Arc::new(function), arguments))
 }

@@ -7,7 +7,7 @@
 //! ```
 
 use arrow_schema::DataType;
-use datafusion_common::{Column as PlanColumn, DFSchema, ScalarValue};
+use datafusion_common::{Column as PlanColumn, DFSchema, JoinType, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Join, Operator};
 use tersecades_columnar::error::{Error, Result};
@@ -162,6 +162,14 @@ fn shared_window(
             edge(&right, &inputs.right, &join.right),
         );
         match pair {
+            (Some(a), Some(b))
+                if (a.window.filled || b.window.filled) && join.join_type != JoinType::Inner =>
+            {
+                return Err(Error::unsupported(
+                    "an outer join by a window that an outer join may leave null",
+                )
+                .hint("join the tables of the windows first, or group in a subquery"));
+            }
             (Some(a), Some(b)) if a.edge == b.edge && a.window.window == b.window.window => {
                 edges.push(a.edge);
                 found = Some(a.window);

@@ -1,0 +1,160 @@
+//! Constants that the type in which DataFusion would compare them does not hold.
+//!
+//! ```text
+//! ts < TIMESTAMP '9999-12-31' ─▶ CAST(ts AS TIMESTAMP(6)) < TIMESTAMP(6) '9999-12-31'
+//! price < 1e300               ─▶ CAST(price AS DOUBLE) < 1e300
+//! ```
+//! DataFusion compares times in the finer of both units, and nanoseconds end in the year 2262; of
+//! decimals and floats it makes decimals of 30 digits. What the casts here cut off decides nothing
+//! beside constants so far away. `BETWEEN` and `IN` become the comparisons that they stand for.
+
+use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::{Between, BinaryExpr, InList};
+use datafusion_expr::expr_rewriter::FunctionRewrite;
+use datafusion_expr::utils::disjunction;
+use datafusion_expr::{Expr, ExprSchemable, Operator, cast};
+
+/// From here on floats are no decimals of 30 digits, 15 of them behind the point.
+const DECIMALS_END: f64 = 1e15;
+
+/// Compares with far constants in types that hold them.
+#[derive(Debug)]
+pub(crate) struct FarConstants;
+
+impl FunctionRewrite for FarConstants {
+    fn name(&self) -> &str {
+        "far_constants"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let rewritten = match &expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
+                compared(left, *op, right, schema)
+            }
+            Expr::Between(between) => between_far(between, schema),
+            Expr::InList(list) => in_far(list, schema),
+            _ => None,
+        };
+        Ok(match rewritten {
+            Some(rewritten) => Transformed::yes(rewritten),
+            None => Transformed::no(expr),
+        })
+    }
+}
+
+/// `left op right`, where one of them is a far constant.
+fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let (left, right) = match far(right, left, schema) {
+        Some((right, left)) => (left, right),
+        None => far(left, right, schema)?,
+    };
+    Some(binary(left, op, right))
+}
+
+fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
+    let (left, right) = (Box::new(left), Box::new(right));
+    Expr::BinaryExpr(BinaryExpr { left, op, right })
+}
+
+fn between_far(between: &Between, schema: &DFSchema) -> Option<Expr> {
+    let ends = [
+        (&between.low, Operator::GtEq),
+        (&between.high, Operator::LtEq),
+    ];
+    let [low, high] = ends.map(|(end, op)| (end, op, compared(&between.expr, op, end, schema)));
+    if low.2.is_none() && high.2.is_none() {
+        return None;
+    }
+    let [low, high] = [low, high].map(|(end, op, far)| {
+        far.unwrap_or_else(|| binary((*between.expr).clone(), op, (**end).clone()))
+    });
+    let inside = low.and(high);
+    Some(match between.negated {
+        true => Expr::Not(Box::new(inside)),
+        false => inside,
+    })
+}
+
+fn in_far(list: &InList, schema: &DFSchema) -> Option<Expr> {
+    let found = |item: &Expr| compared(&list.expr, Operator::Eq, item, schema);
+    let (far, near): (Vec<&Expr>, Vec<&Expr>) =
+        list.list.iter().partition(|item| found(item).is_some());
+    if far.is_empty() {
+        return None;
+    }
+    let mut terms: Vec<Expr> = far.into_iter().filter_map(found).collect();
+    if !near.is_empty() {
+        let near = near.into_iter().cloned().collect();
+        terms.push(Expr::InList(InList::new(list.expr.clone(), near, false)));
+    }
+    let inside = disjunction(terms)?;
+    Some(match list.negated {
+        true => Expr::Not(Box::new(inside)),
+        false => inside,
+    })
+}
+
+/// The far constant `side`, and `other` beside it, in types that hold both; `None` for others.
+fn far(side: &Expr, other: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
+    let literal = |value| Expr::Literal(value, None);
+    match other.get_type(schema).ok()? {
+        DataType::Timestamp(_, zone) => {
+            let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
+            let time = far_time(side, &micros)?;
+            Some((literal(time), cast(other.clone(), micros)))
+        }
+        DataType::Date32 if !matches!(side, Expr::Literal(..)) => {
+            let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+            let time = far_time(side, &micros)?;
+            Some((literal(time), cast(other.clone(), micros)))
+        }
+        DataType::Decimal128(..) => match constant(side)? {
+            ScalarValue::Float64(Some(number))
+                if number.is_nan() || number.abs() >= DECIMALS_END =>
+            {
+                let side = literal(ScalarValue::from(number));
+                Some((side, cast(other.clone(), DataType::Float64)))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The time in microseconds that `side` is, where nanoseconds do not reach it.
+fn far_time(side: &Expr, micros: &DataType) -> Option<ScalarValue> {
+    let time = constant(side)?.cast_to(micros).ok()?;
+    match time {
+        ScalarValue::TimestampMicrosecond(Some(ticks), _) if ticks.checked_mul(1_000).is_none() => {
+            Some(time)
+        }
+        _ => None,
+    }
+}
+
+/// The constant that `side` is, times of text in microseconds.
+fn constant(side: &Expr) -> Option<ScalarValue> {
+    match side {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Negative(inner) => constant(inner)?.arithmetic_negate().ok(),
+        Expr::Cast(cast) => {
+            let to = match cast.field.data_type() {
+                DataType::Timestamp(_, zone) => {
+                    DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+                }
+                DataType::Date32 => DataType::Date32,
+                _ => return None,
+            };
+            constant(&cast.expr)?.cast_to(&to).ok()
+        }
+        _ => None,
+    }
+}
