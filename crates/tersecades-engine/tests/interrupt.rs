@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -14,6 +15,7 @@ use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::runtime::Interrupt;
 use tersecades_engine::source::{Rejected, Source};
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::hop;
 use tersecades_engine::{Error, ErrorKind, Result};
 
 /// Far more batches than a test could read.
@@ -96,4 +98,14 @@ fn pairs_that_all_fail_a_condition_are_stopped() {
     };
     let crossed = counting(ENDLESS).join(counting(500), JoinKind::Cross, &[], options);
     stopped(crossed.unwrap());
+}
+
+#[test]
+fn many_windows_of_one_batch_are_stopped() {
+    let timed = || counting(1).event_time(col("n"), Duration::ZERO);
+    let tiny = || hop(Duration::from_secs(1_000), Duration::from_millis(1));
+    stopped(timed().window(tiny()).aggregate([count()]));
+    let on = [("n", "n")];
+    let joined = timed().window_join(timed(), JoinKind::Left, &on, tiny());
+    stopped(joined.unwrap());
 }

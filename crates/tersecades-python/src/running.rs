@@ -1,5 +1,6 @@
 //! Running a stream: the engine works without Python's lock, and is interrupted between batches.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
@@ -26,17 +27,20 @@ use crate::table::ResultTable;
 /// Taking Python's lock back may wait for another thread, so not every batch does.
 const TURN: Duration = Duration::from_millis(20);
 
+thread_local! {
+    /// When this thread looked for Ctrl-C; Python tells the main one alone.
+    static LOOKED: Cell<Instant> = Cell::new(Instant::now());
+}
+
 /// Looks for Ctrl-C, also in the midst of work that gives nothing for long, as reading the right
 /// side of a join.
 fn control_c() -> Interrupt {
-    let looked = Mutex::new(Instant::now());
-    Interrupt::new(move || {
-        let mut looked = looked.lock().unwrap_or_else(|held| held.into_inner());
-        if looked.elapsed() < TURN {
+    Interrupt::new(|| {
+        if LOOKED.get().elapsed() < TURN {
             return Ok(());
         }
         let signals = Python::attach(|py| py.check_signals().map_err(|raised| carry(py, raised)));
-        *looked = Instant::now();
+        LOOKED.set(Instant::now());
         signals
     })
 }

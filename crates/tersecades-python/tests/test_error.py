@@ -103,3 +103,35 @@ def test_rows_without_an_event_time_say_so() -> None:
     one_text = tc.udf(lambda v: "text", return_type="int64")
     with pytest.raises(tc.SchemaMismatch, match="single value"):
         stream.select(x=one_text("v")).collect()
+
+
+def test_numbers_of_rows_are_not_below_zero(probes: pa.Table) -> None:
+    stream = tc.from_arrow(probes)
+    for refused in (
+        lambda: stream.limit(-1),
+        lambda: stream.limit(1, offset=-1),
+        lambda: stream.top_k(-3, "rtt_us"),
+        lambda: stream.lag("rtt_us", -1),
+        lambda: stream.limit(2**70),
+        lambda: stream.threads(-1),
+        lambda: stream.show(-1),
+        lambda: tc.count_window(-2),
+        lambda: tc.generate("pingmesh", rows=-1),
+    ):
+        with pytest.raises(ValueError, match="is no number of this kind") as caught:
+            refused()
+        assert isinstance(caught.value, tc.Error)
+        assert caught.value.hint == "give a whole number, 0 or more"
+    with pytest.raises(TypeError):
+        stream.limit("3")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["empty.csv", "blank.csv", "empty.jsonl", "blank.jsonl"])
+def test_a_file_without_rows_has_the_columns_that_are_declared(name: str, tmp_path: Any) -> None:
+    path = tmp_path / name
+    path.write_text("\n\n" if name.startswith("blank") else "")
+    read = tc.read_csv if name.endswith("csv") else tc.read_json
+    table = read(path, types={"a": "int64", "b": "utf8"}).to_arrow()
+    assert (table.column_names, table.num_rows) == (["a", "b"], 0)
+    with pytest.raises(tc.Error, match="no first row"):
+        read(path).to_arrow()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tersecades as tc
 
@@ -45,6 +46,54 @@ def test_every_type_comes_back_as_it_went_in() -> None:
     back = tc.from_arrow(EVERY_TYPE).to_arrow()
     assert back.column_names == EVERY_TYPE.column_names
     assert back.to_pylist() == EVERY_TYPE.to_pylist()
+
+
+RARE_TYPES = pa.table(
+    {
+        "date64": pa.array([0, None, 4_102_444_800_000], pa.int64()).cast(pa.date64()),
+        "nothing": pa.nulls(3),
+        "fixed": pa.array([b"abc", None, b"xyz"], pa.binary(3)),
+        "half": pa.array(np.array([1.5, 0.25, -2.0], dtype="float16"), pa.float16()),
+    }
+)
+
+
+@pytest.mark.parametrize("suffix", [None, "arrow", "parquet"])
+def test_rare_types_become_those_that_hold_their_values(suffix: str | None, tmp_path: Any) -> None:
+    stream = tc.from_arrow(RARE_TYPES)
+    if suffix is not None:
+        path = tmp_path / f"rare.{suffix}"
+        if suffix == "parquet":
+            pq.write_table(RARE_TYPES, path)
+            stream = tc.read_parquet(path)
+        else:
+            with pa.ipc.new_file(path, RARE_TYPES.schema) as file:
+                file.write_table(RARE_TYPES)
+            stream = tc.read_ipc(path)
+    back = stream.to_arrow()
+    day = back.schema.field("date64").type
+    assert day in (pa.timestamp("ms"), pa.date32())
+    assert [str(time)[:10] for time in back["date64"].to_pylist()] == [
+        "1970-01-01",
+        "None",
+        "2100-01-01",
+    ]
+    assert back["nothing"].to_pylist() == [None] * 3
+    assert back["fixed"].to_pylist() == [b"abc", None, b"xyz"]
+    assert back["half"].to_pylist() == [1.5, 0.25, -2.0]
+    groups = stream.group_by("fixed", "nothing", "date64")
+    grouped = groups.agg(s=tc.sum("half"), n=tc.count("nothing"))
+    assert [(row["fixed"], row["s"], row["n"]) for row in grouped.to_pylist()] == [
+        (b"abc", 1.5, 0),
+        (b"xyz", -2.0, 0),
+        (None, 0.25, 0),
+    ]
+    kept = stream.cache()
+    assert kept.filter(tc.col("half") > 1).to_pylist() == back.slice(0, 1).to_pylist()
+    late = "nothing IS NULL AND date64 > DATE '2000-01-01'"
+    rows = tc.sql(f"SELECT fixed, half FROM stream WHERE {late}")
+    assert rows.to_pylist() == [{"fixed": b"xyz", "half": -2.0}]
+    assert kept.join(stream, on="fixed", how="semi").to_arrow().num_rows == 2
 
 
 @pytest.mark.parametrize("start", [1, 3, 7, 8, 9])

@@ -44,6 +44,9 @@ def busy(work: str) -> tc.Stream:
             return probes.join(few, how="cross", where=tc.col("rtt_us") < 0)
         case "sort":
             return probes.top_k(3, "rtt_us").sort("src_ip")
+        case "hop":
+            few = tc.from_arrow(pa.table({"n": [0, 1]}), event_time="n")
+            return few.window(tc.hop("30d", every="1ms")).agg(n=tc.count()).filter(tc.col("n") < 0)
         case "threads":
             return probes.threads(2).agg(n=tc.count())
         case _:
@@ -51,7 +54,7 @@ def busy(work: str) -> tc.Stream:
 
 
 @pytest.mark.parametrize(
-    "work", ["filter", "python", "join", "join in a join", "pairs", "sort", "threads"]
+    "work", ["filter", "python", "join", "join in a join", "pairs", "sort", "hop", "threads"]
 )
 def test_control_c_stops_promptly(work: str) -> None:
     stream = busy(work)

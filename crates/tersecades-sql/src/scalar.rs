@@ -173,3 +173,42 @@ fn zeros_for_nulls<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> ArrayRef
     let filled = PrimitiveArray::<T>::new(values.into(), array.nulls().cloned());
     Arc::new(filled.with_data_type(array.data_type().clone()))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::TimestampNanosecondType;
+    use arrow_array::{Int64Array, TimestampNanosecondArray};
+    use arrow_schema::TimeUnit;
+    use datafusion_expr::{col, lit};
+
+    use super::*;
+    use crate::function::FUNCTIONS;
+
+    #[test]
+    fn nothing_is_computed_of_what_lies_under_nulls() {
+        let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let schema = DFSchema::try_from(Schema::new(vec![Field::new("ts", time, true)])).unwrap();
+        let truncate = FUNCTIONS.scalars["date_trunc"].call(vec![lit("month"), col("ts")]);
+        let function = PlannedFunction::new(&truncate, &schema, &[0]).unwrap();
+        let valid = Some(vec![true, false].into());
+        let times = TimestampNanosecondArray::new(vec![86_400_000_000_000, i64::MIN].into(), valid);
+        let months = function.evaluate(&[Arc::new(times)], 2).unwrap();
+        let months = months.as_primitive::<TimestampNanosecondType>();
+        assert_eq!(months.iter().collect::<Vec<_>>(), [Some(0), None]);
+    }
+
+    #[test]
+    fn values_stay_where_nulls_are_filled() {
+        let numbers: ArrayRef = Arc::new(Int64Array::new(
+            vec![7, i64::MIN, -7].into(),
+            Some(vec![true, false, true].into()),
+        ));
+        let filled = without_holes(Arc::clone(&numbers));
+        assert_eq!(*filled, *numbers);
+        assert_eq!(
+            filled.to_data().buffers()[0].typed_data::<i64>(),
+            [7, 0, -7]
+        );
+    }
+}

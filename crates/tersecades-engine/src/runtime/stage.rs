@@ -263,6 +263,7 @@ impl StagePlan {
         if let Some(aggregate) = self.aggregate_mut() {
             aggregate.keys.standard_map = options.ablation.own_table;
             aggregate.threads = options.threads;
+            aggregate.interrupt = options.interrupt.clone();
         }
         self
     }

@@ -217,6 +217,7 @@ impl IntervalJoin {
         })?;
         let mut passing = passing.map(Vec::into_iter);
         for row in complete {
+            self.inputs[0].running().check_interrupt()?;
             self.pair(row, || {
                 let next = passing.as_mut().map(Iterator::next);
                 next.is_none_or(|passes| passes == Some(true))

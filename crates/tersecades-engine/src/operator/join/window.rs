@@ -178,6 +178,7 @@ impl WindowJoin {
                 self.rows[side].release(row);
                 continue;
             }
+            self.inputs[side].running().check_interrupt()?;
             // The row goes when the last of its windows does.
             for span in spans {
                 let open = self.open.entry(span.end).or_insert_with(|| Open {
@@ -208,6 +209,7 @@ impl WindowJoin {
             let passing = self.passing(&open)?;
             let pairs = pairs_of(self.columns.kind, &open, passing.as_deref());
             for part in pairs.chunks(OUTPUT_ROWS) {
+                self.inputs[0].running().check_interrupt()?;
                 let batch = self.make(&open.span, part)?;
                 self.ready.push_back(batch);
             }

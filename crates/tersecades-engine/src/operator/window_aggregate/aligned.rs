@@ -389,6 +389,7 @@ impl WindowState for AlignedState {
             if window.end > i128::from(watermark) && !at_end {
                 break;
             }
+            shared.plan.interrupt.check()?;
             out.extend(self.slide.emit(shared, &self.panes, window)?);
             let Ok(end) = i64::try_from(window.end) else {
                 self.panes.clear();

@@ -14,6 +14,7 @@ use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
 use crate::frame::{Scope, Slot};
 use crate::plan::AggregateCall;
+use crate::runtime::Interrupt;
 use crate::window::global::Forever;
 use crate::window::{Boundaries, Emission, Window, Windowing};
 
@@ -98,6 +99,8 @@ pub struct AggregatePlan {
     pub threads: usize,
     /// Whether panes are filled for others, or by others.
     pub sharing: Sharing,
+    /// Asked between two of many windows that come out at once.
+    pub interrupt: Interrupt,
 }
 
 /// The last column of results that may be replaced: `insert`, `update` or `delete`.
@@ -177,6 +180,7 @@ impl AggregatePlan {
             label,
             threads: 1,
             sharing: Sharing::Alone,
+            interrupt: Interrupt::default(),
         })
     }
 }

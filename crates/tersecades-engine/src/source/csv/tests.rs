@@ -212,6 +212,34 @@ fn given_types_win() {
 }
 
 #[test]
+fn a_blank_file_has_the_columns_whose_types_are_given() {
+    let given = CsvOptions {
+        types: vec![("a".into(), DataType::Int32), ("b".into(), DataType::Utf8)],
+        ..CsvOptions::default()
+    };
+    let options = SourceOptions {
+        csv: given,
+        ..Default::default()
+    };
+    for text in ["", "\n\n"] {
+        let mut blank = source(text.as_bytes(), &options).unwrap();
+        let schema = crate::source::Source::schema(&blank);
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|it| it.name().as_str())
+            .collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(*schema.field(0).data_type(), DataType::Int32);
+        assert!(read_all(&mut blank).unwrap().is_empty());
+        let error = source(text.as_bytes(), &SourceOptions::default())
+            .err()
+            .unwrap();
+        assert!(error.hint_text().unwrap().contains("give column types"));
+    }
+}
+
+#[test]
 fn timestamp_formats_are_followed() {
     let options = csv(|csv| csv.timestamp_formats = vec![("at".into(), "%d/%m/%Y %H:%M".into())]);
     let batch = read("at;rtt\n14/10/2016 21:17;178.9\n;3\n", options.clone());

@@ -20,6 +20,7 @@ use tersecades_engine::operator::join::interval::IntervalSpec;
 use tersecades_engine::operator::join::table::{JoinSpec, JoinTime};
 use tersecades_engine::operator::join::window::WindowJoinSpec;
 use tersecades_engine::operator::join::{JoinKind, JoinOptions};
+use tersecades_engine::stream::Stream;
 
 use super::Lowering;
 use super::expression::Lowerer;
@@ -171,12 +172,8 @@ fn timed_join(
     terms: Vec<Expr>,
 ) -> Result<Rows> {
     let inner = join.join_type == JoinType::Inner;
-    let as_of = matches!(pairing, Pairing::AsOf { .. });
-    if !terms.is_empty() && !inner && as_of {
-        return Err(
-            Error::unsupported("further conditions on an outer join with the nearest row")
-                .hint("join by equal keys and times alone, filter the tables before"),
-        );
+    if !terms.is_empty() && !inner && matches!(pairing, Pairing::AsOf { .. }) {
+        return Err(further_conditions());
     }
     let kind = kind_of(join, false)?;
     let times = match &pairing {
@@ -214,11 +211,9 @@ fn timed_join(
         },
     };
     let stream = streams.0.join_with(streams.1, spec)?;
-    if by_window && matches!(join.join_type, JoinType::Left | JoinType::Full) {
-        right.edges_of_pairs(&right_time, &stream)?;
-    }
-    if by_window && matches!(join.join_type, JoinType::Right | JoinType::Full) {
-        left.edges_of_pairs(&left_time, &stream)?;
+    if by_window {
+        let times = [left_time.as_str(), &right_time];
+        edges_of_pairs(join, [&mut left, &mut right], times, &stream)?;
     }
     let columns = shown(join, &left, &right);
     let in_order = TableTime {
@@ -239,6 +234,27 @@ fn timed_join(
         reach,
         pending,
     })
+}
+
+fn further_conditions() -> Error {
+    Error::unsupported("further conditions on an outer join with the nearest row")
+        .hint("join by equal keys and times alone, filter the tables before")
+}
+
+/// Makes the edges of windows null on a side that the join fills with nulls.
+fn edges_of_pairs(
+    join: &Join,
+    [left, right]: [&mut Side; 2],
+    times: [&str; 2],
+    joined: &Stream,
+) -> Result<()> {
+    if matches!(join.join_type, JoinType::Left | JoinType::Full) {
+        right.edges_of_pairs(times[1], joined)?;
+    }
+    if matches!(join.join_type, JoinType::Right | JoinType::Full) {
+        left.edges_of_pairs(times[0], joined)?;
+    }
+    Ok(())
 }
 
 /// How the engine pairs rows by time, and what the rows of such a join are.
