@@ -186,6 +186,13 @@ impl ColumnEncoder {
         self.dictionary = None;
     }
 
+    /// Begins texts anew, so that what comes is encoded with no text of what came; choices stay.
+    pub fn renew(&mut self) {
+        self.dictionary = (self.physical == Physical::Text).then(Dictionary::new);
+        self.translation = Translation::default();
+        self.coded_rows = 0;
+    }
+
     /// Chooses for `goal`.
     pub fn aim(&mut self, goal: Goal) {
         self.work.aim(goal);

@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{EncodeWork, Work};
+use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::input::Input;
 use tersecades_columnar::predicate::{Comparison, Predicate};
@@ -218,5 +219,24 @@ fn slices_of_arrays_are_encoded_alone() {
         let slice = array(&rows).slice(700, 1_500);
         encode(codec, &slice, &mut EncodeWork::default(), &mut chunk);
         check(codec, &chunk, &rows[700..2_200]);
+    }
+}
+
+#[test]
+fn texts_that_begin_anew_hold_none_of_those_before() {
+    let texts = |what: &str| -> ArrayRef {
+        let texts = (0..2_000).map(|row| format!("{what} {}", row % 9));
+        Arc::new(StringArray::from_iter_values(texts))
+    };
+    let mut encoder = ColumnEncoder::new(texts("").data_type()).unwrap();
+    let before = encoder.encode_new(&texts("before")).unwrap();
+    encoder.renew();
+    let chunk = encoder.encode_new(&texts("after")).unwrap();
+    assert_eq!(chunk.dictionary().map(|texts| texts.len()), Some(9));
+    for (chunk, what) in [(before, "before"), (chunk, "after")] {
+        let all = Selection::all(chunk.rows());
+        let back = chunk.to_arrow(&all, &mut Work::default()).unwrap();
+        let back = arrow_cast::cast(&back, texts("").data_type()).unwrap();
+        assert_eq!(&back, &texts(what));
     }
 }

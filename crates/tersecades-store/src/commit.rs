@@ -24,6 +24,9 @@ use crate::workload::Workload;
 /// Bytes of one record above which further appends wait for the next.
 const GROUP_BYTES: usize = 4 << 20;
 
+/// Share of the bytes of a full memory from which a store that is closed writes a run.
+const WORTH_SHARE: usize = 32;
+
 /// An append that waits.
 struct Entry {
     batch: Arc<Batch>,
@@ -73,6 +76,17 @@ impl State {
     /// Rows that were ever acknowledged.
     pub(crate) fn end(&self) -> u64 {
         self.memory.sequences().end
+    }
+
+    /// Whether there are so many rows in the log that reading them again takes longer than opening
+    /// a run.
+    pub(crate) fn is_worth_a_run(&self) -> bool {
+        let options = &self.version.catalog.options;
+        let memory = || self.frozen.as_deref().into_iter().chain([&self.memory]);
+        let rows: usize = memory().map(Memory::rows).sum();
+        let bytes: usize = memory().map(Memory::bytes).sum();
+        rows >= options.chunk_rows.min(options.buffer_rows)
+            || bytes >= options.buffer_bytes / WORTH_SHARE
     }
 
     /// Takes up to [`GROUP_BYTES`] of the queue.

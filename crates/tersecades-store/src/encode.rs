@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, SchemaRef};
 use arrow_select::dictionary::garbage_collect_any_dictionary;
 use tersecades_columnar::batch::{Batch, BatchEncoder};
@@ -86,15 +86,13 @@ impl Encoder {
     /// # Errors
     /// What encoding says.
     pub(crate) fn encode(&mut self, rows: &RecordBatch) -> Result<Batch> {
-        for column in self.columns.columns_mut() {
-            if matches!(column.data_type(), DataType::Utf8 | DataType::Binary) {
-                let mut renewed = ColumnEncoder::new(column.data_type())?;
-                self.policy.apply(&mut renewed, &self.goal)?;
-                *column = renewed;
-            }
-        }
-        let rows = &with_own_texts(rows)?;
-        let batch = self.columns.encode_new(rows)?;
+        let mut batch = Batch::empty(Arc::clone(self.columns.schema()));
+        let (count, columns) = (rows.num_rows(), rows.columns());
+        self.columns
+            .encode_rows(count, &mut batch, |index, encoder, chunk| {
+                encoder.renew();
+                encoder.encode(&with_own_texts(&columns[index])?, chunk)
+            })?;
         let Some((column, encoders)) = &mut self.steps else {
             return Ok(batch);
         };
@@ -115,21 +113,19 @@ impl Encoder {
     }
 }
 
-/// `rows`, whose dictionaries hold no text that none of them has: a batch of few series is cut out
-/// of rows with the texts of all.
-fn with_own_texts(rows: &RecordBatch) -> Result<RecordBatch> {
-    let own = |column: &ArrayRef| match column.as_any_dictionary_opt() {
-        Some(dictionary) => garbage_collect_any_dictionary(dictionary),
-        None => Ok(Arc::clone(column)),
-    };
-    let columns = rows.columns().iter().map(own);
-    let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    Ok(RecordBatch::try_new_with_options(
-        rows.schema(),
-        columns,
-        &options,
-    )?)
+/// `column`, with no text that none of its rows has: rows of few series are cut out of rows with
+/// the texts of all.
+///
+/// # Cost
+/// That of the rows, however many texts the others have.
+fn with_own_texts(column: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match column.as_any_dictionary_opt() {
+        None => Arc::clone(column),
+        Some(dictionary) if dictionary.values().len() > column.len() => {
+            arrow_cast::cast(column, dictionary.values().data_type())?
+        }
+        Some(dictionary) => garbage_collect_any_dictionary(dictionary)?,
+    })
 }
 
 /// All rows of a batch, decoded.

@@ -16,7 +16,7 @@ use crate::memory::{Memory, decode_all};
 use crate::merge::Source;
 use crate::merging::Place;
 use crate::recovery::remove_segments;
-use crate::sort_key::{SortKey, sort};
+use crate::sort_key::{SortKey, Sorted};
 use crate::store::{Store, Upkeep, following};
 use crate::version::Version;
 
@@ -55,6 +55,25 @@ impl Store {
         commit::pace(&state.memory, &state.version.catalog.options, rows)
     }
 
+    /// Writes the rows in memory as a run where they are worth one, and merges runs where levels
+    /// are full.
+    ///
+    /// # Errors
+    /// As [`Store::maintain`].
+    pub(crate) fn settle(&self) -> Result<()> {
+        let worth = {
+            let state = self.commit.lock();
+            state.failed.is_none() && state.is_worth_a_run()
+        };
+        if self.is_read_only() || !worth {
+            return Ok(());
+        }
+        match self.flush().and_then(|()| self.compact_where_full()) {
+            Err(error) if passes(&error) => Ok(()),
+            done => done,
+        }
+    }
+
     /// Writes the rows in memory as a run.
     ///
     /// # Errors
@@ -79,9 +98,10 @@ impl Store {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let sorted = sort(&key, &first.schema(), &rows)?;
+        let sorted = Box::new(Sorted::new(&key, &first.schema(), &rows)?);
+        drop(rows);
         let mut catalog = version.catalog.clone();
-        self.raise_floor(&mut catalog, &sorted);
+        self.raise_floor(&mut catalog, &sorted.rows);
         let is_oldest = version.runs.is_empty();
         let sources = vec![Source::Rows(sorted)];
         let number = upkeep.take_run_number();

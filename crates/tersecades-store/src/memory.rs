@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
+use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
 
@@ -41,7 +42,7 @@ impl Memory {
     /// What encoding small batches together says.
     pub(crate) fn push(&mut self, batch: Arc<Batch>, policy: CodecPolicy) -> Result<()> {
         self.rows += batch.rows();
-        self.bytes += batch.byte_size();
+        self.bytes += bytes_of(&batch);
         self.batches.push(batch);
         let tail = self.batches.len().saturating_sub(SMALL_BATCHES);
         let small = |batch: &Arc<Batch>| batch.rows() < SMALL_ROWS;
@@ -63,9 +64,9 @@ impl Memory {
         let before: usize = self
             .batches
             .drain(tail..)
-            .map(|batch| batch.byte_size())
+            .map(|batch| bytes_of(&batch))
             .sum();
-        self.bytes = self.bytes - before + united.byte_size();
+        self.bytes = self.bytes - before + bytes_of(&united);
         self.batches.push(Arc::new(united));
         Ok(())
     }
@@ -91,7 +92,7 @@ impl Memory {
         self.rows
     }
 
-    /// Encoded bytes.
+    /// Encoded bytes, and those of texts.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -100,6 +101,12 @@ impl Memory {
     pub(crate) fn sequences(&self) -> Range<u64> {
         self.first..self.first + self.rows as u64
     }
+}
+
+/// Encoded bytes of `batch`, whose texts are its own, and those of the texts.
+fn bytes_of(batch: &Batch) -> usize {
+    let texts = batch.columns().iter().filter_map(Chunk::dictionary);
+    batch.byte_size() + texts.map(|texts| texts.byte_size()).sum::<usize>()
 }
 
 /// All rows of `batches`, decoded, with the columns of `fields`.
@@ -112,4 +119,30 @@ pub(crate) fn decode_all(batches: &[Arc<Batch>], fields: &SchemaRef) -> Result<V
         false => decode(&conform(Batch::clone(batch), fields)?),
     });
     decoded.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn texts_fill_memory() {
+        let texts = StringArray::from_iter_values((0..4_000).map(|row| format!("{row:0100}")));
+        let texts: ArrayRef = Arc::new(texts);
+        let rows = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+        let mut encoder = Encoder::new(&rows.schema(), CodecPolicy::Auto, Tier::Hot).unwrap();
+        let mut memory = Memory::default();
+        let batch = Arc::new(encoder.encode(&rows).unwrap());
+        memory.push(batch, CodecPolicy::Auto).unwrap();
+        assert!(memory.bytes() >= 4_000 * 100, "{} bytes", memory.bytes());
+        let few = Arc::new(encoder.encode(&rows.slice(0, 40)).unwrap());
+        for _ in 0..SMALL_BATCHES {
+            memory.push(Arc::clone(&few), CodecPolicy::Auto).unwrap();
+        }
+        let texts = (4_000 + 40) * 100;
+        let united = texts..2 * texts;
+        assert!(united.contains(&memory.bytes()), "{} bytes", memory.bytes());
+    }
 }

@@ -7,23 +7,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::{BooleanArray, RecordBatch};
-use arrow_row::Rows;
+use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
+use arrow_select::interleave::interleave_record_batch;
+use arrow_select::take::take_record_batch;
 use tersecades_columnar::error::Result;
 
 use crate::encode::decode;
 use crate::retention::Floor;
-use crate::run::{Group, Run};
+use crate::run::{self, Group, Run};
 use crate::schema::{DELETED, StoreSchema};
-use crate::sort_key::SortKey;
+use crate::sort_key::{SortKey, Sorted};
 
 /// What comes out.
 pub(crate) enum Piece {
     /// A group of a run, as its bytes are.
     Spliced(Arc<Run>, usize),
-    /// Rows.
-    Rows(RecordBatch),
+    /// Rows, and the hashes of their keys where they are asked for.
+    Rows(RecordBatch, Vec<u64>),
 }
 
 /// What is merged.
@@ -31,7 +32,7 @@ pub(crate) enum Source {
     /// Groups of a run.
     Run(Arc<Run>, Range<usize>),
     /// Sorted rows.
-    Rows(RecordBatch),
+    Rows(Box<Sorted>),
 }
 
 /// How to merge.
@@ -45,6 +46,8 @@ pub(crate) struct MergeOptions {
     pub(crate) splice_rows: usize,
     /// Whether no older rows are left that a deletion must hide.
     pub(crate) is_oldest: bool,
+    /// Whether the keys of rows are hashed.
+    pub(crate) hashes_keys: bool,
 }
 
 /// The least sort key of other inputs, and the input it is in.
@@ -52,13 +55,13 @@ type Limit = (Vec<u8>, usize);
 
 struct Decoded {
     batch: usize,
-    keys: Option<Rows>,
-    rows: usize,
+    sorted: Box<Sorted>,
     position: usize,
 }
 
 struct Input {
-    source: Source,
+    /// The run whose groups come, and the end of those that do; `None` for rows.
+    run: Option<(Arc<Run>, usize)>,
     next_group: usize,
     decoded: Option<Decoded>,
     /// Sort key of the next row, or the least it can be; `None` at the end.
@@ -77,6 +80,8 @@ pub(crate) struct Merge {
     pending: Vec<(usize, usize)>,
     /// Keys that begin among the pending rows.
     pending_keys: usize,
+    /// Their hashes, where they are asked for.
+    hashes: Vec<u64>,
     last: Option<Vec<u8>>,
     decoded_bytes: u64,
 }
@@ -97,30 +102,32 @@ impl Merge {
         floor: Floor,
         options: MergeOptions,
     ) -> Result<Self> {
-        let inputs = sources.into_iter().map(|source| Input {
-            next_group: match &source {
-                Source::Run(_, groups) => groups.start,
-                Source::Rows(_) => 0,
-            },
-            source,
-            decoded: None,
-            head: None,
-        });
         let mut merge = Merge {
             key: SortKey::new(schema)?,
             fields,
             options,
             is_primary: schema.is_primary(),
             floor,
-            inputs: inputs.collect(),
+            inputs: Vec::with_capacity(sources.len()),
             batches: Vec::new(),
             pending: Vec::new(),
             pending_keys: 0,
+            hashes: Vec::new(),
             last: None,
             decoded_bytes: 0,
         };
-        for index in 0..merge.inputs.len() {
-            merge.find_head(index)?;
+        for source in sources {
+            let (run, next_group, decoded) = match source {
+                Source::Run(run, groups) => (Some((run, groups.end)), groups.start, None),
+                Source::Rows(sorted) => (None, 0, Some(merge.begin(sorted))),
+            };
+            merge.inputs.push(Input {
+                run,
+                next_group,
+                decoded,
+                head: None,
+            });
+            merge.find_head(merge.inputs.len() - 1);
         }
         Ok(merge)
     }
@@ -143,24 +150,24 @@ impl Merge {
         while let Some((index, limit)) = self.least() {
             if self.inputs[index].decoded.is_none() {
                 if let Some((run, group)) = self.splice(index, limit.as_ref()) {
-                    if let Some(rows) = self.emit()? {
-                        return Ok(Some(Piece::Rows(rows)));
+                    if let Some(piece) = self.emit()? {
+                        return Ok(Some(piece));
                     }
                     self.last = Some(run.group(group).fences.1.clone());
                     self.inputs[index].next_group += 1;
-                    self.find_head(index)?;
+                    self.find_head(index);
                     return Ok(Some(Piece::Spliced(run, group)));
                 }
                 self.decode_next(index)?;
                 continue;
             }
             if self.take_rows(index, limit.as_ref())?
-                && let Some(rows) = self.emit()?
+                && let Some(piece) = self.emit()?
             {
-                return Ok(Some(Piece::Rows(rows)));
+                return Ok(Some(piece));
             }
         }
-        Ok(self.emit()?.map(Piece::Rows))
+        self.emit()
     }
 
     /// The input with the least head, and the least head of the others with its input.
@@ -177,9 +184,7 @@ impl Merge {
     /// The next group of input `index`, if it can move as it is.
     fn splice(&self, index: usize, limit: Option<&Limit>) -> Option<(Arc<Run>, usize)> {
         let input = &self.inputs[index];
-        let Source::Run(run, _) = &input.source else {
-            return None;
-        };
+        let (run, _) = input.run.as_ref()?;
         let group = run.group(input.next_group);
         let last = &group.fences.1;
         let alone = limit.is_none_or(|(head, other)| match self.is_primary {
@@ -192,51 +197,47 @@ impl Merge {
         (alone && follows && large && whole).then(|| (Arc::clone(run), input.next_group))
     }
 
-    /// Decodes what comes next of input `index`.
+    /// Decodes the next group of input `index`.
     fn decode_next(&mut self, index: usize) -> Result<()> {
         let input = &mut self.inputs[index];
-        let rows = match &input.source {
-            Source::Run(run, _) => {
-                self.decoded_bytes += run.group(input.next_group).bytes();
-                decode(&run.read_group(input.next_group, &self.fields)?)?
-            }
-            Source::Rows(rows) => rows.clone(),
+        let Some((run, _)) = &input.run else {
+            return Ok(());
         };
+        self.decoded_bytes += run.group(input.next_group).bytes();
+        let rows = decode(&run.read_group(input.next_group, &self.fields)?)?;
         input.next_group += 1;
-        input.decoded = Some(Decoded {
-            batch: self.batches.len(),
-            keys: self.key.of(&rows)?,
-            rows: rows.num_rows(),
+        let sorted = Box::new(Sorted::already(&self.key, rows)?);
+        self.inputs[index].decoded = Some(self.begin(sorted));
+        self.find_head(index);
+        Ok(())
+    }
+
+    /// Begins to take rows of `sorted`.
+    fn begin(&mut self, sorted: Box<Sorted>) -> Decoded {
+        self.batches.push(sorted.rows.clone());
+        Decoded {
+            batch: self.batches.len() - 1,
+            sorted,
             position: 0,
-        });
-        self.batches.push(rows);
-        self.find_head(index)
+        }
     }
 
     /// Finds the head of input `index`, which may have come to the end of a group.
-    fn find_head(&mut self, index: usize) -> Result<()> {
+    fn find_head(&mut self, index: usize) {
         let input = &mut self.inputs[index];
         if let Some(decoded) = &input.decoded {
-            if decoded.position < decoded.rows {
+            if decoded.position < decoded.rows() {
                 input.head = Some(decoded.key(decoded.position).to_vec());
-                return Ok(());
+                return;
             }
             input.decoded = None;
         }
-        input.head = match &input.source {
-            Source::Run(run, groups) => {
-                while input.next_group < groups.end
-                    && self.floor.drops(run, run.group(input.next_group))
-                {
-                    input.next_group += 1;
-                }
-                let next = (input.next_group < groups.end).then(|| run.group(input.next_group));
-                next.map(|group| group.fences.0.clone())
-            }
-            Source::Rows(rows) if input.next_group == 0 && rows.num_rows() > 0 => Some(Vec::new()),
-            Source::Rows(_) => None,
-        };
-        Ok(())
+        input.head = input.run.as_ref().and_then(|(run, end)| {
+            let gone = |group: &usize| self.floor.drops(run, run.group(*group));
+            let next = (input.next_group..*end).find(|group| !gone(group));
+            input.next_group = next.unwrap_or(*end);
+            next.map(|group| run.group(group).fences.0.clone())
+        });
     }
 
     /// Takes rows of input `index` up to `limit`; whether a piece is complete.
@@ -245,13 +246,13 @@ impl Merge {
             return Ok(false);
         };
         let mut complete = false;
-        while decoded.position < decoded.rows {
+        while decoded.position < decoded.rows() {
             let key = decoded.key(decoded.position);
             let within = limit.is_none_or(|(head, other)| (key, index) < (head.as_slice(), *other));
             if !within {
                 break;
             }
-            let row = (decoded.batch, decoded.position);
+            let row = (decoded.batch, decoded.sorted.row(decoded.position));
             let same = self.last.as_deref() == Some(key) && !self.pending.is_empty();
             if same && self.is_primary {
                 self.pending.pop();
@@ -263,7 +264,12 @@ impl Merge {
                 let continues = !self.pending.is_empty()
                     && self.key.series(self.last.as_deref().unwrap_or_default())
                         == self.key.series(key);
-                self.pending_keys += usize::from(!continues);
+                if !continues {
+                    self.pending_keys += 1;
+                    if self.options.hashes_keys {
+                        self.hashes.push(run::hash(self.key.series(key)));
+                    }
+                }
             }
             self.pending.push(row);
             if !same {
@@ -274,7 +280,7 @@ impl Merge {
             decoded.position += 1;
         }
         self.inputs[index].decoded = Some(decoded);
-        self.find_head(index)?;
+        self.find_head(index);
         Ok(complete)
     }
 
@@ -291,17 +297,11 @@ impl Merge {
     }
 
     /// The pending rows, without those that are gone; `None` where there are none.
-    fn emit(&mut self) -> Result<Option<RecordBatch>> {
+    fn emit(&mut self) -> Result<Option<Piece>> {
         if self.pending.is_empty() {
             return Ok(None);
         }
-        let rows = match self.pending_slice() {
-            Some(rows) => rows,
-            None => {
-                let batches: Vec<&RecordBatch> = self.batches.iter().collect();
-                arrow_select::interleave::interleave_record_batch(&batches, &self.pending)?
-            }
-        };
+        let rows = self.pending_rows()?;
         self.pending.clear();
         self.pending_keys = 0;
         self.forget_batches();
@@ -310,16 +310,24 @@ impl Merge {
             true => without_deleted(&rows)?,
             false => rows,
         };
-        Ok((rows.num_rows() > 0).then_some(rows))
+        let hashes = std::mem::take(&mut self.hashes);
+        Ok((rows.num_rows() > 0).then_some(Piece::Rows(rows, hashes)))
     }
 
-    /// The pending rows where they lie one after another.
-    fn pending_slice(&self) -> Option<RecordBatch> {
-        let ((batch, first), last) = (*self.pending.first()?, self.pending.last()?);
-        // Rows of one input come in order, so that as many rows as from first to last are all.
-        let whole = self.pending.iter().all(|(other, _)| *other == batch)
-            && last.1 - first + 1 == self.pending.len();
-        whole.then(|| self.batches[batch].slice(first, self.pending.len()))
+    /// The pending rows: cut out where they lie one after another.
+    fn pending_rows(&self) -> Result<RecordBatch> {
+        let (batch, first) = self.pending[0];
+        let mut rows = self.pending.iter().zip(first..);
+        if rows.all(|((other, row), next)| *other == batch && *row == next) {
+            return Ok(self.batches[batch].slice(first, self.pending.len()));
+        }
+        if self.pending.iter().all(|(other, _)| *other == batch) {
+            let rows = self.pending.iter().map(|(_, row)| *row as u32);
+            let rows = UInt32Array::from_iter_values(rows);
+            return Ok(take_record_batch(&self.batches[batch], &rows)?);
+        }
+        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+        Ok(interleave_record_batch(&batches, &self.pending)?)
     }
 
     /// Keeps the batches that inputs still read.
@@ -337,8 +345,12 @@ impl Merge {
 }
 
 impl Decoded {
-    fn key(&self, row: usize) -> &[u8] {
-        self.keys.as_ref().map_or(&[], |keys| keys.row(row).data())
+    fn rows(&self) -> usize {
+        self.sorted.rows.num_rows()
+    }
+
+    fn key(&self, position: usize) -> &[u8] {
+        self.sorted.key(position)
     }
 }
 

@@ -9,7 +9,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::{Goal, Uses};
 
@@ -21,7 +20,7 @@ use crate::merge::{Merge, MergeOptions, Piece, Source};
 use crate::option::StoreOptions;
 use crate::placement::Placement;
 use crate::run::{self, Run, RunId, RunWriter};
-use crate::sort_key::SortKey;
+use crate::sort_key::Sorted;
 use crate::store::Store;
 use crate::sync::MutexGuard;
 use crate::version::Version;
@@ -67,14 +66,17 @@ impl Store {
         let fields = schema.stored();
         let policy = options.codec(level as usize);
         let placement = options.tier(level as usize);
-        let merge_options = merge_options(options, &sources, level, is_oldest);
-        let retiers = retiers(options, &sources, placement);
-        let floor = version.floor();
-        let mut merge = Merge::new(schema, Arc::clone(&fields), sources, floor, merge_options)?;
         let bloom_bits = match schema.key_columns().is_empty() {
             true => 0,
             false => options.bloom_bits,
         };
+        let merge_options = MergeOptions {
+            hashes_keys: bloom_bits > 0,
+            ..merge_options(options, &sources, level, is_oldest)
+        };
+        let retiers = retiers(options, &sources, placement);
+        let floor = version.floor();
+        let mut merge = Merge::new(schema, Arc::clone(&fields), sources, floor, merge_options)?;
         let goal = Goal {
             uses: self.uses(options, level),
             ..placement.goal()
@@ -277,6 +279,7 @@ fn merge_options(
             false => usize::MAX,
         },
         is_oldest,
+        hashes_keys: false,
     }
 }
 
@@ -311,15 +314,17 @@ fn add_piece(
                 let (first, last) = &group.fences;
                 match key.series(first) == key.series(last) {
                     true => writer.note_keys(std::iter::once(run::hash(key.series(first)))),
-                    false => note_keys(writer, key, &key.rows_of(&run, index)?)?,
+                    false => {
+                        let rows = Sorted::already(key, key.rows_of(&run, index)?)?;
+                        let keys = (0..rows.rows.num_rows()).map(|row| rows.key(row));
+                        writer.note_keys(keys.map(|row| run::hash(key.series(row))));
+                    }
                 }
             }
             writer.splice(&run, index)
         }
-        Piece::Rows(rows) => {
-            if writer.wants_keys() {
-                note_keys(writer, key, &rows)?;
-            }
+        Piece::Rows(rows, hashes) => {
+            writer.note_keys(hashes.into_iter());
             let last = rows.num_rows() - 1;
             let fences = (
                 key.bytes(&rows.slice(0, 1))?,
@@ -328,12 +333,4 @@ fn add_piece(
             writer.add(&encoder.encode(&rows)?, fences)
         }
     }
-}
-
-fn note_keys(writer: &mut RunWriter, key: &SortKey, rows: &RecordBatch) -> Result<()> {
-    if let Some(keys) = key.of(rows)? {
-        let hash = |row: arrow_row::Row<'_>| run::hash(key.series(row.data()));
-        writer.note_keys(keys.iter().map(hash));
-    }
-    Ok(())
 }

@@ -25,7 +25,7 @@ use crate::merge::{Merge, MergeOptions, Piece, Source};
 use crate::retention::Floor;
 use crate::run::{self, Run};
 use crate::schema::{DELETED, StoreSchema};
-use crate::sort_key::{SortKey, sort};
+use crate::sort_key::{SortKey, Sorted};
 use crate::version::Snapshot;
 
 use filter::Filter;
@@ -273,14 +273,15 @@ impl Snapshot {
         }
         let rows = decode_all(&self.memory, &fields)?;
         if let Some(first) = rows.first() {
-            let sorted = sort(&SortKey::new(schema)?, &first.schema(), &rows)?;
-            sources.push(Source::Rows(sorted));
+            let sorted = Sorted::new(&SortKey::new(schema)?, &first.schema(), &rows)?;
+            sources.push(Source::Rows(Box::new(sorted)));
         }
         let options = MergeOptions {
             chunk_rows: self.options().chunk_rows,
             series_rows: usize::MAX,
             splice_rows: 1,
             is_oldest: true,
+            hashes_keys: false,
         };
         let encoder = Encoder::new(&fields, CodecPolicy::None, Tier::Hot)?;
         let merge = Merge::new(schema, fields, sources, floor, options)?;
@@ -345,7 +346,7 @@ impl Scanned {
                     Some(piece) => {
                         let batch = match piece {
                             Piece::Spliced(run, index) => run.read_group(index, &self.fields)?,
-                            Piece::Rows(rows) => encoder.encode(&rows)?,
+                            Piece::Rows(rows, _) => encoder.encode(&rows)?,
                         };
                         self.select(batch)?
                     }

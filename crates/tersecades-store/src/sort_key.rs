@@ -1,12 +1,14 @@
 //! Bytes that sort as the rows of a store do.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array as _, ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, SchemaRef};
+use foldhash::fast::FixedState;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::encode::decode;
@@ -139,43 +141,132 @@ pub(crate) fn prefix(value: &ArrayRef) -> Result<Vec<u8>> {
     Ok(rows.row(0).as_ref().to_vec())
 }
 
-/// `rows` sorted; rows with the same key stay in their order.
-///
-/// # Errors
-/// What taking rows says.
-///
-/// # Cost
-/// One pass where they are sorted already.
-pub(crate) fn sort(key: &SortKey, fields: &SchemaRef, rows: &[RecordBatch]) -> Result<RecordBatch> {
-    let all = arrow_select::concat::concat_batches(fields, rows)?;
-    let Some(keys) = key.of(&all)? else {
-        return Ok(all);
-    };
+/// Rows and the order in which they are sorted; rows with the same key stay in theirs.
+#[derive(Debug)]
+pub(crate) struct Sorted {
+    /// The rows, in the order of their arrival.
+    pub(crate) rows: RecordBatch,
+    keys: Option<Rows>,
+    /// Positions of the rows in the order of their keys; `None` where they lie so.
+    order: Option<Vec<u32>>,
+}
+
+impl Sorted {
+    /// The order of `rows`, which have the columns of `fields`.
+    ///
+    /// # Errors
+    /// What putting rows together says.
+    ///
+    /// # Cost
+    /// One pass where they are sorted already, and little more where there are few series whose
+    /// times ascend.
+    pub(crate) fn new(key: &SortKey, fields: &SchemaRef, rows: &[RecordBatch]) -> Result<Self> {
+        let rows = arrow_select::concat::concat_batches(fields, rows)?;
+        let keys = key.of(&rows)?;
+        let order = keys.as_ref().and_then(|keys| order(key, keys));
+        Ok(Sorted { rows, keys, order })
+    }
+
+    /// Rows that lie in the order of their keys.
+    ///
+    /// # Errors
+    /// As [`SortKey::of`].
+    pub(crate) fn already(key: &SortKey, rows: RecordBatch) -> Result<Self> {
+        let keys = key.of(&rows)?;
+        let order = None;
+        Ok(Sorted { rows, keys, order })
+    }
+
+    /// The row at `position` of the order.
+    pub(crate) fn row(&self, position: usize) -> usize {
+        let order = self.order.as_ref();
+        order.map_or(position, |order| order[position] as usize)
+    }
+
+    /// The sort key of the row at `position` of the order.
+    pub(crate) fn key(&self, position: usize) -> &[u8] {
+        let keys = self.keys.as_ref();
+        keys.map_or(&[], |keys| keys.row(self.row(position)).data())
+    }
+}
+
+/// Positions of `keys` in their order; `None` where they lie in it.
+fn order(key: &SortKey, keys: &Rows) -> Option<Vec<u32>> {
     let rows = keys.num_rows();
     if (1..rows).all(|row| keys.row(row - 1) <= keys.row(row)) {
-        return Ok(all);
+        return None;
     }
-    // Whole keys are compared only where their first bytes are equal. The very first says of most
-    // that they are not null, and is left out then.
+    Some(order_of_series(key, keys).unwrap_or_else(|| order_of_all(keys)))
+}
+
+/// Rows a series has at least, on average, where rows are sorted a series at a time.
+const SERIES_ROWS: usize = 8;
+
+/// Positions of `keys` in their order, where there are few series: series are sorted, and then the
+/// times of each, which mostly ascend.
+fn order_of_series(key: &SortKey, keys: &Rows) -> Option<Vec<u32>> {
+    let rows = keys.num_rows();
+    let data = |row: u32| keys.row(row as usize).data();
+    let mut ids: HashMap<&[u8], u32, FixedState> = HashMap::default();
+    let mut series: Vec<(&[u8], u32)> = Vec::new();
+    let mut series_of = Vec::with_capacity(rows);
+    for row in 0..rows as u32 {
+        let name = key.series(data(row));
+        let id = *ids.entry(name).or_insert(series.len() as u32);
+        if id as usize == series.len() {
+            series.push((name, id));
+            if name.is_empty() || series.len() * SERIES_ROWS > rows {
+                return None;
+            }
+        }
+        series_of.push(id);
+    }
+    let mut counts = vec![0; series.len()];
+    series_of.iter().for_each(|id| counts[*id as usize] += 1);
+    series.sort_unstable();
+    let mut starts = vec![0; series.len()];
+    let mut end = 0;
+    for (_, id) in &series {
+        starts[*id as usize] = end;
+        end += counts[*id as usize];
+    }
+    let mut order = vec![0; rows];
+    let mut next = starts.clone();
+    for (row, id) in series_of.iter().enumerate() {
+        let place = &mut next[*id as usize];
+        order[*place] = row as u32;
+        *place += 1;
+    }
+    for (name, id) in &series {
+        let of_series = &mut order[starts[*id as usize]..next[*id as usize]];
+        of_series.sort_by(|a, b| data(*a)[name.len()..].cmp(&data(*b)[name.len()..]));
+    }
+    Some(order)
+}
+
+/// Positions of `keys` in their order.
+///
+/// Whole keys are compared only where their first bytes are equal. The very first says of most that
+/// they are not null, and is left out then.
+fn order_of_all(keys: &Rows) -> Vec<u32> {
     let key = |row: usize| keys.row(row).data();
     let first = key(0).first();
-    let skip = usize::from((0..rows).all(|row| key(row).first() == first));
+    let skip = usize::from((0..keys.num_rows()).all(|row| key(row).first() == first));
     let longest = keys.lengths().max().unwrap_or(0);
-    let order = match longest - skip.min(longest) <= size_of::<u64>() {
-        true => order_by(&keys, |key| u64::from_be_bytes(leading(key, skip))),
-        false => order_by(&keys, |key| u128::from_be_bytes(leading(key, skip))),
-    };
-    Ok(arrow_select::take::take_record_batch(&all, &order)?)
+    match longest - skip.min(longest) <= size_of::<u64>() {
+        true => order_by(keys, |key| u64::from_be_bytes(leading(key, skip))),
+        false => order_by(keys, |key| u128::from_be_bytes(leading(key, skip))),
+    }
 }
 
 /// Positions of `keys` in their order, which the numbers of `leading` keep; equal keys stay in
 /// theirs.
-fn order_by<N: Ord>(keys: &Rows, leading: impl Fn(&[u8]) -> N) -> UInt32Array {
+fn order_by<N: Ord>(keys: &Rows, leading: impl Fn(&[u8]) -> N) -> Vec<u32> {
     let key = |row: u32| keys.row(row as usize);
     let rows = 0..keys.num_rows() as u32;
     let mut order: Vec<(N, u32)> = rows.map(|row| (leading(key(row).data()), row)).collect();
     order.sort_by(|(a, row_a), (b, row_b)| a.cmp(b).then_with(|| key(*row_a).cmp(&key(*row_b))));
-    UInt32Array::from_iter_values(order.into_iter().map(|(_, row)| row))
+    order.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The bytes of a key after the first `skip`, with zeros behind short ones.
@@ -185,4 +276,74 @@ fn leading<const BYTES: usize>(key: &[u8], skip: usize) -> [u8; BYTES] {
     let count = key.len().min(BYTES);
     bytes[..count].copy_from_slice(&key[..count]);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int64Array, StringArray, TimestampMillisecondArray};
+    use arrow_schema::Schema;
+
+    use super::*;
+
+    /// Rows of `series` names, some of them null, whose times mostly ascend.
+    fn rows(count: i64, series: i64) -> RecordBatch {
+        let mixed = |row: i64| (row * 2_654_435_761).rem_euclid(1 << 20);
+        let name = |row: i64| {
+            let id = mixed(row) % series;
+            (id > 0).then(|| format!("host-{}", id * 7 % series))
+        };
+        let time = |row: i64| (row % 11 > 0).then(|| row / 3 - mixed(row) % 5);
+        let names: ArrayRef = Arc::new((0..count).map(name).collect::<StringArray>());
+        let times = (0..count).map(time).collect::<TimestampMillisecondArray>();
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..count));
+        let times: ArrayRef = Arc::new(times);
+        RecordBatch::try_from_iter([("host", names), ("ts", times), ("n", numbers)]).unwrap()
+    }
+
+    /// Positions of `rows` by name, time and arrival; nulls first.
+    fn plain_order(rows: &RecordBatch) -> Vec<usize> {
+        let names = rows.column(0).as_string::<i32>();
+        let times = TimestampMillisecondArray::from(rows.column(1).to_data());
+        let value = |row: usize| {
+            let name = names.is_valid(row).then(|| names.value(row));
+            (name, times.is_valid(row).then(|| times.value(row)), row)
+        };
+        let mut order: Vec<usize> = (0..rows.num_rows()).collect();
+        order.sort_by_key(|row| value(*row));
+        order
+    }
+
+    #[test]
+    fn rows_are_sorted_by_series_and_time_however_many_series_there_are() {
+        for (count, series, keys) in [
+            (5_000, 40, &["host"][..]),
+            (5_000, 4_000, &["host"][..]),
+            (5_000, 1, &["host"][..]),
+            (3_000, 7, &[][..]),
+        ] {
+            let rows = rows(count, series);
+            let schema = StoreSchema::new(&rows.schema()).unwrap();
+            let schema = schema.key(keys).unwrap().time("ts").unwrap();
+            let key = SortKey::new(&schema).unwrap();
+            let parts = [
+                rows.slice(0, 1_000),
+                rows.slice(1_000, count as usize - 1_000),
+            ];
+            let sorted = Sorted::new(&key, &rows.schema(), &parts).unwrap();
+            let by = match keys.is_empty() {
+                true => without_names(&rows),
+                false => rows.clone(),
+            };
+            let order: Vec<usize> = (0..rows.num_rows()).map(|at| sorted.row(at)).collect();
+            assert_eq!(order, plain_order(&by), "{series} series");
+            assert!((1..order.len()).all(|at| sorted.key(at - 1) <= sorted.key(at)));
+        }
+    }
+
+    /// `rows` with the same name everywhere.
+    fn without_names(rows: &RecordBatch) -> RecordBatch {
+        let mut columns = rows.columns().to_vec();
+        columns[0] = Arc::new(StringArray::from(vec![""; rows.num_rows()]));
+        RecordBatch::try_new(Arc::new(Schema::clone(&rows.schema())), columns).unwrap()
+    }
 }

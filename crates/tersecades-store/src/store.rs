@@ -336,11 +336,14 @@ impl Store {
         })
     }
 
-    /// Notes in the manifest that all is well, so that rows that go missing later are missed.
+    /// Writes the rows in memory as a run where there are enough, so that whoever opens the store
+    /// next need not read them from the log, and notes in the manifest that all is well, so that
+    /// rows that go missing later are missed.
     ///
     /// # Errors
     /// The failure of a store that has failed; what writing says.
     pub fn close(self) -> Result<()> {
+        self.settle()?;
         let mut upkeep = self.upkeep();
         let state = self.commit.lock_idle();
         if let Some(error) = &state.failed {

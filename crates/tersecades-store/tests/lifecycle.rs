@@ -454,3 +454,44 @@ fn repair_says_which_rows_of_the_log_are_missing() {
         assert_eq!((verified.rows, verified.log_rows), (1_000, 600 - expected));
     }
 }
+
+#[test]
+fn a_store_that_is_closed_writes_runs_of_many_rows_and_leaves_few_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        buffer_rows: 1 << 20,
+        chunk_rows: 2_000,
+        ..options(Layout::Tiered)
+    };
+    let store = Store::create(folder.path(), schema(), options).unwrap();
+    fill(&store, 0, 1_500);
+    store.close().unwrap();
+    let stats = || {
+        let store = Store::open_read_only(folder.path()).unwrap();
+        store.snapshot().stats(false).unwrap()
+    };
+    assert_eq!((stats().levels.len(), stats().memory_rows), (0, 1_500));
+    for times in 1..=4 {
+        let store = Store::open(folder.path()).unwrap();
+        let first = store.snapshot().sequence() as i64;
+        fill(&store, first, first + 1_500);
+        store.close().unwrap();
+        assert_eq!(stats().memory_rows, if times % 2 == 1 { 0 } else { 1_500 });
+        let store = Store::open_read_only(folder.path()).unwrap();
+        let all: Vec<i64> = (0..first + 1_500).collect();
+        assert_eq!(times_of_all(&store), all);
+    }
+    for _ in 0..4 {
+        let store = Store::open(folder.path()).unwrap();
+        let first = store.snapshot().sequence() as i64;
+        fill(&store, first, first + 2_500);
+        store.close().unwrap();
+    }
+    let levels = stats().levels;
+    let deepest = levels.iter().map(|level| level.level).max();
+    assert!(deepest > Some(0), "runs of closed stores merge: {levels:?}");
+}
+
+fn times_of_all(store: &Store) -> Vec<i64> {
+    times(&store.snapshot(), &Scan::default())
+}
