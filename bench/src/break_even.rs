@@ -193,6 +193,7 @@ fn ratio(report: &mut Report, figure: &'static str, at: (&str, u32), value: f64,
         unit: "x plain",
         spread: Some(spread),
         share: None,
+        note: None,
     });
 }
 
@@ -213,6 +214,7 @@ fn break_even(report: &mut Report, kind: &str, rows: usize, costs: [&Cost; 2], t
         unit,
         spread,
         share,
+        note: None,
     };
     let label = format!("{kind}: {}", hot.label);
     report.note(&label);

@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Small,
     /// Event times with jitter and late rows.
     Times,
+    /// Mostly one value.
+    Odd,
     /// The same value 700 times.
     Runs,
     /// A thousand more each row.
@@ -22,6 +24,8 @@ pub(crate) enum Kind {
     Decimals,
     /// Floats without a pattern.
     Noise,
+    /// Floats that change little from row to row.
+    Waves,
     /// One of 200 names.
     Text,
 }
@@ -44,6 +48,13 @@ impl Kind {
                 let middle = times[rows / 2];
                 (Arc::new(Int64Array::from(times)), middle.into())
             }
+            Kind::Odd => {
+                let odd = |random: &mut Random| match random.below(50) {
+                    0 => random.below(90) as i64,
+                    _ => 7,
+                };
+                (integers(&mut |_, random| odd(random)), 7.into())
+            }
             Kind::Runs => (integers(&mut |row, _| (row / 700 % 9) as i64), 4.into()),
             Kind::Steps => {
                 let middle = 1_000 * (rows as i64 / 2);
@@ -62,6 +73,10 @@ impl Kind {
                     Arc::new(Float64Array::from_iter_values(values)),
                     1e11.into(),
                 )
+            }
+            Kind::Waves => {
+                let values = (0..rows).map(|row| 40.0 * (row as f64 / 300.0).sin());
+                (Arc::new(Float64Array::from_iter_values(values)), 0.0.into())
             }
             Kind::Text => {
                 let text = (0..rows).map(|_| format!("cluster-{:03}", random.below(200)));

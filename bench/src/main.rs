@@ -5,6 +5,7 @@
 //! recorded, `render` turns into tables and pictures.
 
 mod add;
+mod aggregate;
 mod bitpack;
 mod break_even;
 mod bytes;
@@ -194,6 +195,12 @@ const BENCHES: &[Bench] = &[
         about: "every codec by every primitive",
         micro: false,
         run: waist::run,
+    },
+    Bench {
+        name: "aggregates",
+        about: "aggregates that look at every value, by codec, all rows and by group",
+        micro: false,
+        run: aggregate::run,
     },
     Bench {
         name: "choice",

@@ -40,6 +40,8 @@ pub(crate) struct Point<'a> {
     pub(crate) spread: Option<f64>,
     /// Share of the read bandwidth of the run.
     pub(crate) share: Option<f64>,
+    /// What else is to be said of it.
+    pub(crate) note: Option<String>,
 }
 
 /// What was done in a measured time: so much of a unit, reading so many bytes.
@@ -110,6 +112,7 @@ impl Report {
             unit,
             spread,
             share,
+            note,
         } = point;
         let place = x.as_str().map_or_else(|| x.to_string(), str::to_owned);
         let notes = [("± ", spread, ""), ("", share, " of read bandwidth")];
@@ -118,11 +121,20 @@ impl Report {
             number.as_ref().map_or(String::new(), text)
         });
         let name = format!("{series}, {place}");
-        println!("  {name:<58} {value:>11.3} {unit:<10}{}", notes.concat());
-        let line = json!({
+        let said = note
+            .as_ref()
+            .map_or(String::new(), |note| format!("  {note}"));
+        println!(
+            "  {name:<58} {value:>11.3} {unit:<10}{}{said}",
+            notes.concat()
+        );
+        let mut line = json!({
             "bench": self.bench, "figure": figure, "series": series, "x": x, "value": value,
             "unit": unit, "spread": spread, "share": share,
         });
+        if let Some(note) = note {
+            line["note"] = note.clone().into();
+        }
         self.lines.push(line.to_string());
     }
 
@@ -142,6 +154,7 @@ impl Report {
             unit,
             spread: None,
             share: None,
+            note: None,
         });
     }
 
@@ -153,8 +166,6 @@ impl Report {
         timing: &Timing,
         done: Done,
     ) {
-        let bandwidth = self.bandwidth.map(|it| it.of_threads(done.threads));
-        let share = bandwidth.filter(|_| done.bytes > 0.0);
         self.point(&Point {
             figure,
             series,
@@ -162,8 +173,16 @@ impl Report {
             value: timing.rate(done.amount),
             unit: done.unit,
             spread: Some(timing.spread),
-            share: share.map(|bandwidth| timing.rate(done.bytes) / bandwidth),
+            share: self.share(timing, done),
+            note: None,
         });
+    }
+
+    /// What share of the read bandwidth reading the bytes of `done` took.
+    pub(crate) fn share(&self, timing: &Timing, done: Done) -> Option<f64> {
+        let bandwidth = self.bandwidth.map(|it| it.of_threads(done.threads));
+        let share = bandwidth.map(|bandwidth| timing.rate(done.bytes) / bandwidth);
+        share.filter(|_| done.bytes > 0.0)
     }
 
     /// A measured number.

@@ -1,11 +1,11 @@
 //! Every codec under every primitive of the waist, in cache: encoded or decoded, and what it gains.
 //!
 //! ```text
-//! scheme × primitive → values a second, ratio to the default that decodes, and whether the codec
-//!                      decoded; share of the read bandwidth in encoded bytes
+//! scheme × primitive → values a second, ratio to the default that decodes, or that it decoded,
+//!                      share of the read bandwidth in encoded bytes
 //! ```
-//! Each scheme gets values that suit it, in one chunk of a batch; *fetch* is every 100th row, and
-//! its values are those fetched.
+//! Each scheme gets values that suit it, in one chunk of a batch; *gather* is every 100th row, and
+//! its values are those fetched; *codes* are the codes of every text.
 
 use std::hint::black_box;
 
@@ -29,9 +29,8 @@ use tersecades_columnar::{Error, Result};
 
 use crate::Options;
 use crate::column::Kind;
-use crate::limits::read;
 use crate::measure::{Timing, interleave};
-use crate::report::Report;
+use crate::report::{Done, Point, Report};
 
 const GROUPS: u32 = 64;
 const FETCHED_SHARE: usize = 100;
@@ -47,12 +46,16 @@ const SCHEMES: &[(&str, Kind)] = &[
     ("sequence", Kind::Steps),
     ("number_dictionary", Kind::Small),
     ("dictionary", Kind::Text),
+    ("dictionary(bit_pack)", Kind::Text),
     ("bit_pack", Kind::Small),
     ("delta(bit_pack)", Kind::Times),
+    ("linear(bit_pack)", Kind::Times),
     ("varint", Kind::Small),
     ("pco", Kind::Times),
     ("decimal", Kind::Decimals),
+    ("fixed_point(0.5)", Kind::Decimals),
     ("xor", Kind::Noise),
+    ("zfp(0.001)", Kind::Waves),
     ("symbols", Kind::Text),
     ("lz4", Kind::Small),
     ("snappy", Kind::Small),
@@ -60,38 +63,46 @@ const SCHEMES: &[(&str, Kind)] = &[
     ("row", Kind::Small),
 ];
 
+/// The columns of the table.
+const PRIMITIVES: [&str; 10] = [
+    "compare",
+    "gather",
+    "codes",
+    "rank",
+    "repeats",
+    "fold (sum)",
+    "fold_by (sum)",
+    "slice",
+    "map (+)",
+    "add",
+];
+
 /// Prints the table.
 ///
 /// # Errors
 /// What the encoder says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    let words = vec![1u64; 1 << 25];
-    let [limit] = interleave(options.repetitions, [&mut || read(&words, 1)]);
-    let bandwidth = limit.rate((words.len() * 8) as f64);
-    report.add("read bandwidth", bandwidth / 1e9, "GB/s");
-    report.head(&[
-        "scheme",
-        "B/value",
-        "primitive",
-        "how",
-        "M values/s",
-        "÷ decode",
-        "% of read",
-    ]);
+    let names: Vec<&str> = ["scheme", "B/value"]
+        .into_iter()
+        .chain(PRIMITIVES)
+        .collect();
+    report.head(&names);
     for (scheme, kind) in SCHEMES {
         let (array, middle) = kind.column(BATCH_ROWS);
         let mut encoder = ColumnEncoder::new(array.data_type())?;
         encoder.aim(Goal::of_tier(Tier::Cold));
         encoder.require(scheme.parse::<Scheme>()?)?;
         let chunk = encoder.encode_new(&array)?;
-        let case = Case {
+        let mut case = Case {
             scheme,
             chunk: &chunk,
             repetitions: options.repetitions,
-            bandwidth,
+            cells: PRIMITIVES.map(|_| None),
         };
         case.reads(&middle, report)?;
+        case.folds(report);
         case.writes(report)?;
+        case.row(report);
     }
     Ok(())
 }
@@ -100,57 +111,72 @@ struct Case<'a> {
     scheme: &'a str,
     chunk: &'a Chunk,
     repetitions: usize,
-    bandwidth: f64,
+    /// The line of the table, by primitive.
+    cells: [Option<String>; PRIMITIVES.len()],
 }
 
 impl Case<'_> {
+    /// Prints the line of the table.
+    fn row(self, report: &mut Report) {
+        let size = self.chunk.bytes_per_row();
+        let mut cells = vec![format!("`{}`", self.scheme), format!("{size:.3}")];
+        cells.extend(
+            self.cells
+                .into_iter()
+                .map(|cell| cell.unwrap_or("–".to_owned())),
+        );
+        report.row(&cells, size, "B/value");
+    }
+
     /// Times `direct` against `decoded`, and asks `direct` whether it decoded.
     fn line(
-        &self,
+        &mut self,
         primitive: &str,
         values: usize,
         direct: &mut dyn FnMut(&mut Work),
         decoded: &mut dyn FnMut(&mut Work),
         report: &mut Report,
     ) {
-        let mut tally = Work::default();
-        direct(&mut tally);
-        let how = match tally.tally.decoded {
-            0 => "encoded",
-            _ => "decode",
-        };
+        let mut work = Work::default();
+        direct(&mut work);
+        let decodes = work.tally.decoded > 0;
         let (mut first, mut second) = (Work::default(), Work::default());
         let timings = interleave(
             self.repetitions,
             [&mut || direct(&mut first), &mut || decoded(&mut second)],
         );
         let [ours, theirs]: [Timing; 2] = timings;
-        let rate = ours.rate(values as f64);
-        report.plain(
-            "waist",
-            (primitive, self.scheme.into()),
-            rate / 1e6,
-            "M values/s",
-        );
-        let bytes = self.chunk.byte_size() as f64;
-        let share = ours.rate(bytes) / self.bandwidth;
-        report.row(
-            &[
-                self.scheme.to_owned(),
-                format!("{:.3}", self.chunk.bytes_per_row()),
-                primitive.to_owned(),
-                how.to_owned(),
-                format!("{:.0}", rate / 1e6),
-                format!("{:.1}", theirs.median_s / ours.median_s),
-                format!("{:.0}", share * 100.0),
-            ],
-            rate / 1e6,
-            "M values/s",
-        );
+        let how = match decodes {
+            true => "decode".to_owned(),
+            false => format!("{:.1} x decode", theirs.median_s / ours.median_s),
+        };
+        let done = Done {
+            amount: values as f64 / 1e6,
+            unit: "M values/s",
+            bytes: values as f64 * self.chunk.bytes_per_row(),
+            threads: 1,
+        };
+        let share = report.share(&ours, done);
+        report.point(&Point {
+            figure: "waist",
+            series: primitive,
+            x: self.scheme.into(),
+            value: ours.rate(done.amount),
+            unit: done.unit,
+            spread: None,
+            share,
+            note: Some(how.clone()),
+        });
+        let place = PRIMITIVES.iter().position(|name| *name == primitive);
+        let cell = place.and_then(|place| self.cells.get_mut(place));
+        let percent = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
+        if let Some(cell) = cell {
+            *cell = Some(format!("{:.0}, {how}{percent}", ours.rate(done.amount)));
+        }
     }
 
     /// Primitives that read.
-    fn reads(&self, middle: &Value, report: &mut Report) -> Result<()> {
+    fn reads(&mut self, middle: &Value, report: &mut Report) -> Result<()> {
         let (chunk, codec) = (self.chunk, self.chunk.codec());
         let rows = chunk.rows();
         let all = Selection::all(rows);
@@ -202,12 +228,44 @@ impl Case<'_> {
             },
             report,
         );
-        self.folds(&all, report);
+        self.codes(report);
         Ok(())
     }
 
-    fn folds(&self, all: &Selection, report: &mut Report) {
+    /// Codes of texts, which the default reads as they are decoded.
+    fn codes(&mut self, report: &mut Report) {
         let (chunk, codec) = (self.chunk, self.chunk.codec());
+        if chunk.physical() != Physical::Text {
+            return;
+        }
+        let all = Selection::all(chunk.rows());
+        let (mut codes, mut values) = (Vec::new(), Values::default());
+        let mut decoded = Values::default();
+        self.line(
+            "codes",
+            chunk.rows(),
+            &mut |work| match chunk.codes() {
+                Some(lie) => {
+                    codes.clear();
+                    black_box(lie.codes.rank(&all, &mut codes, work).is_ok());
+                }
+                None => {
+                    values.reset(chunk.physical());
+                    codec.decode(chunk, 0..chunk.rows(), &mut values);
+                    work.tally.decoded += values.len() as u64;
+                }
+            },
+            &mut |_| {
+                decoded.reset(chunk.physical());
+                codec.decode(chunk, 0..chunk.rows(), &mut decoded);
+            },
+            report,
+        );
+    }
+
+    fn folds(&mut self, report: &mut Report) {
+        let (chunk, codec) = (self.chunk, self.chunk.codec());
+        let all = &Selection::all(chunk.rows());
         if chunk.physical() == Physical::Text {
             return;
         }
@@ -251,7 +309,7 @@ impl Case<'_> {
     }
 
     /// Primitives that make a chunk.
-    fn writes(&self, report: &mut Report) -> Result<()> {
+    fn writes(&mut self, report: &mut Report) -> Result<()> {
         let (chunk, codec, rows) = (self.chunk, self.chunk.codec(), self.chunk.rows());
         let (mut out, mut other) = (Chunk::default(), Chunk::default());
         let (mut encode, mut other_encode) = (EncodeWork::default(), EncodeWork::default());

@@ -419,6 +419,7 @@ fn print(report: &mut Report, rows: usize, taken: &Taken<'_>) {
             unit: "ms",
             spread: Some(timing.spread),
             share: None,
+            note: None,
         });
     }
     let raw = 24.0 * rows as f64;
@@ -430,6 +431,7 @@ fn print(report: &mut Report, rows: usize, taken: &Taken<'_>) {
         unit: "x",
         spread: None,
         share: None,
+        note: None,
     });
 }
 

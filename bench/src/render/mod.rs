@@ -24,6 +24,7 @@ struct Point {
     unit: String,
     spread: Option<f64>,
     share: Option<f64>,
+    note: Option<String>,
 }
 
 /// The newest run of one figure.
@@ -104,6 +105,7 @@ fn point(line: &Value) -> Option<Point> {
         unit: line["unit"].as_str()?.to_owned(),
         spread: line["spread"].as_f64(),
         share: line["share"].as_f64(),
+        note: line["note"].as_str().map(str::to_owned),
     })
 }
 
@@ -201,7 +203,7 @@ fn text(place: &Value) -> String {
         .map_or_else(|| place.to_string(), str::to_owned)
 }
 
-/// `12.3 GB/s ± 2 %, 87 % of read`.
+/// `12.3 GB/s ± 2 %, 87 % of read, decode`.
 fn cell(point: &Point) -> String {
     let digits = match point.value.abs() {
         large if large >= 100.0 => 0,
@@ -214,6 +216,9 @@ fn cell(point: &Point) -> String {
     }
     if let Some(share) = point.share {
         let _ = write!(text, ", {:.0} % of read", share * 100.0);
+    }
+    if let Some(note) = &point.note {
+        let _ = write!(text, ", {note}");
     }
     text
 }
@@ -263,8 +268,8 @@ mod tests {
             )
         };
         let (none, some) = (
-            "\"spread\":null,\"share\":null",
-            "\"spread\":0.02,\"share\":0.5",
+            "\"spread\":null,\"share\":null,\"note\":null",
+            "\"spread\":0.02,\"share\":0.5,\"note\":\"decode\"",
         );
         [
             line(1, "Long", 2.0, some),
@@ -281,7 +286,7 @@ mod tests {
         let mut page = String::new();
         section(&mut page, figure, &plates["add"]);
         assert!(
-            page.contains("| 1 | 3.00 G rows/s | 21.0 G rows/s ± 2 %, 50 % of read |"),
+            page.contains("| 1 | 3.00 G rows/s | 21.0 G rows/s ± 2 %, 50 % of read, decode |"),
             "{page}"
         );
         assert!(
