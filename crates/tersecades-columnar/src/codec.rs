@@ -22,8 +22,8 @@ use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
 use crate::primitive::pair::Bands;
-use crate::primitive::rank::rank_decoded;
-use crate::primitive::repeat::{Repeats, repeats_decoded};
+use crate::primitive::rank::rank_in_place;
+use crate::primitive::repeat::{Repeats, repeats_counted};
 use crate::primitive::search::search_decoded;
 use crate::primitive::slice::slice_decoded;
 use crate::scheme::{STAGES_MAX, Scheme};
@@ -311,12 +311,12 @@ pub trait Codec: Debug + Send + Sync {
 
     /// Appends the values of `within`, each with its number of rows, to `out`.
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
-        repeats_decoded(self.decoder(), chunk, within, out, work);
+        repeats_counted(self.decoder(), chunk, within, out, work);
     }
 
     /// Appends a number that sorts as the value does for each row of `within` to `out`.
     fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
-        rank_decoded(self.decoder(), chunk, within, out, work);
+        rank_in_place(self.decoder(), chunk, within, out, work);
     }
 
     /// Adds the values of `within` to the groups `ids`, one for each of its rows.

@@ -21,6 +21,7 @@ use crate::goal::Goal;
 use crate::grid::{self, Grid, Unit};
 use crate::input::Input;
 use crate::predicate::Predicate;
+use crate::primitive::repeat::Repeats;
 use crate::selection::Selection;
 use crate::types::Physical;
 use crate::values::Values;
@@ -140,6 +141,11 @@ impl Codec for FixedPoint {
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
         grid::gather(grid_of_chunk(chunk), chunk, rows, out, work);
+    }
+
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        let grid = (grid_of_chunk(chunk), self.decoder());
+        grid::repeats(grid, chunk, within, out, work);
     }
 
     fn slice(

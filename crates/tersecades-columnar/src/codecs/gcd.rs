@@ -25,6 +25,7 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::{KeyLane, with_lanes};
 use crate::predicate::{KeyRange, Predicate};
+use crate::primitive::repeat::Repeats;
 use crate::selection::Selection;
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -281,6 +282,15 @@ impl Codec for Gcd {
             let start = out.len();
             inner.codec.rank(inner, within, out, work);
             let keys = &mut out[start..];
+            keys.iter_mut().for_each(|key| *key = scale.key(*key));
+        }
+    }
+
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        if let Some((scale, inner)) = parts(chunk) {
+            let start = out.values.keys.len();
+            inner.codec.repeats(inner, within, out, work);
+            let keys = &mut out.values.keys[start..];
             keys.iter_mut().for_each(|key| *key = scale.key(*key));
         }
     }

@@ -1,4 +1,4 @@
-//! Comparisons and folds on the multiples.
+//! Comparisons, folds and repeats on the multiples.
 
 use crate::block::{BLOCK_ROWS, block_count};
 use crate::chunk::Chunk;
@@ -6,6 +6,7 @@ use crate::codec::{Codec, Work, compare_decoded, fold_decoded};
 use crate::fold::{Asked, Fold};
 use crate::patch::Patches;
 use crate::predicate::{KeyRange, Predicate};
+use crate::primitive::repeat::{Repeats, repeats_decoded};
 use crate::selection::{Selection, Shape};
 use crate::types::float_key;
 use crate::values::float_of_bits;
@@ -91,22 +92,65 @@ pub(crate) fn fold(
     add_patches(grid, chunk, asked, within, out);
 }
 
+/// Appends the values of `within`: those of the multiples, then the patches.
+pub(crate) fn repeats(
+    (grid, codec): (Grid, &dyn Codec),
+    chunk: &Chunk,
+    within: &Selection,
+    out: &mut Repeats,
+    work: &mut Work,
+) {
+    let (Some(inner), Shape::All | Shape::Bits) = (multiples(chunk), within.shape()) else {
+        return repeats_decoded(codec, chunk, within, out, work);
+    };
+    let start = out.values.keys.len();
+    let patches = Patches::of(chunk, PATCHES);
+    if patches.is_empty() {
+        inner.codec.repeats(inner, within, out, work);
+    } else {
+        let (mut patched, mut rest) = (
+            std::mem::take(&mut work.patched),
+            std::mem::take(&mut work.unpatched),
+        );
+        list_patches(&patches, chunk.rows, patched.set_rows(chunk.rows), |_| true);
+        rest.copy_from(within);
+        rest.subtract(&patched);
+        inner.codec.repeats(inner, &rest, out, work);
+        (work.patched, work.unpatched) = (patched, rest);
+    }
+    let keys = &mut out.values.keys[start..];
+    keys.iter_mut()
+        .for_each(|key| *key = grid.bits_of_key(*key));
+    for_each_patch(&patches, chunk.rows, |row, key| {
+        if within.contains(row) {
+            out.add(key, 1);
+        }
+    });
+}
+
 /// Adds the patches of `within`.
 fn add_patches(grid: Grid, chunk: &Chunk, asked: Asked, within: &Selection, out: &mut Fold) {
     let patches = Patches::of(chunk, PATCHES);
-    for block in 0..block_count(chunk.rows) {
+    for_each_patch(&patches, chunk.rows, |row, key| {
+        if !within.contains(row) {
+            return;
+        }
+        let value = float_of_bits(key, grid.bytes);
+        out.count += 1;
+        if asked.sum {
+            out.float_sum.add(value);
+        }
+        if asked.ends {
+            out.add_end(i128::from(float_key(value)));
+        }
+    });
+}
+
+/// Calls `visit` with row and bits of each patch.
+fn for_each_patch(patches: &Patches<'_>, rows: usize, mut visit: impl FnMut(usize, u64)) {
+    for block in 0..block_count(rows) {
         for index in patches.of_block(block) {
-            if !within.contains(block * BLOCK_ROWS + patches.row(index)) {
-                continue;
-            }
-            let value = float_of_bits(patches.key(index), grid.bytes);
-            out.count += 1;
-            if asked.sum {
-                out.float_sum.add(value);
-            }
-            if asked.ends {
-                out.add_end(i128::from(float_key(value)));
-            }
+            visit(block * BLOCK_ROWS + patches.row(index), patches.key(index));
         }
     }
 }

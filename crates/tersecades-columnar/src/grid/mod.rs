@@ -24,7 +24,7 @@ use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
 
-pub(crate) use direct::{compare, fold};
+pub(crate) use direct::{compare, fold, repeats};
 pub(crate) use encode::{apart_ns, encode, estimate};
 
 /// The section of the codec that uses the grid.

@@ -14,6 +14,7 @@
 //! against, and the method of [`Chunk`] that keeps nulls out and asks the codec.
 
 pub mod arithmetic;
+mod counted;
 pub mod decoded;
 pub mod fold_by;
 pub mod pair;

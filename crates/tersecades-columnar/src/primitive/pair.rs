@@ -56,6 +56,14 @@ impl Bands<'_> {
         })
     }
 
+    /// The bases of `block`.
+    pub(crate) fn bases_of(&self, block: usize) -> &[u64] {
+        match self.bases_a_block {
+            0 => &self.bases[..1],
+            bases => &self.bases[block * bases..(block + 1) * bases],
+        }
+    }
+
     /// Bytes of a delta of `block`.
     fn width(&self, block: usize) -> u8 {
         self.deltas.map_or(0, |deltas| deltas.widths[block])

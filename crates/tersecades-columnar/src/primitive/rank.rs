@@ -9,7 +9,27 @@ use crate::values::{Values, float_of_bits};
 
 use super::for_each_unit;
 
-/// The default of [`Codec::rank`]: decode unit by unit, then turn values into ranks.
+/// The default of [`Codec::rank`]: decode to where ranks go where keys are ranks, else unit by unit
+/// and turn values into ranks.
+pub fn rank_in_place(
+    codec: &dyn Codec,
+    chunk: &Chunk,
+    within: &Selection,
+    out: &mut Vec<u64>,
+    work: &mut Work,
+) {
+    let integers = matches!(chunk.physical(), Physical::Integer { .. });
+    if !integers || within.shape() != Shape::All {
+        return rank_decoded(codec, chunk, within, out, work);
+    }
+    work.tally.decoded += chunk.rows() as u64;
+    work.values.reset(chunk.physical());
+    std::mem::swap(&mut work.values.keys, out);
+    codec.decode(chunk, 0..chunk.rows(), &mut work.values);
+    std::mem::swap(&mut work.values.keys, out);
+}
+
+/// Decodes unit by unit and turns values into ranks: what [`Codec::rank`] is measured against.
 pub fn rank_decoded(
     codec: &dyn Codec,
     chunk: &Chunk,

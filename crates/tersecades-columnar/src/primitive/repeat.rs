@@ -6,6 +6,7 @@ use crate::selection::{Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
 
+use super::counted::count_in_cells;
 use super::for_each_unit;
 
 /// Values and how often each came; a value may be listed more than once.
@@ -51,6 +52,12 @@ impl Repeats {
         }
     }
 
+    /// Adds a row with the value of each of `keys`, of which no neighbours are equal.
+    pub(crate) fn add_each(&mut self, keys: impl Iterator<Item = u64>) {
+        self.values.keys.extend(keys);
+        self.counts.resize(self.values.keys.len(), 1);
+    }
+
     fn add_wide(&mut self, value: i128) {
         match (self.values.wide.last(), self.counts.last_mut()) {
             (Some(last), Some(known)) if *last == value => *known += 1,
@@ -79,7 +86,23 @@ impl Repeats {
     }
 }
 
-/// The default of [`Codec::repeats`]: decode unit by unit, merge equal neighbours.
+/// The default of [`Codec::repeats`]: count in cells where keys lie close together, else decode.
+///
+/// # Cost
+/// A step per row; what comes out is as short as the values are few.
+pub fn repeats_counted(
+    codec: &dyn Codec,
+    chunk: &Chunk,
+    within: &Selection,
+    out: &mut Repeats,
+    work: &mut Work,
+) {
+    if !count_in_cells(codec, chunk, within, out, work) {
+        repeats_decoded(codec, chunk, within, out, work);
+    }
+}
+
+/// Decodes unit by unit and merges equal neighbours: what [`Codec::repeats`] is measured against.
 pub fn repeats_decoded(
     codec: &dyn Codec,
     chunk: &Chunk,

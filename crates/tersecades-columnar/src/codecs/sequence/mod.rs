@@ -33,6 +33,7 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::{add_lanes_section, lanes_section};
 use crate::predicate::{KeyRange, Predicate};
+use crate::primitive::repeat::{Repeats, repeats_counted};
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -291,6 +292,21 @@ impl Codec for Sequence {
             match within.shape() {
                 Shape::Bits => segment.fold_bits(chunk.physical, asked, within.words(), out),
                 _ => segment.fold(chunk.physical, asked, out),
+            }
+        }
+    }
+
+    fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
+        if within.shape() != Shape::All {
+            return repeats_counted(self, chunk, within, out, work);
+        }
+        work.tally.direct += chunk.rows as u64;
+        for segment in View::of(chunk).segments() {
+            if segment.step == 0 {
+                out.add(segment.first, segment.rows.len() as u64);
+            } else {
+                let keys = segment.rows.clone().map(|row| segment.key(row));
+                out.add_each(keys);
             }
         }
     }

@@ -17,14 +17,18 @@
 //! Learning Serial Correlations" (SIGMOD 2024), with blocks of 1,024 rows in place of partitions
 //! that are searched for.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use crate::bitmap::{WORD_ROWS, set_range};
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, compare_decoded};
+use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded};
 use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold};
 use crate::goal::Tier;
 use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
@@ -40,6 +44,7 @@ const LINES: usize = 0;
 /// Bits of a slope behind the point: its error adds up to less than one in a block.
 const SLOPE_BITS: u32 = 10;
 const SLOPE_ONE: f64 = (1 << SLOPE_BITS) as f64;
+const SLOPE_STEPS: i64 = 1 << SLOPE_BITS;
 
 /// Largest magnitude of a slope, so that a product with a row of a block stays in 64 bits.
 const SLOPE_MAX: i64 = 1 << 52;
@@ -70,6 +75,21 @@ impl Line {
         self.base.wrapping_add(self.rise(row))
     }
 
+    /// The sum of how far the line is above its base over the first `rows` of the block.
+    fn rises(self, rows: usize) -> i128 {
+        let (steps, part) = (self.slope >> SLOPE_BITS, self.slope & (SLOPE_STEPS - 1));
+        let parts = match rows == BLOCK_ROWS {
+            // What the floors leave off: as much as evenly spread remainders add up to.
+            true => {
+                let shared = 1 << part.trailing_zeros().min(SLOPE_BITS);
+                ((part - 1) * (SLOPE_STEPS - 1) + shared - 1) / 2
+            }
+            false => (0..rows as i64).map(|row| part * row >> SLOPE_BITS).sum(),
+        };
+        let offsets = rows as i128 * (rows as i128 - 1) / 2;
+        i128::from(steps) * offsets + i128::from(parts)
+    }
+
     /// The line below the keys of a block, given with their rows.
     fn under(keys: impl Iterator<Item = (usize, u64)> + Clone) -> Self {
         let Some((_, first)) = keys.clone().next() else {
@@ -88,15 +108,13 @@ impl Line {
     }
 
     /// The smallest and largest key that residuals in `low..=high` may make of a block of `rows`;
-    /// those of the lane where keys may wrap.
-    fn ends(self, rows: usize, (low, high): (u64, u64), key_max: u64) -> (u64, u64) {
+    /// `None` where keys may wrap.
+    fn ends(self, rows: usize, (low, high): (u64, u64), key_max: u64) -> Option<(u64, u64)> {
         let end = self.rise(rows.saturating_sub(1)).cast_signed();
         let least = i128::from(self.base) + i128::from(end.min(0)) + i128::from(low);
         let most = i128::from(self.base) + i128::from(end.max(0)) + i128::from(high);
-        match 0 <= least && most <= i128::from(key_max) {
-            true => (least as u64, most as u64),
-            false => (0, key_max),
-        }
+        let inside = 0 <= least && most <= i128::from(key_max);
+        inside.then_some((least as u64, most as u64))
     }
 }
 
@@ -148,6 +166,20 @@ impl<'a> View<'a> {
             base,
             slope: slope.cast_signed(),
         }
+    }
+
+    /// The sum of what the lines have for all rows of `chunk`; `None` where keys may wrap.
+    fn line_sum(&self, chunk: &Chunk) -> Option<i128> {
+        let (mut sum, mut blocks) = (0, 0);
+        let codec = self.residuals.codec;
+        codec.block_ends(self.residuals, &mut |block, low, high| {
+            let (line, rows) = (self.line(block), block_rows(block, chunk.rows).len());
+            if line.ends(rows, (low, high), self.key_max).is_some() {
+                sum += rows as i128 * chunk.physical.value_of(line.base) + line.rises(rows);
+                blocks += 1;
+            }
+        });
+        (blocks == block_count(chunk.rows)).then_some(sum)
     }
 
     /// Makes keys of the residuals of `rows`, which lie in one block.
@@ -290,7 +322,8 @@ impl Codec for Linear {
         let codec = view.residuals.codec;
         codec.block_ends(view.residuals, &mut |block, low, high| {
             let rows = block_rows(block, chunk.rows).len();
-            let (low, high) = view.line(block).ends(rows, (low, high), view.key_max);
+            let ends = view.line(block).ends(rows, (low, high), view.key_max);
+            let (low, high) = ends.unwrap_or((0, view.key_max));
             visit(block, low, high);
         });
     }
@@ -358,6 +391,33 @@ impl Codec for Linear {
         out.intersect(within);
     }
 
+    /// Sums of all rows are those of the lines and of the residuals.
+    fn fold(
+        &self,
+        chunk: &Chunk,
+        asked: Asked,
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        let sum = Asked {
+            sum: true,
+            ..Asked::default()
+        };
+        let whole = asked == sum && within.shape() == Shape::All;
+        let view = View::of(chunk).filter(|_| whole);
+        let lines = view.and_then(|view| Some((view.residuals, view.line_sum(chunk)?)));
+        let Some((residuals, lines)) = lines else {
+            return fold_decoded(self, chunk, asked, within, out, work);
+        };
+        let mut part = Fold::default();
+        residuals
+            .codec
+            .fold(residuals, asked, within, &mut part, work);
+        out.count += part.count;
+        out.add_sum(lines + part.sum);
+    }
+
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
         let Some(view) = View::of(chunk) else {
             return;
@@ -378,80 +438,5 @@ impl Codec for Linear {
 
     fn decoder(&self) -> &dyn Codec {
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, Int8Array, Int64Array, UInt64Array};
-
-    use super::*;
-    use crate::encoder::ColumnEncoder;
-    use crate::predicate::Comparison;
-    use crate::registry::by_id;
-
-    fn encode(array: ArrayRef) -> Chunk {
-        let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
-        encoder.pin(by_id(23).unwrap());
-        let chunk = encoder.encode_new(&array).unwrap();
-        Linear.validate(&chunk).unwrap();
-        let back = chunk.to_arrow(&Selection::all(chunk.rows()), &mut Work::default());
-        assert_eq!(&back.unwrap(), &array);
-        chunk
-    }
-
-    /// Every ten seconds, up to 19 ms late.
-    fn jittered(row: i64) -> i64 {
-        1_700_000_000_000 + row * 10_000 + (row * 7_919 + row / 20) % 20
-    }
-
-    #[test]
-    fn jitter_is_all_that_is_left_of_times() {
-        let chunk = encode(Arc::new(Int64Array::from_iter_values(
-            (0..10_000).map(jittered),
-        )));
-        let residuals = View::of(&chunk).unwrap().residuals;
-        assert!(residuals.stats.max < 24, "{:?}", residuals.stats);
-        let slopes = (0..10).map(|block| View::of(&chunk).unwrap().line(block).slope);
-        assert!(
-            slopes
-                .into_iter()
-                .all(|slope| slope == 10_000 << SLOPE_BITS)
-        );
-        let falling = |row: i64| -jittered(row) / 3;
-        let holes = (0..3_000).map(|row| (row % 5 > 1).then(|| falling(row)));
-        let chunk = encode(Arc::new(Int64Array::from_iter(holes)));
-        let residuals = View::of(&chunk).unwrap().residuals;
-        assert!(residuals.stats.max < 16, "{:?}", residuals.stats);
-    }
-
-    #[test]
-    fn keys_wrap_at_the_ends_of_a_type() {
-        let ends = [i8::MIN, i8::MAX, -1, 0, i8::MAX, i8::MIN, i8::MIN, 1];
-        encode(Arc::new(Int8Array::from_iter_values(
-            ends.into_iter().cycle().take(2_050),
-        )));
-        let wide = [0, u64::MAX, 1, u64::MAX - 1, 1 << 63];
-        encode(Arc::new(UInt64Array::from_iter_values(
-            wide.into_iter().cycle().take(1_500),
-        )));
-        let steep = (0..64).map(|row: u64| row.wrapping_mul(u64::MAX / 32) ^ (row % 3));
-        encode(Arc::new(UInt64Array::from_iter_values(steep)));
-        encode(Arc::new(Int64Array::from_iter(vec![None; 1_100])));
-    }
-
-    #[test]
-    fn only_blocks_that_the_ends_leave_open_are_decoded() {
-        let chunk = encode(Arc::new(Int64Array::from_iter_values(
-            (0..10_000).map(jittered),
-        )));
-        let limit = jittered(4_500).into();
-        let predicate = Predicate::compare(chunk.data_type(), Comparison::Less, &limit).unwrap();
-        let (mut found, mut work) = (Selection::default(), Work::default());
-        chunk.compare(&predicate, &Selection::all(10_000), &mut found, &mut work);
-        assert_eq!(found.count(), 4_500);
-        assert!(work.tally.skipped >= 7_500, "{:?}", work.tally);
     }
 }
