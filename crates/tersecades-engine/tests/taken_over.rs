@@ -223,7 +223,7 @@ impl Trial {
     }
 
     /// All results of the query that is killed.
-    fn finish(mut self, follower: Follower) -> Vec<RecordBatch> {
+    fn finish(&mut self, follower: Follower) -> Vec<RecordBatch> {
         if self.within {
             // It ends with the stream that feeds the store.
             let store = self.store.as_ref().unwrap();
