@@ -228,6 +228,10 @@ impl ColumnEncoder {
     /// One pass or two over the values; text that does not come as a dictionary is hashed.
     pub fn encode(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
         self.check_type(array)?;
+        if self.is_cast(array.data_type()) {
+            let values = arrow_cast::cast(array, &self.data_type)?;
+            return self.encode(&values, out);
+        }
         if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
             self.validity.copy_nulls(&nulls);
         } else {
@@ -235,10 +239,6 @@ impl ColumnEncoder {
         }
         if self.physical == Physical::Text {
             return self.encode_text(array, out);
-        }
-        if array.as_any_dictionary_opt().is_some() {
-            let values = arrow_cast::cast(array, &self.data_type)?;
-            return self.encode(&values, out);
         }
         if let DataType::Boolean = self.data_type {
             let values = array.as_boolean().values();
@@ -263,6 +263,15 @@ impl ColumnEncoder {
             false => Err(Error::schema(format!(
                 "expected values of {expected}, got {got}"
             ))),
+        }
+    }
+
+    /// Whether arrays of this type are made the type of the column before anything else: all others
+    /// but text, which comes in many forms.
+    fn is_cast(&self, data_type: &DataType) -> bool {
+        match self.physical {
+            Physical::Text => matches!(data_type, DataType::FixedSizeBinary(_) | DataType::Null),
+            _ => *data_type != self.data_type,
         }
     }
 

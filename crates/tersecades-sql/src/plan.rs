@@ -31,7 +31,7 @@ use crate::catalog::{Catalog, PlannedSource};
 use crate::function::arithmetic::CheckArithmetic;
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
-use crate::function::far::FarConstants;
+use crate::function::far::{FarConstants, KeptCasts};
 use crate::function::window::Edge;
 use crate::parse::cast::name_casts;
 use crate::parse::group_by::distinct_keys;
@@ -75,6 +75,7 @@ fn planned(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
+    checks.add_function_rewrite(Arc::new(KeptCasts));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
     let config = OptimizerContext::new()

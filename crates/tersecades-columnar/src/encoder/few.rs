@@ -76,6 +76,10 @@ impl ColumnEncoder {
             return Err(Error::invalid(message));
         }
         self.check_type(few)?;
+        if self.is_cast(few.data_type()) {
+            let few = arrow_cast::cast(few, &self.data_type)?;
+            return self.encode_few(&few, kept, out);
+        }
         self.validity.clear();
         match self.physical {
             Physical::Text => self.encode_few_texts(few, kept, out),

@@ -10,12 +10,14 @@
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::Transformed;
+use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::{Between, BinaryExpr, InList};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::utils::disjunction;
 use datafusion_expr::{Expr, ExprSchemable, Operator, cast};
+
+use super::cast::CAST_MARK;
 
 /// From here on floats are no decimals of 30 digits, 15 of them behind the point.
 const DECIMALS_END: f64 = 1e15;
@@ -48,6 +50,61 @@ impl FunctionRewrite for FarConstants {
             None => Transformed::no(expr),
         })
     }
+}
+
+/// Keeps the casts of times to finer units beside constants: DataFusion's optimiser would cut the
+/// constant to the unit of the time instead, and `seconds = TIMESTAMP '... 00:00:01.5'` be true.
+#[derive(Debug)]
+pub(crate) struct KeptCasts;
+
+impl FunctionRewrite for KeptCasts {
+    fn name(&self) -> &str {
+        "kept_casts"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let sides: Vec<&Expr> = match &expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
+                vec![left, right]
+            }
+            Expr::Between(between) => vec![&between.expr, &between.low, &between.high],
+            Expr::InList(list) => std::iter::once(&*list.expr).chain(&list.list).collect(),
+            _ => return Ok(Transformed::no(expr)),
+        };
+        let beside_constant = sides.iter().any(|side| side.column_refs().is_empty());
+        match beside_constant && sides.iter().any(|side| is_finer_time(side, schema)) {
+            true => expr.map_children(|child| {
+                Ok(match is_finer_time(&child, schema) {
+                    true => Transformed::yes(marked(child)),
+                    false => Transformed::no(child),
+                })
+            }),
+            false => Ok(Transformed::no(expr)),
+        }
+    }
+}
+
+/// Whether `side` is a time of some column in a finer unit than its own.
+fn is_finer_time(side: &Expr, schema: &DFSchema) -> bool {
+    let Expr::Cast(cast) = side else {
+        return false;
+    };
+    let times =
+        |data_type: &DataType| matches!(data_type, DataType::Timestamp(..) | DataType::Date32);
+    let from = cast.expr.get_type(schema);
+    times(cast.field.data_type())
+        && from.is_ok_and(|from| times(&from))
+        && !side.column_refs().is_empty()
+}
+
+fn marked(cast: Expr) -> Expr {
+    let name = Expr::Literal(ScalarValue::from("time"), None);
+    CAST_MARK.call(vec![cast, name])
 }
 
 /// `left op right`, where one of them is a far constant.

@@ -79,7 +79,7 @@ impl Lowerer<'_> {
 
     /// The engine's own form of `expr`; `None` when it has none.
     fn native(&self, expr: &Expr) -> Result<Option<Expression>> {
-        Ok(match expr {
+        Ok(match unmarked(expr) {
             Expr::Alias(alias) => return self.native(&alias.expr),
             Expr::Column(column) => Some(self.column(column)?),
             Expr::Literal(value, _) => typed(value),
@@ -104,10 +104,6 @@ impl Lowerer<'_> {
                     false => None,
                 }
             }
-            Expr::ScalarFunction(call) if call.func.name() == CAST_TO => match call.args.first() {
-                Some(value) => return self.native(value),
-                None => None,
-            },
             Expr::ScalarFunction(call) => {
                 let function = call.func.inner();
                 if let Some(edge) = function.as_ref().downcast_ref::<WindowEdge>() {
@@ -225,6 +221,7 @@ impl Lowerer<'_> {
     /// `expr` without a cast that changes nothing of what a comparison says: the engine compares
     /// columns with constants of any width, and times of any units.
     fn unwidened<'e>(&self, expr: &'e Expr, other: &Expr) -> Result<&'e Expr> {
+        let expr = unmarked(expr);
         let Expr::Cast(cast) = expr else {
             return Ok(expr);
         };
@@ -293,6 +290,16 @@ impl Lowerer<'_> {
             .map(|index| value_of(self.columns, *index).cloned())
             .collect();
         Ok(Expression::call(Arc::new(function), arguments?))
+    }
+}
+
+/// `expr` without the mark around a cast.
+fn unmarked(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.name() == CAST_TO => {
+            call.args.first().unwrap_or(expr)
+        }
+        _ => expr,
     }
 }
 
