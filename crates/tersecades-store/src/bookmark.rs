@@ -1,8 +1,8 @@
 //! Where a follower stands, so that a later process goes on there.
 //!
 //! A lock keeps the log only as long as its process lives. A bookmark keeps it beyond: a file
-//! without content, `bookmarks/<segment>-<holder>`, whose name says from which segment on the log is
-//! kept.
+//! without content, `bookmarks/<segment>-<holder>`, whose name says from which segment on the log
+//! is kept.
 //!
 //! ```text
 //! writer:     segment 7 │ segment 8 │ segment 9 ─▶ grows

@@ -251,7 +251,19 @@ mod tests {
         keep_newest(&directory, &[2, 3, 4, 5], 2 * FILE_HEADER_BYTES as u64).unwrap();
         assert_eq!(left(), [4, 5, 6]);
         drop(read);
+        // A bookmark does the same without a process, and goes with its segment.
+        let mut keeper = bookmark::Keeper::new();
+        keeper.keep(&directory, 5, 0).unwrap();
         remove_segments(&directory, &catalog).unwrap();
-        assert_eq!(left(), [6]);
+        assert_eq!(
+            (left(), bookmark::first_kept(&directory).unwrap()),
+            (vec![5, 6], Some(5))
+        );
+        directory.remove(&log::file_name(5)).unwrap();
+        remove_segments(&directory, &catalog).unwrap();
+        assert_eq!(
+            (left(), bookmark::first_kept(&directory).unwrap()),
+            (vec![6], None)
+        );
     }
 }

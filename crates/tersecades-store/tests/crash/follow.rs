@@ -13,7 +13,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 use tersecades_columnar::selection::Selection;
 use tersecades_store::fs::FileSystem;
-use tersecades_store::{Arrival, Arrivals, Durability, Layout, Scan, Snapshot, Store};
+use tersecades_store::{Arrival, Arrivals, Bookmark, Durability, Layout, Scan, Snapshot, Store};
 
 use crate::process::live_until;
 use crate::ran;
@@ -277,6 +277,58 @@ fn no_power_cut_takes_rows_that_were_handed_out() {
         }
     }
     ran("power cuts while a store is followed");
+}
+
+#[test]
+fn no_power_cut_takes_rows_behind_a_bookmark() {
+    /// Appends, writes runs and takes bookmarks in turns; the last bookmark that was taken.
+    fn live(files: &SimulatedFileSystem, last: &mut Option<Bookmark>) -> Result<()> {
+        let files: Arc<dyn FileSystem> = Arc::new(files.clone());
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(Arc::clone(&files), root(), schema(), options)?;
+        let mut outside = Store::open_read_only_in(files, root())?.follow()?.1;
+        let mut within = store.follow()?.1;
+        let mut writer = store.writer()?;
+        let (mut sent, mut next) = (0, [0, 0]);
+        for append in 0..12 {
+            sent = writer.append(&rows(sent, 3 + append))?;
+            if append % 3 == 1 {
+                store.flush()?;
+            }
+            take(&mut outside, &mut next[0], Duration::ZERO)?;
+            take(&mut within, &mut next[1], Duration::ZERO)?;
+            let taken = [&mut outside, &mut within][append as usize / 2 % 2].bookmark();
+            *last = Some(taken?);
+        }
+        store.compact()
+    }
+    let whole = SimulatedFileSystem::default();
+    live(&whole, &mut None).unwrap();
+    let mut taken_over = 0;
+    for call in 1..whole.calls() {
+        let files = SimulatedFileSystem::default();
+        files.crash_at(call);
+        let mut last = None;
+        // The power goes in the middle of it.
+        let _ = live(&files, &mut last);
+        let Some(bookmark) = last else { continue };
+        let loss = LOSSES[call as usize % LOSSES.len()];
+        let left: Arc<dyn FileSystem> = Arc::new(files.after_crash(loss, call));
+        let store = Store::open_in(Arc::clone(&left), root()).unwrap();
+        let all = numbers(&store).unwrap().len() as u64;
+        store.compact().unwrap();
+        store.writer().unwrap().append(&rows(all, 2)).unwrap();
+        let outside = Store::open_read_only_in(left, root()).unwrap();
+        for store in [&store, &outside] {
+            let mut next = bookmark.rows();
+            let mut arrivals = store.follow_from(&bookmark).unwrap();
+            take(&mut arrivals, &mut next, Duration::from_millis(10)).unwrap();
+            assert_eq!(next, all + 2, "call {call}, {loss:?}");
+        }
+        taken_over += 1;
+    }
+    assert!(taken_over > 50, "{taken_over}");
+    ran("power cuts behind bookmarks");
 }
 
 #[test]
