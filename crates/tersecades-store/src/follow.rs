@@ -123,11 +123,8 @@ impl Queue {
                 let (batch, segment) = sent?;
                 self.lag.fetch_sub(batch.byte_size(), Ordering::Relaxed);
                 self.next += batch.rows() as u64;
-                if self
-                    .segment
-                    .as_ref()
-                    .is_some_and(|held| held.number != segment)
-                {
+                let held = self.segment.as_ref();
+                if held.is_none_or(|held| held.number != segment) {
                     // Only bookmarks need it.
                     self.segment = tail::hold(directory, segment).ok();
                 }
