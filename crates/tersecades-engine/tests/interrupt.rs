@@ -106,6 +106,6 @@ fn many_windows_of_one_batch_are_stopped() {
     let tiny = || hop(Duration::from_secs(1_000), Duration::from_millis(1));
     stopped(timed().window(tiny()).aggregate([count()]));
     let on = [("n", "n")];
-    let joined = timed().window_join(timed(), JoinKind::Left, &on, tiny());
+    let joined = timed().window_join(timed(), tiny(), JoinKind::Left, &on);
     stopped(joined.unwrap());
 }

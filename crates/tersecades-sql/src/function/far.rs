@@ -1,12 +1,14 @@
-//! Constants that the type in which DataFusion would compare them does not hold.
+//! Values that the type in which DataFusion would compare them does not hold.
 //!
 //! ```text
 //! ts < TIMESTAMP '9999-12-31' ─▶ CAST(ts AS TIMESTAMP(6)) < TIMESTAMP(6) '9999-12-31'
-//! price < 1e300               ─▶ CAST(price AS DOUBLE) < 1e300
+//! price = 1234567.1           ─▶ price = DECIMAL '1234567.1'
+//! price < 1e300, price = x    ─▶ CAST(price AS DOUBLE) < 1e300, CAST(price AS DOUBLE) = x
 //! ```
-//! DataFusion compares times in the finer of both units, and nanoseconds end in the year 2262; of
-//! decimals and floats it makes decimals of 30 digits. What the casts here cut off decides nothing
-//! beside constants so far away. `BETWEEN` and `IN` become the comparisons that they stand for.
+//! DataFusion compares times in the finer of both units, and nanoseconds end in the year 2262. What
+//! the casts here cut off of times decides nothing beside constants so far away. Of floats beside
+//! decimals it makes decimals with 15 digits behind the point, which floats do not have. `BETWEEN`
+//! and `IN` become the comparisons that they stand for.
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
@@ -19,10 +21,10 @@ use datafusion_expr::{Expr, ExprSchemable, Operator, cast};
 
 use super::cast::CAST_MARK;
 
-/// From here on floats are no decimals of 30 digits, 15 of them behind the point.
-const DECIMALS_END: f64 = 1e15;
+/// Most digits of a constant before and behind the point that is made a decimal.
+const DIGITS_MAX: usize = 18;
 
-/// Compares with far constants in types that hold them.
+/// Compares such values in types that hold them.
 #[derive(Debug)]
 pub(crate) struct FarConstants;
 
@@ -141,15 +143,23 @@ fn between_far(between: &Between, schema: &DFSchema) -> Option<Expr> {
 }
 
 fn in_far(list: &InList, schema: &DFSchema) -> Option<Expr> {
-    let found = |item: &Expr| compared(&list.expr, Operator::Eq, item, schema);
-    let (far, near): (Vec<&Expr>, Vec<&Expr>) =
-        list.list.iter().partition(|item| found(item).is_some());
-    if far.is_empty() {
+    let (mut near, mut terms, mut changed) = (Vec::new(), Vec::new(), false);
+    for item in &list.list {
+        match far(item, &list.expr, schema) {
+            Some((item, expr)) if expr == *list.expr => {
+                near.push(item);
+                changed = true;
+            }
+            _ => match compared(&list.expr, Operator::Eq, item, schema) {
+                Some(term) => terms.push(term),
+                None => near.push(item.clone()),
+            },
+        }
+    }
+    if terms.is_empty() && !changed {
         return None;
     }
-    let mut terms: Vec<Expr> = far.into_iter().filter_map(found).collect();
     if !near.is_empty() {
-        let near = near.into_iter().cloned().collect();
         terms.push(Expr::InList(InList::new(list.expr.clone(), near, false)));
     }
     let inside = disjunction(terms)?;
@@ -159,7 +169,7 @@ fn in_far(list: &InList, schema: &DFSchema) -> Option<Expr> {
     })
 }
 
-/// The far constant `side`, and `other` beside it, in types that hold both; `None` for others.
+/// `side` and `other` in types that hold both, where the common type of DataFusion does not.
 fn far(side: &Expr, other: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
     let literal = |value| Expr::Literal(value, None);
     match other.get_type(schema).ok()? {
@@ -173,17 +183,35 @@ fn far(side: &Expr, other: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
             let time = far_time(side, &micros)?;
             Some((literal(time), cast(other.clone(), micros)))
         }
-        DataType::Decimal128(..) => match constant(side)? {
-            ScalarValue::Float64(Some(number))
-                if number.is_nan() || number.abs() >= DECIMALS_END =>
-            {
-                let side = literal(ScalarValue::from(number));
-                Some((side, cast(other.clone(), DataType::Float64)))
-            }
-            _ => None,
-        },
+        DataType::Decimal128(..) if side.get_type(schema).ok()?.is_floating() => {
+            let number = match constant(side) {
+                Some(ScalarValue::Float64(Some(number))) => decimal(number),
+                _ => None,
+            };
+            Some(match number {
+                Some(number) => (literal(number), other.clone()),
+                None => (side.clone(), cast(other.clone(), DataType::Float64)),
+            })
+        }
         _ => None,
     }
+}
+
+/// The decimal that is written as `number` is, where it has not too many digits.
+fn decimal(number: f64) -> Option<ScalarValue> {
+    let text = number.to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    if whole.len() > DIGITS_MAX || fraction.len() > DIGITS_MAX {
+        return None;
+    }
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = fraction.len() as u8;
+    let precision = whole.len() as u8 + scale;
+    Some(ScalarValue::Decimal128(
+        Some(digits),
+        precision,
+        scale.cast_signed(),
+    ))
 }
 
 /// The time in microseconds that `side` is, where nanoseconds do not reach it.

@@ -327,8 +327,7 @@ fn is_widening(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,
         (from, Float64 | Decimal128(..)) if from.is_integer() => true,
-        // Beside a constant; it is no decimal where DataFusion compares it with one as a float.
-        (Decimal128(..), Float64) => true,
+        (Decimal128(_, from), Decimal128(_, to)) => from <= to,
         (Float32, Float64) | (Date32, Timestamp(..)) => true,
         (Timestamp(_, from), Timestamp(_, to)) => from == to,
         _ => false,
