@@ -100,12 +100,19 @@ fn pairs_that_all_fail_a_condition_are_stopped() {
     stopped(crossed.unwrap());
 }
 
+/// As [`stopped`], of a query that has results before.
+fn stopped_behind_results(stream: Stream) {
+    let running = stream.interrupt(at_the_hundredth()).run().unwrap();
+    let results: Result<Vec<RecordBatch>> = running.collect();
+    assert_eq!(results.unwrap_err().kind(), ErrorKind::Interrupted);
+}
+
 #[test]
 fn many_windows_of_one_batch_are_stopped() {
     let timed = || counting(1).event_time(col("n"), Duration::ZERO);
     let tiny = || hop(Duration::from_secs(1_000), Duration::from_millis(1));
-    stopped(timed().window(tiny()).aggregate([count()]));
+    stopped_behind_results(timed().window(tiny()).aggregate([count()]));
     let on = [("n", "n")];
     let joined = timed().window_join(timed(), tiny(), JoinKind::Left, &on);
-    stopped(joined.unwrap());
+    stopped_behind_results(joined.unwrap());
 }
