@@ -226,3 +226,12 @@ fn devices_are_written_not_replaced() {
     good(&["pack", &log, "-o", &device]);
     assert!(fs::metadata(&device).unwrap().file_type().is_char_device());
 }
+
+#[test]
+fn a_packed_file_does_not_go_to_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = path(folder.path(), "log");
+    fs::write(&log, text()).unwrap();
+    bad(&["pack", &log, "-o", "-"], 1, "-o FILE.tcz");
+    assert!(!Path::new("-").exists());
+}

@@ -212,3 +212,18 @@ fn rows_that_do_not_fit_go_to_a_file_that_is_new() {
             .contains("d,4")
     );
 }
+
+#[test]
+fn errors_of_rows_name_file_and_row() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, rows, says) in [
+        ("quote.csv", "\na,\"b\n1,2\n", "quote.csv, row 2"),
+        ("text.jsonl", "\nhello\n", "text.jsonl, row 2"),
+    ] {
+        std::fs::write(folder.path().join(name), rows).unwrap();
+        let failed = sql(folder.path(), &[&format!("SELECT * FROM '{name}'")]);
+        assert_eq!(failed.status.code(), Some(1));
+        let said = text(&failed.stderr);
+        assert!(said.contains(says) && !said.contains("line 1"), "{said}");
+    }
+}

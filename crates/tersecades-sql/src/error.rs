@@ -89,7 +89,11 @@ pub(crate) fn at_place(error: &Error, query: &Query) -> Error {
 }
 
 /// The same error of ours, with the place where the query asks for it.
+/// The error with a place of its query, unless it is one of a row, which says more.
 fn placed(own: &Error, place: &str) -> Error {
+    if own.context().row.is_some() {
+        return own.clone();
+    }
     let mut error = Error::new(own.kind(), format!("{}{place}", own.message()));
     if let Some(file) = &own.context().file {
         error = error.file(file);

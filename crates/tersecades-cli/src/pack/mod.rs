@@ -76,6 +76,11 @@ pub(crate) fn run(arguments: &PackArguments) -> Outcome {
     let from = &arguments.file;
     let stdin = from.as_os_str() == "-";
     let to = match &arguments.output {
+        Some(output) if output.as_os_str() == "-" => {
+            let error = Error::invalid("a packed file does not go to standard output");
+            let hint = "it is renamed when it is whole: give -o FILE.tcz, or -o ./- for that name";
+            return Err(error.hint(hint).into());
+        }
         Some(output) => output.clone(),
         None if stdin => {
             let error = Error::invalid("standard input has no name to pack it under");

@@ -26,23 +26,23 @@ const TAIL_BYTES: u64 = 10;
 
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// Checks every length in an IPC file.
+/// Checks every length in an IPC file, of which it gives the footer.
 ///
 /// # Errors
 /// `Corrupt` if a length leads out of the file.
-pub(super) fn check_file<R: Read + Seek>(input: &mut R) -> Result<()> {
+pub(super) fn check_file<R: Read + Seek>(input: &mut R) -> Result<Vec<u8>> {
     let end = input.seek(SeekFrom::End(0))?;
     let tail = end.checked_sub(TAIL_BYTES).ok_or_else(cut)?;
     input.seek(SeekFrom::Start(tail))?;
     let footer_bytes = u64::try_from(i32::from_le_bytes(read_array(input)?)).map_err(|_| cut())?;
     let start = tail.checked_sub(footer_bytes).ok_or_else(cut)?;
-    let footer = read_span(input, start, footer_bytes)?;
-    let footer = root_as_footer(&footer).map_err(damaged)?;
+    let bytes = read_span(input, start, footer_bytes)?;
+    let footer = root_as_footer(&bytes).map_err(damaged)?;
     let dictionaries = footer.dictionaries().into_iter().flatten();
     for block in dictionaries.chain(footer.recordBatches().into_iter().flatten()) {
         check_block(input, block, end)?;
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Checks every length in an IPC stream that starts at the beginning of `input`.
@@ -178,6 +178,6 @@ fn cut() -> Error {
         .hint("the file is cut short or damaged")
 }
 
-fn damaged(error: impl std::fmt::Display) -> Error {
+pub(super) fn damaged(error: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("Arrow IPC metadata is damaged: {error}"))
 }

@@ -236,9 +236,22 @@ impl SourceOptions {
 
     /// Refuses options that no source can follow.
     fn validate(&self) -> Result<()> {
-        match self.batch_rows {
-            0 => Err(Error::invalid("batch_rows is 0").hint("give 1 or more rows")),
-            _ => Ok(()),
+        if self.batch_rows == 0 {
+            return Err(Error::invalid("batch_rows is 0").hint("give 1 or more rows"));
+        }
+        let CsvOptions {
+            types,
+            timestamp_formats,
+            ..
+        } = &self.csv;
+        let twice = named_twice(types).map(|name| ("type", name));
+        let twice = twice.or_else(|| Some(("pattern", named_twice(timestamp_formats)?)));
+        match twice {
+            Some((what, name)) => {
+                let message = format!("the {what} of a column is given twice");
+                Err(Error::invalid(message).column(name).hint("give one"))
+            }
+            None => Ok(()),
         }
     }
 
@@ -259,6 +272,15 @@ impl SourceOptions {
         positions.dedup();
         Ok(positions)
     }
+}
+
+/// A name that comes again.
+fn named_twice<T>(named: &[(String, T)]) -> Option<&str> {
+    let mut names = named.iter().map(|(name, _)| name.as_str()).enumerate();
+    let earlier = |at: usize| named.iter().take(at).map(|(name, _)| name.as_str());
+    names
+        .find(|(at, name)| earlier(*at).any(|other| other == *name))
+        .map(|(_, name)| name)
 }
 
 fn unknown_column(name: &str, schema: &Schema) -> Error {

@@ -1,9 +1,10 @@
 //! Text as it lies in files and pipes: plain, gzip or zstd, told apart by its first bytes.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use flate2::bufread::GzDecoder;
 use tersecades_columnar::error::{Error, Result};
 
 use super::trickle::{Patient, Trickle, through_pauses};
@@ -49,6 +50,43 @@ impl Packing {
     }
 }
 
+/// The text inside members of gzip, one after the other, and zeros that may fill up the file.
+struct Gzip<R: BufRead>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(out)?;
+            if read > 0 || out.is_empty() {
+                return Ok(read);
+            }
+            let rest = self.0.take().map(GzDecoder::into_inner);
+            self.0 = rest.map(next_member).transpose()?.flatten();
+        }
+        Ok(0)
+    }
+}
+
+/// The member that `rest` begins with; `None` where nothing or only zeros are left.
+fn next_member<R: BufRead>(mut rest: R) -> io::Result<Option<GzDecoder<R>>> {
+    match rest.fill_buf()?.first() {
+        None => return Ok(None),
+        Some(first) if *first == GZIP_MAGIC[0] => return Ok(Some(GzDecoder::new(rest))),
+        Some(_) => {}
+    }
+    loop {
+        let filling = rest.fill_buf()?;
+        match filling.len() {
+            0 => return Ok(None),
+            _ if filling.iter().any(|byte| *byte != 0) => {
+                let behind = "other bytes lie behind the end of what gzip packed";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, behind));
+            }
+            length => rest.consume(length),
+        }
+    }
+}
+
 /// The text inside the file at `path`; that of a pipe comes as it is written.
 ///
 /// # Errors
@@ -80,7 +118,7 @@ fn unpack_as(
     through_pauses(|| input.fill_buf().map(|_| ()))?;
     Ok(match (Packing::of_bytes(input.fill_buf()?), promised) {
         (Some(Packing::Gzip), _) => {
-            let plain = flate2::bufread::MultiGzDecoder::new(Patient(input));
+            let plain = Gzip(Some(GzDecoder::new(Patient(input))));
             Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, plain))
         }
         (Some(Packing::Zstd), _) => {

@@ -66,6 +66,31 @@ impl SampleClock {
     }
 }
 
+const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+
+/// First bytes that tell UTF-16 without a mark from text of single bytes.
+const UTF16_BYTES: usize = 64;
+
+/// Refuses text that starts with `start` where that is UTF-16: it has a mark, or a zero in every
+/// other place, as ASCII in UTF-16 has.
+///
+/// # Errors
+/// `Unsupported`, saying how to convert it.
+pub(super) fn refuse_utf16(start: &[u8]) -> Result<()> {
+    let is_marked = UTF16_MARKS.iter().any(|mark| start.starts_with(mark));
+    let (pairs, _) = start[..start.len().min(UTF16_BYTES)].as_chunks::<2>();
+    let zero_at = |at: usize| pairs.len() > 1 && pairs.iter().all(|pair| pair[at] == 0);
+    let order = match (zero_at(0), zero_at(1)) {
+        _ if is_marked => "",
+        (true, false) => "BE",
+        (false, true) => "LE",
+        _ => return Ok(()),
+    };
+    Err(Error::unsupported("the text is UTF-16").hint(format!(
+        "convert it, for example with: iconv -f UTF-16{order} -t UTF-8"
+    )))
+}
+
 /// The text of one row.
 pub trait TextRecord: Default + Send {
     /// Line of the file on which it starts, from 1.

@@ -26,7 +26,9 @@ use self::record::{
     OPEN_QUOTE_HINT, Record, RecordReader, open_quote_reason, read_error, sniff_delimiter,
 };
 use super::packed::{self, READ_BUFFER_BYTES};
-use super::text::{BadRow, Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource};
+use super::text::{
+    BadRow, Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, refuse_utf16,
+};
 use super::trickle::is_pause;
 use super::{SourceKind, SourceOptions};
 
@@ -58,8 +60,10 @@ pub const NULL_STRINGS_DEFAULT: [&str; 7] = ["", "NA", "N/A", "null", "NULL", "N
 /// Bytes at the start of the file that the delimiter is guessed from.
 const SNIFF_BYTES: u64 = 64 << 10;
 
+/// Bytes at the start of the file that tell UTF-8 from UTF-16.
+const MARK_BYTES: u64 = 4;
+
 pub(in crate::source) const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
-const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 
 /// How to read CSV; of JSON, types, timestamp formats and `infer_rows`.
 #[derive(Debug, Clone)]
@@ -141,15 +145,12 @@ impl CsvSource {
         options.validate()?;
         check_delimiter(options.csv.delimiter)?;
         let start_bytes = match options.csv.delimiter {
-            Some(_) => UTF8_MARK.len() as u64,
+            Some(_) => MARK_BYTES,
             None => SNIFF_BYTES,
         };
         let mut start = Vec::new();
         read_start(&mut input, start_bytes, &mut start).map_err(read_error)?;
-        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
-            return Err(Error::unsupported("the text is UTF-16")
-                .hint("convert it, for example with: iconv -f UTF-16 -t UTF-8"));
-        }
+        refuse_utf16(&start)?;
         if start.starts_with(UTF8_MARK) {
             start.drain(..UTF8_MARK.len());
         }

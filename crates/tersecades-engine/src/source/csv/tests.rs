@@ -447,11 +447,39 @@ fn a_live_stream_is_not_waited_for() {
 
 #[test]
 fn utf16_is_refused_with_a_hint() {
-    let error = source(b"\xff\xfea\0,\0b\0", &SourceOptions::default())
-        .err()
-        .unwrap();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.hint_text().unwrap().contains("iconv"));
+    let given = csv(|csv| csv.delimiter = Some(b','));
+    let given = SourceOptions {
+        csv: given,
+        ..SourceOptions::default()
+    };
+    for (bytes, order) in [
+        (&b"\xff\xfea\0,\0b\0"[..], "UTF-16 "),
+        (b"a\0,\0b\0\n\0", "UTF-16LE "),
+        (b"\0a\0,\0b\0\n", "UTF-16BE "),
+    ] {
+        for options in [&SourceOptions::default(), &given] {
+            let error = source(bytes, options).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            let hint = error.hint_text().unwrap();
+            assert!(hint.contains("iconv -f ") && hint.contains(order), "{hint}");
+        }
+    }
+}
+
+#[test]
+fn a_type_that_is_given_twice_is_refused() {
+    let twice = |second: &str| {
+        csv(|csv| {
+            let names = ["a", second];
+            csv.types = names
+                .map(|name| (name.to_owned(), DataType::Int64))
+                .to_vec();
+        })
+    };
+    let error = read_error("a,b\n1,2\n", twice("a"));
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error.context().column.as_deref(), Some("a"));
+    assert_eq!(read("a,b\n1,2\n", twice("b")).num_rows(), 1);
 }
 
 proptest! {

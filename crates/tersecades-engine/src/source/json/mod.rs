@@ -24,7 +24,7 @@ use self::row::RowPlan;
 use super::csv::UTF8_MARK;
 use super::csv::field::Cell;
 use super::packed::{self, unpack};
-use super::text::{Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource};
+use super::text::{Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, refuse_utf16};
 use super::trickle::through_pauses;
 use super::{SourceKind, SourceOptions};
 
@@ -116,6 +116,7 @@ impl JsonSource {
     ) -> Result<Self> {
         options.validate()?;
         through_pauses(|| input.fill_buf().map(|_| ()))?;
+        refuse_utf16(input.fill_buf()?)?;
         if input.fill_buf()?.starts_with(UTF8_MARK) {
             input.consume(UTF8_MARK.len());
         }

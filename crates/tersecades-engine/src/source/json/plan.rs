@@ -23,6 +23,8 @@ use crate::source::text_type;
 pub(super) struct Survey {
     order: Vec<String>,
     keys: HashMap<String, KeyGuess>,
+    /// The first row that is no JSON object: its line, and what is wrong with it.
+    bad: Option<(u64, String)>,
 }
 
 /// What a key has held so far.
@@ -58,9 +60,13 @@ impl Survey {
     pub(super) fn new(sample: &VecDeque<Record>) -> Self {
         let (mut survey, mut path) = (Survey::default(), String::new());
         for record in sample {
-            if let Ok(text) = std::str::from_utf8(&record.text) {
-                // A bad row is reported when its turn comes.
-                let _ = walk(text, &mut path, &mut survey);
+            let walked = match std::str::from_utf8(&record.text) {
+                Ok(text) => walk(text, &mut path, &mut survey),
+                Err(_) => Err("is not UTF-8".to_owned()),
+            };
+            if let (Err(reason), None) = (walked, &survey.bad) {
+                // It is reported when its turn comes, unless nothing says which columns there are.
+                survey.bad = Some((record.line, reason));
             }
         }
         survey
@@ -93,13 +99,16 @@ impl Survey {
             let guessed = guess.map_or_else(text_type, KeyGuess::data_type);
             fields.push(Field::new(name, fixed.unwrap_or(guessed), true));
         }
-        match fields.is_empty() {
-            false => Ok(fields),
-            true => Err(
-                Error::schema("there is no first row to take the columns from")
-                    .hint("the file is empty, or its rows are no JSON objects; give column types"),
-            ),
+        if !fields.is_empty() {
+            return Ok(fields);
         }
+        let none = "there is no first row to take the columns from";
+        Err(match &self.bad {
+            Some((line, reason)) => Error::schema(format!("{none}: the row {reason}"))
+                .row(*line)
+                .hint("each row is a JSON object; give column types to pass over others"),
+            None => Error::schema(none).hint("the file is empty; give column types"),
+        })
     }
 
     /// Whether `name` lies in an object that is a column as a whole.

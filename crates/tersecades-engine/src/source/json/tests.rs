@@ -284,6 +284,25 @@ fn projection_skips_what_is_not_wanted() {
     assert_eq!(empty.kind(), ErrorKind::SchemaMismatch);
 }
 
+#[test]
+fn where_no_row_says_which_columns_there_are_the_first_says_why() {
+    for (text, reason) in [
+        ("\n[1]\nhello\n", "the row is not a JSON object"),
+        ("\n{\"a\":}\n", "byte 5 is '}' where a value should be"),
+    ] {
+        let options = SourceOptions {
+            on_error: OnError::Skip,
+            ..SourceOptions::default()
+        };
+        let error = read_error(text, &options);
+        let is_survey = error.message().contains("no first row");
+        assert!(error.message().contains(reason), "{error}");
+        assert_eq!(is_survey.then_some(2), error.context().row, "{error}");
+    }
+    let error = read_error("{\0\"\0a\0", &SourceOptions::default());
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
 proptest! {
     #[test]
     fn hostile_text_never_panics(text in "[-+0-9a-z:.,\"\\\\u{}\\[\\]\t\r\n é]{0,300}") {

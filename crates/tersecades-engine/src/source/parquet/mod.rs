@@ -36,15 +36,15 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use self::ahead::Ahead;
 use self::group::{Group, Wanted};
-use self::nesting::check_nesting;
+use self::nesting::{check_footer, encrypted};
 use super::guard::guard;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
@@ -105,6 +105,8 @@ fn is_same(_: &File, _: &File) -> bool {
 pub struct ParquetSource {
     input: Input,
     file: Option<String>,
+    /// Whether columns of it may be encrypted.
+    is_encrypted: bool,
     wanted: Arc<Wanted>,
     groups: std::vec::IntoIter<usize>,
     /// The first row group that is neither read nor passed over.
@@ -142,11 +144,12 @@ impl ParquetSource {
 
     fn new(input: Input, options: &SourceOptions) -> Result<Self> {
         options.validate()?;
-        let metadata = guard("Parquet", || match &input {
-            Input::File(file, _) => load_metadata(file),
-            Input::Bytes(bytes) => load_metadata(bytes),
+        let (is_encrypted, metadata) = guard("Parquet", || match &input {
+            Input::File(file, _) => Ok((check_footer(file)?, load_metadata(file)?)),
+            Input::Bytes(bytes) => Ok((check_footer(bytes)?, load_metadata(bytes)?)),
         })?;
         let positions = options.project(metadata.schema())?;
+        check_compression(metadata.metadata(), &positions)?;
         let schema = Arc::new(metadata.schema().project(&positions)?);
         let passing = options
             .passing
@@ -163,6 +166,7 @@ impl ParquetSource {
         Ok(ParquetSource {
             input,
             file: None,
+            is_encrypted,
             ahead: None,
             threads,
             wanted,
@@ -250,6 +254,10 @@ impl Source for ParquetSource {
             self.ahead = None;
             self.groups = Vec::new().into_iter();
             self.group = usize::MAX;
+            let error = match self.is_encrypted && error.kind() == ErrorKind::Corrupt {
+                true => encrypted(),
+                false => error,
+            };
             match &self.file {
                 Some(file) => error.file(file),
                 None => error,
@@ -272,7 +280,6 @@ impl Source for ParquetSource {
 
 /// Reads the footer twice over: as it is, then with its text columns declared as dictionaries.
 fn load_metadata<T: ChunkReader>(input: &T) -> Result<ArrowReaderMetadata> {
-    check_nesting(input)?;
     let plain = ArrowReaderMetadata::load(input, ArrowReaderOptions::new()).map_err(corrupt)?;
     let fields: Vec<Field> = plain
         .schema()
@@ -291,6 +298,34 @@ fn load_metadata<T: ChunkReader>(input: &T) -> Result<ArrowReaderMetadata> {
     let schema = Schema::new_with_metadata(fields, plain.schema().metadata().clone());
     let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
     ArrowReaderMetadata::try_new(plain.metadata().clone(), options).map_err(corrupt)
+}
+
+/// Refuses columns at `positions` of the top under a compression that is not built in.
+///
+/// # Errors
+/// `Unsupported`, naming column and compression.
+fn check_compression(metadata: &ParquetMetaData, positions: &[usize]) -> Result<()> {
+    let roots = metadata.file_metadata().schema_descr();
+    let chunks = metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns());
+    let roots = (0..roots.num_columns()).map(|leaf| roots.get_column_root_idx(leaf));
+    for (chunk, root) in chunks.zip(roots.cycle()) {
+        let name = match chunk.compression() {
+            Compression::BROTLI(_) => "brotli",
+            Compression::LZO => "lzo",
+            _ => continue,
+        };
+        if positions.contains(&root) {
+            let column = chunk.column_path().string();
+            let message = format!("a column of the Parquet file is compressed by {name}");
+            return Err(Error::unsupported(message)
+                .column(column)
+                .hint("rewrite the file with snappy, zstd, lz4 or gzip compression"));
+        }
+    }
+    Ok(())
 }
 
 /// Of each column at the top, whether its times are INT96 and no Arrow schema says their unit.

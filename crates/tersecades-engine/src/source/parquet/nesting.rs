@@ -1,10 +1,12 @@
-//! Refuses Parquet files whose schema is nested so deeply that a decoder would fill the stack.
+//! Refuses Parquet files whose schema is nested so deeply that a decoder would fill the stack, and
+//! those that are encrypted.
 //!
 //! The Parquet reader builds the schema by recursion, and a stack that overflows ends the process,
 //! which no fence can catch. This pass walks the footer (Thrift, compact protocol) and follows
 //! nothing but the child counts of the schema elements:
 //! ```text
-//! FileMetaData { 2: [SchemaElement { 5: number of children, … }, …], … }   depth first
+//! FileMetaData { 2: [SchemaElement { 5: number of children, … }, …], …   depth first
+//!                8: EncryptionAlgorithm where columns are encrypted, … }
 //! ```
 
 use parquet::file::reader::ChunkReader;
@@ -19,15 +21,17 @@ const SKIP_DEPTH_LIMIT: u32 = 32;
 const TAIL_BYTES: usize = 8;
 const SCHEMA_FIELD: i64 = 2;
 const CHILDREN_FIELD: i64 = 5;
+const ENCRYPTION_FIELD: i64 = 8;
 
-/// Checks the schema of the Parquet file `input`; files without a plain footer are left to the
-/// decoder.
+/// Checks the schema of the Parquet file `input`, and says whether columns of it are encrypted;
+/// files without a footer are left to the decoder.
 ///
 /// # Errors
-/// `LimitExceeded` for deeper nesting than 64 groups, `Corrupt` if the footer is damaged.
-pub(super) fn check_nesting<T: ChunkReader>(input: &T) -> Result<()> {
+/// `LimitExceeded` for deeper nesting than 64 groups, `Corrupt` if the footer is damaged,
+/// `Unsupported` if it is encrypted.
+pub(super) fn check_footer<T: ChunkReader>(input: &T) -> Result<bool> {
     let Some(tail) = input.len().checked_sub(TAIL_BYTES as u64) else {
-        return Ok(());
+        return Ok(false);
     };
     let read = |start, length| {
         input
@@ -35,21 +39,30 @@ pub(super) fn check_nesting<T: ChunkReader>(input: &T) -> Result<()> {
             .map_err(|error| Error::corrupt(error.to_string()))
     };
     let end = read(tail, TAIL_BYTES)?;
-    let Some((length, b"PAR1")) = end.split_first_chunk::<4>() else {
-        return Ok(());
+    let length = match end.split_first_chunk::<4>() {
+        Some((length, b"PAR1")) => length,
+        Some((_, b"PARE")) => return Err(encrypted()),
+        _ => return Ok(false),
     };
     let length = u32::from_le_bytes(*length);
     let start = tail.checked_sub(length.into()).ok_or_else(damaged)?;
     let footer = read(start, usize::try_from(length).map_err(|_| damaged())?)?;
     let mut thrift = Thrift { rest: &footer };
-    let mut field = 0;
+    let (mut field, mut is_encrypted) = (0, false);
     while let Some(kind) = thrift.next_field(&mut field)? {
+        is_encrypted |= field == ENCRYPTION_FIELD;
         match (field, kind) {
             (SCHEMA_FIELD, Kind::LIST) => check_schema(&mut thrift)?,
             _ => thrift.skip(kind, 0)?,
         }
     }
-    Ok(())
+    Ok(is_encrypted)
+}
+
+/// The error of a file that cannot be read without its key.
+pub(super) fn encrypted() -> Error {
+    Error::unsupported("the Parquet file, or a column of it, is encrypted")
+        .hint("rewrite it without encryption; columns that are not encrypted are read by name")
 }
 
 /// Reads the list of schema elements and follows its depth.
@@ -218,4 +231,30 @@ impl Thrift<'_> {
 
 fn damaged() -> Error {
     Error::corrupt("the Parquet footer is damaged").hint("the file is cut short or was overwritten")
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tersecades_columnar::error::ErrorKind;
+
+    use super::*;
+
+    /// A file that is nothing but `footer`.
+    fn file(footer: &[u8], mark: &[u8; 4]) -> Bytes {
+        let length = (footer.len() as u32).to_le_bytes();
+        [mark, footer, &length, mark].concat().into()
+    }
+
+    #[test]
+    fn encrypted_footers_are_refused_and_encrypted_columns_noted() {
+        // Field 3, a number; then field 8, a structure without fields; the end.
+        let (rows, algorithm) = (&[0x36, 0x08][..], &[0x5c, 0][..]);
+        let plain = file(&[rows, &[0]].concat(), b"PAR1");
+        assert!(!check_footer(&plain).unwrap());
+        let columns = file(&[rows, algorithm, &[0]].concat(), b"PAR1");
+        assert!(check_footer(&columns).unwrap());
+        let error = check_footer(&file(rows, b"PARE")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
 }

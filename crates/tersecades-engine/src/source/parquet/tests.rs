@@ -411,3 +411,38 @@ fn groups_that_no_row_passes_in_are_left_out_where_time_does_not_matter() {
         "the newest of each group moves the watermark"
     );
 }
+
+#[test]
+fn columns_under_a_compression_that_is_not_built_in_are_refused_by_name() {
+    let batch = batch(&mut Random::new(5), 9, 3, 0);
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let metadata = load_metadata(&Bytes::from(bytes)).unwrap();
+    let group = metadata.metadata().row_group(0);
+    let mut columns = group.columns().to_vec();
+    let brotli = Compression::BROTLI(Default::default());
+    columns[1] = columns[1]
+        .clone()
+        .into_builder()
+        .set_compression(brotli)
+        .build()
+        .unwrap();
+    let group = group
+        .clone()
+        .into_builder()
+        .set_column_metadata(columns)
+        .build()
+        .unwrap();
+    let metadata = metadata.metadata().as_ref().clone().into_builder();
+    let metadata = metadata.set_row_groups(vec![group]).build();
+    check_compression(&metadata, &[0, 2, 3]).unwrap();
+    let error = check_compression(&metadata, &[0, 1]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("brotli"), "{error}");
+    assert_eq!(
+        error.context().column.as_deref(),
+        Some(batch.schema().field(1).name().as_str())
+    );
+}

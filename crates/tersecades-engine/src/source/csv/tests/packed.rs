@@ -55,3 +55,33 @@ fn a_name_that_promises_packing_is_believed() {
     .unwrap();
     assert_eq!(read_all(&mut opened).unwrap()[0].num_rows(), 1);
 }
+
+#[test]
+fn what_lies_behind_members_of_gzip_is_more_of_them_or_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let member = |text: &str| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(text.as_bytes()).unwrap();
+        gzip.finish().unwrap()
+    };
+    let two = [member("a,b\n1,2\n"), member("3,4\n")].concat();
+    for (behind, is_read) in [
+        (&b""[..], true),
+        (&[0; 700], true),
+        (b"#!/bin/sh", false),
+        (b"\0\0\0x", false),
+    ] {
+        let path = folder.path().join("a.csv.gz");
+        std::fs::write(&path, [&two[..], behind].concat()).unwrap();
+        let opened = open(&path, &SourceOptions::default());
+        let read = opened.and_then(|mut source| read_all(&mut *source));
+        match is_read {
+            true => assert_eq!(read.unwrap()[0].num_rows(), 2, "{behind:?}"),
+            false => {
+                let error = read.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                assert!(error.message().contains("lie behind the end"), "{error}");
+            }
+        }
+    }
+}
