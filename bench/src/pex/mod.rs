@@ -226,18 +226,21 @@ impl Bench<'_> {
         let either = self.measure(zlib, WHOLE, Way::Decode, &LARGE)?;
         let mut columns = vec![start.by_unit()];
         let mut speedups = Vec::new();
+        let mut narrower: Vec<Vec<f64>> = Vec::new();
         for partition in &PARTITIONS[..4] {
             let pex = self.measure(zlib, *partition, Way::Decode, &LARGE)?;
             let plain = self.measure(zlib, *partition, Way::Phrases, &LARGE)?;
             speedups.push((*partition, pex.by_length()[0], pex.mean(), plain.mean()));
             columns.push(pex.by_unit());
+            narrower.push(pex.by_unit());
         }
-        report.note("figures 11, 12: us by unit, 4 to 32 KiB, level 1");
+        report.note("figure 11: us by unit, 4 to 32 KiB, level 1");
         let unit_names: Vec<String> = self.units.iter().map(|unit| unit.name.clone()).collect();
         let names = ["[0,b]", "8 KiB", "16 KiB", "32 KiB", "64 KiB"];
         if let Ok(columns) = columns.try_into() as std::result::Result<[Vec<f64>; 5], _> {
             table(report, "unit", &names, &unit_names, columns);
         }
+        relative(report, &unit_names, &narrower);
         report.note("figures 12, 13: 4 to 32 KiB, level 1");
         report.head(&[
             "partition",
@@ -271,6 +274,22 @@ impl Bench<'_> {
         }
         Ok(())
     }
+}
+
+/// Figure 12: how many times as fast units in smaller partitions are read as in ones of 32 KiB.
+fn relative(report: &mut Report, units: &[String], partitions: &[Vec<f64>]) {
+    let [eight, sixteen, wide, ..] = partitions else {
+        return;
+    };
+    let speeds = [eight, sixteen].map(|narrow| -> Vec<f64> {
+        let pairs = wide.iter().zip(narrow);
+        pairs.map(|(wide, narrow)| wide / narrow).collect()
+    });
+    report.note("figure 12: speed over that of 32 KiB partitions, by unit, 4 to 32 KiB, level 1");
+    let [of_eight, of_sixteen] = speeds.each_ref().map(|it| mean(it.iter().copied()));
+    table(report, "unit", &["8 KiB", "16 KiB"], units, speeds);
+    report.add("8 KiB partitions / 32 KiB, mean of units", of_eight, "x");
+    report.add("16 KiB partitions / 32 KiB, mean of units", of_sixteen, "x");
 }
 
 /// Columns of numbers beside their names.

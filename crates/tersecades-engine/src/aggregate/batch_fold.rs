@@ -211,6 +211,23 @@ impl Cells<'_> {
         }
     }
 
+    /// Adds the one `key` to each of the groups `ids`.
+    fn add_repeats(&mut self, ids: &[u32], key: u64) {
+        let (distance, lanes, batch) = (key - self.base, self.batch.lanes, &mut *self.batch);
+        let (sums, squares) = (&mut batch.sums, &mut batch.squares);
+        if !sums.is_empty() {
+            visit(ids, ids, lanes, |cell, _| sums[cell] += distance);
+        }
+        if !squares.is_empty() {
+            visit(ids, ids, lanes, |cell, _| {
+                squares[cell] += distance * distance
+            });
+        }
+        if !batch.ends.is_empty() {
+            visit(ids, ids, lanes, |cell, _| widen(&mut batch.ends[cell], key));
+        }
+    }
+
     fn add_floats(&mut self, ids: &[u32], keys: &[u64], bytes: u8) {
         let (lanes, batch) = (self.batch.lanes, &mut *self.batch);
         let value = |key| float_of_bits(key, bytes);
@@ -242,7 +259,10 @@ impl GroupFold for Cells<'_> {
     }
 
     fn add_same(&mut self, ids: &[u32], value: &Values) {
-        ids.iter().for_each(|id| self.add(&[*id], value));
+        match value.physical {
+            Physical::Float { .. } => ids.iter().for_each(|id| self.add(&[*id], value)),
+            _ => self.add_repeats(ids, value.keys[0]),
+        }
     }
 }
 
@@ -322,7 +342,7 @@ mod tests {
                 _ => Arc::new(Int64Array::from_iter_values(integers)),
             };
             let mut encoder = ColumnEncoder::new(values.data_type()).unwrap();
-            let id = if case % 9 == 8 { 0 } else { case % 3 };
+            let id = if case % 9 == 8 { 0 } else { case % 4 };
             encoder.pin(by_id(id as u8).unwrap());
             let chunk = encoder.encode_new(&values).unwrap();
             let ids: Vec<u32> = (0..rows).map(|_| (next() % groups as u64) as u32).collect();

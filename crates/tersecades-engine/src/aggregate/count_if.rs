@@ -5,7 +5,10 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::types::Value;
 
-use super::Aggregate;
+use super::{Aggregate, count};
+use crate::expression::evaluate::BoundExpression;
+use crate::frame::Scope;
+use crate::plan::AggregateCall;
 
 /// Rows where a condition is true: the sum of a boolean.
 #[derive(Debug)]
@@ -40,4 +43,20 @@ impl Aggregate for CountIf {
     fn finish(&self, fold: &Fold, _argument: &DataType) -> Result<Value> {
         Ok(Value::Integer(fold.sum))
     }
+}
+
+/// The count of the rows that the condition of a `count_if` lets pass, which runs encoded where a
+/// filter does; `None` for any other call, and where the argument is no condition.
+pub(crate) fn as_count(call: &AggregateCall, scope: &Scope) -> Option<AggregateCall> {
+    let plain = call.function == CountIf.name() && call.by.is_none() && call.parameter.is_none();
+    let condition = call.argument.clone().filter(|_| plain)?;
+    let bound = BoundExpression::bind(&condition, scope).ok()?;
+    (*bound.data_type() == DataType::Boolean).then(|| AggregateCall {
+        filter: Some(match call.filter.clone() {
+            Some(filter) => filter.and(condition),
+            None => condition,
+        }),
+        output: call.output.clone(),
+        ..count()
+    })
 }

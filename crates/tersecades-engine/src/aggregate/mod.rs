@@ -177,6 +177,16 @@ pub fn find(name: &str) -> Result<&'static dyn Aggregate> {
     })
 }
 
+/// The error of a call of `name` without an argument.
+pub(crate) fn needs_argument(name: &str) -> Error {
+    Error::invalid(format!("{name} needs an argument"))
+}
+
+/// The error of a call of `name` with a second argument.
+pub(crate) fn takes_one(name: &str) -> Error {
+    Error::invalid(format!("{name} takes one argument"))
+}
+
 fn require_numeric(name: &str, argument: &DataType) -> Result<()> {
     match argument.is_numeric() {
         true => Ok(()),

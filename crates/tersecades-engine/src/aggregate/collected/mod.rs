@@ -18,6 +18,7 @@ pub mod distinct;
 pub mod extreme;
 mod grouped_value;
 pub mod hyper_log_log;
+mod pair_count;
 mod rank_group;
 pub mod rank_log;
 pub mod value_count;
@@ -42,6 +43,7 @@ use crate::operator::window_aggregate::keys::Translation;
 use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::plan::{Argument, Reading};
 use crate::runtime::state::{StateReader, StateWriter};
+use pair_count::PairCounts;
 
 /// Collected values of all groups of a pane, by group id.
 pub trait Collection: Debug + Send {
@@ -205,6 +207,13 @@ pub struct CollectWork {
     pub by: Values,
     /// Values of the first and how many rows have each.
     pub repeats: Repeats,
+    /// Rows whose values of the first are wanted.
+    pub picked: Selection,
+    /// Groups whose best row is another than before.
+    pub changed: Vec<bool>,
+    /// Their ids.
+    pub groups: Vec<u32>,
+    pairs: PairCounts,
     translations: Vec<Translation>,
 }
 
@@ -268,6 +277,16 @@ impl<'a> Rows<'a> {
         self.unify(0, &mut scratch.values, &mut scratch.translations)
     }
 
+    /// The same of the rows `scratch.picked` alone.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when a dictionary outgrows its limit.
+    pub fn gather_picked(&self, scratch: &mut CollectWork, work: &mut Work) -> Result<()> {
+        self.column(0)
+            .gather(&scratch.picked, &mut scratch.values, work);
+        self.unify(0, &mut scratch.values, &mut scratch.translations)
+    }
+
     /// Decodes the second argument into `scratch.by`.
     ///
     /// # Errors
@@ -278,7 +297,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Calls `visit` with group, values, place in them and number of rows for each value of the
-    /// first argument that is not null; where there is one group, repeats come at once.
+    /// first argument that is not null; where there is one group, or values of groups are few,
+    /// repeats come at once.
     ///
     /// # Errors
     /// `LimitExceeded` when a dictionary outgrows its limit.
@@ -294,6 +314,15 @@ impl<'a> Rows<'a> {
             self.unify(0, values, &mut scratch.translations)?;
             for (index, count) in counts.iter().enumerate() {
                 visit(0, values, index, *count);
+            }
+            return Ok(());
+        }
+        let CollectWork { pairs, repeats, .. } = scratch;
+        if pairs.count(self.column(0), (self.within, self.ids), repeats, work) {
+            let Repeats { values, counts } = repeats;
+            self.unify(0, values, &mut scratch.translations)?;
+            for (index, (id, count)) in scratch.pairs.ids.iter().zip(counts).enumerate() {
+                visit(*id, values, index, *count);
             }
             return Ok(());
         }

@@ -7,8 +7,9 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::Asked;
 use tersecades_columnar::types::Physical;
 
-use crate::aggregate;
+use crate::aggregate::{self, needs_argument, takes_one};
 use crate::aggregate::collected::{Collecting, Kind, Second};
+use crate::aggregate::count_if::as_count;
 use crate::aggregate::user::FromOutside;
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::{Expression, col};
@@ -67,6 +68,9 @@ impl<'a> Binder<'a> {
             return self.bind_user(user, filter);
         }
         let function = aggregate::find(&call.function)?;
+        if let Some(counted) = as_count(call, &self.plain_scope) {
+            return self.bind(&counted);
+        }
         let parameter = function.parameter(call.parameter)?;
         let mut reading = Reading {
             aggregate: function,
@@ -194,7 +198,11 @@ impl<'a> Binder<'a> {
         if let Some(index) = known {
             return Ok(index);
         }
-        let (slot, data_type) = self.slot(expression)?;
+        let passing = filter.and_then(|filter| self.filters.get(filter));
+        let (slot, data_type) = match passing.filter(|(condition, _)| condition == expression) {
+            Some((_, slot)) => (*slot, DataType::Boolean),
+            None => self.slot(expression)?,
+        };
         let label = match filter.and_then(|filter| self.filters.get(filter)) {
             Some((condition, _)) => format!("{expression} FILTER (WHERE {condition})"),
             None => expression.to_string(),
@@ -258,12 +266,4 @@ impl<'a> Binder<'a> {
                 self.collections.len() - 1
             })
     }
-}
-
-fn needs_argument(name: &str) -> Error {
-    Error::invalid(format!("{name} needs an argument"))
-}
-
-fn takes_one(name: &str) -> Error {
-    Error::invalid(format!("{name} takes one argument"))
 }
