@@ -1,8 +1,8 @@
 //! Every codec under every primitive of the waist, in cache: encoded or decoded, and what it gains.
 //!
 //! ```text
-//! scheme × primitive → values a second, ratio to the default that decodes, or that it decoded,
-//!                      share of the read bandwidth in encoded bytes
+//! scheme × primitive → values a second, whether the codec decoded, ratio to decoding and then
+//!                      computing, share of the read bandwidth in encoded bytes
 //! ```
 //! Each scheme gets values that suit it, in one chunk of a batch; *gather* is every 100th row, and
 //! its values are those fetched; *codes* are the codes of every text.
@@ -146,10 +146,8 @@ impl Case<'_> {
             [&mut || direct(&mut first), &mut || decoded(&mut second)],
         );
         let [ours, theirs]: [Timing; 2] = timings;
-        let how = match decodes {
-            true => "decode".to_owned(),
-            false => format!("{:.1} x decode", theirs.median_s / ours.median_s),
-        };
+        let way = if decodes { "decode" } else { "encoded" };
+        let how = format!("{way} {:.1} x", theirs.median_s / ours.median_s);
         let done = Done {
             amount: values as f64 / 1e6,
             unit: "M values/s",

@@ -25,7 +25,7 @@ use crate::input::{Input, Lanes};
 use crate::kernels::{GROUPS, kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
 use crate::predicate::Predicate;
-use crate::primitive::rank::{rank_decoded, rank_of};
+use crate::primitive::rank::{rank_decoded, rank_in_place, rank_of};
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
@@ -275,6 +275,9 @@ impl Codec for Plain {
 
     fn rank(&self, chunk: &Chunk, within: &Selection, out: &mut Vec<u64>, work: &mut Work) {
         let physical = chunk.physical;
+        if within.shape() == Shape::All && matches!(physical, Physical::Integer { .. }) {
+            return rank_in_place(self, chunk, within, out, work);
+        }
         let flip = physical.flip();
         let mut push = |bits: u64| out.push(rank_of(physical, bits ^ flip));
         match lanes(chunk) {
