@@ -1,0 +1,224 @@
+//! Aggregates that look at every value, over columns under each codec, against plain loops.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
+use tersecades_engine::aggregate::{arg_max, arg_min, call};
+use tersecades_engine::expression::col;
+use tersecades_engine::plan::AggregateCall;
+use tersecades_engine::runtime::{Keep, Retained};
+use tersecades_engine::stream::Stream;
+
+const ROWS: usize = 9_000;
+const GROUPS: usize = 7;
+
+const SCHEMES: [&str; 9] = [
+    "plain",
+    "constant",
+    "base_delta",
+    "frame_of_reference",
+    "patched(frame_of_reference)",
+    "run_length",
+    "number_dictionary",
+    "delta(bit_pack)",
+    "linear(bit_pack)",
+];
+
+fn draw(row: usize) -> u64 {
+    (row as u64 + 11).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
+}
+
+/// Values with ties, runs, holes, and at the ends of their type.
+fn columns() -> Vec<Vec<Option<i64>>> {
+    let of = |value: &dyn Fn(usize) -> Option<i64>| (0..ROWS).map(value).collect();
+    vec![
+        of(&|row| Some((draw(row) % 40) as i64 - 20)),
+        of(&|row| (draw(row) % 5 > 0).then(|| (draw(row) % 9) as i64)),
+        of(&|row| Some((row / 300 % 5) as i64)),
+        of(&|row| Some(i64::MAX - (draw(row) % 3) as i64)),
+        of(&|row| Some([i64::MIN, 0, i64::MAX][draw(row) as usize % 3])),
+        of(&|_| None),
+    ]
+}
+
+fn retained(values: &[Option<i64>], scheme: &str) -> Retained {
+    let array: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+    let rows = || (0..ROWS).map(|row| row as i64);
+    let keys = Int64Array::from_iter_values(rows().map(|row| row * 5 % GROUPS as i64));
+    let others = rows().map(|row| (row % 4 > 0).then_some(row));
+    let columns: [(&str, ArrayRef); 3] = [
+        ("v", array),
+        ("k", Arc::new(keys)),
+        ("w", Arc::new(Int64Array::from_iter(others))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let batches =
+        [0..4_000, 4_000..4_001, 4_001..ROWS].map(|rows| batch.slice(rows.start, rows.len()));
+    let stream = Stream::from_batches(batch.schema(), batches.to_vec()).encoding("v", scheme);
+    let stream = stream.keep(Keep::Bytes(usize::MAX));
+    let mut run = stream.aggregate([call("count", col("v"))]).run().unwrap();
+    while run.step().unwrap() {}
+    run.retained().unwrap().clone()
+}
+
+/// What each aggregate gives for `rows`, by definition.
+fn expected(values: &[Option<i64>], rows: &[usize]) -> Vec<Option<i64>> {
+    let known: Vec<(usize, i64)> = rows
+        .iter()
+        .filter_map(|row| Some((*row, values[*row]?)))
+        .collect();
+    let mut counts: BTreeMap<i64, i64> = BTreeMap::new();
+    known
+        .iter()
+        .for_each(|(_, value)| *counts.entry(*value).or_default() += 1);
+    let most = counts.values().copied().max();
+    let mode = counts.iter().find(|(_, count)| Some(**count) == most);
+    let other = |row: usize| (row % 4 > 0).then_some(row as i64);
+    let least = known.iter().map(|(_, value)| *value).min();
+    let greatest = known.iter().map(|(_, value)| *value).max();
+    let first = |end: Option<i64>| {
+        let row = known.iter().find(|(_, value)| Some(*value) == end);
+        row.and_then(|(row, _)| other(*row))
+    };
+    vec![
+        Some(counts.len() as i64),
+        mode.map(|(value, _)| *value),
+        Some(known.iter().filter(|(_, value)| *value > 2).count() as i64),
+        first(least),
+        first(greatest),
+        rows.last().and_then(|row| other(*row)),
+    ]
+}
+
+fn calls() -> Vec<AggregateCall> {
+    vec![
+        call("count_distinct", col("v")).alias("distinct"),
+        call("mode", col("v")).alias("mode"),
+        call("count_if", col("v").gt(2)).alias("above"),
+        arg_min(col("w"), col("v")).alias("at_least"),
+        arg_max(col("w"), col("v")).alias("at_most"),
+        call("last", col("w")).alias("last"),
+    ]
+}
+
+fn integers(batch: &RecordBatch, row: usize, from: usize) -> Vec<Option<i64>> {
+    let columns = batch.columns()[from..].iter();
+    let value = |column: &ArrayRef| {
+        let integers = column.as_primitive::<Int64Type>();
+        integers.is_valid(row).then(|| integers.value(row))
+    };
+    columns.map(value).collect()
+}
+
+#[test]
+fn aggregates_are_those_of_the_values_whatever_the_codec() {
+    for values in columns() {
+        for scheme in SCHEMES {
+            let kept = retained(&values, scheme);
+            let all: Vec<usize> = (0..ROWS).collect();
+            let stream = || Stream::from_retained(&kept);
+            let answer: Vec<_> = stream()
+                .aggregate(calls())
+                .run()
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            assert_eq!(
+                integers(&answer[0], 0, 0),
+                expected(&values, &all),
+                "{scheme}"
+            );
+            let some: Vec<usize> = all
+                .iter()
+                .copied()
+                .filter(|row| row % 4 > 0 && *row > 100)
+                .collect();
+            let filtered = stream().filter(col("w").gt(100)).aggregate(calls());
+            let answer: Vec<_> = filtered.run().unwrap().map(Result::unwrap).collect();
+            assert_eq!(
+                integers(&answer[0], 0, 0),
+                expected(&values, &some),
+                "{scheme}"
+            );
+            let grouped = stream().group_by(["k"]).aggregate(calls()).run().unwrap();
+            let answer: Vec<_> = grouped.map(Result::unwrap).collect();
+            assert_eq!(answer[0].num_rows(), GROUPS);
+            for group in 0..GROUPS {
+                let rows: Vec<usize> = all
+                    .iter()
+                    .copied()
+                    .filter(|row| row * 5 % GROUPS == group)
+                    .collect();
+                assert_eq!(
+                    integers(&answer[0], group, 1),
+                    expected(&values, &rows),
+                    "{scheme} {group}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn floats_order_rows_with_nan_last() {
+    let floats = [
+        0.5,
+        f64::NAN,
+        -0.0,
+        0.0,
+        f64::NEG_INFINITY,
+        f64::INFINITY,
+        -f64::NAN,
+    ];
+    let by: ArrayRef = Arc::new(Float64Array::from_iter_values(
+        (0..ROWS).map(|row| floats[row % 7]),
+    ));
+    let rows: ArrayRef = Arc::new(Int64Array::from_iter_values(
+        (0..ROWS).map(|row| row as i64),
+    ));
+    let batch = RecordBatch::try_from_iter([("by", by), ("row", rows)]).unwrap();
+    let calls = [
+        arg_min(col("row"), col("by")),
+        arg_max(col("row"), col("by")),
+    ];
+    let stream =
+        Stream::from_batches(batch.schema(), vec![batch]).encoding("by", "number_dictionary");
+    let mut run = stream
+        .keep(Keep::Bytes(usize::MAX))
+        .aggregate([call("count", col("by"))])
+        .run()
+        .unwrap();
+    while run.step().unwrap() {}
+    let kept = run.retained().unwrap().clone();
+    let answer: Vec<_> = Stream::from_retained(&kept)
+        .aggregate(calls)
+        .run()
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(answer[0].column(0).as_primitive::<Int64Type>().value(0), 4);
+    assert_eq!(answer[0].column(1).as_primitive::<Int64Type>().value(0), 1);
+}
+
+#[test]
+fn ends_and_conditions_are_found_as_columns_lie() {
+    let values: Vec<Option<i64>> = (0..ROWS)
+        .map(|row| Some((draw(row) % 200) as i64))
+        .collect();
+    let kept = retained(&values, "frame_of_reference");
+    let query = |calls: Vec<AggregateCall>| {
+        let mut run = Stream::from_retained(&kept).aggregate(calls).run().unwrap();
+        while run.step().unwrap() {}
+        let tally = run.metrics().tally;
+        tally.decoded + tally.gathered
+    };
+    for call in calls() {
+        let name = call.output.clone();
+        assert!(query(vec![call]) <= 4, "{name} decodes");
+    }
+}
