@@ -37,7 +37,7 @@ const FETCHED_SHARE: usize = 100;
 
 const SCHEMES: &[(&str, Kind)] = &[
     ("plain", Kind::Small),
-    ("constant", Kind::Runs),
+    ("constant", Kind::Odd),
     ("base_delta", Kind::Times),
     ("frame_of_reference", Kind::Small),
     ("patched(frame_of_reference)", Kind::Times),

@@ -4,7 +4,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::Fold;
 use tersecades_columnar::predicate::Predicate;
-use tersecades_columnar::selection::Selection;
+use tersecades_columnar::selection::{Selection, Shape};
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
@@ -242,7 +242,9 @@ impl Pane {
         condition.compare(&Predicate::key_range(1, 1), part.within, &mut passed, work);
         passed.settle();
         ids.clear();
-        if !part.ids.is_empty() {
+        if part.within.shape() == Shape::All && !part.ids.is_empty() {
+            passed.for_each(|row| ids.push(part.ids[row]));
+        } else if !part.ids.is_empty() {
             let mut all = part.ids.iter();
             part.within.for_each(|row| {
                 let id = all.next();
