@@ -149,7 +149,7 @@ impl Stream {
 
     /// Keeps rows where `condition` is true.
     pub fn filter(mut self, condition: Expression) -> Self {
-        self.query.steps.push(Step::Filter(condition));
+        self.query.push_filter(condition);
         self
     }
 

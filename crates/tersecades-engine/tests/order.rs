@@ -12,7 +12,9 @@ use arrow_array::{
     TimestampNanosecondArray,
 };
 use arrow_schema::TimeUnit;
-use tersecades_engine::expression::{Expression, col};
+use arrow_select::concat::concat_batches;
+use tersecades_engine::expression::{Expression, col, lit};
+use tersecades_engine::operator::leading::{Leading, Ties};
 use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::keys::{RowKeys, SortOrder};
 use tersecades_engine::operator::row::{Extent, RowInput, RowOperatorPlan};
@@ -116,6 +118,17 @@ fn expected(rows: &RecordBatch, by: &By) -> Vec<i64> {
 
 /// The ids in what an operator hands on.
 fn ids(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> Vec<i64> {
+    ids_of(&output(plan, rows, batch_rows))
+}
+
+fn ids_of(rows: &[RecordBatch]) -> Vec<i64> {
+    let ids = rows.iter().map(|batch| batch.column_by_name("id").unwrap());
+    ids.flat_map(|ids| ids.as_primitive::<Int64Type>().values().to_vec())
+        .collect()
+}
+
+/// What an operator hands on.
+fn output(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> Vec<RecordBatch> {
     let input = RowInput {
         schema: rows.schema(),
         event_time: EventTime {
@@ -133,9 +146,7 @@ fn ids(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> Vec
         operator.push(rows.slice(first, count), &mut out).unwrap();
     }
     operator.finish(&mut out).unwrap();
-    let ids = out.iter().map(|batch| batch.column_by_name("id").unwrap());
-    ids.flat_map(|ids| ids.as_primitive::<Int64Type>().values().to_vec())
-        .collect()
+    out
 }
 
 fn check_top(rows: &RecordBatch, by: &By, sorted: &[i64], batch_rows: usize) {
@@ -227,4 +238,137 @@ fn rising_rows_come_in_the_order_of_a_stable_sort() {
     ]);
     let (rows, by) = (rows.unwrap(), vec![(0, SortOrder::DESCENDING)]);
     check_top(&rows, &by, &expected(&rows, &by), 70_000);
+}
+
+/// The ids and ranks up to `most` in what `over` gives of `rows`.
+fn ranked(over: &Over, rows: &RecordBatch, (batch_rows, most): (usize, i64)) -> Vec<(i64, i64)> {
+    let out = output(over, rows, batch_rows);
+    let places = out.iter().flat_map(|batch| {
+        let places = batch.column_by_name("place").unwrap();
+        places.as_primitive::<Int64Type>().values().to_vec()
+    });
+    let ranked = ids_of(&out).into_iter().zip(places);
+    ranked.filter(|(_, place)| *place <= most).collect()
+}
+
+/// Whether words of the order say all of it.
+fn is_short(by: &By) -> bool {
+    let bits = |(column, _): &(usize, SortOrder)| match COLUMNS[*column] {
+        "float" | "number" | "wide" | "time" => 65,
+        "flag" => 9,
+        _ => 1_000,
+    };
+    by.iter().map(bits).sum::<usize>() <= 128
+}
+
+#[test]
+fn rows_behind_the_first_places_change_no_rank_up_to_them() {
+    let mut sifted = 0;
+    for seed in 0..300 {
+        let random = &mut Random::new(0x1ead + seed);
+        let count = *random.pick(&[0, 1, 21, 300, 3_000]);
+        let (rows, by) = (random_rows(count, random), random_by(random));
+        let (keys, order) = by.split_at(random.below(by.len() + 1));
+        let function = *random.pick(&[
+            OverFunction::RowNumber,
+            OverFunction::Rank,
+            OverFunction::DenseRank,
+        ]);
+        let over = Over {
+            partition: (keys.iter().map(|(at, _)| COLUMNS[*at].to_owned())).collect(),
+            order: expressions(&order.to_vec()),
+            calls: vec![OverCall {
+                function,
+                argument: None,
+                default: None,
+                frame: Frame::PARTITION,
+                output: "place".to_owned(),
+            }],
+        };
+        let most = random.between(1, 5);
+        let leading = over.before_filter(&col("place").lt_eq(most)).unwrap();
+        for batch_rows in BATCH_ROWS {
+            let left = output(&*leading, &rows, batch_rows);
+            let whole = match left.is_empty() {
+                true => rows.slice(0, 0),
+                false => concat_batches(left[0].schema_ref(), &left).unwrap(),
+            };
+            let wanted = ranked(&over, &rows, (100_000, most));
+            let found = ranked(&over, &whole, (100_000, most));
+            assert_eq!(found, wanted, "seed {seed}, {leading:?}, {batch_rows}");
+            if is_short(&order.to_vec()) {
+                assert_eq!(whole.num_rows(), wanted.len(), "seed {seed}, {leading:?}");
+                sifted += rows.num_rows() - whole.num_rows();
+            }
+        }
+    }
+    assert!(sifted > 50_000, "{sifted}");
+}
+
+#[test]
+fn rows_that_others_put_out_are_forgotten_while_rows_come() {
+    let rows = 1_200_000;
+    let numbers = Int64Array::from_iter_values(0..rows);
+    let keys = Int64Array::from_iter_values((0..rows).map(|id| id * 7_919 % 30_000));
+    let columns = [("number", keys), ("id", numbers)];
+    let columns = columns.map(|(name, column)| (name, Arc::new(column) as ArrayRef));
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    for (most, kept) in [(1, 30_000), (3, 90_000)] {
+        let leading = Leading {
+            keys: vec!["number".to_owned()],
+            by: vec![(col("id"), SortOrder::DESCENDING)],
+            count: most,
+            ties: Ties::Apart,
+        };
+        let last: Vec<i64> = (1_200_000 - kept..1_200_000).collect();
+        assert_eq!(ids(&leading, &rows, 50_000), last);
+    }
+}
+
+#[test]
+fn only_filters_by_ranks_that_hang_on_earlier_rows_leave_out_rows() {
+    let call = |function, output: &str| OverCall {
+        function,
+        argument: Some("number".to_owned()),
+        default: None,
+        frame: Frame::PARTITION,
+        output: output.to_owned(),
+    };
+    let over = |other| Over {
+        partition: vec!["text".to_owned()],
+        order: vec![
+            (col("text"), SortOrder::ASCENDING),
+            (col("time"), SortOrder::DESCENDING),
+        ],
+        calls: vec![call(OverFunction::RowNumber, "n"), call(other, "other")],
+    };
+    let shown = |other, condition: &Expression| {
+        let before = over(other).before_filter(condition);
+        before.map(|plan| plan.describe())
+    };
+    let first = |count| Some(format!("leading {count} of [text] by [time desc]"));
+    let earlier = OverFunction::Shift(2);
+    let is = |condition: Expression| shown(earlier, &condition);
+    assert_eq!(is(col("n").lt_eq(3)), first(3));
+    assert_eq!(is(col("n").lt(3).and(col("number").gt(7))), first(2));
+    assert_eq!(is(lit(4).gt_eq(col("n"))), first(4));
+    assert_eq!(is(col("n").eq(1).or(col("n").eq(5))), first(5));
+    assert_eq!(is(col("n").eq(1).or(col("number").eq(5))), None);
+    assert_eq!(is(col("n").gt(1)), None);
+    assert_eq!(is(col("n").lt_eq(0)), None);
+    assert_eq!(is(col("n").lt_eq(1_000_000)), None);
+    assert_eq!(is(col("other").lt_eq(3)), None);
+    let later = [
+        OverFunction::Shift(-1),
+        OverFunction::Count,
+        OverFunction::PercentRank,
+    ];
+    for other in later {
+        assert_eq!(shown(other, &col("n").lt_eq(3)), None);
+    }
+    let dense = shown(OverFunction::DenseRank, &col("other").lt_eq(2));
+    assert_eq!(
+        dense.unwrap(),
+        "leading 2 different ones of [text] by [time desc]"
+    );
 }

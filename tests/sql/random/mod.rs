@@ -25,7 +25,7 @@ const TEXTS: [&str; 1] = ["s"];
 /// A query.
 pub(crate) fn query(random: &mut Random) -> Query {
     let mut maker = Maker { random, prefix: "" };
-    let (ours, ordered) = match maker.random.below(18) {
+    let (ours, ordered) = match maker.random.below(19) {
         0 => (maker.join(), false),
         1 => (maker.union(), false),
         2 | 3 => (maker.plain(), false),
@@ -40,6 +40,7 @@ pub(crate) fn query(random: &mut Random) -> Query {
         13 => (maker.correlated(), false),
         14 => (maker.joins(), false),
         15 => (maker.as_of(), false),
+        16 => (maker.first_ranks(), false),
         _ => (maker.grouped(), false),
     };
     Query {

@@ -85,6 +85,43 @@ impl Maker<'_> {
         )
     }
 
+    /// The first ranks of each key, of all rows or of some.
+    pub(super) fn first_ranks(&mut self) -> String {
+        let partition = self.pick(&[
+            "",
+            "PARTITION BY k ",
+            "PARTITION BY s, p ",
+            "PARTITION BY x ",
+        ]);
+        let direction = self.pick(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+        let keys = ["a", "ts", "x", "s", "d", "k, b", "p, x", "s, a"];
+        let key = self.pick(&keys);
+        let rank = self.pick(&["rank()", "dense_rank()", "row_number()"]);
+        let order = match rank.as_str() {
+            "row_number()" => format!("{key}{direction}, {ALL}"),
+            _ => format!("{key}{direction}"),
+        };
+        let beside = self.pick(&["lag(b)", "rank()", "count(b)"]);
+        let number = 1 + self.random.below(5);
+        let limit = self.pick(&["<=", "<", "="]);
+        let also = match self.random.one_in(3) {
+            true => format!(" AND {}", self.condition_of("")),
+            false => String::new(),
+        };
+        let over = format!("OVER ({partition}ORDER BY {order})");
+        let selection = self.selection();
+        match self.random.one_in(2) {
+            true => format!(
+                "SELECT {ALL} FROM t{selection} QUALIFY {rank} {over} {limit} {number}{also}"
+            ),
+            false => format!(
+                "SELECT * FROM (SELECT {ALL}, {rank} {over} AS n, {beside} OVER \
+                 ({partition}ORDER BY {key}{direction}, {ALL}) AS w FROM t{selection}) AS r \
+                 WHERE n {limit} {number}{also}"
+            ),
+        }
+    }
+
     /// Subqueries that read the outer row, and lists of them beside other conditions.
     pub(super) fn correlated(&mut self) -> String {
         let inner = self.condition_of("u.");

@@ -213,6 +213,41 @@ impl Expression {
 }
 
 impl Expression {
+    /// The greatest whole number that the column `name` can be where this is true; none where that
+    /// is not said.
+    pub(crate) fn most_of(&self, name: &str) -> Option<i128> {
+        use Comparison as C;
+        use Expression as E;
+        match self {
+            E::And(left, right) => {
+                let each = [left.most_of(name), right.most_of(name)];
+                each.into_iter().flatten().min()
+            }
+            E::Or(left, right) => Some(left.most_of(name)?.max(right.most_of(name)?)),
+            E::Compare(how, left, right) => match (how, left.as_ref(), right.as_ref()) {
+                (_, E::Literal(_), E::Column(_)) => {
+                    E::Compare(how.mirrored(), right.clone(), left.clone()).most_of(name)
+                }
+                (how, E::Column(column), E::Literal(Value::Integer(most))) if column == name => {
+                    match how {
+                        C::Equal | C::LessOrEqual => Some(*most),
+                        C::Less => most.checked_sub(1),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            },
+            E::OneOf(of, values) if of.as_column() == Some(name) => {
+                let whole = values.iter().map(|value| match value {
+                    Value::Integer(value) => Some(*value),
+                    _ => None,
+                });
+                whole.collect::<Option<Vec<_>>>()?.into_iter().max()
+            }
+            _ => None,
+        }
+    }
+
     /// The terms that all have to be true.
     pub fn into_terms(self) -> Vec<Expression> {
         match self {

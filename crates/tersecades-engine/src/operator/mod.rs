@@ -14,6 +14,7 @@ pub mod row;
 pub mod change;
 pub mod distinct;
 pub mod lag;
+pub mod leading;
 pub mod limit;
 pub mod over;
 pub mod reduce;
@@ -65,6 +66,7 @@ pub const OPERATORS: &[&OperatorKind] = &[
     &lag::KIND,
     &change::KIND,
     &over::KIND,
+    &leading::KIND,
     &reduce::KIND,
     &in_order::KIND,
     &process::KIND,

@@ -5,7 +5,7 @@
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::Rows;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
@@ -59,6 +59,11 @@ impl SortKeys {
         let orders = by.iter().map(|(_, order)| *order);
         let keys = RowKeys::new(expressions.types().cloned().zip(orders))?;
         Ok(SortKeys { expressions, keys })
+    }
+
+    /// Types of the columns that keys are made of.
+    pub(super) fn types(&self) -> impl Iterator<Item = &DataType> {
+        self.expressions.types()
     }
 
     /// No keys, to be appended to.

@@ -182,12 +182,21 @@ pub struct Query {
 }
 
 impl Query {
+    /// Appends a filter, and before an operator on rows at the end what leaves out rows for it.
+    pub fn push_filter(&mut self, condition: Expression) {
+        if let Some(Step::Rows(last)) = self.steps.last()
+            && let Some(before) = last.before_filter(&condition)
+        {
+            self.steps.insert(self.steps.len() - 1, Step::Rows(before));
+        }
+        self.steps.push(Step::Filter(condition));
+    }
+
     /// Appends a filter; before lookups at the end go terms that read nothing of them, since a row
     /// that is dropped need not be looked up.
     pub fn push_early_filter(&mut self, condition: Expression) {
         let Some(Step::LookupJoin { columns, .. }) = self.steps.last() else {
-            self.steps.push(Step::Filter(condition));
-            return;
+            return self.push_filter(condition);
         };
         let looked_up = |name: &&str| columns.iter().any(|(_, added)| added == name);
         let (late, early): (Vec<_>, Vec<_>) = condition

@@ -13,8 +13,8 @@ use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
-use super::over::order_of;
-use super::rows::{Column, Reach, Rows, free_name, unique_names};
+use super::over::{Columns, order_of};
+use super::rows::{Column, Reach, Rows, unique_names};
 use crate::error::of_datafusion;
 
 type Order = Vec<(Expression, SortOrder)>;
@@ -134,26 +134,18 @@ impl Lowering<'_> {
         let rows = self.plan(&distinct.input)?.spread()?;
         let schema = distinct.input.schema();
         let names = unique_names(&distinct.schema);
-        let mut columns: Vec<(String, Expression)> = Vec::new();
         let lowerer = rows.lowerer(schema)?;
+        let mut columns = Columns::default();
         for (name, value) in names.iter().zip(&distinct.select_expr) {
-            columns.push((name.clone(), lowerer.typed_value(value)?));
+            columns.add(name, lowerer.typed_value(value)?);
         }
-        let mut hidden = |value: Expression| {
-            let taken = |name: &str| columns.iter().any(|(known, _)| known == name);
-            let name = free_name("key", taken);
-            columns.push((name.clone(), value));
-            name
-        };
         let mut partition = Vec::new();
         for key in &distinct.on_expr {
-            partition.push(hidden(lowerer.typed_value(key)?));
+            partition.push(columns.of(lowerer.typed_value(key)?));
         }
         let sorts = distinct.sort_expr.as_deref().unwrap_or_default();
-        let order = order_of(sorts, &lowerer, |value| col(hidden(value)))?;
-        let number = free_name("number", |name| {
-            columns.iter().any(|(known, _)| known == name)
-        });
+        let order = order_of(sorts, &lowerer, |value| col(columns.of(value)))?;
+        let number = columns.free("number");
         let first = Over {
             partition,
             order: order.clone(),
@@ -165,7 +157,7 @@ impl Lowering<'_> {
                 output: number.clone(),
             }],
         };
-        let stream = rows.stream.project(columns).rows(first);
+        let stream = rows.stream.project(columns.0).rows(first);
         let stream = stream
             .filter(col(number.as_str()).eq(1))
             .sort_in(Extent::Whole, order);

@@ -18,24 +18,27 @@ use super::window::length;
 use crate::function::aggregate::SqlAggregate;
 
 /// Named columns over which the calls run.
-struct Columns(Vec<(String, Expression)>);
+#[derive(Default)]
+pub(super) struct Columns(pub(super) Vec<(String, Expression)>);
 
 impl Columns {
     /// The name of a column with this value.
-    fn of(&mut self, value: Expression) -> String {
+    pub(super) fn of(&mut self, value: Expression) -> String {
         if let Some((name, _)) = self.0.iter().find(|(_, known)| *known == value) {
             return name.clone();
         }
         self.add("value", value)
     }
 
-    fn add(&mut self, wanted: &str, value: Expression) -> String {
+    /// Adds a column, called as `wanted` where that is free.
+    pub(super) fn add(&mut self, wanted: &str, value: Expression) -> String {
         let name = self.free(wanted);
         self.0.push((name.clone(), value));
         name
     }
 
-    fn free(&self, wanted: &str) -> String {
+    /// `wanted`, or a name like it that is free.
+    pub(super) fn free(&self, wanted: &str) -> String {
         free_name(wanted, |name| self.0.iter().any(|(known, _)| known == name))
     }
 }
@@ -48,7 +51,7 @@ impl Lowering<'_> {
     pub(super) fn over(&self, window: &Window) -> Result<Rows> {
         let rows = self.plan(&window.input)?.spread()?;
         let schema = window.input.schema();
-        let mut columns = Columns(Vec::new());
+        let mut columns = Columns::default();
         let mut shown = Vec::new();
         for (index, name) in unique_names(schema).iter().enumerate() {
             shown.push(columns.add(name, rows.value(index)?.clone()));

@@ -23,6 +23,7 @@ use crate::frame::Scope;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
+use super::leading::{COUNT_MAX, Leading, Ties};
 use super::row::kept::KeptRows;
 use super::row::keys::SortOrder;
 use super::row::order::Order;
@@ -115,6 +116,43 @@ impl RowOperatorPlan for Over {
 
     fn keeps_windows(&self) -> bool {
         false
+    }
+
+    fn before_filter(&self, condition: &Expression) -> Option<Arc<dyn RowOperatorPlan>> {
+        let looks_back = |call: &OverCall| match call.function {
+            OverFunction::RowNumber | OverFunction::Rank | OverFunction::DenseRank => true,
+            OverFunction::Shift(by) => by >= 0,
+            _ => false,
+        };
+        if !self.calls.iter().all(looks_back) {
+            return None;
+        }
+        let leading = |call: &OverCall| {
+            let ties = match call.function {
+                OverFunction::RowNumber => Ties::Apart,
+                OverFunction::Rank => Ties::Together,
+                OverFunction::DenseRank => Ties::Dense,
+                _ => return None,
+            };
+            let count = usize::try_from(condition.most_of(&call.output)?).ok()?;
+            (1..=COUNT_MAX).contains(&count).then_some((count, ties))
+        };
+        let (count, ties) = self
+            .calls
+            .iter()
+            .filter_map(leading)
+            .min_by_key(|(count, _)| *count)?;
+        let is_key = |by: &Expression| {
+            by.as_column()
+                .is_some_and(|by| self.partition.iter().any(|key| key == by))
+        };
+        let by = self.order.iter().filter(|(by, _)| !is_key(by));
+        Some(Arc::new(Leading {
+            keys: self.partition.clone(),
+            by: by.cloned().collect(),
+            count,
+            ties,
+        }))
     }
 
     fn bind(&self, input: &RowInput) -> Result<Box<dyn RowOperator>> {

@@ -46,6 +46,17 @@ pub struct CodedRows {
     known_rows: usize,
 }
 
+/// The keys of some rows, numbered in order of first occurrence.
+#[derive(Debug)]
+pub struct Numbered<'c> {
+    /// The number of each row's key.
+    pub ids: &'c [u32],
+    /// How many keys were known before; none where numbers begin anew.
+    pub known: usize,
+    /// The first row of each key that is new.
+    pub fresh: Vec<u32>,
+}
+
 impl CodedRows {
     /// The rows of `rows` whose keys did not come before, in order; rows that are left out equal
     /// earlier ones. `None` where columns have no codes, or keys do not pay.
@@ -53,6 +64,14 @@ impl CodedRows {
     /// # Errors
     /// What casting codes says.
     pub fn fresh(&mut self, rows: &RecordBatch) -> Result<Option<Vec<u32>>> {
+        Ok(self.numbered(rows)?.map(|numbered| numbered.fresh))
+    }
+
+    /// The numbers of the keys of `rows`; `None` as for [`CodedRows::fresh`].
+    ///
+    /// # Errors
+    /// What casting codes says.
+    pub fn numbered(&mut self, rows: &RecordBatch) -> Result<Option<Numbered<'_>>> {
         if self.rows >= TRIED_ROWS && self.known_rows < self.rows / ROWS_PER_KNOWN {
             self.clear();
             return Ok(None);
@@ -70,19 +89,19 @@ impl CodedRows {
         self.keys.clear();
         self.keys.resize(rows.num_rows() * layout.words, 0);
         layout.write(rows, &mut self.keys)?;
-        let mut next = self.table.group_count();
+        let known = self.table.group_count();
         self.ids.clear();
         self.table.assign(&self.keys, &mut self.ids);
-        let mut fresh = Vec::with_capacity(self.table.group_count() - next);
+        let mut fresh = Vec::with_capacity(self.table.group_count() - known);
         for (row, id) in self.ids.iter().enumerate() {
-            if *id as usize == next {
+            if *id as usize == known + fresh.len() {
                 fresh.push(row as u32);
-                next += 1;
             }
         }
         self.rows += rows.num_rows();
         self.known_rows += rows.num_rows() - fresh.len();
-        Ok(Some(fresh))
+        let ids = &self.ids;
+        Ok(Some(Numbered { ids, known, fresh }))
     }
 
     /// Forgets all keys.

@@ -1,12 +1,12 @@
 //! Rows with the same values in some columns, numbered.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use tersecades_columnar::error::Result;
 
+use super::coded::CodedRows;
 use super::keys::{KeyIds, RowKeys};
+use super::shape::take;
 use crate::frame::Scope;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -15,6 +15,10 @@ pub struct GroupKeys {
     slots: Vec<usize>,
     keys: RowKeys,
     ids: KeyIds,
+    /// What tells keys that came before, without whole texts.
+    coded: CodedRows,
+    /// The group of each of its keys.
+    of_code: Vec<u32>,
 }
 
 impl GroupKeys {
@@ -34,6 +38,8 @@ impl GroupKeys {
             slots,
             keys: RowKeys::unordered(types)?,
             ids: KeyIds::default(),
+            coded: CodedRows::default(),
+            of_code: Vec::new(),
         })
     }
 
@@ -46,11 +52,16 @@ impl GroupKeys {
             let id = self.ids.insert(&[])?.0;
             return Ok(vec![id; rows.num_rows()]);
         }
-        let columns = self.slots.iter().map(|slot| Arc::clone(rows.column(*slot)));
-        let keys = self.keys.of(&columns.collect::<Vec<ArrayRef>>())?;
-        let rows = 0..keys.num_rows();
-        rows.map(|row| Ok(self.ids.insert(keys.row(row).data())?.0))
-            .collect()
+        let rows = rows.project(&self.slots)?;
+        let Some(numbered) = self.coded.numbered(&rows)? else {
+            return keyed(&self.keys, &mut self.ids, &rows);
+        };
+        self.of_code.truncate(numbered.known);
+        let fresh = take(&rows, numbered.fresh)?;
+        let fresh = keyed(&self.keys, &mut self.ids, &fresh)?;
+        self.of_code.extend(fresh);
+        let codes = numbered.ids.iter();
+        Ok(codes.map(|code| self.of_code[*code as usize]).collect())
     }
 
     /// Positions of the key columns.
@@ -78,11 +89,18 @@ impl GroupKeys {
     /// Forgets all groups.
     pub fn clear(&mut self) {
         self.ids = KeyIds::default();
+        self.forget_codes();
+    }
+
+    fn forget_codes(&mut self) {
+        self.coded.clear();
+        self.of_code.clear();
     }
 
     /// Bytes of memory.
     pub fn byte_size(&self) -> usize {
-        self.ids.byte_size()
+        let codes = self.of_code.capacity() * size_of::<u32>();
+        self.ids.byte_size() + self.coded.byte_size() + codes
     }
 
     /// Writes the groups.
@@ -96,6 +114,14 @@ impl GroupKeys {
     /// `Corrupt` when the bytes do not hold it.
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.ids = KeyIds::restore(from)?;
+        self.forget_codes();
         Ok(())
     }
+}
+
+/// The number of the key of each row; new keys get the next.
+fn keyed(keys: &RowKeys, ids: &mut KeyIds, rows: &RecordBatch) -> Result<Vec<u32>> {
+    let keys = keys.of(rows.columns())?;
+    let keys = keys.iter().map(|key| Ok(ids.insert(key.data())?.0));
+    keys.collect()
 }

@@ -14,13 +14,16 @@ pub mod kept;
 pub mod keys;
 pub(crate) mod order;
 pub mod shape;
+pub(crate) mod word;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
+use crate::expression::Expression;
 use crate::plan::EventTime;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -80,6 +83,12 @@ pub trait RowOperatorPlan: Debug + Send + Sync {
     /// The rows that come out, where they are the first of all rows by an order of columns: that
     /// which counts most, whether its greatest come first, and how many rows are looked at.
     fn first_rows(&self) -> Option<(&str, bool, u64)> {
+        None
+    }
+
+    /// What leaves out rows before this operator, where of those that come out only such with
+    /// `condition` are used.
+    fn before_filter(&self, _condition: &Expression) -> Option<Arc<dyn RowOperatorPlan>> {
         None
     }
 
