@@ -118,7 +118,8 @@ impl Column {
                 *word |= known.get(*code as usize).copied().unwrap_or(0);
             };
             words.iter_mut().zip(codes.values()).for_each(add);
-            return Ok(self.set_nulls(coded.keys(), words));
+            self.set_nulls(coded.keys(), words);
+            return Ok(());
         }
         if *values.data_type() != self.data_type {
             return self.add(&cast(values, &self.data_type)?, words);
@@ -129,7 +130,8 @@ impl Column {
         } else if let Some(lanes) = lanes(values.as_ref()) {
             self.write_lanes(lanes, words);
         }
-        Ok(self.set_nulls(values.as_ref(), words))
+        self.set_nulls(values.as_ref(), words);
+        Ok(())
     }
 
     fn write_lanes(&self, lanes: Lanes<'_>, words: &mut [u128]) {
