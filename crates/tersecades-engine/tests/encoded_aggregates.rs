@@ -38,7 +38,7 @@ fn columns() -> Vec<Vec<Option<i64>>> {
     let of = |value: &dyn Fn(usize) -> Option<i64>| (0..ROWS).map(value).collect();
     vec![
         of(&|row| Some((draw(row) % 40) as i64 - 20)),
-        of(&|row| (draw(row) % 5 > 0).then(|| (draw(row) % 9) as i64)),
+        of(&|row| (!draw(row).is_multiple_of(5)).then(|| (draw(row) % 9) as i64)),
         of(&|row| Some((row / 300 % 5) as i64)),
         of(&|row| Some(i64::MAX - (draw(row) % 3) as i64)),
         of(&|row| Some([i64::MIN, 0, i64::MAX][draw(row) as usize % 3])),
@@ -78,7 +78,7 @@ fn expected(values: &[Option<i64>], rows: &[usize]) -> Vec<Option<i64>> {
         .for_each(|(_, value)| *counts.entry(*value).or_default() += 1);
     let most = counts.values().copied().max();
     let mode = counts.iter().find(|(_, count)| Some(**count) == most);
-    let other = |row: usize| (row % 4 > 0).then_some(row as i64);
+    let other = |row: usize| (!row.is_multiple_of(4)).then_some(row as i64);
     let least = known.iter().map(|(_, value)| *value).min();
     let greatest = known.iter().map(|(_, value)| *value).max();
     let first = |end: Option<i64>| {

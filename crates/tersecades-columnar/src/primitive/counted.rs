@@ -208,10 +208,9 @@ mod tests {
                     let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
                     let (mut work, mut values) = (Work::default(), Default::default());
                     chunk.gather(&within, &mut values, &mut work);
-                    for (index, key) in values.keys.iter().enumerate() {
-                        if values.is_valid(index) {
-                            *expected.entry(*key).or_default() += 1;
-                        }
+                    let valid = (0..values.len()).filter(|index| values.is_valid(*index));
+                    for index in valid {
+                        *expected.entry(values.keys[index]).or_default() += 1;
                     }
                     let (mut repeats, mut work) = (Repeats::default(), Work::default());
                     chunk.repeats(&within, &mut repeats, &mut work);

@@ -116,7 +116,7 @@ fn filled_groups(rows: Rows, keys: Vec<String>, parts: &Parts, updates: Updates)
         },
         window,
     )?;
-    let groups = paired.window(window.window.clone()).group_by(keys.clone());
+    let groups = paired.window(window.window).group_by(keys.clone());
     let windows = groups.aggregate(parts.calls.clone());
     let (schema, read) = (windows.schema()?, alone.schema()?);
     let mut nulls = Vec::with_capacity(Edge::BOTH.len());

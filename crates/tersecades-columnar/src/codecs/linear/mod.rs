@@ -84,7 +84,7 @@ impl Line {
                 let shared = 1 << part.trailing_zeros().min(SLOPE_BITS);
                 ((part - 1) * (SLOPE_STEPS - 1) + shared - 1) / 2
             }
-            false => (0..rows as i64).map(|row| part * row >> SLOPE_BITS).sum(),
+            false => (0..rows as i64).map(|row| (part * row) >> SLOPE_BITS).sum(),
         };
         let offsets = rows as i128 * (rows as i128 - 1) / 2;
         i128::from(steps) * offsets + i128::from(parts)

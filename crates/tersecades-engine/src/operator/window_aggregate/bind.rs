@@ -7,10 +7,10 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::Asked;
 use tersecades_columnar::types::Physical;
 
-use crate::aggregate::{self, needs_argument, takes_one};
 use crate::aggregate::collected::{Collecting, Kind, Second};
 use crate::aggregate::count_if::as_count;
 use crate::aggregate::user::FromOutside;
+use crate::aggregate::{self, needs_argument, takes_one};
 use crate::expression::evaluate::BoundExpression;
 use crate::expression::{Expression, col};
 use crate::frame::{EVENT_TIME, Scope, Slot};
