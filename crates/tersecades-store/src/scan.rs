@@ -28,7 +28,7 @@ use crate::schema::{DELETED, StoreSchema};
 use crate::sort_key::{SortKey, Sorted};
 use crate::version::Snapshot;
 
-use filter::Filter;
+use filter::{Filter, Looks};
 pub(crate) use key_range::KeyRange;
 
 pub use found::Found;
@@ -149,6 +149,7 @@ pub struct Scanned {
     time: Option<String>,
     /// Earliest time of the part that was read last.
     oldest: i64,
+    looks: Looks,
 }
 
 impl Snapshot {
@@ -190,10 +191,8 @@ impl Snapshot {
         let floor = self.version.floor();
         let filter = Filter::new(schema, scan, &floor)?;
         let mut read = names.clone();
-        let compared = filter
-            .columns()
-            .filter(|name| !names.iter().any(|known| known == name));
-        read.extend(compared.map(str::to_owned).collect::<Vec<_>>());
+        let compared = filter.columns(!schema.is_primary()).into_iter();
+        read.extend(compared.filter(|name| !names.contains(name)));
         read.dedup();
         let keys = KeyRange::new(schema, &scan.ranges)?;
         let mut lateness = 0;
@@ -217,6 +216,7 @@ impl Snapshot {
             lateness,
             time: time.filter(|_| !schema.is_primary()),
             oldest: i64::MIN,
+            looks: Looks::default(),
         })
     }
 
@@ -361,15 +361,23 @@ impl Scanned {
     fn read_part(&mut self, part: &Part) -> Result<Option<Found>> {
         match part {
             Part::Memory(batch) => self.select(conform(Batch::clone(batch), &self.fields)?),
-            Part::Group(run, index) if self.filter.is_empty() => {
-                let batch = run.read_group(*index, &self.schema()?)?;
-                Ok(Some(Found::all(batch)))
-            }
             Part::Group(run, index) => {
                 // What is compared first; the rest is read where rows are left.
-                let names: Vec<String> = self.filter.columns().map(str::to_owned).collect();
+                let looks = self.looks.may_pay();
+                let names = self.filter.columns(looks);
+                if names.is_empty() {
+                    let batch = run.read_group(*index, &self.schema()?)?;
+                    return Ok(Some(Found::all(batch)));
+                }
                 let compared = run.read_group(*index, &run::project(&self.fields, &names)?)?;
                 let selection = self.filter.select(&compared)?;
+                if looks {
+                    let left_out = !self.filter.some_pass(&compared, &selection)?;
+                    self.looks.took(left_out);
+                    if left_out {
+                        return Ok(None);
+                    }
+                }
                 if selection.is_empty() {
                     return Ok(None);
                 }

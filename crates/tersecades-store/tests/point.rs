@@ -2,9 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::DataType;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::Value;
 use tersecades_store::{PointReader, Scan, Snapshot, Store, StoreOptions, StoreSchema};
 
@@ -143,4 +148,28 @@ fn keys_that_cannot_be_are_refused_or_not_found() {
         assert!(reader.find(&[nowhere]).unwrap().is_empty());
     }
     assert!(snapshot.point_reader(&["w"]).is_err());
+}
+
+#[test]
+fn groups_none_of_whose_rows_has_a_wanted_value_are_left_out() {
+    let (_folder, store) = store(&["host"], None);
+    let snapshot = store.snapshot();
+    let times = |low: i64, high: i64| {
+        let wanted = Predicate::between(&DataType::Int64, &low.into(), &high.into()).unwrap();
+        let scan = Scan::default().columns(["ts"]);
+        let found = snapshot.scan(&scan.passing("v", Arc::new(wanted))).unwrap();
+        let mut times = Vec::new();
+        for found in found {
+            let rows = found.unwrap().to_arrow().unwrap();
+            times.extend_from_slice(rows.column(0).as_primitive::<Int64Type>().values());
+        }
+        times
+    };
+    // The values of every group of its run begin below and end above it.
+    let found = times(2_000 * 2_000, 2_000 * 2_000);
+    assert!(found.contains(&2_000));
+    assert!(found.len() <= 256, "{} rows", found.len());
+    assert!(times(2_000 * 2_000 + 1, 2_000 * 2_000 + 1).is_empty());
+    let all: HashSet<i64> = times(0, ROWS * ROWS).into_iter().collect();
+    assert!((0..ROWS).all(|time| time % 3 == 0 || all.contains(&time)));
 }

@@ -79,20 +79,26 @@ impl Filter {
         })
     }
 
-    /// Whether every row is wanted.
-    pub(super) fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+    /// Columns that are compared, each once; with those that decide about groups if `of_groups`.
+    pub(super) fn columns(&self, of_groups: bool) -> Vec<String> {
+        let mut columns: Vec<String> = Vec::new();
+        let of_groups = self.of_groups.iter().filter(|_| of_groups);
+        for term in self.terms.iter().chain(of_groups) {
+            if !columns.contains(&term.column) {
+                columns.push(term.column.clone());
+            }
+        }
+        columns
     }
 
-    /// Columns that are compared, each once.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        let terms = self.terms.iter().enumerate();
-        let first = terms.filter(|(index, term)| {
-            !self.terms[..*index]
-                .iter()
-                .any(|earlier| earlier.column == term.column)
-        });
-        first.map(|(_, term)| term.column.as_str())
+    /// Whether some of the `wanted` rows of a group pass what decides about groups; `batch` has the
+    /// columns.
+    pub(super) fn some_pass(&mut self, batch: &Batch, wanted: &Selection) -> Result<bool> {
+        let mut left = wanted.clone();
+        for term in &self.of_groups {
+            narrow(&mut left, term, batch, &mut self.work)?;
+        }
+        Ok(!left.is_empty())
     }
 
     /// Whether a group may hold wanted rows, by its statistics.
@@ -131,18 +137,48 @@ impl Filter {
     /// The wanted rows of `batch`, which has the columns that are compared.
     pub(super) fn select(&mut self, batch: &Batch) -> Result<Selection> {
         let mut wanted = Selection::all(batch.rows());
-        let mut passed = Selection::default();
         for term in &self.terms {
-            let column = batch.schema().index_of(&term.column);
-            let column = column.map_err(|_| Error::internal("a compared column was not read"))?;
-            let chunk = batch.column(column);
-            chunk.compare(&term.predicate, &wanted, &mut passed, &mut self.work);
-            match term.excludes {
-                true => wanted.subtract(&passed),
-                false => std::mem::swap(&mut wanted, &mut passed),
-            }
-            wanted.settle();
+            narrow(&mut wanted, term, batch, &mut self.work)?;
         }
         Ok(wanted)
+    }
+}
+
+/// Leaves those of the `wanted` rows that `term` wants.
+fn narrow(wanted: &mut Selection, term: &Term, batch: &Batch, work: &mut Work) -> Result<()> {
+    let column = batch.schema().index_of(&term.column);
+    let column = column.map_err(|_| Error::internal("a compared column was not read"))?;
+    let mut passed = Selection::default();
+    let chunk = batch.column(column);
+    chunk.compare(&term.predicate, wanted, &mut passed, work);
+    match term.excludes {
+        true => wanted.subtract(&passed),
+        false => std::mem::swap(wanted, &mut passed),
+    }
+    wanted.settle();
+    Ok(())
+}
+
+/// Groups of which the columns that decide about them were looked at before the others.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    looks: u32,
+    left_out: u32,
+}
+
+/// Looks after which one in so many must have left a group out.
+const LOOKS_FREE: u32 = 8;
+const LOOKS_EACH: u32 = 4;
+
+impl Looks {
+    /// Whether a look at the next group may save reading it.
+    pub(super) fn may_pay(&self) -> bool {
+        self.looks < LOOKS_FREE || self.left_out >= self.looks / LOOKS_EACH
+    }
+
+    /// Takes note of a look.
+    pub(super) fn took(&mut self, left_out: bool) {
+        self.looks += 1;
+        self.left_out += u32::from(left_out);
     }
 }
