@@ -110,7 +110,7 @@ fn stopped_behind_results(stream: Stream) {
 #[test]
 fn many_windows_of_one_batch_are_stopped() {
     let timed = || counting(1).event_time(col("n"), Duration::ZERO);
-    let tiny = || hop(Duration::from_secs(1_000), Duration::from_millis(1));
+    let tiny = || hop(Duration::from_secs(5), Duration::from_millis(1));
     stopped_behind_results(timed().window(tiny()).aggregate([count()]));
     let on = [("n", "n")];
     let joined = timed().window_join(timed(), tiny(), JoinKind::Left, &on);
