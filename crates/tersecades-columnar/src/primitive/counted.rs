@@ -196,6 +196,16 @@ mod tests {
         vec![Selection::all(rows), list, bits]
     }
 
+    fn decoded_counts(chunk: &Chunk, within: &Selection) -> BTreeMap<u64, u64> {
+        let mut values = crate::values::Values::default();
+        chunk.gather(within, &mut values, &mut Work::default());
+        let mut counts = BTreeMap::new();
+        for index in (0..values.len()).filter(|index| values.is_valid(*index)) {
+            *counts.entry(values.keys[index]).or_default() += 1;
+        }
+        counts
+    }
+
     #[test]
     fn counts_are_those_of_the_decoded_values() {
         let mut counted = 0;
@@ -205,13 +215,7 @@ mod tests {
                 encoder.require(scheme.parse::<Scheme>().unwrap()).unwrap();
                 let chunk = encoder.encode_new(&array).unwrap();
                 for within in selections(chunk.rows()) {
-                    let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
-                    let (mut work, mut values) = (Work::default(), Default::default());
-                    chunk.gather(&within, &mut values, &mut work);
-                    let valid = (0..values.len()).filter(|index| values.is_valid(*index));
-                    for index in valid {
-                        *expected.entry(values.keys[index]).or_default() += 1;
-                    }
+                    let expected = decoded_counts(&chunk, &within);
                     let (mut repeats, mut work) = (Repeats::default(), Work::default());
                     chunk.repeats(&within, &mut repeats, &mut work);
                     let mut got: BTreeMap<u64, u64> = BTreeMap::new();
