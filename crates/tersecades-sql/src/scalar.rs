@@ -4,9 +4,11 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, RecordBatchOptions,
-    downcast_primitive_array,
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringArray, downcast_primitive_array,
 };
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -32,6 +34,8 @@ pub(crate) struct PlannedFunction {
     /// The columns it reads, as its arguments.
     schema: SchemaRef,
     data_type: DataType,
+    /// What the numbers stand for that a choice among texts gives.
+    texts: Option<ArrayRef>,
     immutable: bool,
 }
 
@@ -49,23 +53,29 @@ impl PlannedFunction {
                 Arc::new(Field::new(field.name(), data_type, true)),
             )
         });
+        let numbered = numbered_choice(expr).filter(|_| !read.is_empty());
+        let computed = numbered.as_ref().map_or(expr, |(choice, _)| choice);
         let planned = || -> datafusion_common::Result<_> {
             let input = DFSchema::new_with_metadata(fields.collect(), Default::default())?;
             let mut props = ExecutionProps::new();
             props.mark_start_execution(Arc::new(ConfigOptions::default()));
             let context = PhysicalPlanningContext::default();
-            let compared = compare_floats(expr.clone(), &input)?;
+            let compared = compare_floats(computed.clone(), &input)?;
             let expression = create_physical_expr(&compared, &input, &props, &context)?;
             let schema = Arc::clone(input.inner());
             let data_type = expression.data_type(&schema)?;
             Ok((expression, schema, data_type))
         };
         let (expression, schema, data_type) = planned().map_err(|error| of_datafusion(&error))?;
+        let texts = numbered.map(|(_, texts)| Arc::new(StringArray::from(texts)) as ArrayRef);
         Ok(PlannedFunction {
             text: expr.to_string(),
             expression,
             schema,
-            data_type: logical_type(&data_type),
+            data_type: texts
+                .as_ref()
+                .map_or(logical_type(&data_type), |_| DataType::Utf8),
+            texts,
             immutable: is_immutable(expr),
         })
     }
@@ -108,6 +118,38 @@ fn is_immutable(expr: &Expr) -> bool {
     immutable && walked.is_ok()
 }
 
+/// A `CASE` that gives nothing but texts as one that gives their numbers, and the texts.
+fn numbered_choice(expr: &Expr) -> Option<(Expr, Vec<String>)> {
+    let case = match expr {
+        Expr::Alias(alias) => return numbered_choice(&alias.expr),
+        Expr::Case(case) => case,
+        _ => return None,
+    };
+    let mut texts: Vec<String> = Vec::new();
+    let mut number = |result: &Expr| -> Option<Box<Expr>> {
+        let Expr::Literal(ScalarValue::Utf8(text), _) = result else {
+            return None;
+        };
+        let known = |text: String| {
+            let at = texts.iter().position(|known| *known == text);
+            at.unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            })
+        };
+        let number = text.clone().map(known).map(|number| number as u32);
+        Some(Box::new(Expr::Literal(ScalarValue::UInt32(number), None)))
+    };
+    let mut numbered = case.clone();
+    for (_, result) in &mut numbered.when_then_expr {
+        *result = number(result)?;
+    }
+    if let Some(result) = &mut numbered.else_expr {
+        *result = number(result)?;
+    }
+    Some((Expr::Case(numbered), texts))
+}
+
 impl ScalarFunction for PlannedFunction {
     fn name(&self) -> &str {
         &self.text
@@ -125,7 +167,16 @@ impl ScalarFunction for PlannedFunction {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema: &Arc<Schema> = &self.schema;
         let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
-        cast_to(&self.compute(&batch, rows)?, &self.data_type)
+        let computed = self.compute(&batch, rows)?;
+        let Some(texts) = &self.texts else {
+            return cast_to(&computed, &self.data_type);
+        };
+        let numbers = cast_to(&computed, &DataType::UInt32)?;
+        let numbers = numbers.as_primitive::<UInt32Type>().clone();
+        Ok(Arc::new(DictionaryArray::try_new(
+            numbers,
+            Arc::clone(texts),
+        )?))
     }
 
     fn is_immutable(&self) -> bool {
@@ -139,6 +190,7 @@ impl ScalarFunction for PlannedFunction {
         self.immutable
             && other.immutable
             && self.schema == other.schema
+            && self.texts == other.texts
             && self.expression.eq(&other.expression)
     }
 }
@@ -176,10 +228,10 @@ fn zeros_for_nulls<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> ArrayRef
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::cast::AsArray;
     use arrow_array::types::TimestampNanosecondType;
     use arrow_array::{Int64Array, TimestampNanosecondArray};
     use arrow_schema::TimeUnit;
+    use datafusion_common::Column;
     use datafusion_expr::{col, lit};
 
     use super::*;
@@ -210,5 +262,56 @@ mod tests {
             filled.to_data().buffers()[0].typed_data::<i64>(),
             [7, 0, -7]
         );
+    }
+
+    /// `CASE WHEN a > 2 THEN first WHEN a > 1 THEN NULL WHEN a > 0 THEN 'b' END`.
+    fn choice(first: Expr) -> PlannedFunction {
+        let field = (None, Arc::new(Field::new("a", DataType::Int64, true)));
+        let schema = DFSchema::new_with_metadata(vec![field], Default::default()).unwrap();
+        let more_than = |number: i64| {
+            let column = Expr::Column(Column::from_name("a"));
+            Box::new(column.gt(Expr::Literal(ScalarValue::from(number), None)))
+        };
+        let text = |text: Option<&str>| {
+            let text = text.map(str::to_owned);
+            Box::new(Expr::Literal(ScalarValue::Utf8(text), None))
+        };
+        let choice = Expr::Case(datafusion_expr::Case {
+            expr: None,
+            when_then_expr: vec![
+                (more_than(2), Box::new(first)),
+                (more_than(1), text(None)),
+                (more_than(0), text(Some("b"))),
+            ],
+            else_expr: None,
+        });
+        PlannedFunction::new(&choice, &schema, &[0]).unwrap()
+    }
+
+    fn text(text: &str) -> Expr {
+        Expr::Literal(ScalarValue::from(text), None)
+    }
+
+    #[test]
+    fn a_choice_among_texts_gives_codes_of_them() {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), Some(2), Some(1), None]));
+        for (first, texts) in [("a", vec!["a", "b"]), ("b", vec!["b"])] {
+            let chosen = choice(text(first))
+                .evaluate(&[Arc::clone(&column)], 4)
+                .unwrap();
+            let coded = chosen.as_dictionary::<UInt32Type>();
+            let found: Vec<_> = coded.values().as_string::<i32>().iter().flatten().collect();
+            assert_eq!(found, texts);
+            let rows = cast_to(&chosen, &DataType::Utf8).unwrap();
+            let rows: Vec<_> = rows.as_string::<i32>().iter().collect();
+            assert_eq!(rows, [Some(first), None, Some("b"), None]);
+        }
+    }
+
+    #[test]
+    fn choices_among_other_texts_are_others() {
+        let (one, same, other) = (choice(text("a")), choice(text("a")), choice(text("c")));
+        assert!(one.is_same(&same));
+        assert!(!one.is_same(&other));
     }
 }

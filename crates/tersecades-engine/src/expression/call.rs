@@ -111,6 +111,7 @@ impl Call {
         let array = match different {
             Some((slot, Different { values, positions })) => {
                 let results = self.run_rows(&Inputs::of_column(slot, values))?;
+                let results = of_type(results, &self.data_type)?;
                 match Physical::of(&self.data_type)? {
                     Physical::Text => Arc::new(DictionaryArray::try_new(positions, results)?),
                     _ => take(&results, &positions, None)?,
@@ -124,6 +125,7 @@ impl Call {
         })
     }
 
+    /// One value for each row, of which texts may be codes of a dictionary.
     fn run_rows(&self, inputs: &Inputs) -> Result<ArrayRef> {
         let rows = inputs.rows();
         let mut arrays = Vec::with_capacity(self.arguments.len());
@@ -143,7 +145,16 @@ impl Call {
             ))
             .hint("mend the function: a value for each row, of the type it returns"));
         }
-        of_type(array, &self.data_type)
+        match array.data_type() {
+            DataType::Dictionary(key, values)
+                if **key == DataType::UInt32
+                    && **values == self.data_type
+                    && Physical::of(values)? == Physical::Text =>
+            {
+                Ok(array)
+            }
+            _ => of_type(array, &self.data_type),
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub trait ScalarFunction: Any + Debug + Send + Sync {
     /// The result for each row.
     ///
     /// `arguments` have the types that [`ScalarFunction::return_type`] was asked about and `rows`
-    /// rows each; so has the result, whose type is the one it answered.
+    /// rows each; so has the result, whose type is the one it answered, or a dictionary of it.
     ///
     /// # Errors
     /// Whatever is wrong with a value.
