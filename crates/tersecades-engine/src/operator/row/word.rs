@@ -78,6 +78,10 @@ impl OrderWords {
             });
             shift += bits + 1;
             words.is_whole &= !is_cut && shift <= u128::BITS;
+            if is_cut {
+                // Rows whose starts are equal are not equal here.
+                break;
+            }
         }
         words
     }
