@@ -233,4 +233,28 @@ mod tests {
         assert_eq!(float_key(-f64::NAN), float_key(f64::NAN));
         assert!(order.iter().take(7).all(|v| float_of(float_key(*v)) == *v));
     }
+
+    #[test]
+    fn rare_types_become_those_that_hold_their_values() {
+        use arrow_array::{ArrayRef, Date64Array, FixedSizeBinaryArray, Float32Array, NullArray};
+        use std::sync::Arc;
+
+        let halves: ArrayRef = Arc::new(Float32Array::from(vec![0.5, -2.0]));
+        let bytes = FixedSizeBinaryArray::try_from_iter([[1, 2], [3, 4]].into_iter()).unwrap();
+        let columns: [ArrayRef; 4] = [
+            Arc::new(Date64Array::from(vec![86_400_000, -1])),
+            arrow_cast::cast(&halves, &DataType::Float16).unwrap(),
+            Arc::new(bytes),
+            Arc::new(NullArray::new(2)),
+        ];
+        for column in columns {
+            let expected = arrow_cast::cast(&column, &logical_type(column.data_type())).unwrap();
+            let mut encoder = crate::encoder::ColumnEncoder::new(column.data_type()).unwrap();
+            let chunk = encoder.encode_new(&column).unwrap();
+            let all = crate::selection::Selection::all(2);
+            let found = chunk.to_arrow(&all, &mut crate::codec::Work::default());
+            let found = arrow_cast::cast(&found.unwrap(), expected.data_type()).unwrap();
+            assert_eq!(*found, *expected);
+        }
+    }
 }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::{
+    Array as _, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions, UInt32Array,
+    new_null_array,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::dictionary::garbage_collect_any_dictionary;
 use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::chunk::Chunk;
@@ -133,7 +136,54 @@ fn with_own_texts(column: &ArrayRef) -> Result<ArrayRef> {
 /// # Errors
 /// `Corrupt` when text is not UTF-8.
 pub(crate) fn decode(batch: &Batch) -> Result<RecordBatch> {
-    batch.to_arrow(&Selection::all(batch.rows()), &mut Work::default())
+    decode_rows(batch, &Selection::all(batch.rows()))
+}
+
+/// Some rows of a batch, decoded; texts and bytes as codes, however a chunk keeps them, so that
+/// rows of several batches go together.
+///
+/// # Errors
+/// `Corrupt` when text is not UTF-8.
+pub(crate) fn decode_rows(batch: &Batch, rows: &Selection) -> Result<RecordBatch> {
+    let found = batch.to_arrow(rows, &mut Work::default())?;
+    let is_bare =
+        |column: &ArrayRef| matches!(column.data_type(), DataType::Utf8 | DataType::Binary);
+    if !found.columns().iter().any(is_bare) {
+        return Ok(found);
+    }
+    let coded = |column: &ArrayRef| match is_bare(column) {
+        true => coded(column),
+        false => Ok(Arc::clone(column)),
+    };
+    let columns = found.columns().iter().map(coded);
+    let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+    let names = found.schema_ref().fields().iter().zip(&columns);
+    let fields = names.map(|(field, column)| {
+        Field::new(
+            field.name(),
+            column.data_type().clone(),
+            field.is_nullable(),
+        )
+    });
+    let fields = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+    let options = RecordBatchOptions::new().with_row_count(Some(found.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        fields, columns, &options,
+    )?)
+}
+
+/// A code for each row, of a table that is the column.
+fn coded(column: &ArrayRef) -> Result<ArrayRef> {
+    let codes = UInt32Array::from_iter_values(0..column.len() as u32).into_data();
+    let codes = codes
+        .into_builder()
+        .nulls(column.nulls().cloned())
+        .build()?;
+    let codes = UInt32Array::from(codes);
+    Ok(Arc::new(DictionaryArray::try_new(
+        codes,
+        Arc::clone(column),
+    )?))
 }
 
 /// A chunk of `rows` nulls.

@@ -167,7 +167,9 @@ impl Repair {
         run: &Run,
         damaged: Vec<Option<Error>>,
     ) -> Result<Vec<RunId>> {
-        let number = run::newest(&self.directory)? + 1;
+        // Files of runs that are known may be missing.
+        let known = self.known.iter().copied().max().unwrap_or(0);
+        let number = run::newest(&self.directory)?.max(known) + 1;
         let (fields, sequences) = (run.fields(), id.sequences.clone());
         let mut writer = RunWriter::create(&self.directory, number, fields, sequences, 0)?;
         for (group, error) in damaged.into_iter().enumerate() {

@@ -341,9 +341,10 @@ impl Store {
     /// rows that go missing later are missed.
     ///
     /// # Errors
-    /// The failure of a store that has failed; what writing says.
+    /// The failure of a store that has failed; what writing says. A run that cannot be written is
+    /// none: its rows are in the log.
     pub fn close(self) -> Result<()> {
-        self.settle()?;
+        let _ = self.settle();
         let mut upkeep = self.upkeep();
         let state = self.commit.lock_idle();
         if let Some(error) = &state.failed {

@@ -270,3 +270,22 @@ fn rows_that_were_too_old_stay_gone_behind_an_older_manifest() {
         assert_eq!(values(path), before, "{part} eighths of the manifest");
     }
 }
+
+#[test]
+fn what_repair_keeps_of_a_run_takes_no_number_of_a_run_that_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Store::create(&path, schema(), options()).unwrap();
+    for part in 0..3 {
+        append(&store, &rows(part * 300..part * 300 + 300, part));
+    }
+    store.close().unwrap();
+    let mut bytes = std::fs::read(run(&path, 2)).unwrap();
+    bytes[90] ^= 0xFF;
+    std::fs::write(run(&path, 2), bytes).unwrap();
+    std::fs::remove_file(run(&path, 3)).unwrap();
+    let repaired = repair(&path).unwrap();
+    let kept = values(&path);
+    assert!(kept.len() > 300, "{} rows", kept.len());
+    assert_eq!(repaired.lost_rows, 900 - kept.len() as u64);
+}

@@ -8,7 +8,7 @@
 //! DataFusion compares times in the finer of both units, and nanoseconds end in the year 2262. What
 //! the casts here cut off of times decides nothing beside constants so far away. Of floats beside
 //! decimals it makes decimals with 15 digits behind the point, which floats do not have. `BETWEEN`
-//! and `IN` become the comparisons that they stand for.
+//! and `IN` become the comparisons that they stand for, those of integers and floats together too.
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
@@ -129,7 +129,8 @@ fn between_far(between: &Between, schema: &DFSchema) -> Option<Expr> {
         (&between.high, Operator::LtEq),
     ];
     let [low, high] = ends.map(|(end, op)| (end, op, compared(&between.expr, op, end, schema)));
-    if low.2.is_none() && high.2.is_none() {
+    let mixed = is_float(low.0, schema) != is_float(high.0, schema);
+    if low.2.is_none() && high.2.is_none() && !mixed {
         return None;
     }
     let [low, high] = [low, high].map(|(end, op, far)| {
@@ -142,9 +143,25 @@ fn between_far(between: &Between, schema: &DFSchema) -> Option<Expr> {
     })
 }
 
+/// Whether `expr` is a float: beside integers each is compared by itself, as one type for all
+/// would round the integers.
+fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema)
+        .is_ok_and(|data_type| data_type.is_floating())
+}
+
 fn in_far(list: &InList, schema: &DFSchema) -> Option<Expr> {
     let (mut near, mut terms, mut changed) = (Vec::new(), Vec::new(), false);
+    let floats = list.list.iter().filter(|item| is_float(item, schema));
+    let mixed = (1..list.list.len()).contains(&floats.count());
     for item in &list.list {
+        if mixed && is_float(item, schema) {
+            terms.push(
+                compared(&list.expr, Operator::Eq, item, schema)
+                    .unwrap_or_else(|| binary((*list.expr).clone(), Operator::Eq, item.clone())),
+            );
+            continue;
+        }
         match far(item, &list.expr, schema) {
             Some((item, expr)) if expr == *list.expr => {
                 near.push(item);

@@ -108,6 +108,11 @@ impl Visitor for Checks {
                 op: BinaryOperator::BitwiseXor,
                 ..
             } => refuse("`^`", expr, "write power(a, b)"),
+            Expr::Subquery(query) if has_no_column(&query.body) => refuse(
+                "a value of no column",
+                expr,
+                "select one: (SELECT max(x) FROM t)",
+            ),
             Expr::SimilarTo { .. } => refuse("SIMILAR TO", expr, "LIKE and ~ are"),
             Expr::Array(_) => refuse("ARRAY", expr, FLAT),
             Expr::Struct { .. } | Expr::Dictionary(_) => refuse("STRUCT", expr, FLAT),
@@ -160,6 +165,16 @@ fn check_operand(right: &Expr) -> ControlFlow<Error> {
             refuse("AND or OR behind IS DISTINCT FROM", right, hint)
         }
         _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Whether a subquery selects nothing.
+fn has_no_column(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => select.projection.is_empty(),
+        SetExpr::Query(query) => has_no_column(&query.body),
+        SetExpr::SetOperation { left, .. } => has_no_column(left),
+        _ => false,
     }
 }
 

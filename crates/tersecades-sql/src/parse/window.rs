@@ -300,10 +300,10 @@ fn rewrite_group_by(select: &mut Select) -> Result<()> {
         return Err(two_windows());
     }
     let edges = Edge::BOTH.map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
-    let position = keys.iter().position(|key| window_call(key).is_some());
     let is_edge = |key: &Expr| matches!(key, Expr::Identifier(name) if edge_named(name).is_some());
+    let before = keys.iter().take_while(|key| window_call(key).is_none());
+    let position = before.filter(|key| !is_edge(key)).count();
     keys.retain(|key| window_call(key).is_none() && !is_edge(key));
-    let position = position.unwrap_or(0);
     keys.splice(position..position, edges.clone());
 
     let mut edges = EdgeNames { edges };

@@ -158,8 +158,16 @@ impl RunWriter {
     /// Writes the footer and makes the file last.
     ///
     /// # Errors
-    /// What writing says.
+    /// What writing says; nothing is left of the file then.
     pub(crate) fn finish(mut self, level: u32) -> Result<RunId> {
+        let finished = self.write_end(level);
+        if finished.is_err() {
+            self.abandon();
+        }
+        finished
+    }
+
+    fn write_end(&mut self, level: u32) -> Result<RunId> {
         let filter_bytes = (self.hashes.len() * self.bloom_bits / 8) as u64;
         if filter_bytes > 0 && filter_bytes <= self.written / FILTER_SHARE {
             self.footer.bloom = Some(Bloom::new(&self.hashes, self.bloom_bits));
@@ -178,7 +186,7 @@ impl RunWriter {
             length: self.written,
             footer_checksum,
             rows: self.footer.rows(),
-            sequences: self.footer.sequences,
+            sequences: self.footer.sequences.clone(),
         })
     }
 

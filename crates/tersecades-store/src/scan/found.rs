@@ -5,14 +5,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
-use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Tier;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::stats::Stats;
 
 use crate::codec_policy::CodecPolicy;
-use crate::encode::Encoder;
+use crate::encode::{Encoder, decode_rows};
 use crate::retention::time_of;
 
 use super::Part;
@@ -65,7 +64,7 @@ impl Found {
     /// # Errors
     /// `Corrupt` when text is not UTF-8.
     pub fn to_arrow(&self) -> Result<RecordBatch> {
-        self.batch.to_arrow(&self.selection, &mut Work::default())
+        decode_rows(&self.batch, &self.selection)
     }
 }
 

@@ -387,9 +387,12 @@ impl Collection for Ranks {
 
 /// The number at `share` of the way from `low` to `high`, which may be infinite.
 fn interpolate(low: f64, high: f64, share: f64) -> f64 {
+    let apart = high - low;
     if share == 0.0 || low == high {
         low
+    } else if apart.is_infinite() && low.is_finite() && high.is_finite() {
+        low * (1.0 - share) + high * share
     } else {
-        low + share * (high - low)
+        low + share * apart
     }
 }

@@ -1,0 +1,32 @@
+//! Stores that are closed where no run can be written.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use tersecades_store::{Scan, Store, StoreOptions, StoreSchema};
+
+#[test]
+fn a_store_that_cannot_write_its_run_is_closed_with_its_rows_in_the_log() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3_000));
+    let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        chunk_rows: 1_000,
+        ..StoreOptions::default()
+    };
+    let schema = StoreSchema::new(&rows.schema()).unwrap();
+    let store = Store::create(folder.path(), schema, options).unwrap();
+    store.writer().unwrap().append(&rows).unwrap();
+    let runs = folder.path().join("runs");
+    std::fs::remove_dir_all(&runs).unwrap();
+    std::fs::write(&runs, b"no folder").unwrap();
+    store.close().unwrap();
+    std::fs::remove_file(&runs).unwrap();
+    std::fs::create_dir(&runs).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let found = store.snapshot().scan(&Scan::default()).unwrap();
+    let found: usize = found.map(|it| it.unwrap().selection.count()).sum();
+    assert_eq!(found, 3_000);
+}
