@@ -341,10 +341,15 @@ impl Store {
     /// rows that go missing later are missed.
     ///
     /// # Errors
-    /// The failure of a store that has failed; what writing says. A run that cannot be written is
-    /// none: its rows are in the log.
+    /// The failure of a store that has failed; what writing says. Where no run could be written, but
+    /// for a full disk, that is said in the end: the store is closed then, all rows in its log.
     pub fn close(self) -> Result<()> {
-        let _ = self.settle();
+        let settled = self.settle();
+        self.note_closed()?;
+        settled.map_err(|error| error.hint("every row is stored, in the log of the store"))
+    }
+
+    fn note_closed(&self) -> Result<()> {
         let mut upkeep = self.upkeep();
         let state = self.commit.lock_idle();
         if let Some(error) = &state.failed {

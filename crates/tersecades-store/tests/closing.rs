@@ -22,10 +22,15 @@ fn a_store_that_cannot_write_its_run_is_closed_with_its_rows_in_the_log() {
     let runs = folder.path().join("runs");
     std::fs::remove_dir_all(&runs).unwrap();
     std::fs::write(&runs, b"no folder").unwrap();
-    store.close().unwrap();
+    let error = store.close().unwrap_err();
+    assert!(
+        error.hint_text().unwrap().contains("every row is stored"),
+        "{error}"
+    );
     std::fs::remove_file(&runs).unwrap();
     std::fs::create_dir(&runs).unwrap();
     let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.snapshot().sequence(), 3_000);
     let found = store.snapshot().scan(&Scan::default()).unwrap();
     let found: usize = found.map(|it| it.unwrap().selection.count()).sum();
     assert_eq!(found, 3_000);

@@ -77,15 +77,17 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
         }
     }
     drop(progress);
-    store.close()?;
+    let closed = store.close();
     let rejected = source.rejected().count_rows;
     if rejected > 0 {
         console::say(format_args!(
             "warning: {rejected} rows could not be read and were left out"
         ));
     }
-    console::say(format_args!("{rows} rows {done}"));
-    Ok(())
+    if closed.is_ok() {
+        console::say(format_args!("{rows} rows {done}"));
+    }
+    Ok(closed?)
 }
 
 /// The input, its columns typed as those of the store that have their names.
