@@ -309,7 +309,7 @@ pub trait Codec: Debug + Send + Sync {
     /// Asks for what the listed rows need, ahead of fetching them.
     fn prefetch(&self, _chunk: &Chunk, _rows: &[u32]) {}
 
-    /// Appends the values of `within`, each with its number of rows, to `out`.
+    /// Writes the values of `within`, each with its number of rows, to `out`, which is empty.
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
         repeats_counted(self.decoder(), chunk, within, out, work);
     }

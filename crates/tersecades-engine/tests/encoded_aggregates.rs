@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::DataType;
 use tersecades_engine::aggregate::{arg_max, arg_min, call};
 use tersecades_engine::expression::col;
 use tersecades_engine::plan::AggregateCall;
@@ -17,7 +18,7 @@ use tersecades_engine::stream::Stream;
 const ROWS: usize = 9_000;
 const GROUPS: usize = 7;
 
-const SCHEMES: [&str; 9] = [
+const SCHEMES: [&str; 11] = [
     "plain",
     "constant",
     "base_delta",
@@ -27,6 +28,8 @@ const SCHEMES: [&str; 9] = [
     "number_dictionary",
     "delta(bit_pack)",
     "linear(bit_pack)",
+    "gcd(frame_of_reference)",
+    "sequence",
 ];
 
 fn draw(row: usize) -> u64 {
@@ -220,5 +223,45 @@ fn ends_and_conditions_are_found_as_columns_lie() {
     for call in calls() {
         let name = call.output.clone();
         assert!(query(vec![call]) <= 4, "{name} decodes");
+    }
+}
+
+#[test]
+fn texts_of_groups_are_counted_whichever_table_a_batch_has() {
+    let text = |row: usize| (row % 7 > 0).then(|| format!("text {}", draw(row) % 30));
+    let keys = |row: usize| (row * 5 % GROUPS) as i64;
+    // Tables of the batches begin with other texts.
+    let batches = [0..2_000, 2_000..2_001, 2_001..ROWS].map(|rows| {
+        let texts: ArrayRef = Arc::new(rows.clone().map(text).collect::<StringArray>());
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(keys)));
+        RecordBatch::try_from_iter([("v", texts), ("k", keys)]).unwrap()
+    });
+    for scheme in [
+        "dictionary",
+        "dictionary(bit_pack)",
+        "dictionary(run_length)",
+    ] {
+        let stream = Stream::from_batches(batches[0].schema(), batches.to_vec());
+        let calls = [call("count_distinct", col("v")), call("mode", col("v"))];
+        let groups = stream
+            .encoding("v", scheme)
+            .group_by(["k"])
+            .aggregate(calls);
+        let answer: Vec<RecordBatch> = groups.run().unwrap().map(Result::unwrap).collect();
+        assert_eq!(answer[0].num_rows(), GROUPS);
+        let modes = arrow_cast::cast(answer[0].column(2), &DataType::Utf8).unwrap();
+        for group in 0..GROUPS {
+            let key = Some(answer[0].column(0).as_primitive::<Int64Type>().value(group));
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            let of_group = (0..ROWS).filter(|row| Some(keys(*row)) == key);
+            of_group
+                .filter_map(text)
+                .for_each(|text| *counts.entry(text).or_default() += 1);
+            let distinct = answer[0].column(1).as_primitive::<Int64Type>().value(group);
+            assert_eq!(distinct, counts.len() as i64, "{scheme}, {key:?}");
+            let mode = modes.as_string::<i32>().value(group);
+            let most = counts.values().copied().max();
+            assert_eq!(counts.get(mode).copied(), most, "{scheme}, {key:?}: {mode}");
+        }
     }
 }

@@ -151,3 +151,26 @@ fn a_source_is_given_up_while_its_pipe_stays_open() -> Result<()> {
     drop(writer);
     Ok(())
 }
+
+#[test]
+fn packed_text_is_told_by_its_start_however_it_comes() {
+    let text = b"a,b\n1,2\n3,4\n";
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text).unwrap();
+    let packed = [
+        gzip.finish().unwrap(),
+        zstd::encode_all(&text[..], 1).unwrap(),
+        text.to_vec(),
+    ];
+    for bytes in packed {
+        let typed = [("a", DataType::Int64), ("b", DataType::Int64)];
+        let rows = batches(options("csv", &typed), |writer, _| {
+            for byte in &bytes[..4] {
+                writer.write_all(&[*byte]).unwrap();
+                thread::sleep(WHILE);
+            }
+            writer.write_all(&bytes[4..]).unwrap();
+        });
+        assert_eq!(rows.concat(), [1, 3]);
+    }
+}

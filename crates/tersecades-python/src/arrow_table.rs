@@ -139,6 +139,10 @@ impl Table for IterableTable {
         !self.once
     }
 
+    fn may_reject(&self) -> bool {
+        false
+    }
+
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
         let begun = match self.begun.lock() {
             Ok(mut begun) => begun.take(),

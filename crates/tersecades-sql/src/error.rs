@@ -18,14 +18,17 @@ pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
             format!(" at line {line}, column {column}")
         });
     let error = of_root(error, &place.unwrap_or_default());
-    match FAR_TIMES.iter().any(|far| error.message().contains(far)) {
+    match is_far_time(error.message()) {
         true => error.hint("CAST(x AS TIMESTAMP(6)) holds such times; TRY_CAST gives null instead"),
         false => error,
     }
 }
 
-/// What says that nanoseconds do not reach a time.
-const FAR_TIMES: [&str; 2] = ["be represented as nanoseconds", "to Timestamp(ns)"];
+/// Whether a message says that nanoseconds do not reach a time.
+fn is_far_time(message: &str) -> bool {
+    message.contains("be represented as nanoseconds")
+        || message.contains("to Timestamp(ns)") && !message.contains("Unsupported CAST")
+}
 
 fn of_root(error: &DataFusionError, place: &str) -> Error {
     let with_place = |kind: ErrorKind, message: &str| {
@@ -88,7 +91,6 @@ pub(crate) fn at_place(error: &Error, query: &Query) -> Error {
     }
 }
 
-/// The same error of ours, with the place where the query asks for it.
 /// The error with a place of its query, unless it is one of a row, which says more.
 fn placed(own: &Error, place: &str) -> Error {
     if own.context().row.is_some() {

@@ -288,9 +288,9 @@ impl Codec for Gcd {
 
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
         if let Some((scale, inner)) = parts(chunk) {
-            let start = out.values.keys.len();
+            debug_assert!(out.values.keys.is_empty(), "of another unit");
             inner.codec.repeats(inner, within, out, work);
-            let keys = &mut out.values.keys[start..];
+            let keys = &mut out.values.keys;
             keys.iter_mut().for_each(|key| *key = scale.key(*key));
         }
     }

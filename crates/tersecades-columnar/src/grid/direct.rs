@@ -92,7 +92,7 @@ pub(crate) fn fold(
     add_patches(grid, chunk, asked, within, out);
 }
 
-/// Appends the values of `within`: those of the multiples, then the patches.
+/// Writes the values of `within` to `out`, which is empty: those of the multiples, then patches.
 pub(crate) fn repeats(
     (grid, codec): (Grid, &dyn Codec),
     chunk: &Chunk,
@@ -103,7 +103,7 @@ pub(crate) fn repeats(
     let (Some(inner), Shape::All | Shape::Bits) = (multiples(chunk), within.shape()) else {
         return repeats_decoded(codec, chunk, within, out, work);
     };
-    let start = out.values.keys.len();
+    debug_assert!(out.values.keys.is_empty(), "of another unit");
     let patches = Patches::of(chunk, PATCHES);
     if patches.is_empty() {
         inner.codec.repeats(inner, within, out, work);
@@ -118,7 +118,7 @@ pub(crate) fn repeats(
         inner.codec.repeats(inner, &rest, out, work);
         (work.patched, work.unpatched) = (patched, rest);
     }
-    let keys = &mut out.values.keys[start..];
+    let keys = &mut out.values.keys;
     keys.iter_mut()
         .for_each(|key| *key = grid.bits_of_key(*key));
     for_each_patch(&patches, chunk.rows, |row, key| {

@@ -43,20 +43,19 @@ impl Aggregate for CountIf {
     fn finish(&self, fold: &Fold, _argument: &DataType) -> Result<Value> {
         Ok(Value::Integer(fold.sum))
     }
-}
 
-/// The count of the rows that the condition of a `count_if` lets pass, which runs encoded where a
-/// filter does; `None` for any other call, and where the argument is no condition.
-pub(crate) fn as_count(call: &AggregateCall, scope: &Scope) -> Option<AggregateCall> {
-    let plain = call.function == CountIf.name() && call.by.is_none() && call.parameter.is_none();
-    let condition = call.argument.clone().filter(|_| plain)?;
-    let bound = BoundExpression::bind(&condition, scope).ok()?;
-    (*bound.data_type() == DataType::Boolean).then(|| AggregateCall {
-        filter: Some(match call.filter.clone() {
-            Some(filter) => filter.and(condition),
-            None => condition,
-        }),
-        output: call.output.clone(),
-        ..count()
-    })
+    /// The count of the rows that the condition lets pass, which runs encoded where a filter does.
+    fn instead(&self, call: &AggregateCall, scope: &Scope) -> Option<AggregateCall> {
+        let plain = call.by.is_none() && call.parameter.is_none();
+        let condition = call.argument.clone().filter(|_| plain)?;
+        let bound = BoundExpression::bind(&condition, scope).ok()?;
+        (*bound.data_type() == DataType::Boolean).then(|| AggregateCall {
+            filter: Some(match call.filter.clone() {
+                Some(filter) => filter.and(condition),
+                None => condition,
+            }),
+            output: call.output.clone(),
+            ..count()
+        })
+    }
 }

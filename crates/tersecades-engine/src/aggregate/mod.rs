@@ -49,6 +49,9 @@ use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::Value;
 
+use crate::frame::Scope;
+use crate::plan::AggregateCall;
+
 use collected::{Collection, Collects, Finish};
 
 pub use call::{arg_max, arg_min, call, call_by, call_with, count, quantile};
@@ -91,6 +94,11 @@ pub trait Aggregate: Debug + Send + Sync {
             None => Ok(0.0),
             Some(_) => Err(Error::invalid(format!("{} takes no number", self.name()))),
         }
+    }
+
+    /// A call that answers the same and costs less, if there is one for rows of `scope`.
+    fn instead(&self, _call: &AggregateCall, _scope: &Scope) -> Option<AggregateCall> {
+        None
     }
 
     /// The type that arguments of type `argument` are cast to first, where it is not their own.

@@ -68,6 +68,10 @@ impl Table for OrderedTable {
         Arc::clone(&self.schema)
     }
 
+    fn may_reject(&self) -> bool {
+        self.stream.may_reject()
+    }
+
     fn begins_again(&self) -> bool {
         self.stream.begins_again()
     }

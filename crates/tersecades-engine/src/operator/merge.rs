@@ -82,6 +82,10 @@ impl Table for MergeTable {
         Arc::clone(&self.schema)
     }
 
+    fn may_reject(&self) -> bool {
+        self.streams.iter().any(Stream::may_reject)
+    }
+
     fn begins_again(&self) -> bool {
         self.streams.iter().all(Stream::begins_again)
     }

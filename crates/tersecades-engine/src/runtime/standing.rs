@@ -81,6 +81,10 @@ impl Table for SharedTable {
         false
     }
 
+    fn may_reject(&self) -> bool {
+        false
+    }
+
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
         let schema = Arc::clone(&self.schema);
         Ok(Origin::Encoded(Box::new(self.clone()), schema))

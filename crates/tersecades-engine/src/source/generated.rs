@@ -114,6 +114,10 @@ impl Table for GeneratorTable {
         SchemaRef::clone(&self.schema)
     }
 
+    fn may_reject(&self) -> bool {
+        false
+    }
+
     fn open(&self, _columns: Option<&[String]>) -> Result<Origin> {
         let source = GeneratorSource::from_boxed(self.start()?, self.batch_rows);
         Ok(Origin::Source(Box::new(source)))

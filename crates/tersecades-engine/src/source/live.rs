@@ -55,6 +55,10 @@ impl Table for LiveTable {
         false
     }
 
+    fn may_reject(&self) -> bool {
+        false
+    }
+
     fn open(&self, columns: Option<&[String]>) -> Result<Origin> {
         self.open_passing(columns, &RunOptions::default(), &Passing::default())
     }

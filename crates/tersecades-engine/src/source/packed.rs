@@ -1,7 +1,7 @@
 //! Text as it lies in files and pipes: plain, gzip or zstd, told apart by its first bytes.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use flate2::bufread::GzDecoder;
@@ -34,6 +34,18 @@ impl Packing {
             "zst" => Some(Packing::Zstd),
             _ => None,
         }
+    }
+
+    /// Whether so few first bytes may become those of packed text.
+    fn may_begin(start: &[u8]) -> bool {
+        let begins = |magic: &[u8]| start.len() < magic.len() && magic.starts_with(start);
+        let is_skippable = start.first().is_some_and(|first| first & 0xf0 == 0x50);
+        let rest = start.get(1..).unwrap_or_default();
+        begins(GZIP_MAGIC)
+            || begins(ZSTD_MAGIC)
+            || is_skippable
+                && rest.len() < SKIPPABLE_MAGIC.len()
+                && SKIPPABLE_MAGIC.starts_with(rest)
     }
 
     /// What the first bytes say.
@@ -97,8 +109,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let promised = Packing::of_name(path);
     match file.metadata()?.is_file() {
         true => unpack_as(file, promised),
-        // The first bytes of a pipe may come one by one.
-        false => unpack_as(Trickle::start(file)?, None),
+        false => unpack_as(Trickle::start(file)?, promised),
     }
 }
 
@@ -110,12 +121,26 @@ pub fn unpack(input: impl Read + Send + 'static) -> Result<Box<dyn BufRead + Sen
     unpack_as(input, None)
 }
 
+/// Appends the next byte, unless there is none.
+fn read_byte(input: &mut impl Read, start: &mut Vec<u8>) -> Result<bool> {
+    let mut byte = [0];
+    let read = through_pauses(|| input.read(&mut byte))?;
+    start.extend(&byte[..read]);
+    Ok(read > 0)
+}
+
 fn unpack_as(
     input: impl Read + Send + 'static,
     promised: Option<Packing>,
 ) -> Result<Box<dyn BufRead + Send>> {
     let mut input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
     through_pauses(|| input.fill_buf().map(|_| ()))?;
+    let mut start = Vec::new();
+    if Packing::may_begin(input.fill_buf()?) {
+        // The first bytes of a pipe may come one by one.
+        while Packing::may_begin(&start) && read_byte(&mut input, &mut start)? {}
+    }
+    let mut input = Cursor::new(start).chain(input);
     Ok(match (Packing::of_bytes(input.fill_buf()?), promised) {
         (Some(Packing::Gzip), _) => {
             let plain = Gzip(Some(GzDecoder::new(Patient(input))));

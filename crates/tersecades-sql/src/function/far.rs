@@ -19,7 +19,7 @@ use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::utils::disjunction;
 use datafusion_expr::{Expr, ExprSchemable, Operator, cast};
 
-use super::cast::CAST_MARK;
+use super::cast::{CAST_MARK, CAST_TO};
 
 /// Most digits of a constant before and behind the point that is made a decimal.
 const DIGITS_MAX: usize = 18;
@@ -247,6 +247,7 @@ fn constant(side: &Expr) -> Option<ScalarValue> {
     match side {
         Expr::Literal(value, _) => Some(value.clone()),
         Expr::Negative(inner) => constant(inner)?.arithmetic_negate().ok(),
+        Expr::ScalarFunction(call) if call.func.name() == CAST_TO => constant(call.args.first()?),
         Expr::Cast(cast) => {
             let to = match cast.field.data_type() {
                 DataType::Timestamp(_, zone) => {

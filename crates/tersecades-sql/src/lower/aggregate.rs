@@ -108,6 +108,13 @@ fn filled_groups(rows: Rows, keys: Vec<String>, parts: &Parts, updates: Updates)
         )
         .hint("write JOIN, or group by the window of the other table"));
     };
+    if !rows.stream.begins_again() {
+        return Err(Error::unsupported(
+            "the join runs twice to group by a window that it may leave null, and some of its rows \
+             can be read once only",
+        )
+        .hint("read them from a file, or write JOIN"));
+    }
     let alone = rows.stream.clone().filter(window.time.clone().is_null());
     let paired = timed(
         Rows {

@@ -13,6 +13,7 @@ use tersecades_columnar::nearest::nearest;
 
 use super::place;
 use crate::function::FUNCTIONS;
+use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
 use crate::function::window::Kind;
 
@@ -136,7 +137,7 @@ impl Checks {
             let error = Error::invalid(message).hint("write ON a.k = b.k AND a.ts >= b.ts");
             return ControlFlow::Break(error);
         }
-        if FUNCTIONS.contains(&name) {
+        if FUNCTIONS.contains(&name) && !name.eq_ignore_ascii_case(CAST_TO) {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = Kind::of_key(&name) {

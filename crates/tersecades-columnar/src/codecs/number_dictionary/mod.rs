@@ -423,9 +423,9 @@ impl Codec for NumberDictionary {
 
     fn repeats(&self, chunk: &Chunk, within: &Selection, out: &mut Repeats, work: &mut Work) {
         if let Some(view) = View::of(chunk) {
-            let start = out.values.keys.len();
+            debug_assert!(out.values.keys.is_empty(), "of another unit");
             view.codes.codec.repeats(view.codes, within, out, work);
-            view.look_up(&mut out.values.keys[start..]);
+            view.look_up(&mut out.values.keys);
         }
     }
 

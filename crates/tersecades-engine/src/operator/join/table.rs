@@ -216,6 +216,10 @@ impl Table for JoinTable {
         Arc::clone(&self.schema)
     }
 
+    fn may_reject(&self) -> bool {
+        self.inputs.0.may_reject() || self.inputs.1.may_reject()
+    }
+
     fn begins_again(&self) -> bool {
         self.inputs.0.begins_again() && self.inputs.1.begins_again()
     }

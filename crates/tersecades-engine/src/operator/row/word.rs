@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use tersecades_columnar::arrow::lanes;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::input::Lanes;
 use tersecades_columnar::types::{Physical, float_key, logical_type};
 use tersecades_columnar::values::float_of_bits;
@@ -131,15 +131,16 @@ impl Column {
         if *values.data_type() == DataType::Boolean {
             let bits = values.as_boolean().values();
             self.write(bits.iter().map(u128::from), words);
-        } else if let Some(lanes) = lanes(values.as_ref()) {
-            self.write_lanes(lanes, words);
+        } else {
+            let lanes = lanes(values.as_ref());
+            let message = || Error::internal(format!("{} has no lanes", self.data_type));
+            self.write_lanes(lanes.ok_or_else(message)?, words);
         }
         self.set_nulls(values.as_ref(), words);
         Ok(())
     }
 
     fn write_lanes(&self, lanes: Lanes<'_>, words: &mut [u128]) {
-        let flip = self.physical.flip();
         let float = |bits: u64, bytes| u128::from(float_key(float_of_bits(bits, bytes)));
         match (lanes, self.physical) {
             (Lanes::U32(lanes), Physical::Float { bytes }) => {
@@ -149,27 +150,10 @@ impl Column {
             (Lanes::U64(lanes), Physical::Float { bytes }) => {
                 self.write(lanes.iter().map(|bits| float(*bits, bytes)), words);
             }
-            (Lanes::U8(lanes), _) => {
-                self.write(
-                    lanes.iter().map(|v| u128::from(u64::from(*v) ^ flip)),
-                    words,
-                );
-            }
-            (Lanes::U16(lanes), _) => {
-                self.write(
-                    lanes.iter().map(|v| u128::from(u64::from(*v) ^ flip)),
-                    words,
-                );
-            }
-            (Lanes::U32(lanes), _) => {
-                self.write(
-                    lanes.iter().map(|v| u128::from(u64::from(*v) ^ flip)),
-                    words,
-                );
-            }
-            (Lanes::U64(lanes), _) => {
-                self.write(lanes.iter().map(|v| u128::from(*v ^ flip)), words);
-            }
+            (Lanes::U8(lanes), _) => self.write_integers(lanes, words),
+            (Lanes::U16(lanes), _) => self.write_integers(lanes, words),
+            (Lanes::U32(lanes), _) => self.write_integers(lanes, words),
+            (Lanes::U64(lanes), _) => self.write_integers(lanes, words),
             (Lanes::Wide(lanes), _) => {
                 let near = |v: &i128| (*v).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                 let keys = lanes.iter().map(|v| u128::from(near(v) as u64 ^ 1 << 63));
@@ -181,6 +165,14 @@ impl Column {
             }
             (Lanes::Codes { .. }, _) => {}
         }
+    }
+
+    fn write_integers<T: Copy + Into<u64>>(&self, lanes: &[T], words: &mut [u128]) {
+        let flip = self.physical.flip();
+        self.write(
+            lanes.iter().map(|lane| u128::from((*lane).into() ^ flip)),
+            words,
+        );
     }
 
     /// Adds `keys`, whose lowest bits count.

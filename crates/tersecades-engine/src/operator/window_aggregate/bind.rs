@@ -8,7 +8,6 @@ use tersecades_columnar::fold::Asked;
 use tersecades_columnar::types::Physical;
 
 use crate::aggregate::collected::{Collecting, Kind, Second};
-use crate::aggregate::count_if::as_count;
 use crate::aggregate::user::FromOutside;
 use crate::aggregate::{self, needs_argument, takes_one};
 use crate::expression::evaluate::BoundExpression;
@@ -60,6 +59,12 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// `InvalidArgument` and `SchemaMismatch` for unknown names and wrong types.
     pub(super) fn bind(&mut self, call: &AggregateCall) -> Result<Reading> {
+        let listed = call.user.is_none().then(|| aggregate::find(&call.function));
+        if let Some(Ok(function)) = listed
+            && let Some(instead) = function.instead(call, &self.plain_scope)
+        {
+            return self.bind(&instead);
+        }
         let filter = match &call.filter {
             Some(condition) => Some(self.filter(condition)?),
             None => None,
@@ -68,9 +73,6 @@ impl<'a> Binder<'a> {
             return self.bind_user(user, filter);
         }
         let function = aggregate::find(&call.function)?;
-        if let Some(counted) = as_count(call, &self.plain_scope) {
-            return self.bind(&counted);
-        }
         let parameter = function.parameter(call.parameter)?;
         let mut reading = Reading {
             aggregate: function,
@@ -90,11 +92,11 @@ impl<'a> Binder<'a> {
         if call.argument.is_none() && function.needs_argument() {
             return Err(needs_argument(function.name()));
         }
-        let mut argument = self.argument(expression, filter)?;
-        if let Some(wanted) = function.computes_in(&self.arguments[argument].data_type) {
-            let cast = expression.clone().cast(wanted);
-            argument = self.argument(&cast, filter)?;
-        }
+        let own = BoundExpression::bind(expression, &self.plain_scope)?;
+        let argument = match function.computes_in(own.data_type()) {
+            Some(wanted) => self.argument(&expression.clone().cast(wanted), filter)?,
+            None => self.argument(expression, filter)?,
+        };
         reading.argument = Some(argument);
         reading.data_type = function.result_type(&self.arguments[argument].data_type)?;
         match function.collects() {
