@@ -91,8 +91,28 @@ fn unknown(directory: &Directory, catalog: &Catalog, known: &[u64]) -> Result<(V
     Ok((found, refused))
 }
 
-/// The runs that became the run `id`, where a crash has left some of them, oldest first; and
-/// whether these are all.
+/// What a crash has left over of the runs that became another.
+pub(crate) struct Inputs {
+    /// Those that are there, oldest first.
+    pub(crate) runs: Vec<RunId>,
+    /// Numbers of rows that none of them has.
+    pub(crate) gaps: Vec<Range<u64>>,
+}
+
+impl Inputs {
+    /// Rows that are there.
+    pub(crate) fn rows(&self) -> u64 {
+        self.runs.iter().map(|input| input.rows).sum()
+    }
+
+    /// Whether all rows of the run `id`, which they became, are there.
+    pub(crate) fn are_all_of(&self, id: &RunId) -> bool {
+        // What is left of the merged run itself, by a repair that was cut short, has fewer rows.
+        self.gaps.is_empty() && self.rows() >= id.rows
+    }
+}
+
+/// The runs that became the run `id`, where a crash has left some of them.
 ///
 /// # Errors
 /// What the system says.
@@ -101,24 +121,26 @@ pub(crate) fn inputs_of(
     catalog: &Catalog,
     known: &[u64],
     id: &RunId,
-) -> Result<(Vec<RunId>, bool)> {
+) -> Result<Inputs> {
     let Range { start, end } = id.sequences;
-    let (mut inputs, mut next, mut has_gap) = (Vec::new(), start, false);
+    let (mut runs, mut gaps, mut next) = (Vec::new(), Vec::new(), start);
     for run in unknown(directory, catalog, known)?.0 {
         let rows = run.id().sequences.clone();
         if rows.start >= next && rows.end <= end {
-            has_gap |= rows.start > next;
+            if rows.start > next {
+                gaps.push(next..rows.start);
+            }
             next = rows.end;
-            inputs.push(RunId {
+            runs.push(RunId {
                 level: id.level,
                 ..run.id().clone()
             });
         }
     }
-    // What is left of the merged run itself, by a repair that was cut short, has fewer rows.
-    let rows: u64 = inputs.iter().map(|input| input.rows).sum();
-    let is_all = !has_gap && next == end && rows >= id.rows;
-    Ok((inputs, is_all))
+    if next < end {
+        gaps.push(next..end);
+    }
+    Ok(Inputs { runs, gaps })
 }
 
 /// Makes `catalog`, of a store that has had no row, that of the store whose runs lie in its folder:
@@ -139,6 +161,7 @@ pub(crate) fn take_identity(directory: &Directory, catalog: &mut Catalog) -> Res
         }
     }
     owners.retain(|owner| *owner != 0);
+    owners.sort_unstable();
     owners.dedup();
     if let [owner] = owners[..] {
         catalog.identity = owner;

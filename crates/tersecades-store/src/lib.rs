@@ -31,6 +31,7 @@ pub mod raw;
 
 mod catalog;
 mod log;
+mod lost;
 mod manifest;
 mod memory;
 mod run;

@@ -16,13 +16,15 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
-use crate::adopt::{adopt, inputs_of, take_identity, with_columns};
+use crate::adopt::{Inputs, adopt, inputs_of, take_identity, with_columns};
 use crate::bookmark;
 use crate::catalog::Catalog;
 use crate::compaction;
 use crate::feed::FeedMark;
+use crate::frame::FILE_HEADER_BYTES;
 use crate::fs::{Directory, FileSystem, RUN_FOLDER, RealFileSystem};
 use crate::log::{self, Segment};
+use crate::lost::{Lost, stale_rows};
 use crate::manifest::{self, Manifest};
 use crate::recovery::{aside, check_owner, put_aside};
 use crate::run::{self, Run, RunId, RunWriter};
@@ -71,6 +73,7 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let mut repair = Repair {
         directory: directory.of_store(catalog.identity),
         is_newest: repaired.given_up.is_empty(),
+        is_taken: false,
         known: catalog.runs.iter().map(|id| id.number).collect(),
         catalog,
         repaired,
@@ -93,6 +96,8 @@ struct Repair {
     directory: Directory,
     /// Whether `catalog` is the newest state there was.
     is_newest: bool,
+    /// Whether the store had no rows and takes in those of another.
+    is_taken: bool,
     /// Numbers of the runs of the manifest, and of those that were written since.
     known: Vec<u64>,
     catalog: Catalog,
@@ -141,14 +146,14 @@ impl Repair {
         }
         self.damaged.push(name);
         if !is_whole {
-            let (inputs, is_all) = inputs_of(&self.directory, &self.catalog, &self.known, id)?;
-            let rows: u64 = inputs.iter().map(|input| input.rows).sum();
-            if is_all || (opened.is_err() && rows > 0) {
-                self.repaired.adopted_rows += rows;
+            let inputs = inputs_of(&self.directory, &self.catalog, &self.known, id)?;
+            let is_all = inputs.are_all_of(id);
+            if is_all || (opened.is_err() && inputs.rows() > 0) {
+                self.repaired.adopted_rows += inputs.rows();
                 if let (false, Err(error)) = (is_all, opened) {
-                    self.lose_run(id, id.rows.saturating_sub(rows), error);
+                    self.lose_inputs(id, &inputs, error);
                 }
-                return Ok(inputs);
+                return Ok(inputs.runs);
             }
         }
         match opened {
@@ -202,6 +207,17 @@ impl Repair {
         self.lost.push(Lost::from(id.sequences.start));
     }
 
+    /// Gives up the rows of a run that none of `inputs`, which are kept in its place, has. Whatever
+    /// is older than one of them may be out of date.
+    fn lose_inputs(&mut self, id: &RunId, inputs: &Inputs, error: Error) {
+        let missing: u64 = inputs.gaps.iter().map(|gap| gap.end - gap.start).sum();
+        // The keys of rows that an input itself has lost are not known either.
+        let fewer = id.rows.saturating_sub(inputs.rows());
+        self.lose_run(id, missing.max(fewer), error);
+        let gaps = inputs.gaps.iter();
+        self.lost.extend(gaps.map(|gap| Lost::from(gap.start)));
+    }
+
     /// Takes in runs that the catalogue does not know. Where it is the newest one, they are left
     /// over from a crash and go when the store is opened, but in a store without rows; of an older
     /// one those that do not fit are put aside.
@@ -212,6 +228,8 @@ impl Repair {
         }
         if is_empty {
             take_identity(&self.directory, &mut self.catalog)?;
+            self.is_taken = self.catalog.identity != self.directory.identity();
+            self.directory = self.directory.of_store(self.catalog.identity);
         }
         let mut next = self.catalog.flushed;
         let adopted = adopt(&self.directory, &mut self.catalog, &self.known)?;
@@ -265,7 +283,10 @@ impl Repair {
             match log::read_header(&self.directory, number, &bytes) {
                 Ok(begins) => self.miss_rows(&name, &mut next, begins),
                 Err(error) if log::is_foreign(&self.directory, number, &bytes) => {
-                    self.give_up(error, &name);
+                    // What a store without rows had before it became another has none.
+                    if !self.is_taken || bytes.len() > FILE_HEADER_BYTES {
+                        self.give_up(error, &name);
+                    }
                     self.damaged.push(name.clone());
                     continue;
                 }
@@ -364,15 +385,45 @@ impl Repair {
         }
         if !self.repaired.given_up.is_empty() {
             catalog.feeds.iter_mut().for_each(FeedMark::doubt);
-            // The rows behind them get other numbers.
-            bookmark::remove_before(&self.directory, u64::MAX)?;
         }
         if !self.is_newest {
             catalog.feeds.push(FeedMark::of_unknown());
         }
-        let directory = self.directory.of_store(catalog.identity);
-        let number = log::segments(&directory)?.last().copied().unwrap_or(0) + 1;
-        let mut segment = Segment::create(&directory, number, catalog.flushed)?;
+        let rows: u64 = in_log.iter().map(|(_, batch)| batch.rows() as u64).sum();
+        let end = catalog.flushed + rows;
+        if !self.log_is_whole(end) {
+            self.write_log(in_log)?;
+        }
+        self.repaired.rows += rows;
+        self.catalog.closed = Some(end);
+        let directory = &self.directory;
+        let newest = manifest::newest(directory)?;
+        if !self.is_newest {
+            keep_manifests(directory)?;
+        }
+        Manifest::begin(directory, newest, &self.catalog)?;
+        // Whoever repairs again because this was cut short finds them as they were.
+        let mut damaged = self.damaged.iter();
+        damaged.try_for_each(|name| put_aside(directory, name))
+    }
+
+    /// Whether nothing was given up and the log holds the rows up to `end` as it is, so that who
+    /// follows the store goes on in it.
+    fn log_is_whole(&self, end: u64) -> bool {
+        let Catalog {
+            log_start, flushed, ..
+        } = self.catalog;
+        self.repaired.given_up.is_empty()
+            && log::replay(&self.directory, log_start, flushed, Some(end)).is_ok()
+    }
+
+    /// Writes the rows of the log anew, as a segment behind all others.
+    fn write_log(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
+        let (directory, catalog) = (&self.directory, &mut self.catalog);
+        // Who was there goes on neither in the segments nor by the numbers of rows that they knew.
+        bookmark::remove_before(directory, u64::MAX)?;
+        let number = log::segments(directory)?.last().copied().unwrap_or(0) + 1;
+        let mut segment = Segment::create(directory, number, catalog.flushed)?;
         let mut row = catalog.flushed;
         for (_, batch) in in_log {
             let (mut bytes, mut payload) = (Vec::new(), Vec::new());
@@ -381,34 +432,8 @@ impl Repair {
             segment.append(&payload, true)?;
             row += batch.rows() as u64;
         }
-        self.repaired.rows += row - catalog.flushed;
         catalog.log_start = number;
-        catalog.closed = Some(row);
-        let newest = manifest::newest(&directory)?;
-        if !self.is_newest {
-            keep_manifests(&directory)?;
-        }
-        Manifest::begin(&directory, newest, catalog)?;
-        // Whoever repairs again because this was cut short finds them as they were.
-        let damaged = &mut self.damaged;
-        damaged.dedup();
-        let mut damaged = damaged.iter();
-        damaged.try_for_each(|name| put_aside(&directory, name))
-    }
-}
-
-/// Rows that are lost.
-struct Lost {
-    /// Number of the first, or one before.
-    start: u64,
-    /// The sort keys between which they lay, where that is known.
-    keys: Option<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Lost {
-    /// Rows from number `start` on, of any keys.
-    fn from(start: u64) -> Self {
-        Lost { start, keys: None }
+        Ok(())
     }
 }
 
@@ -417,38 +442,6 @@ fn damage(run: &Run) -> Vec<Option<Error>> {
     let columns = run.fields().fields().len();
     let damage = |group: usize| (0..columns).find_map(|column| run.read_chunk(group, column).err());
     (0..run.groups().len()).map(damage).collect()
-}
-
-/// Rows of run `id` with keys that `later` rows, which are lost, may have had.
-fn stale_rows(directory: &Directory, id: &RunId, key: &SortKey, later: &[&Lost]) -> Result<u64> {
-    if later.iter().any(|lost| lost.keys.is_none()) {
-        return Ok(id.rows);
-    }
-    let ranges = later.iter().filter_map(|lost| lost.keys.as_ref());
-    let ranges: Vec<(&[u8], &[u8])> = ranges
-        .map(|(low, high)| (key.series(low), key.series(high)))
-        .collect();
-    let meets = |first: &[u8], last: &[u8]| {
-        let mut ranges = ranges.iter();
-        ranges.any(|(low, high)| *low <= last && first <= *high)
-    };
-    if ranges.is_empty() {
-        return Ok(0);
-    }
-    let run = Run::open(directory, id.clone())?;
-    let mut rows = 0;
-    for (index, group) in run.groups().iter().enumerate() {
-        let (first, last) = &group.fences;
-        if meets(key.series(first), key.series(last))
-            && let Some(keys) = key.of(&key.rows_of(&run, index)?)?
-        {
-            let keys = keys.iter();
-            rows += keys
-                .filter(|row| meets(key.series(row.data()), key.series(row.data())))
-                .count() as u64;
-        }
-    }
-    Ok(rows)
 }
 
 /// Copies manifests to names under which nothing reads or removes them: the new one takes the place

@@ -142,6 +142,24 @@ fn runs_are_taken_into_a_new_store_where_no_manifest_is_left() {
 }
 
 #[test]
+fn rows_of_the_log_come_with_the_runs_that_are_copied() {
+    let old = folder(3);
+    let new = tempfile::tempdir().unwrap();
+    let store = Store::create(new.path(), schema(), StoreOptions::default()).unwrap();
+    store.close().unwrap();
+    for name in ["runs", "log"] {
+        for file in std::fs::read_dir(old.path().join(name)).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), new.path().join(name).join(file.file_name())).unwrap();
+        }
+    }
+    let (repaired, found) = repaired(new.path());
+    let all: Vec<i64> = (0..IN_RUNS + IN_LOG).collect();
+    assert_eq!(found, all, "{repaired:?}");
+    assert!(repaired.given_up.is_empty(), "{repaired:?}");
+}
+
+#[test]
 fn what_cannot_be_taken_in_is_kept_aside() {
     let folder = folder(100);
     let length = std::fs::metadata(manifest(folder.path())).unwrap().len();

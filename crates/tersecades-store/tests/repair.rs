@@ -199,6 +199,28 @@ fn what_a_damaged_run_was_merged_from_takes_its_place() {
     }
 }
 
+#[test]
+fn older_rows_are_counted_where_the_newer_ones_of_a_merged_run_are_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let before = updated(path);
+    let oldest = std::fs::read(run(path, 1)).unwrap();
+    let store = Store::open(path).unwrap();
+    store.compact().unwrap();
+    store.close().unwrap();
+    std::fs::write(run(path, 1), oldest).unwrap();
+    flip(&run(path, 3), -40);
+    let repaired = repair(path).unwrap();
+    let wrong = wrong(path, &before);
+    assert_eq!(wrong, 525);
+    assert_eq!(
+        (repaired.adopted_rows, repaired.lost_rows),
+        (1_000, 550),
+        "{repaired:?}"
+    );
+    assert!((wrong..=1_000).contains(&repaired.stale_rows));
+}
+
 /// A store with a run of 100 rows and ten in its log.
 fn two_parts(path: &Path, value: i64) {
     let store = Store::create(path, schema().key(&["k"]).unwrap(), options()).unwrap();
