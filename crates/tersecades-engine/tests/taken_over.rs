@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_select::concat::concat_batches;
+use tersecades_columnar::Error;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::{col, lit};
 use tersecades_engine::runtime::Running;
@@ -276,5 +277,28 @@ fn who_follows_another_process_goes_on_after_a_kill_as_if_nothing_had_happened()
 fn who_follows_within_the_process_goes_on_after_a_kill_as_if_nothing_had_happened() {
     for seed in 100..104 {
         QUERIES.iter().for_each(|query| compare(seed, *query, true));
+    }
+}
+
+#[test]
+fn a_query_that_is_taken_over_fails_where_the_stream_behind_its_rows_has_failed() {
+    for within in [false, true] {
+        let mut random = Random::new(7);
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(create(folder.path(), &[], StoreOptions::default()));
+        let mut feed = store.feed("probes").unwrap();
+        feed.append(&rows(&mut random, 0, 50)).unwrap();
+        let followed = || match within {
+            true => Arc::clone(&store),
+            false => Arc::new(Store::open_read_only(folder.path()).unwrap()),
+        };
+        let mut running = start(&followed(), QUERIES[3]);
+        let begun = running.snapshot().unwrap();
+        drop(running);
+        feed.append(&rows(&mut random, 50, 50)).unwrap();
+        feed.fail(&Error::invalid("the cable is cut"));
+        let mut running = start(&followed(), QUERIES[3]);
+        running.restore(&begun).unwrap();
+        assert!(running.any(|result| result.is_err()), "within: {within}");
     }
 }

@@ -11,12 +11,11 @@
 //! The two last bookmarks of a follower stay: whoever took the last one may not have kept it yet.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use crate::bytes::{Put as _, Take};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, unlike_others};
 use crate::fs::{BOOKMARK_FOLDER, Directory};
 
 /// Bookmarks of one follower that stay.
@@ -99,8 +98,7 @@ impl Keeper {
     /// Of a follower that begins.
     pub(crate) fn new() -> Self {
         Keeper {
-            // Two followers never have the same keys.
-            holder: RandomState::new().build_hasher().finish(),
+            holder: unlike_others(),
             segments: VecDeque::new(),
         }
     }
@@ -163,7 +161,8 @@ pub(crate) fn first_kept(directory: &Directory) -> Result<Option<u64>> {
     Ok(all(directory)?.iter().map(|(segment, _)| *segment).min())
 }
 
-/// Checks that a bookmark is there: one that is gone may count rows that a repair has lost.
+/// Checks that a bookmark is there: one that is gone may count rows that a repair has given others'
+/// numbers.
 ///
 /// # Errors
 /// `InvalidArgument` where it is not; what the system says.
@@ -173,7 +172,7 @@ pub(crate) fn require(directory: &Directory, bookmark: &Bookmark) -> Result<()> 
         return Ok(());
     }
     let error = Error::invalid("the bookmark of the snapshot is gone")
-        .hint("two later ones were taken, or a repair has lost rows: run the query anew");
+        .hint("two later ones were taken, or a repair wrote the log anew: run the query anew");
     Err(directory.name_file(error, &name))
 }
 
@@ -196,8 +195,35 @@ fn all(directory: &Directory) -> Result<Vec<(u64, u64)>> {
     let parse = |name: &String| {
         let (segment, holder) = name.split_once('-')?;
         let holder = u64::from_str_radix(holder, 16).ok()?;
-        Some((segment.parse().ok()?, holder))
+        let segment = segment.parse().ok()?;
+        let written = file_name(segment, holder);
+        let written = written.strip_prefix(BOOKMARK_FOLDER)?.strip_prefix('/')?;
+        (written == name).then_some((segment, holder))
     };
     let names = directory.names(BOOKMARK_FOLDER)?;
     Ok(names.iter().filter_map(parse).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fs::RealFileSystem;
+
+    #[test]
+    fn only_names_as_they_are_written_are_bookmarks() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::new(Arc::new(RealFileSystem), folder.path());
+        let mut keeper = Keeper::new();
+        keeper.keep(&directory, 7, 0).unwrap();
+        for name in [
+            "3-1",
+            "+000000004-00c0ffee00c0ffee",
+            "0000000005-00C0FFEE00C0FFEE",
+        ] {
+            std::fs::write(folder.path().join(BOOKMARK_FOLDER).join(name), "").unwrap();
+        }
+        assert_eq!(all(&directory).unwrap(), [(7, keeper.holder)]);
+    }
 }

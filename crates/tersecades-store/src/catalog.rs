@@ -1,6 +1,7 @@
 //! What a store consists of: columns, options, runs, and where the log begins.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::time::SystemTime;
 
 use tersecades_columnar::error::{Error, Result};
 
@@ -39,9 +40,17 @@ pub(crate) struct Catalog {
 
 /// An identity for a store.
 pub(crate) fn new_identity() -> u32 {
-    // No two have the same keys.
-    let random = RandomState::new().build_hasher().finish();
-    (random as u32).max(1)
+    (unlike_others() as u32).max(1)
+}
+
+/// A number that comes neither twice nor in two processes, one forked from the other, say.
+pub(crate) fn unlike_others() -> u64 {
+    // No two of a process have the same keys.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    hasher.write_u128(time.map_or(0, |time| time.as_nanos()));
+    hasher.finish()
 }
 
 impl Catalog {

@@ -159,11 +159,8 @@ pub(crate) fn decode_rows(batch: &Batch, rows: &Selection) -> Result<RecordBatch
     let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
     let names = found.schema_ref().fields().iter().zip(&columns);
     let fields = names.map(|(field, column)| {
-        Field::new(
-            field.name(),
-            column.data_type().clone(),
-            field.is_nullable(),
-        )
+        let field = field.as_ref().clone();
+        field.with_data_type(column.data_type().clone())
     });
     let fields = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
     let options = RecordBatchOptions::new().with_row_count(Some(found.num_rows()));

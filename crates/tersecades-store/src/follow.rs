@@ -58,8 +58,8 @@ type Sent = (Arc<Batch>, u64);
 struct Queue {
     batches: Receiver<Result<Sent>>,
     lag: Arc<AtomicUsize>,
-    /// What keeps the rows to come in the log, for bookmarks.
-    segment: Option<Held>,
+    /// What keeps the rows to come in the log, for bookmarks, or why nothing does.
+    segment: Result<Held>,
     /// Number of the first row, then of the next.
     next: u64,
 }
@@ -80,13 +80,13 @@ impl Arrivals {
     ///
     /// # Errors
     /// What writing it to the folder of the store says; `LimitExceeded` where the rows to come have
-    /// left the log.
+    /// left the log; what opening the log says.
     pub fn bookmark(&mut self) -> Result<Bookmark> {
         let (segment, next) = match (&self.log, &self.queue) {
             (Some(tail), _) => tail.place(),
             (None, Some(queue)) => match &queue.segment {
-                Some(segment) => (segment.number, queue.next),
-                None => return Err(too_slow("the log of the rows to come is gone")),
+                Ok(segment) => (segment.number, queue.next),
+                Err(error) => return Err(error.clone()),
             },
             (None, None) => return Err(Error::internal("arrivals come from nowhere")),
         };
@@ -123,10 +123,10 @@ impl Queue {
                 let (batch, segment) = sent?;
                 self.lag.fetch_sub(batch.byte_size(), Ordering::Relaxed);
                 self.next += batch.rows() as u64;
-                let held = self.segment.as_ref();
-                if held.is_none_or(|held| held.number != segment) {
+                let is_held = |held: &Held| held.number == segment;
+                if !self.segment.as_ref().is_ok_and(is_held) {
                     // Only bookmarks need it.
-                    self.segment = tail::hold(directory, segment).ok();
+                    self.segment = tail::hold(directory, segment);
                 }
                 Ok(Arrival::Rows(batch))
             }
@@ -147,6 +147,8 @@ pub(crate) struct Followers {
     followers: Vec<Follower>,
     /// Whether a stream has fed the store to its end, since when nothing is to come.
     ended: bool,
+    /// What the last stream that has failed has failed with.
+    failure: Option<Error>,
 }
 
 impl Followers {
@@ -180,6 +182,7 @@ impl Followers {
     /// The stream that fed the store has ended, or failed.
     pub(crate) fn end(&mut self, failure: Option<&Error>) {
         self.ended = true;
+        self.failure = failure.cloned();
         for follower in self.followers.drain(..) {
             if let Some(error) = failure {
                 let _ = follower.batches.send(Err(error.clone()));
@@ -187,8 +190,9 @@ impl Followers {
         }
     }
 
-    /// Whoever hears of the rows from number `next` on, the first of which comes to `segment`.
-    fn join(&mut self, segment: Option<Held>, next: u64) -> Queue {
+    /// Whoever hears of the rows from number `next` on, the first of which comes to `segment`; of
+    /// the failure that is `untold`, where the stream has ended with it.
+    fn join(&mut self, segment: Result<Held>, next: u64, untold: Option<Error>) -> Queue {
         let (batches, received) = channel();
         let lag = Arc::new(AtomicUsize::new(0));
         if !self.ended {
@@ -196,6 +200,9 @@ impl Followers {
                 batches,
                 lag: Arc::clone(&lag),
             });
+        } else if let Some(noted) = untold {
+            let failure = self.failure.clone().unwrap_or(noted);
+            let _ = batches.send(Err(failure));
         }
         Queue {
             batches: received,
@@ -273,12 +280,17 @@ impl Store {
     fn join(&self, state: &mut State, tail: Option<Tail>, keeper: Keeper) -> Arrivals {
         let segment = state.segment.as_ref().map(Segment::number);
         // Only bookmarks need it.
-        let held = segment.and_then(|number| tail::hold(&self.directory, number).ok());
+        let held = segment
+            .ok_or_else(|| too_slow("the log of the rows to come is gone"))
+            .and_then(|number| tail::hold(&self.directory, number));
         let end = state.end();
+        // Who has rows to read yet has not been told.
+        let untold = tail.as_ref();
+        let untold = untold.and_then(|_| state.version.catalog.failure_at(end));
         Arrivals {
             directory: self.directory.clone(),
             log: tail.map(Box::new),
-            queue: Some(state.followers.join(held, end)),
+            queue: Some(state.followers.join(held, end, untold)),
             keeper,
         }
     }

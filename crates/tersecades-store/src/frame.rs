@@ -77,8 +77,9 @@ pub(crate) fn write_file_header(magic: [u8; 4], file: u64, header: FileHeader, o
     out.extend_from_slice(&store);
 }
 
-fn header_sum(front: &[u8], store: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(front), store)
+/// The checksum of a header: of what lies in `front` of it and `behind` it.
+pub(crate) fn header_sum(front: &[u8], behind: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(front), behind)
 }
 
 /// The header of file number `file`.

@@ -39,10 +39,7 @@ impl Store {
         if !wait.is_zero() {
             std::thread::sleep(wait);
         }
-        match self.tidy_or_ask() {
-            Err(error) if passes(&error) => Ok(()),
-            done => done,
-        }
+        unless_it_passes(self.tidy_or_ask())
     }
 
     /// How long an append of `rows` rows waits for whoever writes and merges runs; not at all where
@@ -68,10 +65,7 @@ impl Store {
         if self.is_read_only() || !worth {
             return Ok(());
         }
-        match self.flush().and_then(|()| self.compact_where_full()) {
-            Err(error) if passes(&error) => Ok(()),
-            done => done,
-        }
+        unless_it_passes(self.flush().and_then(|()| self.compact_where_full()))
     }
 
     /// Writes the rows in memory as a run.
@@ -207,6 +201,14 @@ impl Store {
     /// What was done since the store was opened.
     pub fn activity(&self) -> Activity {
         self.counters.read(&self.workload)
+    }
+}
+
+/// What was `done`, where a full disk is none of its errors: everything stays as it is then.
+fn unless_it_passes(done: Result<()>) -> Result<()> {
+    match done {
+        Err(error) if passes(&error) => Ok(()),
+        done => done,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::bookmark;
 use crate::catalog::Catalog;
 use crate::follow::LAG_BYTES_MAX;
 use crate::frame::FILE_HEADER_BYTES;
-use crate::fs::{Directory, RUN_FOLDER};
+use crate::fs::{Directory, RUN_FOLDER, owns};
 use crate::log;
 use crate::manifest;
 use crate::memory::Memory;
@@ -93,8 +93,7 @@ pub(crate) fn check_belongs(run: &Run, catalog: &Catalog) -> Result<()> {
 /// # Errors
 /// `Corrupt` for a run of another store.
 pub(crate) fn check_owner(run: &Run, catalog: &Catalog) -> Result<()> {
-    let store = run.store();
-    match store == catalog.identity || store == 0 || catalog.identity == 0 {
+    match owns(catalog.identity, run.store()) {
         true => Ok(()),
         false => Err(log::of_another_store("the run")),
     }
@@ -183,13 +182,16 @@ pub(crate) fn aside(directory: &Directory, name: &str) -> Result<String> {
 }
 
 /// Removes the segments of the log whose rows are in runs; from one on that somebody reads, or has
-/// left a bookmark at, as many stay as a follower may be behind.
+/// left a bookmark at, as many stay as a follower may be behind. Those of another store stay.
 ///
 /// # Errors
 /// What the system says.
 pub(crate) fn remove_segments(directory: &Directory, catalog: &Catalog) -> Result<()> {
     let mut segments = log::segments(directory)?;
     segments.retain(|number| *number < catalog.log_start);
+    let foreign = segments.iter().map(|number| is_foreign(directory, *number));
+    let mut foreign = foreign.collect::<Result<Vec<bool>>>()?.into_iter();
+    segments.retain(|_| foreign.next() == Some(false));
     let marked = bookmark::first_kept(directory)?;
     let mut first_left = catalog.log_start;
     for (index, number) in segments.iter().enumerate() {
@@ -204,6 +206,16 @@ pub(crate) fn remove_segments(directory: &Directory, catalog: &Catalog) -> Resul
         Some(_) => bookmark::remove_before(directory, first_left),
         None => Ok(()),
     }
+}
+
+/// Whether segment `number` of the log is one of another store.
+fn is_foreign(directory: &Directory, number: u64) -> Result<bool> {
+    let name = log::file_name(number);
+    let file = directory.open(&name)?;
+    let length = directory.length(file.as_ref(), &name)?;
+    let mut header = vec![0; (length as usize).min(FILE_HEADER_BYTES)];
+    directory.read_at(file.as_ref(), &name, &mut header, 0)?;
+    Ok(log::is_foreign(directory, number, &header))
 }
 
 /// Removes all of `segments` but the last, which have `bytes` together at most; the first of those.
@@ -251,6 +263,14 @@ mod tests {
         keep_newest(&directory, &[2, 3, 4, 5], 2 * FILE_HEADER_BYTES as u64).unwrap();
         assert_eq!(left(), [4, 5, 6]);
         drop(read);
+        // One of another store is not ours to remove.
+        log::Segment::create(&directory.of_store(8), 3, 0).unwrap();
+        remove_segments(&directory.of_store(9), &catalog).unwrap();
+        assert_eq!(left(), [3, 6]);
+        directory.remove(&log::file_name(3)).unwrap();
+        for number in 4..=5 {
+            log::Segment::create(&directory, number, 0).unwrap();
+        }
         // A bookmark does the same without a process, and goes with its segment.
         let mut keeper = bookmark::Keeper::new();
         keeper.keep(&directory, 5, 0).unwrap();

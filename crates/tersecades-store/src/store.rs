@@ -337,16 +337,18 @@ impl Store {
     }
 
     /// Writes the rows in memory as a run where there are enough, so that whoever opens the store
-    /// next need not read them from the log, and notes in the manifest that all is well, so that
-    /// rows that go missing later are missed.
+    /// next need not read them from the log; merges runs where levels are full, which can take
+    /// long; and notes in the manifest that all is well, so that rows that go missing later are
+    /// missed.
     ///
     /// # Errors
-    /// The failure of a store that has failed; what writing says. Where no run could be written, but
-    /// for a full disk, that is said in the end: the store is closed then, all rows in its log.
+    /// The failure of a store that has failed; what writing says. Where a run could not be written
+    /// or merged, but for a full disk, that is said in the end: the store is closed then, and all
+    /// rows are stored.
     pub fn close(self) -> Result<()> {
         let settled = self.settle();
         self.note_closed()?;
-        settled.map_err(|error| error.hint("every row is stored, in the log of the store"))
+        settled.map_err(|error| error.hint("every row is stored, and the store is closed"))
     }
 
     fn note_closed(&self) -> Result<()> {

@@ -67,7 +67,8 @@ pub(crate) struct Tail {
     active: Instant,
     /// Looks at the manifest that have failed, one after the other.
     failures: usize,
-    /// Rows there were when this began, if the stream that fed the store had failed by then.
+    /// Rows that were all there was and were read when this began, if the stream that fed the store
+    /// had failed by then.
     failed_at: Option<u64>,
 }
 
@@ -153,7 +154,8 @@ impl Tail {
         let (catalog, end) = (&recovered.version.catalog, recovered.memory.sequences().end);
         let directory = &directory.of_store(catalog.identity);
         bookmark.check(catalog, end)?;
-        let failure = catalog.failure_at(end);
+        // Who has rows to read yet has not been told.
+        let failure = catalog.failure_at(end).filter(|_| bookmark.next == end);
         Ok(Tail {
             is_unsafe: catalog.options.durability == Durability::Os,
             failed_at: failure.map(|_| end),
@@ -357,9 +359,9 @@ impl Tail {
                 too_slow(&format!("rows {next} to {begins} left the log before"))
             }
             std::cmp::Ordering::Less => Error::corrupt(format!(
-                "rows {begins} to {next} were read, and are not in the store any more"
+                "rows {begins} to {next} were read, and the log has others of these numbers"
             ))
-            .hint("a power cut has lost them: follow the store anew"),
+            .hint("a power cut has lost rows, or a repair has written them anew: follow anew"),
         };
         Err(self.directory.name_file(error, ""))
     }

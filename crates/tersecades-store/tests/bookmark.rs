@@ -9,9 +9,9 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use tersecades_columnar::ErrorKind;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::selection::Selection;
+use tersecades_columnar::{Error, ErrorKind};
 use tersecades_store::{Arrival, Arrivals, Bookmark, Store, StoreOptions, StoreSchema, repair};
 
 fn rows(first: i64, count: i64) -> RecordBatch {
@@ -45,7 +45,7 @@ fn count(folder: &Path, name: &str) -> usize {
     std::fs::read_dir(folder.join(name)).map_or(0, Iterator::count)
 }
 
-/// Written to a store of its own in a process of its own, and taken on from there.
+/// As bytes, and back.
 fn again(bookmark: &Bookmark) -> Bookmark {
     Bookmark::from_bytes(&bookmark.to_bytes()).unwrap()
 }
@@ -171,4 +171,84 @@ fn stores_that_are_not_what_they_were_are_refused() {
     assert_eq!(repair(path).unwrap().lost_log_rows, 10);
     refused(&Store::open(path).unwrap(), "is gone");
     assert!(Bookmark::from_bytes(b"something else").is_err());
+}
+
+#[test]
+fn a_repair_that_loses_nothing_leaves_followers_where_they_are() {
+    for within in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let store = create(path);
+        append(&store, 0, 10);
+        let mut arrivals = store.follow().unwrap().1;
+        let bookmark = arrivals.bookmark().unwrap();
+        drop(arrivals);
+        append(&store, 10, 5);
+        store.flush().unwrap();
+        append(&store, 15, 5);
+        store.close().unwrap();
+        let run = std::fs::read_dir(path.join("runs")).unwrap();
+        let run = run.map(|file| file.unwrap().path()).max().unwrap();
+        let mut bytes = std::fs::read(&run).unwrap();
+        bytes.extend_from_slice(&[7; 100]);
+        std::fs::write(&run, bytes).unwrap();
+        let repaired = repair(path).unwrap();
+        assert!(repaired.given_up.is_empty(), "{repaired:?}");
+        assert_eq!((repaired.rows, repaired.appended_bytes), (20, 100));
+        let store = match within {
+            true => Store::open(path).unwrap(),
+            false => Store::open_read_only(path).unwrap(),
+        };
+        let mut arrivals = store.follow_from(&bookmark).unwrap();
+        let mut next = 10;
+        take(&mut arrivals, &mut next);
+        assert_eq!(next, 20, "within: {within}");
+    }
+}
+
+#[test]
+fn who_comes_back_to_a_stream_that_has_failed_meanwhile_hears_of_it_behind_its_rows() {
+    for within in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let store = create(path);
+        let mut feed = store.feed("probes").unwrap();
+        feed.append(&rows(0, 10)).unwrap();
+        let mut arrivals = store.follow().unwrap().1;
+        let bookmark = arrivals.bookmark().unwrap();
+        drop(arrivals);
+        feed.append(&rows(10, 5)).unwrap();
+        feed.fail(&Error::invalid("the cable is cut"));
+        let outside = Store::open_read_only(path).unwrap();
+        let followed = if within { &store } else { &outside };
+        let mut arrivals = followed.follow_from(&bookmark).unwrap();
+        let wait = Duration::from_secs(5);
+        assert!(matches!(arrivals.next(wait).unwrap(), Arrival::Rows(_)));
+        // All rows are read: the failure is what follows, and was heard of by who is behind it.
+        let at_end = arrivals.bookmark().unwrap();
+        let error = arrivals.next(wait).unwrap_err().to_string();
+        let reason = if within {
+            "the cable is cut"
+        } else {
+            "has failed"
+        };
+        assert!(error.contains(reason), "within: {within}, {error}");
+        let mut arrivals = followed.follow_from(&at_end).unwrap();
+        assert!(matches!(arrivals.next(wait).unwrap(), Arrival::End));
+    }
+}
+
+#[test]
+fn a_bookmark_says_why_the_log_cannot_be_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let store = create(path);
+    append(&store, 0, 10);
+    let log = std::fs::read_dir(path.join("log")).unwrap();
+    let log = log.map(|file| file.unwrap().path()).max().unwrap();
+    std::fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(&log, &log).unwrap();
+    let mut arrivals = store.follow().unwrap().1;
+    let error = arrivals.bookmark().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
 }

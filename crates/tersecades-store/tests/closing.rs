@@ -23,10 +23,8 @@ fn a_store_that_cannot_write_its_run_is_closed_with_its_rows_in_the_log() {
     std::fs::remove_dir_all(&runs).unwrap();
     std::fs::write(&runs, b"no folder").unwrap();
     let error = store.close().unwrap_err();
-    assert!(
-        error.hint_text().unwrap().contains("every row is stored"),
-        "{error}"
-    );
+    let hint = error.hint_text().unwrap();
+    assert_eq!(hint, "every row is stored, and the store is closed");
     std::fs::remove_file(&runs).unwrap();
     std::fs::create_dir(&runs).unwrap();
     let store = Store::open(folder.path()).unwrap();
@@ -34,4 +32,36 @@ fn a_store_that_cannot_write_its_run_is_closed_with_its_rows_in_the_log() {
     let found = store.snapshot().scan(&Scan::default()).unwrap();
     let found: usize = found.map(|it| it.unwrap().selection.count()).sum();
     assert_eq!(found, 3_000);
+}
+
+#[test]
+fn a_store_that_cannot_merge_its_runs_is_closed_with_its_rows_in_one() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3_000));
+    let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        chunk_rows: 1_000,
+        level_ratio: 2,
+        ..StoreOptions::default()
+    };
+    let schema = StoreSchema::new(&rows.schema()).unwrap();
+    let schema = schema.key(&["n"]).unwrap();
+    let store = Store::create(folder.path(), schema, options).unwrap();
+    store.writer().unwrap().append(&rows).unwrap();
+    store.flush().unwrap();
+    store.writer().unwrap().append(&rows).unwrap();
+    let run = folder.path().join("runs/0000000001.tcr");
+    let whole = std::fs::read(&run).unwrap();
+    let mut damaged = whole.clone();
+    damaged[100] ^= 1;
+    std::fs::write(&run, damaged).unwrap();
+    let error = store.close().unwrap_err();
+    let hint = error.hint_text().unwrap();
+    assert_eq!(hint, "every row is stored, and the store is closed");
+    std::fs::write(&run, whole).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.snapshot().sequence(), 6_000);
+    let found = store.snapshot().scan(&Scan::default()).unwrap();
+    let found: usize = found.map(|it| it.unwrap().selection.count()).sum();
+    assert_eq!(found, 6_000);
 }

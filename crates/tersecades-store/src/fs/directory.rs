@@ -44,6 +44,11 @@ fn named(error: &io::Error, path: &Path) -> Error {
     .file(file)
 }
 
+/// Whether a file that says it belongs to `store` can be one of the store `identity`: 0 is of any.
+pub(crate) fn owns(identity: u32, store: u32) -> bool {
+    store == identity || store == 0 || identity == 0
+}
+
 impl Directory {
     /// The folder at `root`.
     pub(crate) fn new(files: Arc<dyn FileSystem>, root: &Path) -> Self {
@@ -70,7 +75,7 @@ impl Directory {
     /// Whether a file that says it belongs to `store` can be one of this store; those that earlier
     /// releases wrote say nothing.
     pub(crate) fn owns(&self, store: u32) -> bool {
-        store == self.identity || store == 0 || self.identity == 0
+        owns(self.identity, store)
     }
 
     /// The folder itself.

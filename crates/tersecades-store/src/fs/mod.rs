@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 
-pub(crate) use directory::{BOOKMARK_FOLDER, Directory, LOG_FOLDER, RUN_FOLDER};
+pub(crate) use directory::{BOOKMARK_FOLDER, Directory, LOG_FOLDER, RUN_FOLDER, owns};
 pub use real::RealFileSystem;
 pub use throttle::{Bandwidth, Throttled};
 

@@ -20,6 +20,7 @@ use tersecades_columnar::wire;
 
 use crate::bytes::{Put as _, Take};
 use crate::encode;
+use crate::frame;
 use crate::fs::{Directory, Input, RUN_FOLDER};
 use crate::placement::Placement;
 
@@ -432,8 +433,7 @@ fn read_header(header: &[u8; HEADER_BYTES], number: u64) -> Result<u32> {
 }
 
 fn header_sum(header: &[u8]) -> u32 {
-    let (front, back) = (&header[CHECKED.0], &header[CHECKED.1]);
-    crc32c::crc32c_append(crc32c::crc32c(front), back)
+    frame::header_sum(&header[CHECKED.0], &header[CHECKED.1])
 }
 
 /// Names and types of some columns of `fields`.
