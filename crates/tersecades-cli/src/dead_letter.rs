@@ -20,7 +20,7 @@ const ROWS: usize = 1_024;
 /// How long a program that is told to end waits for rows that are being written.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Files that were begun by this process.
+/// Files that were begun by this process and are not done.
 static BEGUN: Mutex<Vec<DeadLetterFile>> = Mutex::new(Vec::new());
 
 /// A file of rows that could not be read; it is there, whole, once it is finished.
@@ -70,7 +70,10 @@ impl DeadLetterFile {
     /// # Errors
     /// What writing says.
     pub(crate) fn finish(&self) -> Result<()> {
-        self.state().finish()
+        let finished = self.state().finish();
+        let mut begun = BEGUN.lock().unwrap_or_else(|held| held.into_inner());
+        begun.retain(|file| !Arc::ptr_eq(&file.0, &self.0));
+        finished
     }
 
     /// The state, unless rows are being written for long.
@@ -146,4 +149,19 @@ fn holds_bytes(path: &Path) -> bool {
         .filter(|kind| matches!(kind.name, "parquet" | "arrow"));
     let mut suffixes = of_bytes.flat_map(|kind| kind.suffixes);
     suffixes.any(|suffix| name.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_done_is_kept_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = DeadLetterFile::default();
+        let letters = file.letters(&folder.path().join("letters.csv")).unwrap();
+        file.finish().unwrap();
+        drop(letters);
+        assert_eq!(Arc::strong_count(&file.0), 1);
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) fn count(object: &Bound<'_, PyAny>) -> PyResult<u64> {
         match error.is_instance_of::<PyOverflowError>(object.py()) {
             true => invalid(
                 format!("{object} is no number of this kind"),
-                "give a whole number, 0 or more",
+                &format!("give a whole number from 0 to {}", u64::MAX),
             ),
             false => error,
         }

@@ -132,7 +132,7 @@ pub(crate) fn read_newest(directory: &Directory, unread: &mut Vec<Error>) -> Res
         }
     }
     let hint = "create a store with the same columns elsewhere, copy the folder `runs` into it, \
-                and repair that one";
+                and `log` for rows that are in no run, and repair that one";
     Err(Error::corrupt("no manifest can be read").hint(hint))
 }
 
