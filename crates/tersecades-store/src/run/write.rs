@@ -168,11 +168,11 @@ impl RunWriter {
     }
 
     fn write_end(&mut self, level: u32) -> Result<RunId> {
+        let footer_at = self.written + self.buffer.len() as u64;
         let filter_bytes = (self.hashes.len() * self.bloom_bits / 8) as u64;
-        if filter_bytes > 0 && filter_bytes <= self.written / FILTER_SHARE {
+        if filter_bytes > 0 && filter_bytes <= footer_at / FILTER_SHARE {
             self.footer.bloom = Some(Bloom::new(&self.hashes, self.bloom_bits));
         }
-        let footer_at = self.written + self.buffer.len() as u64;
         let start = self.buffer.len();
         self.footer.write(&mut self.buffer)?;
         let footer_checksum = crc32c::crc32c(&self.buffer[start..]);
@@ -271,9 +271,36 @@ fn write_trailer(footer_at: u64, footer_bytes: u64, checksum: u32, out: &mut Vec
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, StringArray};
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use tersecades_columnar::goal::Tier;
 
     use super::*;
+    use crate::codec_policy::CodecPolicy;
+    use crate::encode::Encoder;
+    use crate::fs::{RUN_FOLDER, RealFileSystem};
+    use crate::run::hash;
+
+    #[test]
+    fn a_small_run_has_a_filter_where_its_rows_outweigh_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::new(Arc::new(RealFileSystem), folder.path());
+        directory.make_folder(RUN_FOLDER).unwrap();
+        // Numbers of which no codec makes less.
+        let numbers = (0..3_000_u64).map(|n| hash(&n.to_le_bytes()).cast_signed());
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let mut encoder = Encoder::new(&rows.schema(), CodecPolicy::Auto, Tier::Cold).unwrap();
+        let batch = encoder.encode(&rows).unwrap();
+        for (number, keys) in [(1, 1_000), (2, 3_000)] {
+            let mut writer =
+                RunWriter::create(&directory, number, &rows.schema(), 0..3_000, 10).unwrap();
+            writer.add(&batch, (Vec::new(), Vec::new())).unwrap();
+            writer.note_keys(0..keys);
+            let id = writer.finish(0).unwrap();
+            let run = Run::open(&directory, id).unwrap();
+            assert_eq!(run.has_filter(), keys == 1_000, "{keys} keys");
+        }
+    }
 
     #[test]
     fn a_chunk_that_cannot_be_read_back_is_written_plain() {
