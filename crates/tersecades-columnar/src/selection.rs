@@ -14,6 +14,9 @@ use crate::kernels::kernels;
 /// Above one selected row in this many, a bitmap is the better form.
 pub const SPARSE_SHARE: usize = 32;
 
+/// Above this many rows of one list for each of another, each is searched for.
+const SEARCHED_SHARE: usize = 16;
+
 /// The form a [`Selection`] has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
@@ -339,7 +342,13 @@ impl Selection {
             (_, Shape::None) => self.set_none(self.rows),
             (Shape::All, _) => self.copy_from(other),
             (_, Shape::Bits) => self.retain_words(&other.words),
-            (Shape::Rows, Shape::Rows) => self.list.retain(|row| other.contains(*row as usize)),
+            (Shape::Rows, Shape::Rows) if other.list.len() / SEARCHED_SHARE > self.list.len() => {
+                self.list.retain(|row| other.contains(*row as usize));
+            }
+            (Shape::Rows, Shape::Rows) => {
+                let mut kept = ascending(&other.list);
+                self.list.retain(|row| kept(*row));
+            }
             (Shape::Bits, Shape::Rows) => {
                 let words = std::mem::take(&mut self.words);
                 self.copy_from(other);
@@ -374,12 +383,8 @@ impl Selection {
             (Shape::None, _) | (_, Shape::None) => {}
             (_, Shape::All) => self.set_none(self.rows),
             (Shape::Rows, Shape::Rows) => {
-                // Both lists ascend.
-                let mut dropped = other.list.iter().peekable();
-                self.list.retain(|row| {
-                    while dropped.next_if(|dropped| *dropped < row).is_some() {}
-                    dropped.peek() != Some(&row)
-                });
+                let mut dropped = ascending(&other.list);
+                self.list.retain(|row| !dropped(*row));
             }
             (Shape::Rows, _) => self.list.retain(|row| !other.contains(*row as usize)),
             (_, Shape::Bits) => {
@@ -406,6 +411,15 @@ impl Selection {
                 clear_tail(&mut self.words, self.rows);
             }
         }
+    }
+}
+
+/// Whether rows that are asked for in ascending order are in `list`, which ascends too.
+fn ascending(list: &[u32]) -> impl FnMut(u32) -> bool + '_ {
+    let mut rest = list.iter().peekable();
+    move |row| {
+        while rest.next_if(|listed| **listed < row).is_some() {}
+        rest.peek() == Some(&&row)
     }
 }
 

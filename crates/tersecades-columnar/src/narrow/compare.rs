@@ -136,7 +136,7 @@ impl<const PER: usize> Bounded<'_, PER> {
         within: &Selection,
         test: &EndTest,
     ) -> Option<usize> {
-        if test.useful || within.shape() != Shape::All {
+        if test.useful || within.shape() == Shape::Bits {
             return None;
         }
         let widths = &self.deltas.widths[first..zones.open_until(first, self.deltas.widths.len())];
@@ -221,7 +221,7 @@ impl<const PER: usize> Bounded<'_, PER> {
         let mut verdicts = [Verdict::Skip; STRIP];
         let mut open = false;
         for (verdict, block) in verdicts.iter_mut().zip(strip.clone()) {
-            let wanted = within.shape() == Shape::All
+            let wanted = within.shape() != Shape::Bits
                 || !matches!(within.block(block), BlockSelection::None);
             *verdict = match (wanted && zones.touches(block), zones.covers(block)) {
                 (false, _) => Verdict::Skip,

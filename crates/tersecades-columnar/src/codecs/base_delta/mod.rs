@@ -215,17 +215,20 @@ impl Codec for BaseDelta {
         out: &mut Selection,
         work: &mut Work,
     ) {
-        if within.shape() != Shape::Rows {
+        let range = match predicate {
+            Predicate::Keys(ranges) if ranges.len() == 1 => Some(ranges[0]),
+            _ => None,
+        };
+        let pays = |range| scan::blocks_pay(chunk, range, within.count());
+        if within.shape() != Shape::Rows || range.is_some_and(pays) {
             return scan::compare_blocks(chunk, predicate, within, out, work);
         }
         let view = View::of(chunk);
         let list = out.set_rows(chunk.rows);
         work.tally.direct += within.count() as u64;
-        if let Predicate::Keys(ranges) = predicate
-            && let [range] = ranges.as_slice()
-        {
+        if let Some(range) = range {
             let test = RowTest {
-                range: *range,
+                range,
                 stats: chunk.stats,
             };
             return test.select(&view, within.list(), list);

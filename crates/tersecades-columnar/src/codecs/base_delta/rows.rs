@@ -76,7 +76,8 @@ impl RowTest {
     ///
     /// A saturated delta stands for a patch or for the end itself. Where the range treats all keys
     /// beyond that end alike, the patches need not be searched; the others are asked for together,
-    /// and searched after all deltas were seen.
+    /// and searched after all deltas were seen. What passes is as good as random, so nothing
+    /// branches on it.
     #[inline]
     fn select_of<D: KeyLane>(
         &self,
@@ -88,16 +89,15 @@ impl RowTest {
         if first == 0 {
             prefetch_rows(deltas, &rows[..rows.len().min(PREFETCH_ROWS)]);
         }
+        let last = rows.len().saturating_sub(1);
         let Tested { passing, unsure } = tested;
         for start in (0..rows.len()).step_by(TESTED_ROWS) {
-            let ahead = rows[start..].iter().skip(PREFETCH_ROWS);
-            let mut ahead = ahead.map(|row| *row - first as u32);
+            let ahead = &rows[(start + PREFETCH_ROWS).min(last)..];
             let rows = &rows[start..rows.len().min(start + TESTED_ROWS)];
             let mut searches = 0;
             for (index, (row, passes)) in rows.iter().zip(&mut *passing).enumerate() {
-                if let Some(ahead) = ahead.next() {
-                    prefetch_rows(deltas, &[ahead]);
-                }
+                let next = ahead.get(index).unwrap_or(row);
+                prefetch_rows(deltas, &[next - first as u32]);
                 let at = *row as usize;
                 let delta = deltas[at - first].key();
                 let key = view.bases[at / GROUP_ROWS].wrapping_add(delta);
@@ -115,8 +115,13 @@ impl RowTest {
                     passing[*index] = self.range.contains(key);
                 }
             }
-            let passing = rows.iter().zip(&*passing).filter(|(_, passes)| **passes);
-            list.extend(passing.map(|(row, _)| *row));
+            let mut kept = list.len();
+            list.resize(kept + rows.len(), 0);
+            for (row, passes) in rows.iter().zip(&*passing) {
+                list[kept] = *row;
+                kept += usize::from(*passes);
+            }
+            list.truncate(kept);
         }
     }
 
@@ -124,13 +129,9 @@ impl RowTest {
     #[inline(always)]
     fn is_sure(&self, delta: u64, top: u64, key: u64) -> bool {
         let RowTest { range, stats } = *self;
-        let above = || key > range.high || stats.none_above(range.high) && key >= range.low;
-        let below = || key < range.low || stats.none_below(range.low) && key <= range.high;
-        match delta {
-            delta if delta == top => above(),
-            0 => below(),
-            _ => true,
-        }
+        let above = (key > range.high) | (stats.none_above(range.high) & (key >= range.low));
+        let below = (key < range.low) | (stats.none_below(range.low) & (key <= range.high));
+        ((delta != top) | above) & ((delta != 0) | below)
     }
 }
 

@@ -24,6 +24,43 @@ pub(super) const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 /// Blocks whose patches are tested at once.
 const STRIP: usize = 8;
 
+/// What comparing takes, in nanoseconds: a row by itself, whose delta is most often in no cache; a
+/// block that ends settle; a byte of the deltas of one that they do not; a patch.
+///
+/// Measured on a column of times with 0.5 % of outliers, one row in a hundred listed.
+const ROW_NS: f64 = 8.0;
+const BLOCK_NS: f64 = 20.0;
+const BYTE_NS: f64 = 0.05;
+const PATCH_NS: f64 = 0.5;
+
+/// Whether whole blocks are compared sooner than `listed` rows by themselves: where most blocks lie
+/// on one side of the ends of `range`, their deltas need not be read.
+pub(super) fn blocks_pay(chunk: &Chunk, range: KeyRange, listed: usize) -> bool {
+    let (view, blocks) = (View::of(chunk), block_count(chunk.rows));
+    let settled_ns = blocks as f64 * BLOCK_NS + view.patches.len() as f64 * PATCH_NS;
+    let spare_ns = listed as f64 * ROW_NS - settled_ns;
+    spare_ns > 0.0 && open_bytes(&view, range) as f64 * BYTE_NS < spare_ns
+}
+
+/// Bytes of the deltas of the blocks that ends do not settle.
+fn open_bytes(view: &View<'_>, range: KeyRange) -> usize {
+    let strips = view
+        .bases
+        .chunks(STRIP * GROUPS)
+        .zip(view.maxima.chunks(STRIP * GROUPS));
+    let widths = view.deltas.widths.chunks(STRIP);
+    let open = strips.zip(widths).map(|((bases, maxima), widths)| {
+        let (mut any, mut all) = ([0; STRIP], [0; STRIP]);
+        let (any, all) = (&mut any[..widths.len()], &mut all[..widths.len()]);
+        (kernels().overlap)(bases, maxima, range.low..=range.high, any, all);
+        let ends = any.iter().zip(&*all).zip(widths);
+        let open = ends.filter(|((any, all), _)| **any != 0 && **all != u8::MAX);
+        open.map(|(_, width)| BLOCK_ROWS * usize::from(*width))
+            .sum::<usize>()
+    });
+    open.sum()
+}
+
 /// [`crate::codec::Codec::compare`] over whole blocks.
 pub(super) fn compare_blocks(
     chunk: &Chunk,

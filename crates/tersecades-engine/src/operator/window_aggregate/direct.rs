@@ -97,6 +97,16 @@ impl Address {
         let has_null = self.null_word.is_some_and(|word| key[word] != 0);
         (inside && !has_null).then(|| (first * columns.extent + second) as usize)
     }
+
+    /// The key of a first and a second part, of at most `WORDS` words, and zeros behind it.
+    #[inline]
+    pub fn key<const WORDS: usize>(&self, parts: [u64; AXES]) -> [u64; WORDS] {
+        let mut key = [0; WORDS];
+        for (place, part) in self.places.iter().zip(parts) {
+            place.put(part, &mut key);
+        }
+        key
+    }
 }
 
 /// The cells, and the columns that they are addressed by.
@@ -150,14 +160,9 @@ impl DirectCells {
         &self.cells
     }
 
-    /// The key of a first and a second part, of at most `WORDS` words, and zeros behind it.
-    #[inline]
-    pub fn key<const WORDS: usize>(&self, parts: [u64; AXES]) -> [u64; WORDS] {
-        let mut key = [0; WORDS];
-        for (place, part) in self.address.places.iter().zip(parts) {
-            place.put(part, &mut key);
-        }
-        key
+    /// As [`DirectCells::cells`], to set groups.
+    pub fn cells_mut(&mut self) -> &mut [u32] {
+        &mut self.cells
     }
 
     /// Forgets the groups of `keys`, of `words` words each.

@@ -213,17 +213,26 @@ impl GroupTable {
             }));
             return;
         }
+        let mut fresh = false;
         for start in (0..first.len()).step_by(ASSIGNED) {
             let rows = start..first.len().min(start + ASSIGNED);
             let second = second.get(rows.clone()).unwrap_or_default();
-            self.assign_cells((&first[rows], second), ids);
+            fresh = self.assign_cells((&first[rows], second), fresh, ids);
         }
     }
 
-    /// As [`GroupTable::assign_parts`], for distances that cells are known for.
-    fn assign_cells(&mut self, (first, second): (&[u64], &[u64]), ids: &mut Vec<u32>) {
+    /// As [`GroupTable::assign_parts`], for distances that cells are known for; whether a key was
+    /// new. Where some will be, `fresh`, they are not looked for among the known ones first.
+    fn assign_cells(
+        &mut self,
+        (first, second): (&[u64], &[u64]),
+        fresh: bool,
+        ids: &mut Vec<u32>,
+    ) -> bool {
         let (cells, start) = (self.direct.cells(), ids.len());
-        if second.is_empty() {
+        if fresh {
+            ids.resize(start + first.len(), EMPTY);
+        } else if second.is_empty() {
             ids.extend(first.iter().map(|cell| cells[*cell as usize]));
         } else {
             let width = self.direct.spans()[1].extent;
@@ -232,14 +241,16 @@ impl GroupTable {
         }
         let ids = &mut ids[start..];
         // Groups below 2^31 lack the top bit, which the one that is none has.
-        if ids.iter().fold(0, |all, id| all | id) <= EMPTY / 2 {
-            return;
+        if !fresh && ids.iter().fold(0, |all, id| all | id) <= EMPTY / 2 {
+            return false;
         }
+        let known = self.len;
         match self.words {
             1 => self.assign_new::<1>((first, second), ids),
             2 => self.assign_new::<2>((first, second), ids),
             _ => self.assign_new::<WORDS_MAX>((first, second), ids),
         }
+        self.len > known
     }
 
     /// Sets `ids` to the groups of cells at these distances from the first one, new ones included;
@@ -250,24 +261,25 @@ impl GroupTable {
         ids: &mut [u32],
     ) {
         let [rows, columns] = self.direct.spans();
+        let address = self.direct.address();
         self.keys.resize((self.len + ids.len()) * WORDS, 0);
+        let (keys, _) = self.keys.as_chunks_mut::<WORDS>();
+        let (cells, mut next) = (self.direct.cells_mut(), self.len);
         for (index, (id, first)) in ids.iter_mut().zip(first).enumerate() {
             let second = second.get(index).copied().unwrap_or(0);
-            let cell = (first * columns.extent + second) as usize;
-            let parts = [first + rows.origin, second + columns.origin];
-            let key = self.direct.key::<WORDS>(parts);
-            self.keys[self.len * WORDS..][..WORDS].copy_from_slice(&key);
-            let known = self.direct.get(cell);
-            let new = known == EMPTY;
-            *id = if new { self.len as u32 } else { known };
-            self.direct.set(cell, *id);
-            self.len += usize::from(new);
+            let cell = &mut cells[(first * columns.extent + second) as usize];
+            keys[next] = address.key([first + rows.origin, second + columns.origin]);
+            let new = *cell == EMPTY;
+            *id = if new { next as u32 } else { *cell };
+            *cell = *id;
+            next += usize::from(new);
         }
-        self.keys.truncate(self.len * WORDS);
+        self.len = next;
+        self.keys.truncate(next * WORDS);
     }
 
     fn assign_pair(&mut self, parts: [u64; AXES]) -> u32 {
-        let key = self.direct.key::<WORDS_MAX>(parts);
+        let key = self.direct.address().key::<WORDS_MAX>(parts);
         self.assign_one(&key[..self.words])
     }
 
