@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
-use arrow_array::{ArrayRef, BinaryArray, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, StringArray, UInt32Array};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use foldhash::fast::FixedState;
@@ -244,6 +244,22 @@ impl Dictionary {
             .unwrap_or_else(|poisoned| poisoned.into_inner()) =
             Some((reader.len(), data_type.clone(), Arc::clone(&array)));
         Ok(array)
+    }
+
+    /// The texts of `codes` as an Arrow `dictionary<uint32, data_type>`; that of `u32::MAX` is null.
+    ///
+    /// # Errors
+    /// As [`Dictionary::to_array`].
+    pub fn coded(&self, mut codes: Vec<u32>, data_type: &DataType) -> Result<ArrayRef> {
+        let has_nulls = codes.contains(&u32::MAX);
+        let nulls = has_nulls.then(|| codes.iter().map(|code| *code != u32::MAX).collect());
+        if has_nulls {
+            let absent = codes.iter_mut().filter(|code| **code == u32::MAX);
+            absent.for_each(|code| *code = 0);
+        }
+        let codes = UInt32Array::new(codes.into(), nulls);
+        let array = DictionaryArray::try_new(codes, self.to_array(data_type)?)?;
+        Ok(Arc::new(array))
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, UInt32Array, make_array,
-};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_data::ArrayDataBuilder;
 use arrow_schema::DataType;
 
@@ -139,7 +137,16 @@ impl Values {
             return Ok(Arc::new(BooleanArray::new(bits, nulls)));
         }
         match self.physical {
-            Physical::Text => self.text_array(data_type, nulls),
+            Physical::Text => {
+                let code = |(row, code): (usize, &u64)| match self.is_valid(row) {
+                    true => *code as u32,
+                    false => u32::MAX,
+                };
+                let codes = self.keys.iter().enumerate().map(code).collect();
+                let empty = Dictionary::new();
+                let dictionary = self.dictionary.as_deref().unwrap_or(&empty);
+                dictionary.coded(codes, data_type)
+            }
             Physical::Wide => {
                 let array = Decimal128Array::new(self.wide.clone().into(), nulls);
                 Ok(Arc::new(array.with_data_type(data_type.clone())))
@@ -153,18 +160,6 @@ impl Values {
                 Ok(make_array(data))
             }
         }
-    }
-
-    fn text_array(&self, data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-        let empty = Dictionary::new();
-        let values = self
-            .dictionary
-            .as_ref()
-            .unwrap_or(&empty)
-            .to_array(data_type)?;
-        let codes: Vec<u32> = self.keys.iter().map(|code| *code as u32).collect();
-        let codes = UInt32Array::new(codes.into(), nulls);
-        Ok(Arc::new(DictionaryArray::try_new(codes, values)?))
     }
 
     /// The raw lanes, as Arrow lays them out.

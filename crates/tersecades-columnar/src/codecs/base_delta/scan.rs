@@ -31,7 +31,7 @@ const STRIP: usize = 8;
 const ROW_NS: f64 = 8.0;
 const BLOCK_NS: f64 = 20.0;
 const BYTE_NS: f64 = 0.05;
-const PATCH_NS: f64 = 0.5;
+const PATCH_NS: f64 = 2.0;
 
 /// Whether whole blocks are compared sooner than `listed` rows by themselves: where most blocks lie
 /// on one side of the ends of `range`, their deltas need not be read.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
+use tersecades_columnar::dictionary::Dictionary;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::fold::Fold;
 use tersecades_columnar::types::Value;
@@ -54,9 +55,8 @@ pub fn emit(
         };
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
-    for (index, column) in plan.keys.columns.iter().enumerate() {
-        let values = plan.keys.values(index, order, pane.groups.keys());
-        columns.push(values.to_array(&column.data_type)?);
+    for index in 0..plan.keys.columns.len() {
+        columns.push(key_column(plan, index, pane, order)?);
     }
     let first = plan.window_columns + plan.keys.columns.len();
     for (index, field) in (0..plan.readings.len()).zip(fields.iter().skip(first)) {
@@ -105,6 +105,18 @@ fn time_column(
         }
     }
     column.finish(data_type)
+}
+
+fn key_column(plan: &AggregatePlan, index: usize, pane: &Pane, order: &[u32]) -> Result<ArrayRef> {
+    let (column, arena) = (&plan.keys.columns[index], pane.groups.keys());
+    if column.is_text() {
+        let codes = plan.keys.codes(index, order, arena);
+        let empty = Dictionary::new();
+        let dictionary = column.dictionary().get().map_or(&empty, |known| known);
+        return dictionary.coded(codes, &column.data_type);
+    }
+    let values = plan.keys.values(index, order, arena);
+    values.to_array(&column.data_type)
 }
 
 fn reading_column(

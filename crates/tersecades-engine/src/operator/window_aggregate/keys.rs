@@ -310,12 +310,19 @@ impl KeyLayout {
         }
     }
 
-    /// Column `index` of the groups `ids`, whose keys lie in `arena`, as decoded values.
+    /// The codes of text column `index` of the groups `ids`, whose keys lie in `arena`; that of a
+    /// null is `u32::MAX`.
+    pub fn codes(&self, index: usize, ids: &[u32], arena: &[u64]) -> Vec<u32> {
+        let (words, KeyPlace { word, shift, mask }) = (self.words, self.columns[index].place);
+        let code = |id: &u32| (arena[*id as usize * words + word] >> shift & mask) as u32;
+        ids.iter().map(code).collect()
+    }
+
+    /// Column `index`, no text, of the groups `ids`, whose keys lie in `arena`, as decoded values.
     pub fn values(&self, index: usize, ids: &[u32], arena: &[u64]) -> Values {
         let column = &self.columns[index];
         let mut values = Values::default();
         values.reset(column.physical);
-        values.dictionary = column.dictionary.get().map(Arc::clone);
         let key = |id: &u32| &arena[*id as usize * self.words..][..self.words];
         let (words, KeyPlace { word, shift, mask }) = (self.words, column.place);
         let part = |id: &u32| arena[*id as usize * words + word] >> shift & mask;
@@ -335,14 +342,11 @@ impl KeyLayout {
             }
             _ => values.keys.extend(parts),
         }
-        let has_nulls = match (column.is_text(), self.null_word) {
-            (true, _) => values.keys.contains(&NULL_CODE),
-            // All keys in turn take less time than some of them here and there.
-            (false, Some(word)) => arena
-                .chunks_exact(self.words)
-                .any(|key| key[word] >> index & 1 == 1),
-            (false, None) => false,
-        };
+        // All keys in turn take less time than some of them here and there.
+        let has_nulls = self.null_word.is_some_and(|word| {
+            let mut keys = arena.chunks_exact(self.words);
+            keys.any(|key| key[word] >> index & 1 == 1)
+        });
         if has_nulls {
             values.validity.fill(ids.len(), true);
             for (row, id) in ids.iter().enumerate() {
