@@ -171,6 +171,7 @@ part = $(if $(filter $(1),$(PART)),+@printf '\n==> %(%T)T %s\n' -1 '$(2) $(3)'; 
 bench-record-all: ## record docs/benchmarks.md (PART=1: ours, 2: beside engines of tables, 3: of streams)
 	$(call part,1,bench-record,$(RECORDED))
 	$(call part,1,bench-record,queries --data $(RIVALS_DATA))
+	$(call part,1,bench-record,apart --data $(RIVALS_DATA) --threads 2)
 	$(call part,1,bench-lossy,--record $(HISTORY))
 	$(call part,2,bench-headline,--record $(HISTORY) --rounds 2)
 	$(call part,2,bench-headline,--record $(HISTORY) --threads 2 --rounds 2 --repetitions 4)

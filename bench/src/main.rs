@@ -251,6 +251,12 @@ const BENCHES: &[Bench] = &[
         run: query::run,
     },
     Bench {
+        name: "apart",
+        about: "the reference queries each by itself, in warm caches and in cold ones, beside aims",
+        micro: false,
+        run: query::apart::run,
+    },
+    Bench {
         name: "disorder",
         about: "what late rows cost (part of `queries`)",
         micro: false,

@@ -5,6 +5,7 @@
 //! in memory to its result. Queries take turns, so that all of them meet the same weather.
 
 pub(crate) mod answer;
+pub(crate) mod apart;
 pub(crate) mod disorder;
 pub(crate) mod flow;
 mod overlap;

@@ -61,9 +61,9 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "The limits of the machine",
         x: "place",
         kind: Kind::Bars,
-        about: "Bytes read and written each second by plain loops over 64-bit words. Reading is \
-            the fastest of six loops (in one to eight places at a time, counting, summing), the \
-            ground of every share below. `count` counts bits.",
+        about: "Bytes read and written each second by plain loops over 64-bit words; shares below \
+            are of reading, the fastest of six loops (in one to eight places at once, counting \
+            bits, summing). `count` counts bits.",
         command: "limits",
     },
     Figure {
@@ -72,9 +72,8 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "threads",
         kind: Kind::Bars,
         about: "`c = a + b` from memory to memory: plain words (Long), plain bytes (Char), \
-            base-delta decoded, added and encoded again (CharCompr), added as it lies \
-            (direct). The paper: Char 7 times Long, CharCompr up to 6.1 times Long, with SIMD \
-            close to Char.",
+            base-delta decoded, added and encoded again (CharCompr), added as it lies (direct). \
+            The paper: Char 7 times Long, CharCompr up to 6.1 times, with SIMD close to Char.",
         command: "add",
     },
     Figure {
@@ -83,9 +82,8 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "threads",
         kind: Kind::Bars,
         about: "Equality with a constant: plain words (Long), plain bytes (Char), base-delta \
-            decoded and then compared (CharCompr), compared as it lies with nothing to skip, \
-            with blocks to skip, and sorted with chunks to skip (direct). The paper: direct up \
-            to 4.1 times Char.",
+            decoded and then compared (CharCompr), compared as it lies with nothing to skip, with \
+            blocks to skip, and sorted, with chunks to skip. The paper: up to 4.1 times Char.",
         command: "search",
     },
     Figure {
@@ -292,12 +290,20 @@ pub(super) const FIGURES: &[Figure] = &[
         command: STREAMS,
     },
     Figure {
+        name: "apart",
+        title: "Queries by themselves, hot and cold",
+        x: "query",
+        kind: Kind::Table,
+        about: "Again and again (hot), and behind a gibibyte of other memory (cold).",
+        command: "'apart --data target/rivals/data --threads 2'",
+    },
+    Figure {
         name: "disorder",
         title: "Disorder",
         x: "percent of rows that are late",
         kind: Kind::Lines([false, false]),
-        about: "Time of three queries, and bytes kept, over those without further late rows. Late \
-            rows happened up to three seconds before they say.",
+        about: "Time of three queries, and bytes kept, over those without further late rows, \
+            which happened up to three seconds before they say.",
         command: QUERIES,
     },
     Figure {
@@ -314,8 +320,8 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "Queries over one range",
         x: "queries",
         kind: Kind::Lines([true, false]),
-        about: "Different queries over one retained range, a batch at a time in turns: time, and \
-            memory with the range, over those of one query.",
+        about: "Different queries over one range, a batch at a time in turns: time and memory, \
+            the range with it, over those of one query.",
         command: QUERIES,
     },
     Figure {

@@ -246,7 +246,7 @@ impl Dictionary {
         Ok(array)
     }
 
-    /// The texts of `codes` as an Arrow `dictionary<uint32, data_type>`; that of `u32::MAX` is null.
+    /// The texts of `codes` as Arrow's `dictionary<uint32, data_type>`; that of `u32::MAX` is null.
     ///
     /// # Errors
     /// As [`Dictionary::to_array`].
