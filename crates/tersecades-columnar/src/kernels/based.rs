@@ -11,7 +11,7 @@ use super::{BLOCK_LANES, GROUPS, Lane, PerGroup, WORD_LANES, assert_based, prefe
 
 /// How far ahead of the lanes at hand memory is asked for, as far as the lanes reach: what lies
 /// behind them is fetched for nothing.
-const AHEAD_BYTES: usize = 2048;
+const AHEAD_BYTES: usize = 8192;
 
 /// Blocks between the one at hand and the one whose bases are asked for.
 const AHEAD_BLOCKS: usize = 8;

@@ -50,7 +50,7 @@ pub(super) fn prefetch_far<T>(value: &T) {
 #[inline(always)]
 pub(super) fn prefetch_address(address: *const u8) {
     // SAFETY: a prefetch reads nothing the program can see and never faults; SSE is part of x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 }
 
 /// Asks for the cache line of `value`.
