@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use tersecades_columnar::batch::Batch;
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 use tersecades_columnar::wire;
 
 use crate::bytes::{Put as _, Take};
@@ -54,29 +54,38 @@ impl Segment {
     /// Begins segment `number` with row `first`; it lasts when this returns.
     ///
     /// # Errors
-    /// What writing says.
+    /// What writing says; nothing is left of the file then.
     pub(crate) fn create(directory: &Directory, number: u64, first: u64) -> Result<Self> {
-        let name = file_name(number);
-        let mut header = Vec::new();
-        let store = directory.identity();
-        frame::write_file_header(
-            MAGIC,
-            number,
-            FileHeader { free: first, store },
-            &mut header,
-        );
-        let mut output = directory.create(&name)?;
-        directory.write(output.as_mut(), &name, &header)?;
-        directory.sync(output.as_mut(), &name)?;
-        directory.sync_names(LOG_FOLDER)?;
-        let length = header.len() as u64;
-        Ok(Segment {
+        let mut segment = Segment {
+            output: directory.create(&file_name(number))?,
             directory: directory.clone(),
-            output,
             number,
-            length,
-            durable: length,
-        })
+            length: FILE_HEADER_BYTES as u64,
+            durable: FILE_HEADER_BYTES as u64,
+        };
+        match segment.begin(first) {
+            Ok(()) => Ok(segment),
+            Err(error) => {
+                segment.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(&mut self, first: u64) -> Result<()> {
+        let (name, store) = (file_name(self.number), self.directory.identity());
+        let header = FileHeader { free: first, store };
+        let mut bytes = Vec::new();
+        frame::write_file_header(MAGIC, self.number, header, &mut bytes);
+        self.directory.write(self.output.as_mut(), &name, &bytes)?;
+        self.directory.sync(self.output.as_mut(), &name)?;
+        self.directory.sync_names(LOG_FOLDER)
+    }
+
+    /// Removes a segment that has no rows, unless somebody follows it already.
+    pub(crate) fn abandon(self) {
+        // One that is left over is passed over, and goes with those before it.
+        let _ = self.directory.remove_unread(&file_name(self.number));
     }
 
     /// The segment's number.
@@ -87,7 +96,8 @@ impl Segment {
     /// Appends a frame with the entries that `payload` holds, and waits until it lasts if `sync`.
     ///
     /// # Errors
-    /// What writing says; the segment is not to be used again then.
+    /// What writing says; the segment is not to be used again then. A full disk is `LimitExceeded`
+    /// only where the frame is not whole: of one that is, nobody knows whether it will last.
     pub(crate) fn append(&mut self, payload: &[u8], sync: bool) -> Result<()> {
         let mut bytes = Vec::with_capacity(payload.len() + FILE_HEADER_BYTES);
         frame::write(self.number, self.durable, ROWS, payload, &mut bytes)?;
@@ -95,7 +105,13 @@ impl Segment {
         self.directory.write(self.output.as_mut(), &name, &bytes)?;
         self.length += bytes.len() as u64;
         if sync {
-            self.directory.sync(self.output.as_mut(), &name)?;
+            let synced = self.directory.sync(self.output.as_mut(), &name);
+            synced.map_err(|error| match error.kind() {
+                ErrorKind::LimitExceeded => Error::io(error.message())
+                    .file(self.directory.path(&name).display().to_string())
+                    .hint("open the store again when there is space"),
+                _ => error,
+            })?;
             self.durable = self.length;
         }
         Ok(())

@@ -16,6 +16,7 @@ use crate::memory::{Memory, decode_all};
 use crate::merge::Source;
 use crate::merging::Place;
 use crate::recovery::remove_segments;
+use crate::run;
 use crate::sort_key::{SortKey, Sorted};
 use crate::store::{Store, Upkeep, following};
 use crate::version::Version;
@@ -175,12 +176,21 @@ impl Store {
     /// Makes `catalog` last; where that fails, nothing is acknowledged any more.
     pub(crate) fn commit_catalog(&self, upkeep: &mut Upkeep, catalog: &Catalog) -> Result<()> {
         let manifest: &mut Manifest = upkeep.manifest.as_mut().ok_or_else(read_only)?;
-        manifest.append(catalog).inspect_err(|error| {
-            self.commit
-                .lock()
-                .failed
-                .get_or_insert_with(|| error.clone());
-        })
+        if let Err(error) = manifest.append(catalog) {
+            let mut state = self.commit.lock();
+            let known = &state.version.catalog.runs;
+            let is_new = |number: &u64| known.iter().all(|run| run.number != *number);
+            let numbers = catalog.runs.iter().map(|run| run.number);
+            let new = numbers.filter(is_new).collect::<Vec<_>>();
+            upkeep.left_over.extend(new);
+            state.failed.get_or_insert_with(|| error.clone());
+            return Err(error);
+        }
+        for number in upkeep.left_over.drain(..) {
+            // What is left over is removed when the store is opened again.
+            let _ = self.directory.remove(&run::file_name(number));
+        }
+        Ok(())
     }
 
     /// Adds a column, which is null in rows that are there already.

@@ -40,6 +40,27 @@ pub(crate) fn is_manifest(name: &str) -> bool {
     number.is_some_and(|number| number.parse::<u64>().is_ok()) || name == CURRENT_NEW
 }
 
+/// Makes manifest `number`, which is in use, last, and removes all others.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn settle(directory: &Directory, number: u64) -> Result<()> {
+    let name = file_name(number);
+    directory.sync_input(directory.open(&name)?.as_ref(), &name)?;
+    directory.sync_names("")?;
+    remove_others(directory, &name)
+}
+
+/// Removes all manifests but the one of this name.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn remove_others(directory: &Directory, in_use: &str) -> Result<()> {
+    let names = directory.names("")?.into_iter();
+    let mut others = names.filter(|name| is_manifest(name) && name != in_use);
+    others.try_for_each(|name| directory.remove(&name))
+}
+
 /// The largest number of a manifest.
 ///
 /// # Errors
@@ -249,9 +270,24 @@ impl Manifest {
     }
 
     fn rotate(&mut self, catalog: &Catalog) -> Result<()> {
-        let old = self.number;
         self.number += 1;
-        let (number, name) = (self.number, file_name(self.number));
+        let name = self.name();
+        let made = self.make(&name, catalog);
+        let (output, bytes) = made.inspect_err(|_| {
+            // What is left over is removed when the store is opened again.
+            let _ = self.directory.remove(CURRENT_NEW);
+            let _ = self.directory.remove(&name);
+        })?;
+        self.directory.sync_names("")?;
+        (self.output, self.bytes) = (Some(output), bytes);
+        let _ = remove_others(&self.directory, &name);
+        Ok(())
+    }
+
+    /// Makes the file `name`, to which `CURRENT` points when this returns, though that may not
+    /// last; gives it and its length.
+    fn make(&self, name: &str, catalog: &Catalog) -> Result<(Box<dyn Output>, usize)> {
+        let number = self.number;
         let mut bytes = Vec::new();
         let header = FileHeader {
             free: 0,
@@ -259,15 +295,11 @@ impl Manifest {
         };
         frame::write_file_header(MAGIC, number, header, &mut bytes);
         frame::write(number, 0, CATALOG, &catalog.to_bytes()?, &mut bytes)?;
-        let mut output = self.directory.create(&name)?;
-        self.directory.write(output.as_mut(), &name, &bytes)?;
-        self.directory.sync(output.as_mut(), &name)?;
+        let mut output = self.directory.create(name)?;
+        self.directory.write(output.as_mut(), name, &bytes)?;
+        self.directory.sync(output.as_mut(), name)?;
         self.point_to(number)?;
-        self.bytes = bytes.len();
-        self.output = Some(output);
-        // What is left over is removed when the store is opened again.
-        let _ = self.directory.remove(&file_name(old));
-        Ok(())
+        Ok((output, bytes.len()))
     }
 
     fn point_to(&self, number: u64) -> Result<()> {
@@ -278,8 +310,7 @@ impl Manifest {
         directory.write(output.as_mut(), CURRENT_NEW, text.as_bytes())?;
         directory.sync(output.as_mut(), CURRENT_NEW)?;
         directory.sync_names("")?;
-        directory.rename(CURRENT_NEW, CURRENT)?;
-        directory.sync_names("")
+        directory.rename(CURRENT_NEW, CURRENT)
     }
 
     /// Name of the file in use.

@@ -107,8 +107,12 @@ impl Store {
         moved.decoded_bytes = merge.decoded_bytes();
         moved.retiered_bytes = if retiers { moved.decoded_bytes } else { 0 };
         let id = writer.finish(level)?;
-        self.directory.sync_names(crate::fs::RUN_FOLDER)?;
-        let run = Run::open_placed(&self.directory, id, placement)?;
+        let synced = self.directory.sync_names(crate::fs::RUN_FOLDER);
+        let run = synced.and_then(|()| Run::open_placed(&self.directory, id, placement));
+        let run = run.inspect_err(|_| {
+            // What is left over is removed when the store is opened again.
+            let _ = self.directory.remove(&run::file_name(number));
+        })?;
         Ok(Some((run, moved)))
     }
 

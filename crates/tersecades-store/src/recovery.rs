@@ -22,8 +22,10 @@ pub(crate) struct Recovered {
     pub(crate) version: Version,
     /// Rows of the log.
     pub(crate) memory: Memory,
-    /// Number of the manifest.
+    /// Number of the manifest in use.
     pub(crate) manifest: u64,
+    /// The largest number of a manifest.
+    pub(crate) newest_manifest: u64,
     /// Number of the next run.
     pub(crate) next_run: u64,
     /// Number of the next log segment.
@@ -63,7 +65,8 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     Ok(Recovered {
         version: Version { catalog, runs },
         memory,
-        manifest: manifest.max(manifest::newest(directory)?),
+        manifest,
+        newest_manifest: manifest.max(manifest::newest(directory)?),
         next_run: run::newest(directory)? + 1,
         next_segment: segments.last().copied().unwrap_or(0) + 1,
         place,
@@ -118,23 +121,14 @@ pub(crate) fn holds_rows(directory: &Directory) -> Result<bool> {
     Ok(false)
 }
 
-/// Removes files that belong to no state: of crashes, and of changes that have come about. A run
-/// with rows from `end` on, which neither manifest nor log knows, is renamed instead: such a
-/// manifest is not the newest that there was. So is a run of another store.
+/// Removes runs and log segments that the state `catalog`, which lasts, has no use for: of crashes,
+/// and of changes that have come about. A run with rows from `end` on, which neither manifest nor
+/// log knows, is renamed instead: such a manifest is not the newest that there was. So is a run of
+/// another store.
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn remove_orphans(
-    directory: &Directory,
-    catalog: &Catalog,
-    manifest: &str,
-    end: u64,
-) -> Result<()> {
-    for name in directory.names("")? {
-        if manifest::is_manifest(&name) && name != manifest {
-            directory.remove(&name)?;
-        }
-    }
+pub(crate) fn remove_orphans(directory: &Directory, catalog: &Catalog, end: u64) -> Result<()> {
     for name in directory.names(RUN_FOLDER)? {
         let number = run::number_of(&name);
         let known = |number: u64| catalog.runs.iter().any(|run| run.number == number);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use crate::catalog::{Catalog, new_identity};
 use crate::commit::{Commit, State, passes};
@@ -29,6 +29,8 @@ pub(crate) struct Upkeep {
     pub(crate) next_run: u64,
     /// Number of the next log segment.
     pub(crate) next_segment: u64,
+    /// Runs that the manifest may name, as it could not be written, until it is.
+    pub(crate) left_over: Vec<u64>,
 }
 
 impl Upkeep {
@@ -123,7 +125,8 @@ impl Store {
             log_start: u64::MAX,
             ..catalog.clone()
         };
-        remove_orphans(&directory, &nothing, "", 0)?;
+        manifest::remove_others(&directory, "")?;
+        remove_orphans(&directory, &nothing, 0)?;
         let directory = directory.of_store(catalog.identity);
         Segment::create(&directory, catalog.log_start, 0)?;
         Manifest::begin(&directory, 0, &catalog)?;
@@ -198,15 +201,19 @@ impl Store {
         let directory = directory.of_store(catalog.identity);
         // A process that was killed has not synced its last rows, and others go on behind them.
         log::sync(&directory, recovered.version.catalog.log_start)?;
-        let segment = Segment::create(&directory, recovered.next_segment, end)?;
-        recovered.next_segment += 1;
+        manifest::settle(&directory, recovered.manifest)?;
+        // What is left over may be what fills the disk, so that it goes before anything is written.
+        remove_orphans(&directory, &recovered.version.catalog, end)?;
         recovered.version.catalog.closed = None;
         let marks = recovered.version.catalog.feeds.iter_mut();
         // A stream that a crash has cut off goes on, or has ended when others write.
         marks.for_each(|mark| mark.count(end));
-        let catalog = &recovered.version.catalog;
-        let manifest = Manifest::begin(&directory, recovered.manifest, catalog)?;
-        remove_orphans(&directory, catalog, &manifest.name(), end)?;
+        let (segment, manifest) =
+            begin_writing(&directory, &recovered, end).map_err(|error| match error.kind() {
+                ErrorKind::LimitExceeded => error.hint(NO_SPACE_TO_OPEN),
+                _ => error,
+            })?;
+        recovered.next_segment += 1;
         Ok(Self::of_recovered(
             directory,
             recovered,
@@ -261,6 +268,7 @@ impl Store {
                 manifest,
                 next_run: recovered.next_run,
                 next_segment: recovered.next_segment,
+                left_over: Vec::new(),
             }),
             counters: Counters::default(),
             merging: Mutex::default(),
@@ -330,10 +338,7 @@ impl Store {
     pub(crate) fn begin_segment(&self, upkeep: &mut Upkeep, first: u64) -> Result<Segment> {
         let number = upkeep.next_segment;
         upkeep.next_segment += 1;
-        Segment::create(&self.directory, number, first).inspect_err(|_| {
-            // What is left over is removed when the store is opened again.
-            let _ = self.directory.remove(&log::file_name(number));
-        })
+        Segment::create(&self.directory, number, first)
     }
 
     /// Writes the rows in memory as a run where there are enough, so that whoever opens the store
@@ -372,6 +377,27 @@ impl Store {
     /// Makes `catalog` and `runs` the state of the store.
     pub(crate) fn install(&self, state: &mut State, version: Version) {
         state.version = Arc::new(version);
+    }
+}
+
+const NO_SPACE_TO_OPEN: &str =
+    "it can be read, and is opened for writing as soon as there is space for a few KiB";
+
+/// Begins a segment of the log with row `first`, and a manifest, for a store that is opened; where
+/// one of them fails, nothing is left of both.
+fn begin_writing(
+    directory: &Directory,
+    recovered: &Recovered,
+    first: u64,
+) -> Result<(Segment, Manifest)> {
+    let segment = Segment::create(directory, recovered.next_segment, first)?;
+    let (last, catalog) = (recovered.newest_manifest, &recovered.version.catalog);
+    match Manifest::begin(directory, last, catalog) {
+        Ok(manifest) => Ok((segment, manifest)),
+        Err(error) => {
+            segment.abandon();
+            Err(error)
+        }
     }
 }
 

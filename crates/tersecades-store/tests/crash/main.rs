@@ -18,6 +18,7 @@ mod beside;
 mod damage;
 mod feed;
 mod follow;
+mod full;
 mod model;
 mod power;
 mod process;

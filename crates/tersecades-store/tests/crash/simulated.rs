@@ -169,6 +169,21 @@ impl SimulatedFileSystem {
         }
     }
 
+    /// The disk when the process is gone and the power is not: what was not synced may still be
+    /// lost.
+    pub(crate) fn after_kill(&self) -> SimulatedFileSystem {
+        let disk = self.disk();
+        SimulatedFileSystem {
+            disk: Arc::new(Mutex::new(Disk {
+                files: disk.files.clone(),
+                names: disk.names.clone(),
+                durable_names: disk.durable_names.clone(),
+                changes: disk.changes.clone(),
+                ..Disk::default()
+            })),
+        }
+    }
+
     /// A copy of the disk as it is.
     pub(crate) fn copied(&self) -> SimulatedFileSystem {
         let disk = self.disk();
