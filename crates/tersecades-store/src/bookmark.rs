@@ -9,6 +9,8 @@
 //!               ▲ bookmarks/0000000007-00c0ffee00c0ffee: as good as a lock, up to the same limit
 //! ```
 //! The two last bookmarks of a follower stay: whoever took the last one may not have kept it yet.
+//! Who comes back is a follower of its own, which begins with a bookmark at the same segment, so
+//! that of several who come back to one place none lets go what another needs.
 
 use std::collections::VecDeque;
 
@@ -103,12 +105,19 @@ impl Keeper {
         }
     }
 
-    /// Of the follower that has left `bookmark`.
-    pub(crate) fn of(bookmark: &Bookmark) -> Self {
-        Keeper {
-            holder: bookmark.holder,
-            segments: VecDeque::from([bookmark.segment]),
+    /// Of a follower that comes back to `bookmark`, which is there: it gets one at that segment, and
+    /// those of the follower that has left it go up to there.
+    ///
+    /// Where it cannot be written, as reading is all that is allowed, the old ones stay.
+    pub(crate) fn taking_over(directory: &Directory, bookmark: &Bookmark) -> Self {
+        let mut keeper = Self::new();
+        if keeper.leave(directory, bookmark.segment).is_ok() {
+            // Those that are left over go with their segments.
+            let _ = remove_where(directory, |segment, holder| {
+                holder == bookmark.holder && segment <= bookmark.segment
+            });
         }
+        keeper
     }
 
     /// Leaves a bookmark at row `next` of `segment`, which the follower holds.
@@ -144,12 +153,9 @@ impl Keeper {
         if self.segments.len() > KEPT {
             self.segments.pop_front();
         }
-        for (number, holder) in all(directory)? {
-            if holder == self.holder && !self.segments.contains(&number) {
-                directory.remove(&file_name(number, holder))?;
-            }
-        }
-        Ok(())
+        remove_where(directory, |segment, holder| {
+            holder == self.holder && !self.segments.contains(&segment)
+        })
     }
 }
 
@@ -161,16 +167,17 @@ pub(crate) fn first_kept(directory: &Directory) -> Result<Option<u64>> {
     Ok(all(directory)?.iter().map(|(segment, _)| *segment).min())
 }
 
-/// Checks that a bookmark is there: one that is gone may count rows that a repair has given others'
-/// numbers.
+/// Checks that a bookmark is there, or that of another who has come back to it: one that is gone
+/// may count rows that a repair has given others' numbers.
 ///
 /// # Errors
 /// `InvalidArgument` where it is not; what the system says.
 pub(crate) fn require(directory: &Directory, bookmark: &Bookmark) -> Result<()> {
-    let name = file_name(bookmark.segment, bookmark.holder);
-    if directory.exists(&name)? {
+    let mut segments = all(directory)?.into_iter().map(|(segment, _)| segment);
+    if segments.any(|segment| segment == bookmark.segment) {
         return Ok(());
     }
+    let name = file_name(bookmark.segment, bookmark.holder);
     let error = Error::invalid("the bookmark of the snapshot is gone")
         .hint("two later ones were taken, or a repair wrote the log anew: run the query anew");
     Err(directory.name_file(error, &name))
@@ -181,8 +188,13 @@ pub(crate) fn require(directory: &Directory, bookmark: &Bookmark) -> Result<()> 
 /// # Errors
 /// What the system says.
 pub(crate) fn remove_before(directory: &Directory, first: u64) -> Result<()> {
-    let gone = all(directory)?.into_iter();
-    let mut gone = gone.filter(|(segment, _)| *segment < first);
+    remove_where(directory, |segment, _| segment < first)
+}
+
+/// Removes the bookmarks of whose segment and holder `is_gone` says so.
+fn remove_where(directory: &Directory, is_gone: impl Fn(u64, u64) -> bool) -> Result<()> {
+    let bookmarks = all(directory)?.into_iter();
+    let mut gone = bookmarks.filter(|(segment, holder)| is_gone(*segment, *holder));
     gone.try_for_each(|(segment, holder)| directory.remove(&file_name(segment, holder)))
 }
 

@@ -242,7 +242,7 @@ impl Store {
         }
         let mut state = self.commit.lock_idle();
         let snapshot = Snapshot::of(&state);
-        let arrivals = self.join(&mut state, None, Keeper::new());
+        let arrivals = self.join(&mut state, None);
         Ok((snapshot, arrivals))
     }
 
@@ -253,9 +253,10 @@ impl Store {
     /// `LimitExceeded` where rows behind it have left the log, and how many; `Corrupt` for another
     /// store, and where rows are lost that were read; as [`Store::follow`].
     pub fn follow_from(&self, bookmark: &Bookmark) -> Result<Arrivals> {
-        let (directory, keeper) = (&self.directory, Keeper::of(bookmark));
+        let directory = &self.directory;
         if self.is_read_only() {
             let tail = Tail::resume(directory, bookmark)?;
+            let keeper = Keeper::taking_over(directory, bookmark);
             return Ok(Arrivals::of_log(directory, tail, keeper));
         }
         let mut state = self.commit.lock_idle();
@@ -273,11 +274,16 @@ impl Store {
                 None
             }
         };
-        Ok(self.join(&mut state, tail, keeper))
+        let arrivals = self.join(&mut state, tail);
+        drop(state);
+        Ok(Arrivals {
+            keeper: Keeper::taking_over(directory, bookmark),
+            ..arrivals
+        })
     }
 
     /// What arrives from here on, behind what `tail` reads.
-    fn join(&self, state: &mut State, tail: Option<Tail>, keeper: Keeper) -> Arrivals {
+    fn join(&self, state: &mut State, tail: Option<Tail>) -> Arrivals {
         let segment = state.segment.as_ref().map(Segment::number);
         // Only bookmarks need it.
         let held = segment
@@ -291,7 +297,7 @@ impl Store {
             directory: self.directory.clone(),
             log: tail.map(Box::new),
             queue: Some(state.followers.join(held, end, untold)),
-            keeper,
+            keeper: Keeper::new(),
         }
     }
 }

@@ -111,6 +111,50 @@ fn a_bookmark_keeps_the_log_and_two_later_ones_let_it_go() {
 }
 
 #[test]
+fn who_comes_back_to_a_bookmark_lets_nothing_go_that_another_needs_who_does() {
+    for within in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let store = create(path);
+        let outside = Store::open_read_only(path).unwrap();
+        let followed = if within { &store } else { &outside };
+        append(&store, 0, 10);
+        let bookmark = store.follow().unwrap().1.bookmark().unwrap();
+        let mut one = followed.follow_from(&again(&bookmark)).unwrap();
+        let mut other = followed.follow_from(&again(&bookmark)).unwrap();
+        let (mut next, mut others) = (10, 10);
+        let on = |arrivals: &mut Arrivals, next: &mut i64| {
+            let rows = store.snapshot().sequence() as i64;
+            append(&store, rows, 5);
+            store.flush().unwrap();
+            take(arrivals, next);
+            arrivals.bookmark().unwrap()
+        };
+        for _ in 0..3 {
+            on(&mut one, &mut next);
+        }
+        // The other has taken none yet, and comes back to where both began.
+        drop(other);
+        other = followed.follow_from(&bookmark).unwrap();
+        let place = on(&mut other, &mut others);
+        for _ in 0..3 {
+            on(&mut one, &mut next);
+        }
+        drop(other);
+        other = followed.follow_from(&place).unwrap();
+        take(&mut other, &mut others);
+        assert_eq!((next, others), (45, 45), "within: {within}");
+        for _ in 0..2 {
+            on(&mut other, &mut others);
+        }
+        // Two each, and the one that was left without a later one.
+        assert_eq!(count(path, "bookmarks"), 5, "within: {within}");
+        let error = followed.follow_from(&place).err().unwrap().to_string();
+        assert!(error.contains("is gone"), "{error}");
+    }
+}
+
+#[test]
 fn rows_that_left_the_log_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
