@@ -52,6 +52,7 @@ pub(crate) fn adopt(
             let place = catalog.runs.iter().position(later);
             let place = place.unwrap_or(catalog.runs.len());
             catalog.runs.insert(place, id.clone());
+            run.sync()?;
             adopted.runs.push(id);
             continue;
         }

@@ -143,7 +143,8 @@ pub(crate) fn remove_orphans(directory: &Directory, catalog: &Catalog, end: u64)
             Ok(_) => directory.remove(&name)?,
             // What a crash has cut off.
             Err(error) if error.kind() == ErrorKind::Corrupt => directory.remove(&name)?,
-            Err(error) => return Err(directory.name_file(error, &name)),
+            // Nobody knows what it is, and no row of the store needs it.
+            Err(_) => put_aside(directory, &name)?,
         }
     }
     remove_segments(directory, catalog)
@@ -176,16 +177,15 @@ pub(crate) fn aside(directory: &Directory, name: &str) -> Result<String> {
 }
 
 /// Removes the segments of the log whose rows are in runs; from one on that somebody reads, or has
-/// left a bookmark at, as many stay as a follower may be behind. Those of another store stay.
+/// left a bookmark at, as many stay as a follower may be behind. Those of another store stay, and
+/// those that cannot be read.
 ///
 /// # Errors
 /// What the system says.
 pub(crate) fn remove_segments(directory: &Directory, catalog: &Catalog) -> Result<()> {
     let mut segments = log::segments(directory)?;
     segments.retain(|number| *number < catalog.log_start);
-    let foreign = segments.iter().map(|number| is_foreign(directory, *number));
-    let mut foreign = foreign.collect::<Result<Vec<bool>>>()?.into_iter();
-    segments.retain(|_| foreign.next() == Some(false));
+    segments.retain(|number| is_foreign(directory, *number).is_ok_and(|foreign| !foreign));
     let marked = bookmark::first_kept(directory)?;
     let mut first_left = catalog.log_start;
     for (index, number) in segments.iter().enumerate() {

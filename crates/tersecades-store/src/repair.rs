@@ -213,7 +213,7 @@ impl Repair {
         let missing: u64 = inputs.gaps.iter().map(|gap| gap.end - gap.start).sum();
         // The keys of rows that an input itself has lost are not known either.
         let fewer = id.rows.saturating_sub(inputs.rows());
-        self.lose_run(id, missing.max(fewer), error);
+        self.lose_run(id, missing.min(id.rows).max(fewer), error);
         let gaps = inputs.gaps.iter();
         self.lost.extend(gaps.map(|gap| Lost::from(gap.start)));
     }
@@ -391,8 +391,10 @@ impl Repair {
         }
         let rows: u64 = in_log.iter().map(|(_, batch)| batch.rows() as u64).sum();
         let end = catalog.flushed + rows;
-        if !self.log_is_whole(end) {
-            self.write_log(in_log)?;
+        match self.log_is_whole(end) {
+            // A process that was killed has not synced its last rows.
+            true => log::sync(&self.directory, self.catalog.log_start)?,
+            false => self.write_log(in_log)?,
         }
         self.repaired.rows += rows;
         self.catalog.closed = Some(end);

@@ -1,4 +1,4 @@
-//! Stores that are closed where no run can be written.
+//! Stores that are closed where no run can be written, and opened where files cannot be read.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -64,4 +64,30 @@ fn a_store_that_cannot_merge_its_runs_is_closed_with_its_rows_in_one() {
     let found = store.snapshot().scan(&Scan::default()).unwrap();
     let found: usize = found.map(|it| it.unwrap().selection.count()).sum();
     assert_eq!(found, 6_000);
+}
+
+#[test]
+fn files_that_nothing_needs_and_nobody_can_read_keep_no_store_from_opening() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3_000));
+    let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let schema = StoreSchema::new(&rows.schema()).unwrap();
+    let store = Store::create(folder.path(), schema, StoreOptions::default()).unwrap();
+    store.writer().unwrap().append(&rows).unwrap();
+    store.flush().unwrap();
+    drop(store);
+    // A folder in the place of a file: reading it is an error of the system.
+    let strange = ["runs/0000000077.tcr", "log/0000000000.log"];
+    for name in strange {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    for _ in 0..2 {
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(store.snapshot().sequence(), 3_000);
+        store.flush().unwrap();
+    }
+    let aside = format!("{}.damaged", strange[0]);
+    for name in [strange[1], &aside] {
+        assert!(folder.path().join(name).is_dir(), "{name}");
+    }
 }

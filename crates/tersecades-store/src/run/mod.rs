@@ -195,6 +195,15 @@ impl Run {
         Ok(run)
     }
 
+    /// Makes a run last that somebody else has written, or copied.
+    ///
+    /// # Errors
+    /// What syncing says.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.directory.sync_input(self.input.as_ref(), &self.name)?;
+        self.directory.sync_names(RUN_FOLDER)
+    }
+
     /// Opens a run that nothing is known of.
     ///
     /// # Errors

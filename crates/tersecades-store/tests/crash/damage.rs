@@ -9,7 +9,7 @@ use tersecades_store::fs::FileSystem;
 use tersecades_store::{Durability, Layout, Store, repair_in};
 
 use crate::simulated::{LOSSES, SimulatedFileSystem};
-use crate::workload::{live, numbers, options, root, rows, schema};
+use crate::workload::{self, live, numbers, options, root, rows, schema};
 use crate::{ran, setting};
 
 /// A closed store and how many rows it has: in the short form a small one.
@@ -174,4 +174,24 @@ fn a_repair_that_is_cut_short_is_done_again() {
     }
     assert!(lost > 1, "damage of {lost} files costs rows");
     ran(&format!("{cuts} repairs cut short"));
+}
+
+#[test]
+fn what_a_repair_finds_outlives_a_power_cut_behind_it() {
+    let files = SimulatedFileSystem::default();
+    live(&files, Layout::Tiered, Durability::Durable);
+    for call in (1..=files.calls()).step_by(2) {
+        let files = SimulatedFileSystem::default();
+        files.crash_at(call);
+        let lived = live(&files, Layout::Tiered, Durability::Durable);
+        // The process is killed, and what it has not synced is there as long as there is power.
+        let files = files.after_kill();
+        let Ok(repaired) = repair_in(Arc::new(files.clone()), root()) else {
+            assert_eq!(lived.0, 0, "call {call}");
+            continue;
+        };
+        let lived = (repaired.rows, lived.1);
+        let left = files.after_crash(LOSSES[0], call);
+        workload::check(&left, lived, &format!("killed at call {call}, repaired"));
+    }
 }
