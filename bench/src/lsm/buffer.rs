@@ -13,8 +13,21 @@ use super::rows::{Distribution, Rows};
 use super::{APPEND_ROWS, load, points, unsafe_with};
 
 const COUNT: usize = 1_000_000;
-/// Runs of one row that are written to see what a run costs before its rows.
-const EMPTY_RUNS: usize = 9;
+/// Runs of one row, and of one append, that are written to see what a run costs before its rows.
+const SMALL_RUNS: usize = 9;
+/// Runs that are merged to see what that costs.
+const MERGED_RUNS: usize = 5;
+/// Rows of the buffers.
+const BUFFERS: [usize; 8] = [
+    1 << 13,
+    1 << 14,
+    1 << 15,
+    1 << 16,
+    1 << 17,
+    1 << 18,
+    1 << 19,
+    1 << 20,
+];
 /// Times that a load and its terms are measured; the least counts.
 const TIMES: usize = 3;
 
@@ -24,27 +37,31 @@ struct Terms {
     append: f64,
     /// All rows from memory into one run.
     flush: f64,
-    /// A run, whatever is in it.
-    run: f64,
+    /// One append from memory into a run.
+    small: f64,
+    /// One row from memory into a run: the file of it.
+    file: f64,
+    /// All rows from runs that do not overlap into one: bytes move, keys are read for the filter.
+    merge: f64,
 }
 
 impl Terms {
-    /// The least of several measurements of each term under a policy.
+    /// The lesser of each term.
+    fn least(self, other: Self) -> Self {
+        Terms {
+            append: self.append.min(other.append),
+            flush: self.flush.min(other.flush),
+            small: self.small.min(other.small),
+            file: self.file.min(other.file),
+            merge: self.merge.min(other.merge),
+        }
+    }
+
+    /// Each term under a policy.
     ///
     /// # Errors
     /// What the store says.
     fn measure(policy: CodecPolicy) -> Result<Self> {
-        let mut least = Self::measure_once(policy)?;
-        for _ in 1..TIMES {
-            let terms = Self::measure_once(policy)?;
-            least.append = least.append.min(terms.append);
-            least.flush = least.flush.min(terms.flush);
-            least.run = least.run.min(terms.run);
-        }
-        Ok(least)
-    }
-
-    fn measure_once(policy: CodecPolicy) -> Result<Self> {
         let rows = Rows::Pairs(Distribution::Uniform, COUNT);
         let (folder, started) = (Folder::new()?, Instant::now());
         let store = load(&folder, &rows, unsafe_with(policy))?;
@@ -52,32 +69,61 @@ impl Terms {
         let started = Instant::now();
         store.flush()?;
         let flush = started.elapsed().as_secs_f64();
-        let mut times = Vec::with_capacity(EMPTY_RUNS);
-        for row in 0..EMPTY_RUNS {
-            store.writer()?.append(&rows.batch(row..row + 1)?)?;
-            let started = Instant::now();
-            store.flush()?;
-            times.push(started.elapsed().as_secs_f64());
-        }
-        times.sort_by(f64::total_cmp);
         Ok(Terms {
             append,
             flush,
-            run: times[EMPTY_RUNS / 2],
+            file: small_run(&store, &rows, 1)?,
+            small: small_run(&store, &rows, APPEND_ROWS)?,
+            merge: Self::merge_once(&rows, policy)?,
         })
     }
 
-    /// Seconds of a load with runs of `buffer_rows`: rows are coded once, because merges move what
-    /// overlaps nothing, and each run is written and read once more for each level it comes to.
-    fn load_s(&self, buffer_rows: usize, level_ratio: usize) -> f64 {
-        let mut runs = COUNT as f64 / buffer_rows.next_multiple_of(APPEND_ROWS) as f64;
-        let mut written = runs.ceil();
-        while runs >= level_ratio as f64 {
-            runs /= level_ratio as f64;
-            written += runs.floor();
-        }
-        self.append + self.flush + (written - 1.0) * self.run
+    /// Seconds to make one run of those of a store, which are as many as never merge by themselves.
+    fn merge_once(rows: &Rows, policy: CodecPolicy) -> Result<f64> {
+        let options = StoreOptions {
+            buffer_rows: COUNT / MERGED_RUNS,
+            ..unsafe_with(policy)
+        };
+        let folder = Folder::new()?;
+        let store = load(&folder, rows, options)?;
+        store.flush()?;
+        let started = Instant::now();
+        store.compact()?;
+        Ok(started.elapsed().as_secs_f64())
     }
+
+    /// Seconds of a load with runs of `buffer_rows`: rows are coded once, because merges move what
+    /// overlaps nothing, and are moved once, into a file more, for each level they come to.
+    fn load_s(&self, buffer_rows: usize, level_ratio: usize) -> f64 {
+        let ratio = level_ratio as f64;
+        let all = COUNT as f64 / buffer_rows.next_multiple_of(APPEND_ROWS) as f64;
+        let (mut runs, mut merged_from) = (all, 1.0);
+        let (mut merges, mut moved) = (0.0, 0.0);
+        while runs >= ratio {
+            runs /= ratio;
+            merged_from *= ratio;
+            merges += runs.floor();
+            moved += runs.floor() * merged_from / all;
+        }
+        // What a run costs before its rows: its file, and codecs that are chosen anew.
+        let row = (self.flush - self.small) / (COUNT - APPEND_ROWS) as f64;
+        let run = (self.small - row * APPEND_ROWS as f64).max(self.file);
+        let coded = self.append + self.flush + (all.ceil() - 1.0) * run;
+        coded + merges * self.file + moved * (self.merge - self.file).max(0.0)
+    }
+}
+
+/// The median seconds of a run of the first `count` rows.
+fn small_run(store: &Store, rows: &Rows, count: usize) -> Result<f64> {
+    let mut times = Vec::with_capacity(SMALL_RUNS);
+    for _ in 0..SMALL_RUNS {
+        store.writer()?.append(&rows.batch(0..count)?)?;
+        let started = Instant::now();
+        store.flush()?;
+        times.push(started.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[SMALL_RUNS / 2])
 }
 
 /// Load and read time by buffer and codec, and the model of both.
@@ -100,19 +146,24 @@ pub(super) fn run(_: &Options, report: &mut Report) -> Result<()> {
     let mut near = [0, 0];
     let mut cases = 0;
     for policy in CodecPolicy::all() {
-        let terms = Terms::measure(policy)?;
-        for buffer_rows in (13..=20).map(|bits| 1_usize << bits) {
-            let options = StoreOptions {
-                buffer_rows,
-                ..unsafe_with(policy)
-            };
-            let model_s = terms.load_s(buffer_rows, options.level_ratio);
-            let (folder, store, mut load_s) = timed_load(&options)?;
-            let (read_us, model_us) = reads(&store)?;
-            drop((store, folder));
-            for _ in 1..TIMES {
-                load_s = load_s.min(timed_load(&options)?.2);
+        let with = |buffer_rows| StoreOptions {
+            buffer_rows,
+            ..unsafe_with(policy)
+        };
+        // In turns, so that what else the machine does slows terms and loads alike.
+        let mut terms = Terms::measure(policy)?;
+        let mut least_s = [f64::INFINITY; BUFFERS.len()];
+        for _ in 0..TIMES {
+            for (least_s, buffer_rows) in least_s.iter_mut().zip(BUFFERS) {
+                *least_s = least_s.min(timed_load(&with(buffer_rows))?.2);
             }
+            terms = terms.least(Terms::measure(policy)?);
+        }
+        for (load_s, buffer_rows) in least_s.into_iter().zip(BUFFERS) {
+            let options = with(buffer_rows);
+            let model_s = terms.load_s(buffer_rows, options.level_ratio);
+            let (_folder, store, _) = timed_load(&options)?;
+            let (read_us, model_us) = reads(&store)?;
             let off = [model_s / load_s - 1.0, model_us / read_us - 1.0];
             for (near, off) in near.iter_mut().zip(off) {
                 *near += usize::from(off.abs() <= 0.25);

@@ -280,6 +280,23 @@ fn a_full_file_system_takes_rows_again_when_there_is_space() {
         assert!(append(&mut count), "there is space after {before} rows");
     }
     drop(store);
+    let ballast = point.join("ballast");
+    let mut file = std::fs::File::create(&ballast).unwrap();
+    for piece in [4_096, 1] {
+        while file.write_all(&vec![1; piece]).is_ok() {}
+    }
+    drop(file);
+    if let Err(error) = Store::open(&path) {
+        assert!(error.message().contains("no space is left"), "{error}");
+        let hint = error.hint_text().unwrap();
+        assert!(hint.contains("as soon as there is space"), "{hint}");
+    }
+    let reader = Store::open_read_only(&path).unwrap();
+    assert_eq!(
+        crate::workload::numbers(&reader).unwrap().len() as u64,
+        count
+    );
+    std::fs::remove_file(&ballast).unwrap();
     check_opened(Store::open(&path), (count, count), "a full file system");
     ran("a full ext4 and back");
 }
