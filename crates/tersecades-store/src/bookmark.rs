@@ -105,8 +105,8 @@ impl Keeper {
         }
     }
 
-    /// Of a follower that comes back to `bookmark`, which is there: it gets one at that segment, and
-    /// those of the follower that has left it go up to there.
+    /// Of a follower that comes back to `bookmark`, which is there: it gets one at that segment,
+    /// and those of the follower that has left it go up to there.
     ///
     /// Where it cannot be written, as reading is all that is allowed, the old ones stay.
     pub(crate) fn taking_over(directory: &Directory, bookmark: &Bookmark) -> Self {
