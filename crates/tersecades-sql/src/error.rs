@@ -65,6 +65,10 @@ fn of_root(error: &DataFusionError, place: &str) -> Error {
             let hint = format!("add it to GROUP BY, or write any_value({column})");
             with_place(ErrorKind::InvalidArgument, &message).hint(hint)
         }
+        DataFusionError::Plan(message) if message.ends_with("has more than 38 digits") => {
+            with_place(ErrorKind::Unsupported, message)
+                .hint("CAST the other side AS DOUBLE, or write fewer digits")
+        }
         DataFusionError::Plan(message) if message.starts_with("Invalid function '") => {
             let name = message.split('\'').nth(1).unwrap_or_default();
             let message = format!("`{name}` is no function of single rows");

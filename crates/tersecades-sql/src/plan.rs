@@ -29,6 +29,7 @@ use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::{Catalog, PlannedSource};
 use crate::function::arithmetic::CheckArithmetic;
+use crate::function::choice::{ExactChoices, ExactSets};
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
@@ -65,10 +66,13 @@ fn planned(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let planner = SqlToRel::new_with_options(catalog, options);
     let plan = planner.sql_statement_to_plan(Statement::Query(query))?;
 
+    let sets = Analyzer::with_rules(vec![Arc::new(ExactSets)]);
+    let plan = sets.execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut dates = Analyzer::with_rules(Vec::new());
     dates.add_function_rewrite(Arc::new(TimesOfDates));
     dates.add_function_rewrite(Arc::new(FinerTimes));
     dates.add_function_rewrite(Arc::new(FarConstants));
+    dates.add_function_rewrite(Arc::new(ExactChoices));
     let plan = dates.execute_and_check(plan, catalog.config(), |_, _| {})?;
     let coerced = Analyzer::new().execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut checks = Analyzer::with_rules(Vec::new());

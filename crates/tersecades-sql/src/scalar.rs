@@ -24,7 +24,7 @@ use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::ScalarFunction;
 
 use crate::error::of_datafusion;
-use crate::function::float::compare_floats;
+use crate::function::float::compare_exactly;
 
 /// A physical expression over some columns of a plan node.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl PlannedFunction {
             let mut props = ExecutionProps::new();
             props.mark_start_execution(Arc::new(ConfigOptions::default()));
             let context = PhysicalPlanningContext::default();
-            let compared = compare_floats(computed.clone(), &input)?;
+            let compared = compare_exactly(computed.clone(), &input)?;
             let expression = create_physical_expr(&compared, &input, &props, &context)?;
             let schema = Arc::clone(input.inner());
             let data_type = expression.data_type(&schema)?;

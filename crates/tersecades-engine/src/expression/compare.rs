@@ -4,8 +4,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use arrow_arith::aggregate::{max, min};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowDictionaryKeyType, Float64Type, UInt32Type};
+use arrow_array::types::{ArrowDictionaryKeyType, Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
@@ -99,6 +100,28 @@ fn lanes_of(array: &dyn Array) -> Result<Lanes<'_>> {
     })
 }
 
+/// One side of [`compare_arrays`]: a value of each row, or one for all rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Its values.
+    pub array: &'a ArrayRef,
+    /// Whether the first of them stands for all rows.
+    pub scalar: bool,
+}
+
+/// `a how b`, row by row, exact whatever numbers or times the sides are; unknown where either is
+/// null. One row comes out where both sides are one value.
+///
+/// # Errors
+/// `Unsupported` for types that do not compare.
+pub fn compare_arrays(how: Comparison, a: Side<'_>, b: Side<'_>) -> Result<ArrayRef> {
+    let operand = |side: Side<'_>| Operand {
+        array: Arc::clone(side.array),
+        scalar: side.scalar,
+    };
+    Ok(compare(how, &operand(a), &operand(b))?.array)
+}
+
 /// `a how b`, row by row; unknown where either is null.
 pub(super) fn compare(how: Comparison, a: &Operand, b: &Operand) -> Result<Operand> {
     let scalar = a.scalar && b.scalar;
@@ -128,12 +151,59 @@ pub(super) fn compare(how: Comparison, a: &Operand, b: &Operand) -> Result<Opera
             };
             kernel(how, &widen(a)?, &widen(b)?)?
         }
-        _ => by_rows(how, a, b)?,
+        _ if has_doubles(&left, a) && has_doubles(&right, b) => kernel(
+            how,
+            &a.with(canonical(&a.array)?),
+            &b.with(canonical(&b.array)?),
+        )?,
+        _ => match common_decimal(&left, &right) {
+            Some(wider) => {
+                let cast = |side: &Operand| cast_exactly(&side.array, &wider);
+                match (cast(a), cast(b)) {
+                    (Ok(left), Ok(right)) => kernel(how, &a.with(left), &b.with(right))?,
+                    // Some number has too many digits for it.
+                    _ => by_rows(how, a, b)?,
+                }
+            }
+            None => by_rows(how, a, b)?,
+        },
     };
     Ok(Operand {
         array: Arc::new(array),
         scalar,
     })
+}
+
+/// Whether each value is one of 64-bit floats: integers up to 2^53 are.
+fn has_doubles(data_type: &DataType, side: &Operand) -> bool {
+    const WHOLE: i64 = 1 << 53;
+    match data_type {
+        DataType::UInt64 => {
+            let numbers = side.array.as_primitive::<UInt64Type>();
+            max(numbers).is_none_or(|most| most <= WHOLE.unsigned_abs())
+        }
+        DataType::Int64 => {
+            let numbers = side.array.as_primitive::<Int64Type>();
+            max(numbers).is_none_or(|most| most <= WHOLE)
+                && min(numbers).is_none_or(|least| least >= -WHOLE)
+        }
+        other => other.is_integer() || other.is_floating(),
+    }
+}
+
+/// The decimal with the digits of both types, as far as there are so many.
+fn common_decimal(left: &DataType, right: &DataType) -> Option<DataType> {
+    let digits = |data_type: &DataType| match data_type {
+        DataType::Decimal128(precision, scale) => {
+            Some((precision.cast_signed().saturating_sub(*scale), *scale))
+        }
+        integer if integer.is_integer() => Some((20, 0)),
+        _ => None,
+    };
+    let ((whole, fraction), (other_whole, other_fraction)) = (digits(left)?, digits(right)?);
+    let (whole, fraction) = (whole.max(other_whole), fraction.max(other_fraction));
+    let precision = whole.saturating_add(fraction).min(38).cast_unsigned();
+    Some(DataType::Decimal128(precision, fraction))
 }
 
 fn kernel(how: Comparison, a: &Operand, b: &Operand) -> Result<BooleanArray> {
@@ -323,5 +393,32 @@ mod tests {
         assert_eq!(order_float(5, 0, f64::INFINITY), Ordering::Less);
         assert_eq!(order_float(5, 0, f64::NEG_INFINITY), Ordering::Greater);
         assert_eq!(order_float(5, 0, f64::NAN), Ordering::Less);
+    }
+
+    #[test]
+    fn no_common_type_rounds_what_is_compared() {
+        let whole = 1i64 << 53;
+        let wide = arrow_array::Int64Array::from(vec![Some(whole + 1), Some(5), None]);
+        let floats = arrow_array::Float64Array::from(vec![whole as f64, 5.0, f64::NAN]);
+        let number = |digits: i128, precision, scale| -> ArrayRef {
+            let decimals = arrow_array::Decimal128Array::from(vec![digits]);
+            Arc::new(decimals.with_precision_and_scale(precision, scale).unwrap())
+        };
+        let sides: [(ArrayRef, ArrayRef); 3] = [
+            (Arc::new(wide.clone()), Arc::new(floats)),
+            (Arc::new(wide), number(5, 38, 38)),
+            (number(10i128.pow(37), 38, 0), number(15, 38, 10)),
+        ];
+        let compared = sides.map(|(left, right)| {
+            let scalar = right.len() == 1 && left.len() > 1;
+            let side = |array, scalar| Side { array, scalar };
+            let greater = Comparison::Greater;
+            let found = compare_arrays(greater, side(&left, false), side(&right, scalar)).unwrap();
+            found.as_boolean().iter().collect::<Vec<_>>()
+        });
+        let rows = [Some(true), Some(false), None];
+        assert_eq!(compared[0], rows);
+        assert_eq!(compared[1], [Some(true), Some(true), None]);
+        assert_eq!(compared[2], [Some(true)]);
     }
 }

@@ -36,6 +36,7 @@ mod tests;
 
 pub use ast::{Arithmetic, Expression, col, lit};
 pub use calendar::seconds_of;
+pub use compare::{Side, compare_arrays};
 pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
 pub use function::ScalarFunction;

@@ -3,7 +3,7 @@
 //! ```text
 //! ts < TIMESTAMP '9999-12-31' ─▶ CAST(ts AS TIMESTAMP(6)) < TIMESTAMP(6) '9999-12-31'
 //! price = 1234567.1           ─▶ price = DECIMAL '1234567.1'
-//! price < 1e300, price = x    ─▶ CAST(price AS DOUBLE) < 1e300, CAST(price AS DOUBLE) = x
+//! price < 1e-300, price = x   ─▶ CAST(price AS DOUBLE) < 1e-300, CAST(price AS DOUBLE) = x
 //! ```
 //! DataFusion compares times in the finer of both units, and nanoseconds end in the year 2262. What
 //! the casts here cut off of times decides nothing beside constants so far away. Of floats beside
@@ -13,16 +13,14 @@
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion_expr::expr::{Between, BinaryExpr, InList};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::utils::disjunction;
-use datafusion_expr::{Expr, ExprSchemable, Operator, cast};
+use datafusion_expr::{Expr, ExprSchemable, Operator, cast, lit};
 
 use super::cast::{CAST_MARK, CAST_TO};
-
-/// Most digits of a constant before and behind the point that is made a decimal.
-const DIGITS_MAX: usize = 18;
+use crate::parse::digit::Digits;
 
 /// Compares such values in types that hold them.
 #[derive(Debug)]
@@ -41,10 +39,10 @@ impl FunctionRewrite for FarConstants {
     ) -> Result<Transformed<Expr>> {
         let rewritten = match &expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
-                compared(left, *op, right, schema)
+                compared(left, *op, right, schema)?
             }
-            Expr::Between(between) => between_far(between, schema),
-            Expr::InList(list) => in_far(list, schema),
+            Expr::Between(between) => between_far(between, schema)?,
+            Expr::InList(list) => in_far(list, schema)?,
             _ => None,
         };
         Ok(match rewritten {
@@ -110,12 +108,12 @@ fn marked(cast: Expr) -> Expr {
 }
 
 /// `left op right`, where one of them is a far constant.
-fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
-    let (left, right) = match far(right, left, schema) {
-        Some((right, left)) => (left, right),
+fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let sides = match far(right, left, schema)? {
+        Some((right, left)) => Some((left, right)),
         None => far(left, right, schema)?,
     };
-    Some(binary(left, op, right))
+    Ok(sides.map(|(left, right)| binary(left, op, right)))
 }
 
 fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
@@ -123,24 +121,27 @@ fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr { left, op, right })
 }
 
-fn between_far(between: &Between, schema: &DFSchema) -> Option<Expr> {
-    let ends = [
-        (&between.low, Operator::GtEq),
-        (&between.high, Operator::LtEq),
-    ];
-    let [low, high] = ends.map(|(end, op)| (end, op, compared(&between.expr, op, end, schema)));
-    let mixed = is_float(low.0, schema) != is_float(high.0, schema);
-    if low.2.is_none() && high.2.is_none() && !mixed {
-        return None;
+/// Whether both are equal, compared in types that hold them.
+pub(super) fn equal(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Expr> {
+    let far = compared(left, Operator::Eq, right, schema)?;
+    Ok(far.unwrap_or_else(|| binary(left.clone(), Operator::Eq, right.clone())))
+}
+
+fn between_far(between: &Between, schema: &DFSchema) -> Result<Option<Expr>> {
+    let (value, low, high) = (&*between.expr, &*between.low, &*between.high);
+    let far_low = compared(value, Operator::GtEq, low, schema)?;
+    let far_high = compared(value, Operator::LtEq, high, schema)?;
+    let mixed = is_float(low, schema) != is_float(high, schema);
+    if far_low.is_none() && far_high.is_none() && !mixed {
+        return Ok(None);
     }
-    let [low, high] = [low, high].map(|(end, op, far)| {
-        far.unwrap_or_else(|| binary((*between.expr).clone(), op, (**end).clone()))
-    });
-    let inside = low.and(high);
-    Some(match between.negated {
+    let plain = |op, end: &Expr| binary(value.clone(), op, end.clone());
+    let low = far_low.unwrap_or_else(|| plain(Operator::GtEq, low));
+    let inside = low.and(far_high.unwrap_or_else(|| plain(Operator::LtEq, high)));
+    Ok(Some(match between.negated {
         true => Expr::Not(Box::new(inside)),
         false => inside,
-    })
+    }))
 }
 
 /// Whether `expr` is a float: beside integers each is compared by itself, as one type for all
@@ -150,93 +151,134 @@ fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
         .is_ok_and(|data_type| data_type.is_floating())
 }
 
-fn in_far(list: &InList, schema: &DFSchema) -> Option<Expr> {
+fn in_far(list: &InList, schema: &DFSchema) -> Result<Option<Expr>> {
     let (mut near, mut terms, mut changed) = (Vec::new(), Vec::new(), false);
     let floats = list.list.iter().filter(|item| is_float(item, schema));
     let mixed = (1..list.list.len()).contains(&floats.count());
     for item in &list.list {
         if mixed && is_float(item, schema) {
-            terms.push(
-                compared(&list.expr, Operator::Eq, item, schema)
-                    .unwrap_or_else(|| binary((*list.expr).clone(), Operator::Eq, item.clone())),
-            );
+            terms.push(equal(&list.expr, item, schema)?);
             continue;
         }
-        match far(item, &list.expr, schema) {
+        match far(item, &list.expr, schema)? {
             Some((item, expr)) if expr == *list.expr => {
                 near.push(item);
                 changed = true;
             }
-            _ => match compared(&list.expr, Operator::Eq, item, schema) {
+            _ => match compared(&list.expr, Operator::Eq, item, schema)? {
                 Some(term) => terms.push(term),
                 None => near.push(item.clone()),
             },
         }
     }
     if terms.is_empty() && !changed {
-        return None;
+        return Ok(None);
     }
     if !near.is_empty() {
         terms.push(Expr::InList(InList::new(list.expr.clone(), near, false)));
     }
-    let inside = disjunction(terms)?;
-    Some(match list.negated {
+    Ok(disjunction(terms).map(|inside| match list.negated {
         true => Expr::Not(Box::new(inside)),
         false => inside,
-    })
+    }))
 }
 
 /// `side` and `other` in types that hold both, where the common type of DataFusion does not.
-fn far(side: &Expr, other: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
-    let literal = |value| Expr::Literal(value, None);
-    match other.get_type(schema).ok()? {
+///
+/// # Errors
+/// For numbers with more digits than decimals have.
+fn far(side: &Expr, other: &Expr, schema: &DFSchema) -> Result<Option<(Expr, Expr)>> {
+    let Ok(other_type) = other.get_type(schema) else {
+        return Ok(None);
+    };
+    Ok(match other_type {
         DataType::Timestamp(_, zone) => {
             let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
-            let time = far_time(side, &micros)?;
-            Some((literal(time), cast(other.clone(), micros)))
+            far_time(side, &micros).map(|time| (time, cast(other.clone(), micros)))
         }
         DataType::Date32 if !matches!(side, Expr::Literal(..)) => {
             let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
-            let time = far_time(side, &micros)?;
-            Some((literal(time), cast(other.clone(), micros)))
+            far_time(side, &micros).map(|time| (time, cast(other.clone(), micros)))
         }
-        DataType::Decimal128(..) if side.get_type(schema).ok()?.is_floating() => {
-            let number = match constant(side) {
-                Some(ScalarValue::Float64(Some(number))) => decimal(number),
-                _ => None,
-            };
-            Some(match number {
-                Some(number) => (literal(number), other.clone()),
-                None => (side.clone(), cast(other.clone(), DataType::Float64)),
-            })
+        number if number.is_decimal() || number.is_integer() => far_number(side, schema, &number)?
+            .map(|far| match far {
+                (far, true) => (far, cast(other.clone(), DataType::Float64)),
+                (far, false) => (far, other.clone()),
+            }),
+        _ => None,
+    })
+}
+
+/// What `side`, a float, is beside numbers of another type, and whether those must be floats too.
+fn far_number(side: &Expr, schema: &DFSchema, other: &DataType) -> Result<Option<(Expr, bool)>> {
+    if !is_float(side, schema) {
+        return Ok(None);
+    }
+    let beside = other.is_decimal();
+    let Some(written) = written(side) else {
+        return Ok(beside.then(|| (side.clone(), true)));
+    };
+    let is_text = !matches!(constant(side), Some(ScalarValue::Float64(_)));
+    if !(beside || is_text) {
+        return Ok(None);
+    }
+    let number: f64 = written.parse().unwrap_or(f64::NAN);
+    Ok(match decimal(&written) {
+        Some((digits, precision, scale)) if precision - scale <= whole_digits(other) => {
+            let number = ScalarValue::Decimal128(Some(digits), precision, scale.cast_signed());
+            Some((Expr::Literal(number, None), false))
         }
+        None if number.is_nan() || number.abs() < 1e38 => match is_text {
+            true => return plan_err!("{written} has more than 38 digits"),
+            false => Some((side.clone(), true)),
+        },
+        // Behind all numbers of the other type, and behind their nearest floats too.
+        _ => Some((lit(f64::INFINITY.copysign(number)), true)),
+    })
+}
+
+/// Most digits before the point.
+fn whole_digits(number: &DataType) -> u8 {
+    match number {
+        DataType::Decimal128(precision, scale) => {
+            precision.saturating_add_signed(scale.saturating_neg())
+        }
+        _ => 20,
+    }
+}
+
+/// How the float that `side` is was written, or could have been.
+fn written(side: &Expr) -> Option<String> {
+    match side {
+        Expr::Literal(ScalarValue::Float64(Some(number)), _) => Some(number.to_string()),
+        Expr::Negative(inner) => Some(match written(inner)? {
+            number if number.starts_with('-') => number[1..].to_owned(),
+            number => format!("-{number}"),
+        }),
+        Expr::ScalarFunction(call) if call.func.name() == CAST_TO => written(call.args.first()?),
+        Expr::Cast(cast) if cast.field.data_type().is_floating() => match &*cast.expr {
+            Expr::Literal(ScalarValue::Utf8(text), _) => text.clone(),
+            _ => None,
+        },
         _ => None,
     }
 }
 
-/// The decimal that is written as `number` is, where it has not too many digits.
-fn decimal(number: f64) -> Option<ScalarValue> {
-    let text = number.to_string();
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    if whole.len() > DIGITS_MAX || fraction.len() > DIGITS_MAX {
-        return None;
-    }
-    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let scale = fraction.len() as u8;
-    let precision = whole.len() as u8 + scale;
-    Some(ScalarValue::Decimal128(
-        Some(digits),
-        precision,
-        scale.cast_signed(),
-    ))
+/// Digits, precision and scale of the decimal that is written so, where there are not too many.
+fn decimal(text: &str) -> Option<(i128, u8, u8)> {
+    let number = Digits::of(text)?;
+    let scale = u8::try_from(number.behind_point).ok()?;
+    let digits = number.digits.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+    let precision = u8::try_from(digits).ok()?.max(scale);
+    Some((number.digits, precision, scale))
 }
 
 /// The time in microseconds that `side` is, where nanoseconds do not reach it.
-fn far_time(side: &Expr, micros: &DataType) -> Option<ScalarValue> {
+fn far_time(side: &Expr, micros: &DataType) -> Option<Expr> {
     let time = constant(side)?.cast_to(micros).ok()?;
     match time {
         ScalarValue::TimestampMicrosecond(Some(ticks), _) if ticks.checked_mul(1_000).is_none() => {
-            Some(time)
+            Some(Expr::Literal(time, None))
         }
         _ => None,
     }

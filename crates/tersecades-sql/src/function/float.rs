@@ -16,6 +16,8 @@ use datafusion_expr::{
 };
 use tersecades_engine::operator::row::keys::canonical_floats;
 
+use super::compare::exactly;
+
 /// Functions that compare their arguments.
 const COMPARING: [&str; 3] = ["nullif", "greatest", "least"];
 
@@ -61,11 +63,12 @@ fn is_comparison(operator: Operator) -> bool {
     )
 }
 
-/// `expr`, in which floats that are compared are canonical.
+/// `expr`, in which floats that are compared are canonical, and values of two types are compared
+/// as they are.
 ///
 /// # Errors
 /// What finding types says.
-pub(crate) fn compare_floats(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+pub(crate) fn compare_exactly(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let canonical = |child: Expr| -> Result<Transformed<Expr>> {
         Ok(match child.get_type(schema)?.is_floating() {
             true => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(
@@ -76,6 +79,9 @@ pub(crate) fn compare_floats(expr: Expr, schema: &DFSchema) -> Result<Expr> {
         })
     };
     let compared = expr.transform_up(|part| {
+        if let Some(exact) = exactly(&part, schema)? {
+            return Ok(Transformed::yes(exact));
+        }
         if let Expr::Case(mut case) = part {
             if let Some(operand) = case.expr {
                 case.expr = Some(Box::new(canonical(*operand)?.data));

@@ -3,6 +3,8 @@
 pub(crate) mod aggregate;
 pub(crate) mod arithmetic;
 pub(crate) mod cast;
+pub(crate) mod choice;
+pub(crate) mod compare;
 pub(crate) mod date_interval;
 pub(crate) mod date_part;
 pub(crate) mod division;

@@ -13,7 +13,6 @@ use datafusion_common::{Column as PlanColumn, DFSchema, ScalarValue};
 use datafusion_expr::expr::{BinaryExpr, InList};
 use datafusion_expr::{Expr, ExprSchemable, Operator};
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::predicate::Comparison;
 use tersecades_columnar::types::{Physical, Value, logical_type};
 use tersecades_engine::expression::{Arithmetic, Expression, lit};
 
@@ -22,6 +21,7 @@ use super::rows::{Column, type_of, value_of};
 use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
 use crate::function::cast::CAST_TO;
+use crate::function::compare::comparison_of;
 use crate::function::window::WindowEdge;
 use crate::scalar::PlannedFunction;
 
@@ -177,13 +177,13 @@ impl Lowerer<'_> {
         let Some(equal) = self.compare(left, Operator::Eq, right)? else {
             return Ok(None);
         };
-        let null_of = |side: &Expr, other: &Expr| -> Result<Option<Expression>> {
+        let null_of = |side: &Expr| -> Result<Option<Expression>> {
             Ok(match side {
                 Expr::Literal(value, _) if !value.is_null() => None,
-                _ => Some(self.value(self.unwidened(side, other)?)?.is_null()),
+                _ => Some(self.value(self.unwidened(side)?)?.is_null()),
             })
         };
-        Ok(Some(match (null_of(left, right)?, null_of(right, left)?) {
+        Ok(Some(match (null_of(left)?, null_of(right)?) {
             (None, None) => equal,
             (Some(null), None) | (None, Some(null)) => equal.and(!null),
             (Some(a), Some(b)) => {
@@ -194,15 +194,11 @@ impl Lowerer<'_> {
     }
 
     fn compare(&self, left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expression>> {
-        let how = match op {
-            Operator::Eq => Comparison::Equal,
-            Operator::NotEq => Comparison::NotEqual,
-            Operator::Lt => Comparison::Less,
-            Operator::LtEq => Comparison::LessOrEqual,
-            Operator::Gt => Comparison::Greater,
-            _ => Comparison::GreaterOrEqual,
+        let Some(how) = comparison_of(op) else {
+            return Ok(None);
         };
-        let (left, right) = (self.unwidened(left, right)?, self.unwidened(right, left)?);
+        let sides = own_sides(left, right, self.schema);
+        let (left, right) = sides.map_err(|error| of_datafusion(&error))?;
         let (Some(a), Some(b)) = (self.side(left)?, self.side(right)?) else {
             return Ok(None);
         };
@@ -219,19 +215,9 @@ impl Lowerer<'_> {
     }
 
     /// `expr` without a cast that changes nothing of what a comparison says: the engine compares
-    /// columns with constants of any width, and times of any units.
-    fn unwidened<'e>(&self, expr: &'e Expr, other: &Expr) -> Result<&'e Expr> {
-        let expr = unmarked(expr);
-        let Expr::Cast(cast) = expr else {
-            return Ok(expr);
-        };
-        let from = logical_type(&self.type_of(&cast.expr)?);
-        let to = logical_type(cast.field.data_type());
-        let drops = match other {
-            Expr::Literal(..) => is_widening(&from, &to),
-            _ => is_finer(&from, &to),
-        };
-        Ok(if drops { &cast.expr } else { expr })
+    /// numbers of any width, and times of any units.
+    fn unwidened<'e>(&self, expr: &'e Expr) -> Result<&'e Expr> {
+        without_widening(expr, self.schema).map_err(|error| of_datafusion(&error))
     }
 
     fn list(&self, list: &InList) -> Result<Option<Expression>> {
@@ -245,11 +231,7 @@ impl Lowerer<'_> {
                 None => return Ok(None),
             }
         }
-        let first = list.list.first();
-        let needle = match first {
-            Some(first) => self.unwidened(&list.expr, first)?,
-            None => &list.expr,
-        };
+        let needle = self.unwidened(&list.expr)?;
         let found = Expression::OneOf(Box::new(self.value(needle)?), values);
         if type_of(&found, &self.stream).is_err() {
             return Ok(None);
@@ -294,7 +276,7 @@ impl Lowerer<'_> {
 }
 
 /// `expr` without the mark around a cast.
-fn unmarked(expr: &Expr) -> &Expr {
+pub(crate) fn unmarked(expr: &Expr) -> &Expr {
     match expr {
         Expr::ScalarFunction(call) if call.func.name() == CAST_TO => {
             call.args.first().unwrap_or(expr)
@@ -321,25 +303,48 @@ fn bare(expr: &Expr) -> &Expr {
     }
 }
 
-/// Whether every value of `from` is the same value of `to`.
+/// Both sides of a comparison without casts that change nothing of what an exact one says; those of
+/// whole numbers to floats stay where both sides have them: a query asks for that.
+///
+/// # Errors
+/// What finding types says.
+pub(crate) fn own_sides<'e>(
+    left: &'e Expr,
+    right: &'e Expr,
+    schema: &DFSchema,
+) -> datafusion_common::Result<(&'e Expr, &'e Expr)> {
+    let (left, right) = (unmarked(left), unmarked(right));
+    let sides = (
+        without_widening(left, schema)?,
+        without_widening(right, schema)?,
+    );
+    let both = sides.0 != left && sides.1 != right;
+    Ok(match both && left.get_type(schema)?.is_floating() {
+        true => (left, right),
+        false => sides,
+    })
+}
+
+fn without_widening<'e>(expr: &'e Expr, schema: &DFSchema) -> datafusion_common::Result<&'e Expr> {
+    let expr = unmarked(expr);
+    let Expr::Cast(cast) = expr else {
+        return Ok(expr);
+    };
+    let from = logical_type(&cast.expr.get_type(schema)?);
+    let widens = is_widening(&from, &logical_type(cast.field.data_type()));
+    Ok(if widens { &cast.expr } else { expr })
+}
+
+/// Whether every value of `from` is the same value of `to`, as far as `to` holds and does not
+/// round them.
 fn is_widening(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Decimal128, Float32, Float64, Timestamp};
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,
         (from, Float64 | Decimal128(..)) if from.is_integer() => true,
         (Decimal128(_, from), Decimal128(_, to)) => from <= to,
-        (Float32, Float64) | (Date32, Timestamp(..)) => true,
+        (Float32, Float64) | (Date32, Timestamp(_, None)) => true,
         (Timestamp(_, from), Timestamp(_, to)) => from == to,
-        _ => false,
-    }
-}
-
-/// Whether `to` are the times of `from` in a finer unit, which may not hold all of them.
-fn is_finer(from: &DataType, to: &DataType) -> bool {
-    use DataType::{Date32, Timestamp};
-    match (from, to) {
-        (Date32, Timestamp(_, None)) => true,
-        (Timestamp(from, zone), Timestamp(to, into)) => from < to && zone == into,
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 mod aggregate;
 mod constant;
-mod expression;
+pub(crate) mod expression;
 mod grouping;
 mod join;
 mod literal;

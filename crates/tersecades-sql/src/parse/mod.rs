@@ -4,6 +4,7 @@ pub(crate) mod cast;
 pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
+pub(crate) mod digit;
 pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;

@@ -70,6 +70,10 @@ pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
     let filter = join.filter.clone();
     let mut terms = filter.map_or_else(Vec::new, split_conjunction_owned);
     let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
+    let nulls_count = join.null_aware || join.null_equality == NullEquality::NullEqualsNull;
+    if matches!(pairing, Pairing::Any) && !nulls_count {
+        on.iter_mut().for_each(|keys| timed::reach(keys, join));
+    }
     // Rows that the join leaves out or fills with nulls tell their windows here or not at all.
     use JoinType::{Full, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
     if matches!(join.join_type, Full | Left | LeftAnti | LeftSemi) {
