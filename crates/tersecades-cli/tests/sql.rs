@@ -109,6 +109,24 @@ fn late_rows_are_counted_on_stderr() {
 }
 
 #[test]
+fn rows_without_a_pair_lack_no_event_time() {
+    let folder = folder();
+    let query = "SELECT b.window_start IS NULL AS alone, count(*) AS n FROM (SELECT 2 AS rtt) AS a \
+                 FULL JOIN TUMBLE(TABLE probes, DESCRIPTOR(ts), INTERVAL '1 minute') AS b \
+                 ON a.rtt = b.rtt + 1 GROUP BY b.window_start";
+    let joined = |query: &str| {
+        let table = ["--format", "csv", "--table", "probes=probes.csv"];
+        sql(folder.path(), &[&[query][..], &table].concat())
+    };
+    let paired = joined(query);
+    assert_eq!(text(&paired.stdout), "alone,n\nfalse,3\n");
+    let alone = joined(&query.replace("b.rtt + 1", "b.rtt + 9"));
+    let said = (text(&alone.stdout), text(&alone.stderr));
+    let wanted = ("alone,n\nfalse,3\ntrue,1\n".to_owned(), String::new());
+    assert_eq!(said, wanted);
+}
+
+#[test]
 fn errors_go_to_stderr_with_place_and_hint() {
     let folder = folder();
     let wrong = sql(folder.path(), &["SELECT hst FROM 'probes.csv'"]);

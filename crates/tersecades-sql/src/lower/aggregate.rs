@@ -116,13 +116,10 @@ fn filled_groups(rows: Rows, keys: Vec<String>, parts: &Parts, updates: Updates)
         .hint("read them from a file, or write JOIN"));
     }
     let alone = rows.stream.clone().filter(window.time.clone().is_null());
-    let paired = timed(
-        Rows {
-            stream: rows.stream.filter(!window.time.clone().is_null()),
-            ..rows
-        },
-        window,
-    )?;
+    // Rows without a pair lack no event time: they are in the group of null.
+    let paired = rows.stream.filter(!window.time.clone().is_null());
+    let stream = paired.as_source()?;
+    let paired = timed(Rows { stream, ..rows }, window)?;
     let groups = paired.window(window.window).group_by(keys.clone());
     let windows = groups.aggregate(parts.calls.clone());
     let (schema, read) = (windows.schema()?, alone.schema()?);

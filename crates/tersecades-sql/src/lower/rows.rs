@@ -14,7 +14,7 @@ use tersecades_engine::stream::Stream;
 use super::expression::Lowerer;
 use super::window::{EdgeColumn, TimeWindow, outside};
 use crate::catalog::TableTime;
-use crate::function::window::{Edge, Kind};
+use crate::function::window::Edge;
 
 /// What gives a column of the logical plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,12 +69,10 @@ impl Rows {
     /// `Unsupported` for windows of which a row is in several, or that depend on other rows.
     pub(crate) fn spread(mut self) -> Result<Rows> {
         for window in std::mem::take(&mut self.pending) {
-            match window.kind {
-                Kind::Tumble | Kind::Calendar => {
-                    self.stream = self.stream.filter(!window.time.is_null());
-                }
-                kind => return Err(outside(kind)),
+            if !window.holds_each_once() {
+                return Err(outside(window.kind));
             }
+            self.stream = self.stream.filter(!window.time.is_null());
         }
         Ok(self)
     }

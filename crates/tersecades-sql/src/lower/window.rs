@@ -111,6 +111,11 @@ impl TimeWindow {
         matches!(self.kind, Kind::Tumble | Kind::Hop | Kind::Calendar)
     }
 
+    /// Whether each row with a time is in one of them, whatever other rows there are.
+    pub(crate) fn holds_each_once(&self) -> bool {
+        matches!(self.kind, Kind::Tumble | Kind::Calendar)
+    }
+
     /// Whether windows with one start have several ends.
     pub(crate) fn ends_differ(&self) -> bool {
         self.kind == Kind::Cumulate

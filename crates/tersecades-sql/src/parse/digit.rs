@@ -124,21 +124,27 @@ fn long_number(number: &Expr) -> Option<String> {
         Expr::UnaryOp {
             op: UnaryOperator::Minus,
             expr,
-        } => Some(format!("-{}", long_number(expr)?)),
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) => {
-                let float: f64 = text.parse().ok()?;
-                let whole = text.parse::<u64>().is_ok();
-                let same = match Digits::of(text) {
-                    Some(digits) => Digits::of(&float.to_string()) == Some(digits),
-                    None => text.len() <= DIGITS_MAX,
-                };
-                (!whole && !same && float.is_finite()).then(|| text.clone())
-            }
-            _ => None,
+        } => match &**expr {
+            Expr::Value(value) => long_text(&value.value, "-"),
+            inner => long_number(inner).map(|text| format!("-{text}")),
         },
+        Expr::Value(value) => long_text(&value.value, ""),
         _ => None,
     }
+}
+
+fn long_text(value: &Value, sign: &str) -> Option<String> {
+    let Value::Number(number, _) = value else {
+        return None;
+    };
+    let text = format!("{sign}{number}");
+    let whole = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
+    let float: f64 = text.parse().ok()?;
+    let same = match Digits::of(&text) {
+        Some(digits) => Digits::of(&float.to_string()) == Some(digits),
+        None => number.len() <= DIGITS_MAX,
+    };
+    (!whole && !same && float.is_finite()).then_some(text)
 }
 
 #[cfg(test)]

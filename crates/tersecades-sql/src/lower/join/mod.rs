@@ -77,10 +77,10 @@ pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
     // Rows that the join leaves out or fills with nulls tell their windows here or not at all.
     use JoinType::{Full, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
     if matches!(join.join_type, Full | Left | LeftAnti | LeftSemi) {
-        inputs.right = spread_but(inputs.right, &pairing)?.filled();
+        inputs.right = spread_but(inputs.right, &pairing, join.join_type)?.filled();
     }
     if matches!(join.join_type, Full | Right | RightAnti | RightSemi) {
-        inputs.left = spread_but(inputs.left, &pairing)?.filled();
+        inputs.left = spread_but(inputs.left, &pairing, join.join_type)?.filled();
     }
     let mut taken = match pairing {
         Pairing::Window(_) => Edge::BOTH.map(|edge| edge.column().to_owned()).to_vec(),
@@ -107,7 +107,7 @@ pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
 }
 
 /// The rows as they stand in their windows, but for the one by which they are paired.
-fn spread_but(mut rows: Rows, pairing: &Pairing) -> Result<Rows> {
+fn spread_but(mut rows: Rows, pairing: &Pairing, join_type: JoinType) -> Result<Rows> {
     let of_pairing = |window: &TimeWindow| match pairing {
         Pairing::Window(paired) => window.window == paired.window,
         _ => false,
@@ -115,6 +115,17 @@ fn spread_but(mut rows: Rows, pairing: &Pairing) -> Result<Rows> {
     let pending = std::mem::take(&mut rows.pending);
     let (paired, others) = pending.into_iter().partition(of_pairing);
     rows.pending = others;
+    let is_outer = matches!(join_type, JoinType::Full | JoinType::Left | JoinType::Right);
+    let mut several = rows
+        .pending
+        .iter()
+        .filter(|window| !window.holds_each_once());
+    if let Some(window) = several.next().filter(|_| is_outer) {
+        let name = window.kind.name().to_uppercase();
+        let message = format!("{name} on the side of an outer join that it fills with nulls");
+        return Err(Error::unsupported(message)
+            .hint("group by the window in a subquery and join that, or write JOIN or TUMBLE"));
+    }
     let rows = rows.spread()?;
     Ok(Rows {
         pending: paired,
