@@ -337,7 +337,7 @@ fn without_widening<'e>(expr: &'e Expr, schema: &DFSchema) -> datafusion_common:
 
 /// Whether every value of `from` is the same value of `to`, as far as `to` holds and does not
 /// round them.
-fn is_widening(from: &DataType, to: &DataType) -> bool {
+pub(super) fn is_widening(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Decimal128, Float32, Float64, Timestamp};
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,

@@ -3,18 +3,20 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion_expr::{
-    Expr, SortExpr, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    Expr, ExprSchemable, SortExpr, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
     WindowFunctionDefinition,
 };
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::operator::over::{Bound, Frame, Over, OverCall, OverFunction, Units};
 use tersecades_engine::operator::row::keys::SortOrder;
 
 use super::Lowering;
-use super::expression::{Lowerer, constant_number};
+use super::expression::{Lowerer, constant_number, is_widening};
 use super::rows::{Column, Reach, Rows, free_name, unique_names};
 use super::window::length;
+use crate::error::of_datafusion;
 use crate::function::aggregate::SqlAggregate;
 
 /// Named columns over which the calls run.
@@ -166,8 +168,10 @@ fn over_call(
         true => None,
         false => column(args.first())?,
     };
-    let default = match function {
-        OverFunction::Shift(_) => column(args.get(2))?,
+    let default = match (&function, args.as_slice()) {
+        (OverFunction::Shift(_), [value, _, default]) if !is_null(default) => {
+            Some(columns.of(default_value(default, value, lowerer)?))
+        }
         _ => None,
     };
     Ok(OverCall {
@@ -177,6 +181,40 @@ fn over_call(
         default,
         output,
     })
+}
+
+/// What stands for rows that are not there, in the type of the other values.
+fn default_value(default: &Expr, value: &Expr, lowerer: &Lowerer<'_>) -> Result<Expression> {
+    let type_of = |expr: &Expr| {
+        let found = expr.get_type(lowerer.schema);
+        found.map(|found| logical_type(&found))
+    };
+    let types = type_of(default).and_then(|own| Ok((own, type_of(value)?)));
+    let (own, wanted) = types.map_err(|error| of_datafusion(&error))?;
+    let (fits, shown) = match default {
+        Expr::Literal(constant, _) => {
+            let there = constant.cast_to(&wanted);
+            let back = there.and_then(|there| there.cast_to(&own));
+            (
+                back.is_ok_and(|back| back == *constant),
+                constant.to_string(),
+            )
+        }
+        _ => (
+            own == wanted || is_widening(&own, &wanted),
+            format!("`{default}`"),
+        ),
+    };
+    if !fits {
+        let name = value.schema_name();
+        let message = format!("the default {shown} of `{name}` is no {wanted}");
+        return Err(Error::invalid(message).hint("cast both to one type"));
+    }
+    Ok(lowerer.value(default)?.cast(wanted))
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 fn is_literal(expr: &Expr) -> bool {

@@ -172,7 +172,7 @@ fn shared_window(
     on: &mut Vec<(Expr, Expr)>,
 ) -> Result<Option<TimeWindow>> {
     let edge = |expr: &Expr, rows: &Rows, plan: &datafusion_expr::LogicalPlan| {
-        let Expr::Column(column) = expr else {
+        let Expr::Column(column) = unwidened(expr, plan.schema()) else {
             return None;
         };
         let index = plan.schema().index_of_column(column).ok()?;
