@@ -24,7 +24,7 @@ use datafusion_expr::{
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
-use super::far::equal;
+use super::far::{equal, far_equal};
 
 /// Functions that give one of their arguments.
 const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nvl", "nvl2"];
@@ -73,8 +73,19 @@ fn searched(mut case: Case, schema: &DFSchema) -> Result<Case> {
     let Some(operand) = case.expr.take() else {
         return Ok(case);
     };
-    let found = case.when_then_expr.iter().map(|(when, _)| &**when);
-    if !round(std::iter::once(&*operand).chain(found), schema) {
+    let found: Vec<&Expr> = case
+        .when_then_expr
+        .iter()
+        .map(|(when, _)| &**when)
+        .collect();
+    let mut exact = !round(
+        std::iter::once(&*operand).chain(found.iter().copied()),
+        schema,
+    );
+    for when in found {
+        exact &= far_equal(&operand, when, schema)?.is_none();
+    }
+    if exact {
         case.expr = Some(operand);
         return Ok(case);
     }
@@ -124,7 +135,9 @@ fn as_doubles<'e>(values: impl Iterator<Item = &'e mut Expr>, schema: &DFSchema)
 
 fn null_if(call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match call.args.as_slice() {
-        [value, other] if round(call.args.iter(), schema) => {
+        [value, other]
+            if round(call.args.iter(), schema) || far_equal(value, other, schema)?.is_some() =>
+        {
             let null = Expr::Literal(ScalarValue::Null, None);
             let found = Box::new(equal(value, other, schema)?);
             let otherwise = Some(Box::new(value.clone()));

@@ -90,20 +90,22 @@ pub(crate) fn comparison_of(operator: Operator) -> Option<Comparison> {
 /// # Errors
 /// What finding types says.
 pub(super) fn exactly(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
-    let differ = |left, right| differ(left, right, schema);
+    let cast = |left, right| hidden(left, right, schema);
     let compared = |how, left, right| compared(how, left, right, schema);
     Ok(match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if differ(left, right)? => match op {
-            Operator::IsDistinctFrom => Some(!same(left, right, schema)?),
-            Operator::IsNotDistinctFrom => Some(same(left, right, schema)?),
-            op => match comparison_of(*op) {
-                Some(how) => Some(compared(how, left, right)?),
-                None => None,
-            },
-        },
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if cast(left, right)?.is_some() => {
+            match op {
+                Operator::IsDistinctFrom => Some(!same(left, right, schema)?),
+                Operator::IsNotDistinctFrom => Some(same(left, right, schema)?),
+                op => match comparison_of(*op) {
+                    Some(how) => Some(compared(how, left, right)?),
+                    None => None,
+                },
+            }
+        }
         Expr::Between(between) => {
             let (value, low, high) = (&between.expr, &between.low, &between.high);
-            if !(differ(value, low)? || differ(value, high)?) {
+            if cast(value, low)?.is_none() && cast(value, high)?.is_none() {
                 return Ok(None);
             }
             let low = compared(Comparison::GreaterOrEqual, value, low)?;
@@ -113,7 +115,8 @@ pub(super) fn exactly(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
         Expr::InList(list) => {
             let mut mixed = false;
             for item in &list.list {
-                mixed |= differ(&list.expr, item)?;
+                let types = cast(&list.expr, item)?;
+                mixed |= types.is_some_and(|[own, other]| own != other);
             }
             if !mixed {
                 return Ok(None);
@@ -143,10 +146,10 @@ fn compared(how: Comparison, left: &Expr, right: &Expr, schema: &DFSchema) -> Re
     Ok(function.call(vec![left.clone(), right.clone()]))
 }
 
-/// Whether both sides are of two types, which a cast hides.
-fn differ(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<bool> {
+/// The types of both sides where a cast hides one.
+fn hidden(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<[DataType; 2]>> {
     let sides = own_sides(left, right, schema)?;
     let types = [sides.0.get_type(schema)?, sides.1.get_type(schema)?];
     let are_cast = sides != (unmarked(left), unmarked(right));
-    Ok(are_cast && types[0] != types[1] && !types.contains(&DataType::Null))
+    Ok(Some(types).filter(|types| are_cast && !types.contains(&DataType::Null)))
 }

@@ -123,8 +123,13 @@ fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
 
 /// Whether both are equal, compared in types that hold them.
 pub(super) fn equal(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Expr> {
-    let far = compared(left, Operator::Eq, right, schema)?;
+    let far = far_equal(left, right, schema)?;
     Ok(far.unwrap_or_else(|| binary(left.clone(), Operator::Eq, right.clone())))
+}
+
+/// As [`equal`], where the common type of DataFusion does not hold both.
+pub(super) fn far_equal(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    compared(left, Operator::Eq, right, schema)
 }
 
 fn between_far(between: &Between, schema: &DFSchema) -> Result<Option<Expr>> {
