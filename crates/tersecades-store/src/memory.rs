@@ -22,8 +22,9 @@ const SMALL_BATCHES: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     batches: Vec<Arc<Batch>>,
+    /// What each batch counted for when it came: texts that it shares with later ones grow.
+    sizes: Vec<usize>,
     rows: usize,
-    bytes: usize,
     first: u64,
 }
 
@@ -42,8 +43,7 @@ impl Memory {
     /// What encoding small batches together says.
     pub(crate) fn push(&mut self, batch: Arc<Batch>, policy: CodecPolicy) -> Result<()> {
         self.rows += batch.rows();
-        self.bytes += bytes_of(&batch);
-        self.batches.push(batch);
+        self.add(batch);
         let tail = self.batches.len().saturating_sub(SMALL_BATCHES);
         let small = |batch: &Arc<Batch>| batch.rows() < SMALL_ROWS;
         if self.batches.len() >= SMALL_BATCHES && self.batches[tail..].iter().all(small) {
@@ -61,14 +61,15 @@ impl Memory {
         let rows = decode_all(&self.batches[tail..], &fields)?;
         let whole = arrow_select::concat::concat_batches(&rows[0].schema(), &rows)?;
         let united = Encoder::new(&fields, policy, Tier::Hot)?.encode(&whole)?;
-        let before: usize = self
-            .batches
-            .drain(tail..)
-            .map(|batch| bytes_of(&batch))
-            .sum();
-        self.bytes = self.bytes - before + bytes_of(&united);
-        self.batches.push(Arc::new(united));
+        self.batches.truncate(tail);
+        self.sizes.truncate(tail);
+        self.add(Arc::new(united));
         Ok(())
+    }
+
+    fn add(&mut self, batch: Arc<Batch>) {
+        self.sizes.push(bytes_of(&batch));
+        self.batches.push(batch);
     }
 
     /// These rows, and those of `later`, which follow them.
@@ -76,8 +77,8 @@ impl Memory {
         let batches = self.batches.iter().chain(&later.batches);
         Memory {
             batches: batches.cloned().collect(),
+            sizes: [self.sizes.as_slice(), &later.sizes].concat(),
             rows: self.rows + later.rows,
-            bytes: self.bytes + later.bytes,
             first: self.first,
         }
     }
@@ -94,7 +95,7 @@ impl Memory {
 
     /// Encoded bytes, and those of texts.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.sizes.iter().sum()
     }
 
     /// Numbers of the rows.
@@ -144,5 +145,22 @@ mod tests {
         let texts = (4_000 + 40) * 100;
         let united = texts..2 * texts;
         assert!(united.contains(&memory.bytes()), "{} bytes", memory.bytes());
+    }
+
+    #[test]
+    fn texts_that_batches_share_may_grow() {
+        let rows = |first: usize| {
+            let texts = (first..first + 16).map(|row| format!("{row:0100}"));
+            let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+            RecordBatch::try_from_iter([("text", texts)]).unwrap()
+        };
+        let mut encoder = Encoder::new(&rows(0).schema(), CodecPolicy::Auto, Tier::Hot).unwrap();
+        let mut memory = Memory::default();
+        for batch in 0..2 * SMALL_BATCHES {
+            let batch = Arc::new(encoder.encode(&rows(16 * batch)).unwrap());
+            memory.push(batch, CodecPolicy::Auto).unwrap();
+        }
+        assert_eq!(memory.rows(), 2 * SMALL_BATCHES * 16);
+        assert!(memory.bytes() >= memory.rows() * 100);
     }
 }
