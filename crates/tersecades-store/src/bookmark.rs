@@ -167,6 +167,14 @@ pub(crate) fn first_kept(directory: &Directory) -> Result<Option<u64>> {
     Ok(all(directory)?.iter().map(|(segment, _)| *segment).min())
 }
 
+/// The last segment of the log that a bookmark names.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn newest(directory: &Directory) -> Result<Option<u64>> {
+    Ok(all(directory)?.iter().map(|(segment, _)| *segment).max())
+}
+
 /// Checks that a bookmark is there, or that of another who has come back to it: one that is gone
 /// may count rows that a repair has given others' numbers.
 ///

@@ -422,10 +422,13 @@ impl Repair {
     /// Writes the rows of the log anew, as a segment behind all others.
     fn write_log(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
         let (directory, catalog) = (&self.directory, &mut self.catalog);
-        // Who was there goes on neither in the segments nor by the numbers of rows that they knew.
-        bookmark::remove_before(directory, u64::MAX)?;
-        let number = log::segments(directory)?.last().copied().unwrap_or(0) + 1;
+        // Who was there goes on neither in the segments nor by the numbers of rows that they knew:
+        // no segment has the number again of one that is gone, which a bookmark names.
+        let segments = log::segments(directory)?;
+        let newest = segments.last().copied().max(bookmark::newest(directory)?);
+        let number = newest.unwrap_or(0) + 1;
         let mut segment = Segment::create(directory, number, catalog.flushed)?;
+        bookmark::remove_before(directory, u64::MAX)?;
         let mut row = catalog.flushed;
         for (_, batch) in in_log {
             let (mut bytes, mut payload) = (Vec::new(), Vec::new());

@@ -296,3 +296,31 @@ fn a_bookmark_says_why_the_log_cannot_be_held() {
     let error = arrivals.bookmark().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
 }
+
+#[test]
+fn a_repair_gives_no_segment_the_number_of_one_that_a_bookmark_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let store = create(path);
+    append(&store, 0, 10);
+    store.flush().unwrap();
+    append(&store, 10, 10);
+    let bookmark = store.follow().unwrap().1.bookmark().unwrap();
+    drop(store);
+    // The whole log is lost.
+    for file in std::fs::read_dir(path.join("log")).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    repair(path).unwrap();
+    let mut rows = 0;
+    for _ in 0..8 {
+        // A segment each, and others' bookmarks at them.
+        let store = Store::open(path).unwrap();
+        rows = store.snapshot().sequence() as i64;
+        append(&store, rows, 10);
+        store.follow().unwrap().1.bookmark().unwrap();
+        let error = store.follow_from(&bookmark).err().unwrap().to_string();
+        assert!(error.contains("rows of the store were read") || error.contains("is gone"));
+    }
+    assert!(rows > 20, "{rows}");
+}
