@@ -269,6 +269,8 @@ fn hash(text: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+
     use super::*;
 
     #[test]
@@ -299,5 +301,28 @@ mod tests {
         dictionary.intern(b"b").unwrap();
         assert_eq!(&*dictionary.ranks().code_at, [1, 3, 0, 2]);
         assert_eq!(dictionary.to_array(&DataType::Utf8).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn coded_texts_are_those_of_the_codes_and_null_where_there_is_none() {
+        let (dictionary, null) = (Dictionary::new(), u32::MAX);
+        let texts = |codes: &[u32]| {
+            let array = dictionary.coded(codes.to_vec(), &DataType::Utf8).unwrap();
+            let texts = arrow_cast::cast(&array, &DataType::Utf8).unwrap();
+            let texts = texts.as_string::<i32>().iter();
+            texts
+                .map(|text| text.map(str::to_owned))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&[]), []);
+        assert_eq!(texts(&[null, null]), [None, None], "without any text");
+        for text in ["m", "", "z"] {
+            dictionary.intern(text.as_bytes()).unwrap();
+        }
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(texts(&[2, 0, 2]), [some("z"), some("m"), some("z")]);
+        let found = texts(&[null, 1, 0, null]);
+        assert_eq!(found, [None, some(""), some("m"), None]);
+        assert!(dictionary.coded(vec![3], &DataType::Utf8).is_err());
     }
 }

@@ -262,6 +262,7 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array};
     use arrow_schema::DataType;
 
+    use super::super::rows::RowTest;
     use super::*;
     use crate::codec::{compare_decoded, fold_decoded};
     use crate::encoder::ColumnEncoder;
@@ -312,5 +313,74 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What each row of a shape is; deltas reach both ends of their lanes, as holes and as values.
+    const SHAPES: [fn(i64) -> i64; 5] = [
+        |row| row / 1_024 * 1_000_000 + row % 251,
+        |row| match row % 59 {
+            3 => 70_000_000 + row,
+            5 => -70_000_000 - row,
+            7 => 0,
+            11 => 255,
+            _ => row * 31 % 256,
+        },
+        |row| match (row / 1_024 % 3, row % 173) {
+            (1, 5) => -900_000,
+            (0, _) => 77,
+            (1, _) => row * 31 % 200,
+            _ => row * 31 % 20_000,
+        },
+        |row| match row % 700 {
+            0 => i64::MIN,
+            1 => i64::MAX,
+            _ => row * 1_299_709 % 4_000_000_000,
+        },
+        |row| row.wrapping_mul(0x5851_F42D_4C95_7F2D),
+    ];
+
+    #[test]
+    fn listed_rows_are_the_same_by_themselves_and_by_whole_blocks() {
+        let rows = 6_300;
+        let mut pays = [0, 0];
+        for (shape, value) in SHAPES.iter().enumerate() {
+            let array: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(value)));
+            let mut encoder = ColumnEncoder::new(&DataType::Int64).unwrap();
+            encoder.pin(by_id(2).unwrap());
+            let chunk = encoder.encode_new(&array).unwrap();
+            assert_eq!(chunk.codec.id(), 2);
+            let key = |row: i64| value(row).cast_unsigned() ^ 1 << 63;
+            let keys: Vec<u64> = (0..rows).map(key).collect();
+            let near = [0, 3, 5, 1_025, 3_000, 6_299].map(|row| keys[row]);
+            let near = near.iter().flat_map(|key| [key.saturating_sub(1), *key]);
+            let ends: Vec<u64> = near.chain([0, 1, u64::MAX]).collect();
+            let pairs = ends
+                .iter()
+                .flat_map(|low| ends.iter().map(move |high| (*low, *high)));
+            for (low, high) in pairs.filter(|(low, high)| low <= high) {
+                let range = KeyRange { low, high };
+                for (every, first) in [(1, 0), (7, 3), (59, 5), (900, 0), (1, 6_200), (1, 6_300)] {
+                    let list: Vec<u32> = (first..rows as u32).step_by(every).collect();
+                    let what = format!("shape {shape}, {range:?}, every {every} from {first}");
+                    pays[usize::from(blocks_pay(&chunk, range, list.len()))] += 1;
+                    check_listed(&chunk, range, (&keys, &list), &what);
+                }
+            }
+        }
+        assert!(pays.iter().all(|count| *count > 50), "{pays:?}");
+    }
+
+    fn check_listed(chunk: &Chunk, range: KeyRange, (keys, list): (&[u64], &[u32]), what: &str) {
+        let passes = |row: &u32| (range.low..=range.high).contains(&keys[*row as usize]);
+        let expected: Vec<u32> = list.iter().copied().filter(passes).collect();
+        let (mut alone, stats) = (Vec::new(), chunk.stats);
+        RowTest { range, stats }.select(&View::of(chunk), list, &mut alone);
+        assert_eq!(alone, expected, "{what}, by themselves");
+        let (mut within, mut found) = (Selection::default(), Selection::default());
+        within.set_rows(chunk.rows).extend(list);
+        let (predicate, mut work) = (Predicate::Keys(vec![range]), Work::default());
+        compare_blocks(chunk, &predicate, &within, &mut found, &mut work);
+        found.to_rows();
+        assert_eq!(found.list(), expected, "{what}, by blocks");
     }
 }
