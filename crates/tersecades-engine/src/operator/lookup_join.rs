@@ -407,6 +407,10 @@ impl Operator for LookupJoin {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+
     use super::*;
 
     fn keys_of(keys: &[u64]) -> Values {
@@ -449,5 +453,46 @@ mod tests {
         let far = RankedKeys::new(&keys_of(&[0, u64::MAX])).unwrap();
         assert!(far.is_none());
         assert!(RankedKeys::new(&keys_of(&[5, 6, 5])).is_err());
+    }
+
+    #[test]
+    fn signed_keys_at_both_ends_are_found_whatever_the_type_of_the_stream() {
+        let ends = [i64::MIN, i64::MAX].map(|end| [end, end.wrapping_add(1), end - end.signum()]);
+        let near = |key: i64| Some(key.saturating_add(3));
+        let tables = [
+            vec![Some(3), None, Some(-2), Some(0), None, Some(127)],
+            vec![None, Some(i64::MIN), near(i64::MIN), None],
+            vec![Some(i64::MAX - 4), Some(i64::MAX), None],
+            vec![None],
+        ];
+        let asked = ends.into_iter().flatten().chain(-130..130);
+        let asked: Vec<Option<i64>> = asked.map(Some).chain([None, near(i64::MIN)]).collect();
+        for table in tables {
+            let keys: ArrayRef = Arc::new(Int64Array::from(table.clone()));
+            let rows = RecordBatch::try_from_iter([("k", Arc::clone(&keys))]).unwrap();
+            let keyed = KeyedTable::new(&LookupTable::new("t", rows), "k").unwrap();
+            assert!(matches!(*keyed.index, Index::Ranked(_)), "{table:?}");
+            let prepared = Arc::new(PreparedTable::new(&keyed, &[]).unwrap());
+            for data_type in [DataType::Int64, DataType::Int8, DataType::UInt64] {
+                let column: ArrayRef = Arc::new(Int64Array::from(asked.clone()));
+                let column = arrow_cast::cast(&column, &data_type).unwrap();
+                let fits = arrow_cast::cast(&column, &DataType::Int64).unwrap();
+                let row = |key: Option<i64>| {
+                    let place = table.iter().position(|known| *known == key);
+                    place
+                        .filter(|_| key.is_some())
+                        .map_or(ABSENT, |row| row as u32)
+                };
+                let expected: Vec<u32> = fits.as_primitive::<Int64Type>().iter().map(row).collect();
+                let rows = RecordBatch::try_from_iter([("s", column)]).unwrap();
+                let mut encoder = BatchEncoder::new(&rows.schema()).unwrap();
+                let batch = encoder.encode_new(&rows).unwrap();
+                let mut scope = Scope::of_schema(batch.schema());
+                let mut join = LookupJoin::bind(Arc::clone(&prepared), "s", &mut scope).unwrap();
+                join.keys = all_values(&batch, 0);
+                join.look_up(Physical::of(&data_type).unwrap());
+                assert_eq!(join.found, expected, "{table:?} by {data_type}");
+            }
+        }
     }
 }

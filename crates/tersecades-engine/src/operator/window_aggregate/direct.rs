@@ -282,7 +282,7 @@ mod tests {
                 let spans = [span(origin, extent), second];
                 let covered = table.cover(&layout, Some(spans), below(300) as usize);
                 let parts = |part: u64, axis: usize| spans[axis].origin + part % spans[axis].extent;
-                let rows: Vec<[u64; 2]> = (0..below(80))
+                let rows: Vec<[u64; 2]> = (0..below(400))
                     .map(|_| [parts(below(99), 0), parts(below(99), 1)])
                     .collect();
                 let mut keys = Vec::new();
