@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, StringArray, UInt32Array};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -246,17 +246,19 @@ impl Dictionary {
         Ok(array)
     }
 
-    /// The texts of `codes` as Arrow's `dictionary<uint32, data_type>`; that of `u32::MAX` is null.
+    /// The texts of `codes` as Arrow's `dictionary<uint32, data_type>`, but for its `nulls`.
     ///
     /// # Errors
-    /// As [`Dictionary::to_array`].
-    pub fn coded(&self, mut codes: Vec<u32>, data_type: &DataType) -> Result<ArrayRef> {
-        let has_nulls = codes.contains(&u32::MAX);
-        let nulls = has_nulls.then(|| codes.iter().map(|code| *code != u32::MAX).collect());
-        if has_nulls {
-            let absent = codes.iter_mut().filter(|code| **code == u32::MAX);
-            absent.for_each(|code| *code = 0);
-        }
+    /// As [`Dictionary::to_array`]; `Corrupt` for a code without a text.
+    ///
+    /// # Cost
+    /// One pass; the texts are those of [`Dictionary::to_array`].
+    pub fn coded(
+        &self,
+        codes: Vec<u32>,
+        nulls: Option<NullBuffer>,
+        data_type: &DataType,
+    ) -> Result<ArrayRef> {
         let codes = UInt32Array::new(codes.into(), nulls);
         let array = DictionaryArray::try_new(codes, self.to_array(data_type)?)?;
         Ok(Arc::new(array))
@@ -304,25 +306,28 @@ mod tests {
     }
 
     #[test]
-    fn coded_texts_are_those_of_the_codes_and_null_where_there_is_none() {
-        let (dictionary, null) = (Dictionary::new(), u32::MAX);
-        let texts = |codes: &[u32]| {
-            let array = dictionary.coded(codes.to_vec(), &DataType::Utf8).unwrap();
-            let texts = arrow_cast::cast(&array, &DataType::Utf8).unwrap();
+    fn coded_texts_are_those_of_the_codes_but_for_nulls() {
+        let dictionary = Dictionary::new();
+        let texts = |codes: &[u32], nulls: Option<&[bool]>| {
+            let nulls = nulls.map(NullBuffer::from);
+            let array = dictionary.coded(codes.to_vec(), nulls, &DataType::Utf8);
+            let texts = arrow_cast::cast(&array.unwrap(), &DataType::Utf8).unwrap();
             let texts = texts.as_string::<i32>().iter();
             texts
                 .map(|text| text.map(str::to_owned))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(texts(&[]), []);
-        assert_eq!(texts(&[null, null]), [None, None], "without any text");
+        assert_eq!(texts(&[], None), []);
+        let none = texts(&[0, 0], Some(&[false, false]));
+        assert_eq!(none, [None, None], "without any text");
         for text in ["m", "", "z"] {
             dictionary.intern(text.as_bytes()).unwrap();
         }
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(texts(&[2, 0, 2]), [some("z"), some("m"), some("z")]);
-        let found = texts(&[null, 1, 0, null]);
+        assert_eq!(texts(&[2, 0, 2], None), [some("z"), some("m"), some("z")]);
+        let found = texts(&[0, 1, 0, 2], Some(&[false, true, true, false]));
         assert_eq!(found, [None, some(""), some("m"), None]);
-        assert!(dictionary.coded(vec![3], &DataType::Utf8).is_err());
+        let unknown = dictionary.coded(vec![3], None, &DataType::Utf8);
+        assert!(unknown.is_err());
     }
 }

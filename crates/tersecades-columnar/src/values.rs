@@ -138,14 +138,10 @@ impl Values {
         }
         match self.physical {
             Physical::Text => {
-                let code = |(row, code): (usize, &u64)| match self.is_valid(row) {
-                    true => *code as u32,
-                    false => u32::MAX,
-                };
-                let codes = self.keys.iter().enumerate().map(code).collect();
+                let codes = self.keys.iter().map(|code| *code as u32).collect();
                 let empty = Dictionary::new();
                 let dictionary = self.dictionary.as_deref().unwrap_or(&empty);
-                dictionary.coded(codes, data_type)
+                dictionary.coded(codes, nulls, data_type)
             }
             Physical::Wide => {
                 let array = Decimal128Array::new(self.wide.clone().into(), nulls);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use tersecades_columnar::dictionary::Dictionary;
 use tersecades_columnar::error::{Error, Result};
@@ -13,6 +14,7 @@ use crate::aggregate::collected::Finish;
 use crate::aggregate::result::ResultColumn;
 use crate::window::Span;
 
+use super::keys::NULL_CODE;
 use super::pane::Pane;
 use super::plan::AggregatePlan;
 
@@ -110,13 +112,26 @@ fn time_column(
 fn key_column(plan: &AggregatePlan, index: usize, pane: &Pane, order: &[u32]) -> Result<ArrayRef> {
     let (column, arena) = (&plan.keys.columns[index], pane.groups.keys());
     if column.is_text() {
-        let codes = plan.keys.codes(index, order, arena);
+        let mut codes = plan.keys.codes(index, order, arena);
+        let nulls = take_nulls(&mut codes);
         let empty = Dictionary::new();
         let dictionary = column.dictionary().get().map_or(&empty, |known| known);
-        return dictionary.coded(codes, &column.data_type);
+        return dictionary.coded(codes, nulls, &column.data_type);
     }
     let values = plan.keys.values(index, order, arena);
     values.to_array(&column.data_type)
+}
+
+/// Which of `codes` stand for null, where any does: they become 0, as every reader may look up.
+fn take_nulls(codes: &mut [u32]) -> Option<NullBuffer> {
+    let is_null = |code: u32| u64::from(code) == NULL_CODE;
+    if !codes.iter().any(|code| is_null(*code)) {
+        return None;
+    }
+    let nulls = codes.iter().map(|code| !is_null(*code)).collect();
+    let absent = codes.iter_mut().filter(|code| is_null(**code));
+    absent.for_each(|code| *code = 0);
+    Some(nulls)
 }
 
 fn reading_column(
@@ -158,4 +173,28 @@ fn reading_column(
         }
     }
     column.finish(&reading.data_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_null_texts_are_taken_out_and_no_others() {
+        let null = NULL_CODE as u32;
+        for (codes, expected) in [
+            (vec![], None),
+            (vec![0, null - 1, 7], None),
+            (vec![null], Some(vec![false])),
+            (vec![3, null, 0, null], Some(vec![true, false, true, false])),
+        ] {
+            let mut taken = codes.clone();
+            let nulls = take_nulls(&mut taken).map(|nulls| nulls.iter().collect::<Vec<_>>());
+            assert_eq!(nulls, expected, "{codes:?}");
+            let kept = codes
+                .iter()
+                .map(|code| if *code == null { 0 } else { *code });
+            assert!(kept.eq(taken));
+        }
+    }
 }
