@@ -6,13 +6,19 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::DataType;
-use datafusion_common::{Result, plan_err};
+use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 /// The name of the mark.
 pub(crate) const CAST_TO: &str = "cast_to";
+
+/// What a mark names for a type around a cast to the common one of both sides of a comparison.
+pub(crate) const COMMON: &str = "common";
+
+/// What a mark names for a type around a cast to floats that the query asks for.
+pub(crate) const ASKED: &str = "float";
 
 /// The function behind the mark: its first argument, which is cast to the type that the second
 /// one names.
@@ -27,6 +33,19 @@ pub(crate) static CAST_MARK: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         signature: Signature::any(2, Volatility::Immutable),
     }))
 });
+
+/// `cast` with the mark around it.
+pub(crate) fn marked(cast: Expr, data_type: &str) -> Expr {
+    let name = Expr::Literal(ScalarValue::from(data_type), None);
+    CAST_MARK.call(vec![cast, name])
+}
+
+/// Whether `expr` is a cast with a mark that says that the query asks for it.
+pub(crate) fn is_asked_for(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.func.name() == CAST_TO
+        && !matches!(call.args.get(1), Some(Expr::Literal(ScalarValue::Utf8(Some(name)), _))
+            if name == COMMON))
+}
 
 impl ScalarUDFImpl for CastMark {
     fn name(&self) -> &str {

@@ -5,6 +5,7 @@
 //! nullif(big, 0.5)             ─▶ CASE WHEN big = 0.5 THEN NULL ELSE big END
 //! coalesce(price, x)           ─▶ coalesce(CAST(price AS DOUBLE), x)
 //! price IN (SELECT x ...)      ─▶ CAST(price AS DOUBLE) IN (SELECT x ...)
+//! big IN (SELECT x ...)        ─▶ big IN (SELECT whole_or_half(x) ...)
 //! price UNION ALL x            ─▶ CAST(price AS DOUBLE) UNION ALL x
 //! ```
 //! DataFusion compares in one type for all, which rounds whole numbers beside floats, and of floats
@@ -24,7 +25,8 @@ use datafusion_expr::{
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
-use super::far::{equal, far_equal};
+use super::far::{equal, far_equal, is_short};
+use super::whole::key_beside;
 
 /// Functions that give one of their arguments.
 const CHOOSING: [&str; 5] = ["coalesce", "greatest", "least", "nvl", "nvl2"];
@@ -55,11 +57,11 @@ impl FunctionRewrite for ExactChoices {
             }
             Expr::ScalarFunction(call) if call.func.name() == "nullif" => null_if(call, schema)?,
             Expr::InSubquery(mut found) => {
-                among_doubles(&mut found.expr, &mut found.subquery, schema)?;
+                among(&mut found.expr, &mut found.subquery, schema)?;
                 Transformed::yes(Expr::InSubquery(found))
             }
             Expr::SetComparison(mut found) => {
-                among_doubles(&mut found.expr, &mut found.subquery, schema)?;
+                among(&mut found.expr, &mut found.subquery, schema)?;
                 Transformed::yes(Expr::SetComparison(found))
             }
             expr => Transformed::no(expr),
@@ -78,14 +80,15 @@ fn searched(mut case: Case, schema: &DFSchema) -> Result<Case> {
         .iter()
         .map(|(when, _)| &**when)
         .collect();
-    let mut exact = !round(
-        std::iter::once(&*operand).chain(found.iter().copied()),
-        schema,
-    );
+    // No type rounds short integers.
+    let is_integer = |value: &Expr| value.get_type(schema).is_ok_and(|own| own.is_integer());
+    let rounded = found.iter().copied();
+    let rounded = rounded.filter(|when| !(is_short(when) && is_integer(when)));
+    let mut exact = !round(std::iter::once(&*operand).chain(rounded), schema);
     for when in found {
         exact &= far_equal(&operand, when, schema)?.is_none();
     }
-    if exact {
+    if exact || operand.is_volatile() {
         case.expr = Some(operand);
         return Ok(case);
     }
@@ -136,7 +139,9 @@ fn as_doubles<'e>(values: impl Iterator<Item = &'e mut Expr>, schema: &DFSchema)
 fn null_if(call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match call.args.as_slice() {
         [value, other]
-            if round(call.args.iter(), schema) || far_equal(value, other, schema)?.is_some() =>
+            if !value.is_volatile()
+                && (round(call.args.iter(), schema)
+                    || far_equal(value, other, schema)?.is_some()) =>
         {
             let null = Expr::Literal(ScalarValue::Null, None);
             let found = Box::new(equal(value, other, schema)?);
@@ -148,33 +153,40 @@ fn null_if(call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>>
     })
 }
 
-/// Brings a value and the rows that it is compared with into 64-bit floats, where one is a float
-/// and one a decimal.
-fn among_doubles(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> Result<()> {
+/// Brings a value and the rows that it is compared with into one type, where one is a float and
+/// one is not.
+fn among(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> Result<()> {
     let Ok(own) = value.get_type(schema) else {
         return Ok(());
     };
-    let other = rows.subquery.schema().field(0).data_type();
-    if own.is_decimal() && other.is_floating() {
-        *value = cast(value.clone(), DataType::Float64);
-    } else if own.is_floating() && other.is_decimal() {
-        rows.subquery = Arc::new(columns_as_doubles(&rows.subquery, &[true])?);
+    let other = rows.subquery.schema().field(0).data_type().clone();
+    if let Some(key) = key_beside(value, &own, &other) {
+        *value = key;
     }
+    let keyed = |column: &Expr| key_beside(column, &other, &own);
+    rows.subquery = Arc::new(columns_as(&rows.subquery, |_, column| keyed(column))?);
     Ok(())
 }
 
-/// The rows with some of their columns in 64-bit floats.
-fn columns_as_doubles(rows: &LogicalPlan, chosen: &[bool]) -> Result<LogicalPlan> {
-    let columns = rows.schema().columns().into_iter().zip(chosen);
-    let columns = columns.map(|(column, is_chosen)| {
+/// The rows with those of their columns that `into` gives something for as that.
+fn columns_as(
+    rows: &LogicalPlan,
+    into: impl Fn(usize, &Expr) -> Option<Expr>,
+) -> Result<LogicalPlan> {
+    let mut changed = false;
+    let mut columns = Vec::new();
+    for (index, column) in rows.schema().columns().into_iter().enumerate() {
         let Column { relation, name, .. } = column.clone();
-        match is_chosen {
-            true => cast(Expr::Column(column), DataType::Float64).alias_qualified(relation, name),
-            false => Expr::Column(column),
-        }
-    });
+        let own = Expr::Column(column);
+        let other = into(index, &own);
+        changed |= other.is_some();
+        columns.push(other.map_or(own, |other| other.alias_qualified(relation, name)));
+    }
+    if !changed {
+        return Ok(rows.clone());
+    }
     LogicalPlanBuilder::from(rows.clone())
-        .project(columns.collect::<Vec<_>>())?
+        .project(columns)?
         .build()
 }
 
@@ -212,29 +224,28 @@ fn united(union: Union) -> Result<Union> {
         .collect();
     let mut inputs = Vec::with_capacity(union.inputs.len());
     for input in &union.inputs {
-        let fields = input.schema().fields().iter().zip(&floats);
-        let chosen: Vec<bool> = fields
-            .map(|(field, floats)| *floats && field.data_type().is_decimal())
-            .collect();
-        inputs.push(match chosen.contains(&true) {
-            true => Arc::new(columns_as_doubles(input, &chosen)?),
-            false => Arc::clone(input),
-        });
+        let as_double = |column: usize, own: &Expr| {
+            let is_decimal = input.schema().field(column).data_type().is_decimal();
+            let floats = is_decimal && floats.get(column) == Some(&true);
+            floats.then(|| cast(own.clone(), DataType::Float64))
+        };
+        inputs.push(Arc::new(columns_as(input, as_double)?));
     }
     Union::try_new_with_loose_types(inputs)
 }
 
-/// The join with keys in 64-bit floats, where one side has floats and the other decimals.
+/// The join with keys of one type, where one side has floats and the other does not.
 fn paired(mut join: Join) -> Result<Join> {
     for (left, right) in &mut join.on {
         let types = (
             left.get_type(join.left.schema())?,
             right.get_type(join.right.schema())?,
         );
-        if types.0.is_decimal() && types.1.is_floating() {
-            *left = cast(left.clone(), DataType::Float64);
-        } else if types.0.is_floating() && types.1.is_decimal() {
-            *right = cast(right.clone(), DataType::Float64);
+        if let Some(key) = key_beside(left, &types.0, &types.1) {
+            *left = key;
+        }
+        if let Some(key) = key_beside(right, &types.1, &types.0) {
+            *right = key;
         }
     }
     Ok(join)

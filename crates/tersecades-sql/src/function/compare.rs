@@ -94,14 +94,7 @@ pub(super) fn exactly(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     let compared = |how, left, right| compared(how, left, right, schema);
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if cast(left, right)?.is_some() => {
-            match op {
-                Operator::IsDistinctFrom => Some(!same(left, right, schema)?),
-                Operator::IsNotDistinctFrom => Some(same(left, right, schema)?),
-                op => match comparison_of(*op) {
-                    Some(how) => Some(compared(how, left, right)?),
-                    None => None,
-                },
-            }
+            by_operator(left, *op, right, schema)?
         }
         Expr::Between(between) => {
             let (value, low, high) = (&between.expr, &between.low, &between.high);
@@ -126,6 +119,26 @@ pub(super) fn exactly(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
             disjunction(terms?).map(|inside| negated(inside, list.negated))
         }
         _ => None,
+    })
+}
+
+/// `left op right` in their own types; `None` where that is no comparison.
+///
+/// # Errors
+/// What finding types says.
+pub(super) fn by_operator(
+    left: &Expr,
+    op: Operator,
+    right: &Expr,
+    schema: &DFSchema,
+) -> Result<Option<Expr>> {
+    Ok(match op {
+        Operator::IsDistinctFrom => Some(!same(left, right, schema)?),
+        Operator::IsNotDistinctFrom => Some(same(left, right, schema)?),
+        op => match comparison_of(op) {
+            Some(how) => Some(compared(how, left, right, schema)?),
+            None => None,
+        },
     })
 }
 

@@ -9,6 +9,7 @@
 //! the casts here cut off of times decides nothing beside constants so far away. Of floats beside
 //! decimals it makes decimals with 15 digits behind the point, which floats do not have. `BETWEEN`
 //! and `IN` become the comparisons that they stand for, those of integers and floats together too.
+//! Casts of whole numbers to floats that a query asks for are marked, as the others are dropped.
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
@@ -19,7 +20,8 @@ use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::utils::disjunction;
 use datafusion_expr::{Expr, ExprSchemable, Operator, cast, lit};
 
-use super::cast::{CAST_MARK, CAST_TO};
+use super::cast::{ASKED, CAST_TO, COMMON, marked};
+use super::compare::by_operator;
 use crate::parse::digit::Digits;
 
 /// Compares such values in types that hold them.
@@ -37,7 +39,8 @@ impl FunctionRewrite for FarConstants {
         schema: &DFSchema,
         _config: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
-        let rewritten = match &expr {
+        let asked = as_asked(expr, schema)?;
+        let rewritten = match &asked.data {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
                 compared(left, *op, right, schema)?
             }
@@ -47,7 +50,7 @@ impl FunctionRewrite for FarConstants {
         };
         Ok(match rewritten {
             Some(rewritten) => Transformed::yes(rewritten),
-            None => Transformed::no(expr),
+            None => asked,
         })
     }
 }
@@ -68,19 +71,12 @@ impl FunctionRewrite for KeptCasts {
         schema: &DFSchema,
         _config: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
-        let sides: Vec<&Expr> = match &expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
-                vec![left, right]
-            }
-            Expr::Between(between) => vec![&between.expr, &between.low, &between.high],
-            Expr::InList(list) => std::iter::once(&*list.expr).chain(&list.list).collect(),
-            _ => return Ok(Transformed::no(expr)),
-        };
+        let sides = sides(&expr);
         let beside_constant = sides.iter().any(|side| side.column_refs().is_empty());
         match beside_constant && sides.iter().any(|side| is_finer_time(side, schema)) {
             true => expr.map_children(|child| {
                 Ok(match is_finer_time(&child, schema) {
-                    true => Transformed::yes(marked(child)),
+                    true => Transformed::yes(marked(child, COMMON)),
                     false => Transformed::no(child),
                 })
             }),
@@ -102,13 +98,61 @@ fn is_finer_time(side: &Expr, schema: &DFSchema) -> bool {
         && !side.column_refs().is_empty()
 }
 
-fn marked(cast: Expr) -> Expr {
-    let name = Expr::Literal(ScalarValue::from("time"), None);
-    CAST_MARK.call(vec![cast, name])
+/// The sides of a comparison.
+fn sides(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
+            vec![left, right]
+        }
+        Expr::Between(between) => vec![&between.expr, &between.low, &between.high],
+        Expr::InList(list) => std::iter::once(&*list.expr).chain(&list.list).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The comparison with marks around casts of whole numbers to floats that the query asks for, where
+/// what they round may decide.
+fn as_asked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let asked = |side: &Expr| is_rounding(side, schema);
+    let sides = sides(&expr);
+    let decides = sides.iter().filter(|side| !is_short(side)).count() > 1;
+    if !(decides && sides.iter().any(|side| asked(side))) {
+        return Ok(Transformed::no(expr));
+    }
+    expr.map_children(|child| {
+        Ok(match asked(&child) {
+            true => Transformed::yes(marked(child, ASKED)),
+            false => Transformed::no(child),
+        })
+    })
+}
+
+/// Whether `side` makes floats of whole numbers that may have more digits.
+fn is_rounding(side: &Expr, schema: &DFSchema) -> bool {
+    use DataType::{Float32, Int8, Int16, UInt8, UInt16};
+    let Expr::Cast(cast) = side else {
+        return false;
+    };
+    let (to, from) = (cast.field.data_type(), cast.expr.get_type(schema));
+    to.is_floating()
+        && from.is_ok_and(|from| match from {
+            Int8 | UInt8 | Int16 | UInt16 => false,
+            DataType::Int32 | DataType::UInt32 => *to == Float32,
+            from => from.is_integer(),
+        })
+}
+
+/// Whether `side` is a constant below all whole numbers that floats of 32 bits round.
+pub(super) fn is_short(side: &Expr) -> bool {
+    let float = constant(side).and_then(|value| value.cast_to(&DataType::Float64).ok());
+    matches!(float, Some(ScalarValue::Float64(Some(number))) if number.abs() < f64::from(1 << 24))
 }
 
 /// `left op right`, where one of them is a far constant.
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    if let Some((left, right)) = long_constants(left, right) {
+        return by_operator(&left, op, &right, schema);
+    }
     let sides = match far(right, left, schema)? {
         Some((right, left)) => Some((left, right)),
         None => far(left, right, schema)?,
@@ -123,8 +167,11 @@ fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
 
 /// Whether both are equal, compared in types that hold them.
 pub(super) fn equal(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Expr> {
-    let far = far_equal(left, right, schema)?;
-    Ok(far.unwrap_or_else(|| binary(left.clone(), Operator::Eq, right.clone())))
+    if let Some(far) = far_equal(left, right, schema)? {
+        return Ok(far);
+    }
+    let equal = binary(left.clone(), Operator::Eq, right.clone());
+    Ok(as_asked(equal, schema)?.data)
 }
 
 /// As [`equal`], where the common type of DataFusion does not hold both.
@@ -223,7 +270,7 @@ fn far_number(side: &Expr, schema: &DFSchema, other: &DataType) -> Result<Option
     let Some(written) = written(side) else {
         return Ok(beside.then(|| (side.clone(), true)));
     };
-    let is_text = !matches!(constant(side), Some(ScalarValue::Float64(_)));
+    let is_text = is_text(side);
     if !(beside || is_text) {
         return Ok(None);
     }
@@ -240,6 +287,22 @@ fn far_number(side: &Expr, schema: &DFSchema, other: &DataType) -> Result<Option
         // Behind all numbers of the other type, and behind their nearest floats too.
         _ => Some((lit(f64::INFINITY.copysign(number)), true)),
     })
+}
+
+/// Both as decimals, where they are floats of which one has more digits than floats have.
+fn long_constants(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
+    let number = |side: &Expr| {
+        let (digits, precision, scale) = decimal(&written(side)?)?;
+        let number = ScalarValue::Decimal128(Some(digits), precision, scale.cast_signed());
+        Some(Expr::Literal(number, None))
+    };
+    let long = is_text(left) || is_text(right);
+    long.then(|| Some((number(left)?, number(right)?)))?
+}
+
+/// Whether the float that `side` is stands as text.
+fn is_text(side: &Expr) -> bool {
+    !matches!(constant(side), Some(ScalarValue::Float64(_)))
 }
 
 /// Most digits before the point.
@@ -261,7 +324,7 @@ fn written(side: &Expr) -> Option<String> {
             number => format!("-{number}"),
         }),
         Expr::ScalarFunction(call) if call.func.name() == CAST_TO => written(call.args.first()?),
-        Expr::Cast(cast) if cast.field.data_type().is_floating() => match &*cast.expr {
+        Expr::Cast(cast) if *cast.field.data_type() == DataType::Float64 => match &*cast.expr {
             Expr::Literal(ScalarValue::Utf8(text), _) => text.clone(),
             _ => None,
         },

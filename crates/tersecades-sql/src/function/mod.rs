@@ -13,6 +13,7 @@ pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod over;
 pub(crate) mod timestamp;
+pub(crate) mod whole;
 pub(crate) mod window;
 
 use std::collections::BTreeMap;

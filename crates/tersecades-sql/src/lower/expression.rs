@@ -20,7 +20,7 @@ use super::literal::{comparable, typed};
 use super::rows::{Column, type_of, value_of};
 use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
-use crate::function::cast::CAST_TO;
+use crate::function::cast::{CAST_TO, is_asked_for};
 use crate::function::compare::comparison_of;
 use crate::function::window::WindowEdge;
 use crate::scalar::PlannedFunction;
@@ -303,8 +303,7 @@ fn bare(expr: &Expr) -> &Expr {
     }
 }
 
-/// Both sides of a comparison without casts that change nothing of what an exact one says; those of
-/// whole numbers to floats stay where both sides have them: a query asks for that.
+/// Both sides of a comparison without casts that change nothing of what an exact one says.
 ///
 /// # Errors
 /// What finding types says.
@@ -313,26 +312,29 @@ pub(crate) fn own_sides<'e>(
     right: &'e Expr,
     schema: &DFSchema,
 ) -> datafusion_common::Result<(&'e Expr, &'e Expr)> {
-    let (left, right) = (unmarked(left), unmarked(right));
-    let sides = (
+    Ok((
         without_widening(left, schema)?,
         without_widening(right, schema)?,
-    );
-    let both = sides.0 != left && sides.1 != right;
-    Ok(match both && left.get_type(schema)?.is_floating() {
-        true => (left, right),
-        false => sides,
-    })
+    ))
 }
 
-fn without_widening<'e>(expr: &'e Expr, schema: &DFSchema) -> datafusion_common::Result<&'e Expr> {
-    let expr = unmarked(expr);
-    let Expr::Cast(cast) = expr else {
-        return Ok(expr);
+/// A side of a comparison without such a cast; those of whole numbers to floats stay where a query
+/// asks for them.
+///
+/// # Errors
+/// What finding types says.
+pub(super) fn without_widening<'e>(
+    expr: &'e Expr,
+    schema: &DFSchema,
+) -> datafusion_common::Result<&'e Expr> {
+    let bare = unmarked(expr);
+    let Expr::Cast(cast) = bare else {
+        return Ok(bare);
     };
-    let from = logical_type(&cast.expr.get_type(schema)?);
-    let widens = is_widening(&from, &logical_type(cast.field.data_type()));
-    Ok(if widens { &cast.expr } else { expr })
+    let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type());
+    let asked = to.is_floating() && is_asked_for(expr);
+    let widens = !asked && is_widening(&logical_type(&from), &logical_type(to));
+    Ok(if widens { &cast.expr } else { bare })
 }
 
 /// Whether every value of `from` is the same value of `to`, as far as `to` holds and does not
@@ -341,7 +343,7 @@ pub(super) fn is_widening(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Decimal128, Float32, Float64, Timestamp};
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,
-        (from, Float64 | Decimal128(..)) if from.is_integer() => true,
+        (from, Float32 | Float64 | Decimal128(..)) if from.is_integer() => true,
         (Decimal128(_, from), Decimal128(_, to)) => from <= to,
         (Float32, Float64) | (Date32, Timestamp(_, None)) => true,
         (Timestamp(_, from), Timestamp(_, to)) => from == to,

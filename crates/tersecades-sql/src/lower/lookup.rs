@@ -15,7 +15,7 @@ use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
-use super::join::{Inputs, joined};
+use super::join::{Inputs, joined, key};
 use super::rows::{Column, Reach, Rows, free_name, type_of};
 
 /// Most rows of a table that rows are looked up in.
@@ -37,7 +37,10 @@ impl Lowering<'_> {
             return self.join(join);
         };
         let inputs = self.inputs(join)?;
-        match self.looked_up(join, on, &inputs)? {
+        let mut on = on.clone();
+        key::exact(&mut on, join);
+        key::reach(&mut on, join);
+        match self.looked_up(join, &on, &inputs)? {
             Some(rows) => Ok(rows),
             None => joined(join, inputs),
         }

@@ -3,12 +3,14 @@
 //! ```text
 //! price = 12345678901234567890.5             ─▶ price = CAST('12345678901234567890.5' AS DOUBLE)
 //! CAST(12345678901234567890.5 AS DECIMAL(…)) ─▶ CAST('12345678901234567890.5' AS DECIMAL(…))
+//! VALUES (CAST(1 AS DECIMAL(…))), (1e-20) ─▶ VALUES (CAST(CAST(1 AS DECIMAL(…)) AS DOUBLE)), …
 //! ```
 //! They are floats as all others, and [`crate::function::far`] reads their digits beside numbers
-//! that are none.
+//! that are none. Of floats beside decimals in a column of `VALUES` DataFusion makes decimals,
+//! which hold few of their digits.
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value, Values,
 };
 
 /// Most digits of a decimal.
@@ -99,6 +101,42 @@ pub(super) fn keep(value: &mut Expr) {
     }
 }
 
+/// Makes floats of the decimals in columns of `rows` that have floats too.
+pub(super) fn keep_floats(rows: &mut Values) {
+    let width = rows.rows.first().map_or(0, |row| row.len());
+    for column in 0..width {
+        let cells = rows.rows.iter_mut().filter_map(|row| row.get_mut(column));
+        let cells: Vec<&mut Expr> = cells.collect();
+        if cells.iter().any(|cell| is_float(cell)) {
+            let decimals = cells.into_iter().filter(|cell| is_decimal(cell));
+            decimals.for_each(|cell| *cell = as_double(cell.clone()));
+        }
+    }
+}
+
+fn is_float(cell: &Expr) -> bool {
+    match cell {
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_float(inner),
+        Expr::Value(value) => matches!(&value.value, Value::Number(number, _)
+            if number.parse::<i64>().is_err() && number.parse::<u64>().is_err()),
+        Expr::Cast { data_type, .. } => matches!(
+            data_type,
+            DataType::Double(_) | DataType::DoublePrecision | DataType::Float(_) | DataType::Real
+        ),
+        _ => false,
+    }
+}
+
+fn is_decimal(cell: &Expr) -> bool {
+    match cell {
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_decimal(inner),
+        Expr::Cast { data_type, .. } => {
+            matches!(data_type, DataType::Decimal(_) | DataType::Numeric(_))
+        }
+        _ => false,
+    }
+}
+
 fn compares(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
@@ -106,14 +144,17 @@ fn compares(op: &BinaryOperator) -> bool {
 
 fn keep_number(number: &mut Expr) {
     if let Some(text) = long_number(number) {
-        let text = Expr::Value(Value::SingleQuotedString(text).into());
-        *number = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(text),
-            data_type: DataType::Double(ExactNumberInfo::None),
-            array: false,
-            format: None,
-        };
+        *number = as_double(Expr::Value(Value::SingleQuotedString(text).into()));
+    }
+}
+
+fn as_double(value: Expr) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(value),
+        data_type: DataType::Double(ExactNumberInfo::None),
+        array: false,
+        format: None,
     }
 }
 

@@ -98,6 +98,9 @@ impl VisitorMut for Windows {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         super::spelling::fetch_as_limit(query);
+        if let SetExpr::Values(values) = query.body.as_mut() {
+            super::digit::keep_floats(values);
+        }
         if let SetExpr::Select(select) = query.body.as_mut()
             && let Err(error) = rewrite_group_by(select)
         {

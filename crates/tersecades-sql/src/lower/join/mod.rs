@@ -1,5 +1,6 @@
 //! Joins: by equal keys, with further conditions, and by time.
 
+pub(super) mod key;
 mod mark;
 mod side;
 mod timed;
@@ -71,8 +72,9 @@ pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
     let mut terms = filter.map_or_else(Vec::new, split_conjunction_owned);
     let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
     let nulls_count = join.null_aware || join.null_equality == NullEquality::NullEqualsNull;
+    on.iter_mut().for_each(|keys| key::exact(keys, join));
     if matches!(pairing, Pairing::Any) && !nulls_count {
-        on.iter_mut().for_each(|keys| timed::reach(keys, join));
+        on.iter_mut().for_each(|keys| key::reach(keys, join));
     }
     // Rows that the join leaves out or fills with nulls tell their windows here or not at all.
     use JoinType::{Full, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};

@@ -9,7 +9,7 @@
 use arrow_schema::DataType;
 use datafusion_common::{Column as PlanColumn, DFSchema, JoinType, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Join, Operator, try_cast};
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Join, Operator};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::operator::join::as_of::Direction;
 
@@ -97,7 +97,7 @@ fn as_of(condition: Option<&BinaryExpr>, join: &Join) -> Result<Pairing> {
 }
 
 /// `time` without casts to finer units, which both sides of a comparison get.
-fn unwidened<'e>(time: &'e Expr, schema: &DFSchema) -> &'e Expr {
+pub(super) fn unwidened<'e>(time: &'e Expr, schema: &DFSchema) -> &'e Expr {
     use DataType::{Date32, Timestamp};
     let Expr::Cast(cast) = time else {
         return time;
@@ -112,34 +112,6 @@ fn unwidened<'e>(time: &'e Expr, schema: &DFSchema) -> &'e Expr {
         (Date32, Timestamp(_, None)) => unwidened(&cast.expr, schema),
         _ => time,
     }
-}
-
-/// Brings keys that are times of two units into the finer one. Times that it does not reach become
-/// null: no time of the other side equals them.
-pub(super) fn reach((left, right): &mut (Expr, Expr), join: &Join) {
-    let schemas = [join.left.schema(), join.right.schema()];
-    let own = (unwidened(left, schemas[0]), unwidened(right, schemas[1]));
-    let types = (own.0.get_type(schemas[0]), own.1.get_type(schemas[1]));
-    let (Ok(left_type), Ok(right_type)) = types else {
-        return;
-    };
-    let Some(finer) = finer_unit(&left_type, &right_type) else {
-        return;
-    };
-    let reached = |time: &Expr| try_cast(time.clone(), finer.clone());
-    (*left, *right) = (reached(own.0), reached(own.1));
-}
-
-/// The finer of two units of times; `None` where they are one.
-fn finer_unit(left: &DataType, right: &DataType) -> Option<DataType> {
-    use DataType::{Date32, Timestamp};
-    Some(match (left, right) {
-        (Timestamp(unit, zone), Timestamp(other, same)) if unit != other && zone == same => {
-            Timestamp(*unit.max(other), zone.clone())
-        }
-        (Timestamp(unit, None), Date32) | (Date32, Timestamp(unit, None)) => Timestamp(*unit, None),
-        _ => return None,
-    })
 }
 
 /// A side of a join.
