@@ -243,6 +243,14 @@ fn check_joins(tables: &TableWithJoins) -> ControlFlow<Error> {
                 let hint = "write a LEFT SEMI JOIN b ON a.k = b.k";
                 return refuse("USING of a semi or anti join", &join.relation, hint);
             }
+            // The planner gives the left key for both, which is null in rows without a pair.
+            JoinOperator::Right(JoinConstraint::Using(_) | JoinConstraint::Natural)
+            | JoinOperator::RightOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
+            | JoinOperator::FullOuter(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
+                let hint = "write ON a.k = b.k, and coalesce(a.k, b.k) for the key of both";
+                let what = "USING of a join that fills its left side with nulls";
+                return refuse(what, &join.relation, hint);
+            }
             _ => {}
         }
     }
