@@ -99,7 +99,7 @@ test-oracle: ## compare 82,400 random queries over random streams with the naive
 	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test oracle --test joins --test rows \
 	  --test partitions --test updates --test restarts --test in_order --test shared_panes -- --nocapture \
 	  | grep -E 'cases|FAILED|panicked' | tee target/oracle.txt
-	@awk '/ cases / { cases += $$2 } END { print cases " cases in all" }' target/oracle.txt
+	@awk -F ': ' '/ cases / { cases += $$2 } END { print cases " cases in all" }' target/oracle.txt
 
 # The library of the development profile, so that nothing is built twice.
 test-python: venv ## test the Python package: answers and types and documentation
