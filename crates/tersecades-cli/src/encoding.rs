@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tersecades::columnar::choose::Candidates;
+use tersecades::columnar::choose::Candidate;
 use tersecades::columnar::chunk::Chunk;
 use tersecades::columnar::codec::Work;
 use tersecades::columnar::dictionary::Dictionary;
@@ -116,7 +116,7 @@ impl ColumnEncoding {
             .sum()
     }
 
-    fn add_prices(&mut self, candidates: &Candidates, rows: f64) {
+    fn add_prices(&mut self, candidates: &[Candidate], rows: f64) {
         for candidate in candidates.iter() {
             let codec = candidate.codec.name();
             let known = self.prices.iter().position(|price| price.codec == codec);

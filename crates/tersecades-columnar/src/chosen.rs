@@ -33,7 +33,8 @@ impl Chunk {
             self.reconsider(codec, input, work)?;
             work.habit.record(self.bytes_per_row());
         }
-        self.candidates = *work.habit.candidates();
+        self.candidates.clear();
+        self.candidates.extend(work.habit.candidates().iter());
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 
 use crate::aligned::AlignedBytes;
 use crate::bitmap::Bitmap;
-use crate::choose::Candidates;
+use crate::choose::Candidate;
 use crate::codec::{Codec, Codes, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
 use crate::dictionary::Dictionary;
 use crate::error::Result;
@@ -41,7 +41,10 @@ pub const CHUNK_ROWS_MAX: usize = 1 << 24;
 
 /// Where a codec keeps what it encoded.
 #[derive(Clone, Default)]
+#[repr(C)]
 pub struct Body {
+    /// Where the values of blocks lie, if that is known.
+    pub(crate) zones: Zones,
     /// All sections, each starting on a cache line.
     pub(crate) bytes: AlignedBytes,
     /// Start and length in bytes of each section.
@@ -54,8 +57,6 @@ pub struct Body {
     pub(crate) inner: [Option<Box<Chunk>>; INNER_MAX],
     /// Chunks whose memory waits to be reused.
     spare: [Option<Box<Chunk>>; INNER_MAX],
-    /// Where the values of blocks lie, if that is known.
-    pub(crate) zones: Zones,
     /// The table behind the codes.
     pub(crate) dictionary: Option<Arc<Dictionary>>,
 }
@@ -139,34 +140,37 @@ impl Body {
 /// chunk.compare(&late, &Selection::all(5_000), &mut found, &mut work);
 /// assert_eq!(found.count(), 1_000);
 /// ```
+// In the order in which tests look at them: a chunk that is passed over is one or two cache lines.
 #[derive(Clone)]
+#[repr(C)]
 pub struct Chunk {
-    pub(crate) data_type: DataType,
-    pub(crate) physical: Physical,
+    pub(crate) stats: Stats,
     pub(crate) rows: usize,
     pub(crate) nulls: usize,
-    pub(crate) validity: Bitmap,
-    pub(crate) stats: Stats,
     pub(crate) codec: &'static dyn Codec,
+    pub(crate) physical: Physical,
     pub(crate) body: Body,
-    pub(crate) candidates: Candidates,
+    pub(crate) data_type: DataType,
+    pub(crate) validity: Bitmap,
+    /// What the chooser weighed, cheapest first.
+    pub(crate) candidates: Vec<Candidate>,
 }
 
 impl Default for Chunk {
     fn default() -> Self {
         Chunk {
-            data_type: DataType::Int64,
+            stats: Stats::default(),
+            rows: 0,
+            nulls: 0,
+            codec: registry::fallback(),
             physical: Physical::Integer {
                 bytes: 8,
                 signed: true,
             },
-            rows: 0,
-            nulls: 0,
-            validity: Bitmap::default(),
-            stats: Stats::default(),
-            codec: registry::fallback(),
             body: Body::default(),
-            candidates: Candidates::default(),
+            data_type: DataType::Int64,
+            validity: Bitmap::default(),
+            candidates: Vec::new(),
         }
     }
 }
@@ -193,7 +197,7 @@ impl Chunk {
         self.rows = input.rows();
         self.codec = codec;
         self.stats = Stats::default();
-        self.candidates = Candidates::default();
+        self.candidates.clear();
         self.body.clear();
         match input.validity {
             Some(validity) => {
@@ -226,7 +230,7 @@ impl Chunk {
         self.rows = rows;
         self.codec = codec;
         self.stats = Stats::default();
-        self.candidates = Candidates::default();
+        self.candidates.clear();
         self.nulls = 0;
         self.validity.clear();
         self.body.retire();
@@ -267,8 +271,8 @@ impl Chunk {
         self.codec
     }
 
-    /// What the chooser weighed.
-    pub fn candidates(&self) -> &Candidates {
+    /// What the chooser weighed, cheapest first.
+    pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 

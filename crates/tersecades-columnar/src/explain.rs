@@ -153,7 +153,7 @@ impl Explainer {
         self.chosen
             .add(array.len(), real_price(&self.chunk, &self.goal));
         self.codec = self.chunk.codec_label();
-        let candidates = *self.chunk.candidates();
+        let candidates = self.chunk.candidates().to_vec();
         for attempt in &mut self.attempts {
             let Some(encoder) = &mut self.tried[usize::from(attempt.as_text)] else {
                 continue;

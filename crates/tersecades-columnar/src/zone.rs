@@ -21,6 +21,7 @@ const ZONES: usize = 64;
 
 /// Where the values of each zone lie.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 pub(crate) struct Zones {
     /// Zones in use; 0 when nothing is known.
     count: usize,

@@ -24,7 +24,7 @@ pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane>(
     for (index, (word, slot)) in full.iter().zip(out.iter_mut()).enumerate() {
         let group = index / GROUP_WORDS;
         // SAFETY: the caller promised the features of `L`.
-        unsafe { L::range(word, low[group], span[group], slot) };
+        unsafe { L::range(word, low[group].repeated(), span[group].repeated(), slot) };
     }
     if !rest.is_empty() {
         let group = full.len() / GROUP_WORDS;
@@ -47,9 +47,10 @@ pub(super) unsafe fn range_mask_flat<L: Steps<W>, W: Lane>(
         "short bitmap"
     );
     let (full, rest) = values.as_chunks::<WORD_LANES>();
+    let (all_low, all_span) = (low.repeated(), span.repeated());
     for (word, slot) in full.iter().zip(out.iter_mut()) {
         // SAFETY: the caller promised the features of `L`.
-        unsafe { L::range(word, low, span, slot) };
+        unsafe { L::range(word, all_low, all_span, slot) };
     }
     if !rest.is_empty() {
         // SAFETY: the caller promised the features of `L`.
@@ -62,7 +63,7 @@ pub(super) unsafe fn range_mask_flat<L: Steps<W>, W: Lane>(
 #[inline(always)]
 pub(super) unsafe fn range_rest<L: Steps<W>, W: Lane>(rest: &[W], low: W, span: W, out: &mut u64) {
     // SAFETY: the caller promised the features of `L`.
-    unsafe { L::range(&padded(rest), low, span, out) };
+    unsafe { L::range(&padded(rest), low.repeated(), span.repeated(), out) };
     *out &= first_bits(rest.len());
 }
 

@@ -61,6 +61,12 @@ pub trait Lane:
     /// The lowest [`Self::BITS`] bits of `bits`.
     fn truncate(bits: u64) -> Self;
 
+    /// The lane over and over in 64 bits.
+    #[inline(always)]
+    fn repeated(self) -> u64 {
+        Into::<u64>::into(self).wrapping_mul(u64::MAX / Into::<u64>::into(Self::MAX))
+    }
+
     /// The kernels of this type in `kernels`.
     fn of(kernels: &Kernels) -> &LaneKernels<Self>;
 

@@ -8,12 +8,13 @@
 //! table entry -> run (target features) -> loop (generic, inlined) -> step (intrinsics, inlined)
 //! ```
 
+use super::based::{self, Moved};
 use super::bit_stream::{self, BitStream};
 use super::moment::{self, Moments};
 use super::order::{self, Order};
 use super::pack::{Lines, packs};
-use super::{BLOCK_LANES, GROUP_LANES, based, bitmap, block, float, take, try_narrow};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
+use super::{GROUP_LANES, bitmap, block, float, take, try_narrow};
 
 /// Lanes that share one word of a bitmap.
 pub(super) type Word<W> = [W; WORD_LANES];
@@ -87,11 +88,21 @@ pub(super) const LINE_BYTES: usize = 64;
 
 /// The steps of a level that depend on the lane type.
 pub(super) trait Steps<W: Lane>: Level {
-    /// Bit `i` of `out` becomes `values[i] - low <= span`, wrapping.
+    /// Bit `i` of `out` becomes `values[i] - low <= span`, wrapping; both ends are
+    /// [`Lane::repeated`], which any register is filled from by one load.
     ///
     /// # Safety
     /// The processor has every feature of the level.
-    unsafe fn range(values: &Word<W>, low: W, span: W, out: &mut u64);
+    unsafe fn range(values: &Word<W>, low: u64, span: u64, out: &mut u64);
+
+    /// `low..=high` as lanes see it that count from `bases`, at most eight.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    #[inline(always)]
+    unsafe fn moved<const PER: usize>(bases: &[u64; PER], low: u64, high: u64) -> Moved<PER> {
+        Moved::of::<W>(bases, low, high)
+    }
 
     /// `out[i] = values[i]` where bit `i` of `keep` is set, else `fill`.
     ///
@@ -171,14 +182,11 @@ const fn lanes<L: Moments<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W>
         range_mask_groups: |values, bases, range, out| {
             at_level!(
                 L,
-                based::range_mask::<L, W, GROUP_LANES>(values, bases, range, out)
+                based::range_mask::<L, W, GROUPS>(values, bases, range, out)
             )
         },
         range_mask_blocks: |values, bases, range, out| {
-            at_level!(
-                L,
-                based::range_mask::<L, W, BLOCK_LANES>(values, bases, range, out)
-            )
+            at_level!(L, based::range_mask::<L, W, 1>(values, bases, range, out))
         },
         sum: |values, mask, out| at_level!(L, moment::sum::<L, W>(values, mask, out)),
         sum_flat: |values| at_level!(L, moment::sum_flat::<L, W>(values)),

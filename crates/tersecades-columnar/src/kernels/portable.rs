@@ -63,7 +63,8 @@ impl BitStream for Portable {}
 
 impl<W: Lane> Steps<W> for Portable {
     #[inline(always)]
-    unsafe fn range(values: &Word<W>, low: W, span: W, out: &mut u64) {
+    unsafe fn range(values: &Word<W>, low: u64, span: u64, out: &mut u64) {
+        let (low, span) = (W::truncate(low), W::truncate(span));
         let mut flags = [0; WORD_LANES];
         for (flag, value) in flags.iter_mut().zip(values) {
             *flag = u8::from(value.wrapping_sub(low) <= span);

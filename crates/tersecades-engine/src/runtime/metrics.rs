@@ -1,7 +1,7 @@
 //! What a run counted: rows, bytes, and which work was done on encoded values.
 
 use tersecades_columnar::batch::Batch;
-use tersecades_columnar::choose::Candidates;
+use tersecades_columnar::choose::Candidate;
 use tersecades_columnar::codec::Tally;
 
 /// Bytes and codec of one column.
@@ -16,7 +16,7 @@ pub struct ColumnMetrics {
     /// Codec of the last batch, with the codec of its codes.
     pub codec: String,
     /// What the chooser weighed for the last batch.
-    pub candidates: Candidates,
+    pub candidates: Vec<Candidate>,
 }
 
 /// Late rows of one window, in ticks of the event time.
@@ -87,7 +87,7 @@ impl Metrics {
         let fields = batch.schema().fields();
         for ((column, chunk), field) in self.columns.iter_mut().zip(batch.columns()).zip(fields) {
             column.name.clone_from(field.name());
-            column.candidates = *chunk.candidates();
+            column.candidates = chunk.candidates().to_vec();
             column.codec = chunk.codec_label();
             let bytes = chunk
                 .dictionary()

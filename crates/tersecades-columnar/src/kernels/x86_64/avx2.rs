@@ -239,9 +239,10 @@ macro_rules! steps {
         impl Steps<$lane> for Avx2 {
             #[inline]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-            unsafe fn range(values: &Word<$lane>, low: $lane, span: $lane, out: &mut u64) {
+            unsafe fn range(values: &Word<$lane>, low: u64, span: u64, out: &mut u64) {
                 const LANES: usize = 32 / size_of::<$lane>();
-                let (low, span) = ($splat(low.cast_signed()), $splat(span.cast_signed()));
+                let (low, span) = (low.cast_signed(), span.cast_signed());
+                let (low, span) = (_mm256_set1_epi64x(low), _mm256_set1_epi64x(span));
                 let (registers, _) = values.as_chunks::<LANES>();
                 let mut word = 0;
                 for (index, lanes) in registers.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The level for AVX-512 F, BW, DQ and VL: a compare answers up to 64 lanes as a mask register.
 
+use crate::kernels::based::Moved;
 use crate::kernels::level::{Level, Steps, Word, table};
 use crate::kernels::{GROUPS, Kernels, WORD_LANES, portable};
 use std::arch::x86_64::*;
@@ -99,6 +100,17 @@ impl Level for Avx512 {
     }
 }
 
+/// Which byte of its 128 bits each byte becomes where the lowest `bytes` of 64 bits are repeated.
+const fn repeated(bytes: usize) -> [u8; 64] {
+    let mut from = [0; 64];
+    let mut index = 0;
+    while index < from.len() {
+        from[index] = (index / 8 % 2 * 8 + index % bytes) as u8;
+        index += 1;
+    }
+    from
+}
+
 macro_rules! steps {
     ($lane:ident, $mask:ident, $splat:ident, $sub:ident, $is_at_most:ident, $load:ident) => {
         impl Steps<$lane> for Avx512 {
@@ -106,9 +118,10 @@ macro_rules! steps {
             #[target_feature(
                 enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt"
             )]
-            unsafe fn range(values: &Word<$lane>, low: $lane, span: $lane, out: &mut u64) {
+            unsafe fn range(values: &Word<$lane>, low: u64, span: u64, out: &mut u64) {
                 const LANES: usize = 64 / size_of::<$lane>();
-                let (low, span) = ($splat(low.cast_signed()), $splat(span.cast_signed()));
+                let (low, span) = (low.cast_signed(), span.cast_signed());
+                let (low, span) = (_mm512_set1_epi64(low), _mm512_set1_epi64(span));
                 let (registers, _) = values.as_chunks::<LANES>();
                 let out = std::ptr::from_mut(out).cast::<$mask>();
                 for (index, lanes) in registers.iter().enumerate() {
@@ -118,6 +131,47 @@ macro_rules! steps {
                     // SAFETY: the masks of all registers fill the word, the lowest first.
                     unsafe { out.add(index).write(bits) };
                 }
+            }
+
+            #[inline]
+            #[target_feature(
+                enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt"
+            )]
+            unsafe fn moved<const PER: usize>(
+                bases: &[u64; PER],
+                low: u64,
+                high: u64,
+            ) -> Moved<PER> {
+                const REPEATED: [u8; 64] = repeated(size_of::<$lane>());
+                if PER != GROUPS {
+                    return Moved::of::<$lane>(bases, low, high);
+                }
+                let widest = _mm512_set1_epi64(u64::from($lane::MAX).cast_signed());
+                let low = _mm512_set1_epi64(low.cast_signed());
+                let high = _mm512_set1_epi64(high.cast_signed());
+                // SAFETY: both arrays are one register long.
+                let (bases, repeated) = unsafe {
+                    (
+                        _mm512_loadu_si512(bases.as_ptr().cast()),
+                        _mm512_loadu_si512(REPEATED.as_ptr().cast()),
+                    )
+                };
+                let from = _mm512_sub_epi64(_mm512_max_epu64(low, bases), bases);
+                let reach = _mm512_min_epu64(_mm512_sub_epi64(high, bases), widest);
+                let reached = _mm512_cmple_epu64_mask(from, widest);
+                let mut moved = Moved {
+                    from: [0; PER],
+                    span: [0; PER],
+                    met: _mm512_mask_cmple_epu64_mask(reached, bases, high),
+                };
+                let span = _mm512_shuffle_epi8(_mm512_sub_epi64(reach, from), repeated);
+                let from = _mm512_shuffle_epi8(from, repeated);
+                // SAFETY: both arrays are one register long.
+                unsafe {
+                    _mm512_storeu_si512(moved.from.as_mut_ptr().cast(), from);
+                    _mm512_storeu_si512(moved.span.as_mut_ptr().cast(), span);
+                }
+                moved
             }
 
             #[inline]
