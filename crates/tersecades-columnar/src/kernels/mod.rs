@@ -125,8 +125,16 @@ pub type Moments<W> = fn(&[W], Option<&[u64]>, &mut PerGroup<u128>) -> u128;
 pub type MinMax<W> = fn(&[W], W, Option<&[u64]>, &mut PerGroup<W>, &mut PerGroup<W>);
 
 /// The shape of [`PairKernels::try_narrow`].
-pub type TryNarrow<T, D> =
-    fn(&[T], T, &PerGroup<T>, &mut [D], (&mut PerGroup<D>, &mut PerGroup<D>)) -> u8;
+pub type TryNarrow<T, D> = fn(&[T], T, &PerGroup<T>, &mut [D], &mut Reach<D>) -> u8;
+
+/// How far the values of each group lie from its base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach<D> {
+    /// The smallest differences.
+    pub min: PerGroup<D>,
+    /// The largest differences.
+    pub max: PerGroup<D>,
+}
 
 /// The kernels between values of `T` and deltas of `D`, where `D` is not the wider.
 ///
@@ -139,10 +147,10 @@ pub struct PairKernels<T: Narrow<D>, D: Lane> {
     /// A value below its base becomes 0, one beyond `D::MAX` above it becomes `D::MAX`, so the
     /// order of lanes is kept even where a patch has to hold the true value.
     pub narrow: fn(&[T], T, &PerGroup<T>, &mut [D]),
-    /// `(values, flip, bases, out, (min, max))`: bit `g` of the answer is set where every
+    /// `(values, flip, bases, out, reach)`: bit `g` of the answer is set where every
     /// `(values[i] ^ flip) - bases[g]` of a group fits `D`, which is narrower than `T`.
     ///
-    /// `min` and `max` are the ends of these differences, and `out` has them less `min`. In other
+    /// `reach` has the ends of these differences, and `out` has them less the smallest. In other
     /// groups the lanes that fit have their differences, and nothing else means anything. The block
     /// is full.
     pub try_narrow: TryNarrow<T, D>,

@@ -6,7 +6,8 @@ use super::bit_stream::assert_stream;
 use super::pack::scalar::packs;
 use super::{
     BLOCK_LANES, BitmapKernels, GROUP_LANES, GROUPS, Kernels, Lane, LaneKernels, Narrow,
-    PairKernels, PerGroup, WORD_LANES, assert_add, assert_based, assert_block, assert_overlap,
+    PairKernels, PerGroup, Reach, WORD_LANES, assert_add, assert_based, assert_block,
+    assert_overlap,
 };
 use std::ops::RangeInclusive;
 
@@ -187,7 +188,7 @@ fn try_narrow<T: Narrow<D>, D: Lane>(
     flip: T,
     bases: &PerGroup<T>,
     out: &mut [D],
-    (min, max): (&mut PerGroup<D>, &mut PerGroup<D>),
+    reach: &mut Reach<D>,
 ) -> u8 {
     assert!(
         values.len() == BLOCK_LANES && out.len() == BLOCK_LANES,
@@ -204,7 +205,7 @@ fn try_narrow<T: Narrow<D>, D: Lane>(
         }
         if D::BITS < T::BITS && most <= T::from(D::MAX) {
             fits |= 1 << group;
-            (min[group], max[group]) = (least.saturate(), most.saturate());
+            (reach.min[group], reach.max[group]) = (least.saturate(), most.saturate());
             lanes.for_each(|lane| out[lane] = delta(lane).wrapping_sub(least).saturate());
         }
     }

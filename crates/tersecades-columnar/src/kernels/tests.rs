@@ -254,11 +254,12 @@ fn try_narrows<T: Narrow<D> + Cut, D: Cut>(random: &mut Random, level: &Kernels)
     }
     let run = |kernels: &PairKernels<T, D>| {
         let mut out = vec![D::cut(77); BLOCK_LANES];
-        let (mut min, mut max) = ([D::cut(3); GROUPS], [D::cut(3); GROUPS]);
-        let fits = (kernels.try_narrow)(&values, flip, &bases, &mut out, (&mut min, &mut max));
+        let (min, max) = ([D::cut(3); GROUPS], [D::cut(3); GROUPS]);
+        let mut reach = Reach { min, max };
+        let fits = (kernels.try_narrow)(&values, flip, &bases, &mut out, &mut reach);
         let right = |group: usize| fits >> group & 1 == 1;
         for group in (0..GROUPS).filter(|group| !right(*group)) {
-            (min[group], max[group]) = (D::cut(0), D::cut(0));
+            (reach.min[group], reach.max[group]) = (D::cut(0), D::cut(0));
             for lane in group * GROUP_LANES..(group + 1) * GROUP_LANES {
                 let delta = (values[lane] ^ flip).wrapping_sub(bases[group]);
                 if D::BITS >= T::BITS || delta > T::from(D::MAX) {
@@ -266,7 +267,7 @@ fn try_narrows<T: Narrow<D> + Cut, D: Cut>(random: &mut Random, level: &Kernels)
                 }
             }
         }
-        (fits, out, min, max)
+        (fits, out, reach)
     };
     let expected = run(T::pair(&scalar::KERNELS));
     assert!(run(T::pair(level)) == expected, "try_narrow {}", level.name);

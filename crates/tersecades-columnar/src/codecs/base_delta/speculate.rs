@@ -11,7 +11,7 @@
 
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS};
-use crate::kernels::{Narrow, kernels};
+use crate::kernels::{Narrow, Reach, kernels};
 use crate::lane::KeyLane;
 use crate::narrow::{widest, width_of};
 
@@ -140,9 +140,10 @@ impl Speculation {
             let first = (values[group * GROUP_ROWS] ^ flip).key();
             V::cut(self.guess(first).min(top))
         });
-        let (mut min, mut max) = ([D::cut(0); GROUPS], [D::cut(0); GROUPS]);
+        let (min, max) = ([D::cut(0); GROUPS], [D::cut(0); GROUPS]);
+        let mut reach = Reach { min, max };
         let try_narrow = V::pair(kernels()).try_narrow;
-        let fits = try_narrow(values, flip, &bases, deltas, (&mut min, &mut max));
+        let fits = try_narrow(values, flip, &bases, deltas, &mut reach);
         if frame.patches > 0 {
             (frame.patches, frame.outside) = (0, [0; WORDS]);
         }
@@ -153,8 +154,9 @@ impl Speculation {
         for group in 0..GROUPS {
             if fits >> group & 1 == 1 {
                 let guess = guessed.frame.bases[group];
-                guessed.frame.bases[group] += min[group].key();
-                guessed.bound(group, guess + min[group].key(), guess + max[group].key());
+                let (low, high) = (reach.min[group].key(), reach.max[group].key());
+                guessed.frame.bases[group] += low;
+                guessed.bound(group, guess + low, guess + high);
             } else {
                 let rows = group * GROUP_ROWS..(group + 1) * GROUP_ROWS;
                 let lanes = (&values[rows.clone()], &mut deltas[rows]);

@@ -18,6 +18,8 @@ const LANES_32: usize = 16;
 pub(super) struct Avx512;
 
 impl Level for Avx512 {
+    const HAS_WIDE_ENDS: bool = true;
+
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn run<R>(body: impl FnOnce() -> R) -> R {
