@@ -16,7 +16,7 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::EncodeWork;
-use crate::kernels::kernels;
+use crate::kernels::{kernels, prefetch_past};
 use crate::lane::KeyLane;
 use crate::narrow::{section_mut, widen, widest, width_of, with_deltas};
 use crate::patch as patches;
@@ -24,6 +24,9 @@ use crate::primitive::arithmetic::{Change, RESULT};
 use crate::types::Physical;
 
 use super::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, View, WIDTHS};
+
+/// Blocks between the one at hand and the one whose ends are asked for.
+const AHEAD_BLOCKS: usize = 8;
 
 /// How far the keys of results lie above the sum of the keys of `sides`.
 fn bias(sides: &[Physical]) -> i128 {
@@ -183,6 +186,7 @@ pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut En
     let flips = signed_flips(&[chunk.physical, other.physical]);
     let mut lines = 0;
     for block in 0..blocks {
+        sides.iter().for_each(|side| prefetch(side, block));
         let span = flips.and_then(|flips| add_bases_signed(&sides, flips, block, out));
         let Some(span) = span.or_else(|| add_bases(&sides, by, block, out)) else {
             return false;
@@ -213,6 +217,16 @@ pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut En
     add_patches(&sides, by, out, encode);
     patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
     true
+}
+
+/// Asks for the ends of blocks behind `block`, and for a line of the deltas, which are added after
+/// all ends.
+fn prefetch(side: &View<'_>, block: usize) {
+    let ahead = AHEAD_BLOCKS * GROUPS * size_of::<u64>();
+    for ends in [side.bases, side.maxima] {
+        prefetch_past(&ends[block * GROUPS..], ahead);
+    }
+    prefetch_past(side.deltas.bytes, block * CACHE_LINE_BYTES);
 }
 
 /// What turns the keys of both sides into `i64`, where all of their values are some.
