@@ -195,9 +195,9 @@ fn try_narrow<T: Narrow<D>, D: Lane>(
         "a full block"
     );
     let mut fits = 0;
-    for group in 0..GROUPS {
+    for (group, &base) in bases.iter().enumerate() {
         let lanes = group * GROUP_LANES..(group + 1) * GROUP_LANES;
-        let delta = |lane: usize| (values[lane] ^ flip).wrapping_sub(bases[group]);
+        let delta = |lane: usize| (values[lane] ^ flip).wrapping_sub(base);
         let least = lanes.clone().map(delta).fold(T::MAX, T::min);
         let most = lanes.clone().map(delta).fold(T::default(), T::max);
         for lane in lanes.clone() {

@@ -1,8 +1,8 @@
 //! Narrowing a block whose bases are guessed, and saying which groups the guess fits.
 //!
 //! ```text
-//! ends are cheap     smallest and largest difference of a group, then its deltas, from the values twice
-//! they are not       differences cut to deltas, ends among the deltas, which are moved to the smallest
+//! ends are cheap    smallest and largest difference of a group, then its deltas: two readings
+//! they are not      differences cut to deltas, whose ends are found, moved to the smallest
 //! ```
 
 use super::level::{LINE_BYTES, Level};
