@@ -467,18 +467,15 @@ mod tests {
         ];
         for a in sets {
             for b in sets {
-                for (x, y) in forms(a)
-                    .into_iter()
-                    .flat_map(|x| forms(b).into_iter().map(move |y| (x.clone(), y)))
-                {
+                let pair = |x: Selection| forms(b).into_iter().map(move |y| (x.clone(), y));
+                for (x, y) in forms(a).into_iter().flat_map(pair) {
                     let check = |op: fn(&mut Selection, &Selection),
                                  keep: fn(bool, bool) -> bool| {
                         let mut result = x.clone();
                         op(&mut result, &y);
-                        let expected: Vec<usize> = (0..300u32)
-                            .filter(|r| keep(a.contains(r), b.contains(r)))
-                            .map(|r| r as usize)
-                            .collect();
+                        let kept = |row: &u32| keep(a.contains(row), b.contains(row));
+                        let expected = (0..300).filter(kept).map(|row| row as usize);
+                        let expected: Vec<usize> = expected.collect();
                         assert_eq!(rows_of(&result), expected);
                         assert_eq!(result.count(), expected.len());
                     };

@@ -151,7 +151,7 @@ macro_rules! steps {
                 let widest = _mm512_set1_epi64(u64::from($lane::MAX).cast_signed());
                 let low = _mm512_set1_epi64(low.cast_signed());
                 let high = _mm512_set1_epi64(high.cast_signed());
-                // SAFETY: both arrays are one register long.
+                // SAFETY: `PER` is eight from here on, so both arrays are one register long.
                 let (bases, repeated) = unsafe {
                     (
                         _mm512_loadu_si512(bases.as_ptr().cast()),
@@ -168,7 +168,7 @@ macro_rules! steps {
                 };
                 let span = _mm512_shuffle_epi8(_mm512_sub_epi64(reach, from), repeated);
                 let from = _mm512_shuffle_epi8(from, repeated);
-                // SAFETY: both arrays are one register long.
+                // SAFETY: `PER` is eight from here on, so both arrays are one register long.
                 unsafe {
                     _mm512_storeu_si512(moved.from.as_mut_ptr().cast(), from);
                     _mm512_storeu_si512(moved.span.as_mut_ptr().cast(), span);
