@@ -473,7 +473,7 @@ impl Chunk {
         }
         let mut values = Values::default();
         self.gather(within, &mut values, work);
-        values.to_array(&self.data_type)
+        values.into_array(&self.data_type)
     }
 }
 

@@ -129,8 +129,9 @@ impl Values {
     /// `Corrupt` when text is not UTF-8 or the bytes do not make an array of `data_type`.
     ///
     /// # Cost
-    /// One pass; text shares the dictionary's array.
-    pub fn to_array(&self, data_type: &DataType) -> Result<ArrayRef> {
+    /// One pass over values that stay in their memory where they are of 8 or 16 bytes; text shares
+    /// the dictionary's array.
+    pub fn into_array(self, data_type: &DataType) -> Result<ArrayRef> {
         let nulls = (!self.validity.is_empty()).then(|| self.validity.to_nulls());
         if let DataType::Boolean = data_type {
             let bits = BooleanBuffer::collect_bool(self.keys.len(), |i| self.keys[i] != 0);
@@ -144,13 +145,13 @@ impl Values {
                 dictionary.coded(codes, nulls, data_type)
             }
             Physical::Wide => {
-                let array = Decimal128Array::new(self.wide.clone().into(), nulls);
+                let array = Decimal128Array::new(self.wide.into(), nulls);
                 Ok(Arc::new(array.with_data_type(data_type.clone())))
             }
             Physical::Integer { .. } | Physical::Float { .. } => {
                 let data = ArrayDataBuilder::new(data_type.clone())
                     .len(self.keys.len())
-                    .add_buffer(self.lanes())
+                    .add_buffer(self.into_lanes())
                     .nulls(nulls)
                     .build()?;
                 Ok(make_array(data))
@@ -159,14 +160,15 @@ impl Values {
     }
 
     /// The raw lanes, as Arrow lays them out.
-    fn lanes(&self) -> Buffer {
+    fn into_lanes(mut self) -> Buffer {
         let flip = self.physical.flip();
-        let bits = self.keys.iter().map(|key| key ^ flip);
+        self.keys.iter_mut().for_each(|key| *key ^= flip);
+        let bits = self.keys.iter();
         match self.physical.lane_bytes() {
-            1 => Buffer::from_vec(bits.map(|b| b as u8).collect::<Vec<u8>>()),
-            2 => Buffer::from_vec(bits.map(|b| b as u16).collect::<Vec<u16>>()),
-            4 => Buffer::from_vec(bits.map(|b| b as u32).collect::<Vec<u32>>()),
-            _ => Buffer::from_vec(bits.collect::<Vec<u64>>()),
+            1 => Buffer::from_vec(bits.map(|b| *b as u8).collect::<Vec<u8>>()),
+            2 => Buffer::from_vec(bits.map(|b| *b as u16).collect::<Vec<u16>>()),
+            4 => Buffer::from_vec(bits.map(|b| *b as u32).collect::<Vec<u32>>()),
+            _ => Buffer::from_vec(self.keys),
         }
     }
 }

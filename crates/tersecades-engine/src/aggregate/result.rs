@@ -82,7 +82,7 @@ impl ResultColumn {
                 .iter()
                 .for_each(|row| self.values.validity.set(*row, false));
         }
-        self.values.to_array(data_type)
+        self.values.into_array(data_type)
     }
 }
 

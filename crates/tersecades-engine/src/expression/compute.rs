@@ -63,7 +63,6 @@ impl Operand {
 pub(super) struct Inputs {
     rows: usize,
     columns: Vec<(Slot, Option<ArrayRef>)>,
-    values: Values,
 }
 
 impl Inputs {
@@ -82,7 +81,7 @@ impl Inputs {
     pub(super) fn of_constants() -> Self {
         Inputs {
             rows: 1,
-            ..Inputs::default()
+            columns: Vec::new(),
         }
     }
 
@@ -91,7 +90,6 @@ impl Inputs {
         Inputs {
             rows: array.len(),
             columns: vec![(slot, Some(array))],
-            values: Values::default(),
         }
     }
 
@@ -108,8 +106,9 @@ impl Inputs {
             *array = Some(if within.shape() == Shape::All {
                 chunk.to_arrow(within, work)?
             } else {
-                chunk.gather(within, &mut self.values, work);
-                self.values.to_array(chunk.data_type())?
+                let mut values = Values::default();
+                chunk.gather(within, &mut values, work);
+                values.into_array(chunk.data_type())?
             });
         }
         Ok(())

@@ -119,7 +119,7 @@ fn key_column(plan: &AggregatePlan, index: usize, pane: &Pane, order: &[u32]) ->
         return dictionary.coded(codes, nulls, &column.data_type);
     }
     let values = plan.keys.values(index, order, arena);
-    values.to_array(&column.data_type)
+    values.into_array(&column.data_type)
 }
 
 /// Which of `codes` stand for null, where any does: they become 0, as every reader may look up.

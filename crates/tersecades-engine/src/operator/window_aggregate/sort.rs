@@ -137,30 +137,39 @@ impl Sorter {
 /// Fewer numbers than this are compared with each other.
 const RADIX_MIN: usize = 256;
 
-/// Bits of a number that one pass sorts by.
-const DIGIT_BITS: u32 = 8;
+/// Bits of a number that one pass sorts by, where numbers are few and where they are many.
+const DIGIT_BITS: [u32; 2] = [8, 11];
 
-/// Sorts by number: byte by byte from the lowest, leaving out bytes that are the same in all.
+/// From how many numbers on the counts of a wide digit are worth it.
+const WIDE_FROM: usize = 2_048;
+
+/// Sorts by number: digit by digit from the lowest, each of which starts with a bit that is not the
+/// same in all.
 fn sort_numbers(numbers: &mut Vec<(u64, u32)>, moved: &mut Vec<(u64, u32)>) {
-    if numbers.len() < RADIX_MIN {
-        return numbers.sort_unstable();
+    let mut starts = [0; 1 << DIGIT_BITS[1]];
+    match numbers.len() {
+        0..RADIX_MIN => numbers.sort_unstable(),
+        RADIX_MIN..WIDE_FROM => sort_digits(numbers, moved, &mut starts[..1 << DIGIT_BITS[0]]),
+        _ => sort_digits(numbers, moved, &mut starts),
     }
-    let first = numbers[0].0;
-    let differing = numbers
-        .iter()
-        .fold(0, |bits, (number, _)| bits | (number ^ first));
-    let digits = (0..u64::BITS)
-        .step_by(DIGIT_BITS as usize)
-        .filter(|shift| differing >> shift & 0xff != 0);
+}
+
+/// [`sort_numbers`] by digits of as many values as there are `starts`, a power of two.
+fn sort_digits(numbers: &mut Vec<(u64, u32)>, moved: &mut Vec<(u64, u32)>, starts: &mut [u32]) {
+    let (first, mask) = (numbers[0].0, starts.len() as u64 - 1);
+    let differ = |bits, (number, _): &(u64, u32)| bits | (number ^ first);
+    let mut differing = numbers.iter().fold(0, differ);
     moved.resize(numbers.len(), (0, 0));
-    for shift in digits {
-        let digit = |number: u64| (number >> shift & 0xff) as usize;
-        let mut starts = [0u32; 1 << DIGIT_BITS];
+    while differing != 0 {
+        let shift = differing.trailing_zeros();
+        differing &= !(mask << shift);
+        let digit = |number: u64| (number >> shift & mask) as usize;
+        starts.fill(0);
         for (number, _) in &*numbers {
             starts[digit(*number)] += 1;
         }
         let mut start = 0;
-        for count in &mut starts {
+        for count in &mut *starts {
             start += std::mem::replace(count, start);
         }
         for entry in &*numbers {
@@ -184,7 +193,9 @@ mod tests {
             (1, 9),
             (255, 0xff),
             (1_000, 0x00ff_00ff_0000_1fff),
+            (3_000, 0x8000_03ff_0000_0c01),
             (3_000, u64::MAX),
+            (2_500, 0),
         ] {
             let mut numbers: Vec<(u64, u32)> = (0..count)
                 .map(|id| {

@@ -3,7 +3,10 @@
 //! Integer keys within a narrow range are found by their rank, others by hash. Text keys are
 //! looked up once per distinct text: codes of the stream's dictionary lead straight to table rows.
 
-use std::sync::Arc;
+mod picked;
+mod ranked;
+
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::DataType;
 use hashbrown::HashMap;
@@ -20,6 +23,8 @@ use crate::frame::{Frame, Scope, Slot};
 use crate::plan::LookupTable;
 
 use super::{Operator, OperatorKind};
+use picked::Picked;
+use ranked::RankedKeys;
 
 /// What users see of the kind.
 pub const KIND: OperatorKind = OperatorKind {
@@ -27,80 +32,7 @@ pub const KIND: OperatorKind = OperatorKind {
     summary: "adds columns of the table row with the same key; rows without one are dropped",
 };
 
-/// Integers between the ends of the keys for each row of the table, at most.
-const CELLS_PER_ROW_MAX: u64 = 128;
-
-/// Integers that a word of [`RankedKeys`] has a bit for.
-const WORD_KEYS: usize = u64::BITS as usize;
-
 const ABSENT: u32 = u32::MAX;
-
-/// The rows of integer keys, by a bit for each integer between their ends.
-///
-/// ```text
-/// keys 40, 41, 43   word 0: bits 1101, 0 keys before    rank of 43: 0 + bits below its own = 2
-/// ```
-/// Source: the rank of succinct bitmaps (Jacobson, FOCS 1989).
-#[derive(Debug)]
-struct RankedKeys {
-    first: u64,
-    /// Which of 64 integers are keys, and how many keys lie before.
-    words: Vec<(u64, u32)>,
-    /// The row of each key in ascending order; none where that is its rank.
-    rows: Vec<u32>,
-}
-
-impl RankedKeys {
-    /// Indexes `keys` where they lie close enough.
-    fn new(keys: &Values) -> Result<Option<Self>> {
-        if !matches!(keys.physical, Physical::Integer { .. }) {
-            return Ok(None);
-        }
-        let valid = (0..keys.len()).filter(|row| keys.is_valid(*row));
-        let mut sorted: Vec<(u64, u32)> = valid.map(|row| (keys.keys[row], row as u32)).collect();
-        sorted.sort_unstable();
-        let first = sorted.first().map_or(0, |(key, _)| *key);
-        let span = sorted.last().map_or(0, |(key, _)| key - first);
-        if span / CELLS_PER_ROW_MAX > sorted.len() as u64 {
-            return Ok(None);
-        }
-        if sorted.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(doubled());
-        }
-        let mut words = vec![(0, 0); span as usize / WORD_KEYS + 1];
-        for (key, _) in &sorted {
-            let at = (key - first) as usize;
-            words[at / WORD_KEYS].0 |= 1 << (at % WORD_KEYS);
-        }
-        let mut before = 0;
-        for (bits, rank) in &mut words {
-            *rank = before;
-            before += u64::count_ones(*bits);
-        }
-        let in_order = sorted.iter().zip(0..).all(|((_, row), rank)| *row == rank);
-        let rows = match in_order {
-            true => Vec::new(),
-            false => sorted.iter().map(|(_, row)| *row).collect(),
-        };
-        Ok(Some(RankedKeys { first, words, rows }))
-    }
-
-    /// The row of `key`, [`ABSENT`] where there is none.
-    #[inline]
-    fn row(&self, key: u64) -> u32 {
-        let at = key.wrapping_sub(self.first) as usize;
-        let Some((bits, before)) = self.words.get(at / WORD_KEYS) else {
-            return ABSENT;
-        };
-        let bit = 1 << (at % WORD_KEYS);
-        let rank = before + (bits & (bit - 1)).count_ones();
-        let row = match self.rows.is_empty() {
-            true => rank,
-            false => self.rows.get(rank as usize).copied().unwrap_or(ABSENT),
-        };
-        if bits & bit == 0 { ABSENT } else { row }
-    }
-}
 
 /// From key to row of the table.
 #[derive(Debug)]
@@ -121,6 +53,8 @@ pub struct KeyedTable {
     key: String,
     batch: Batch,
     index: Arc<Index>,
+    /// Columns of the batch that were asked for.
+    picked: Vec<OnceLock<Arc<Picked>>>,
 }
 
 impl KeyedTable {
@@ -137,9 +71,16 @@ impl KeyedTable {
         Ok(KeyedTable {
             name: table.name.clone(),
             key: key.to_owned(),
+            picked: batch.columns().iter().map(|_| OnceLock::new()).collect(),
             batch,
             index: Arc::new(index),
         })
+    }
+
+    /// The column in `slot`, decoded when it is first asked for.
+    fn picked(&self, slot: Slot) -> Arc<Picked> {
+        let decode = || Arc::new(Picked::of(all_values(&self.batch, slot)));
+        Arc::clone(self.picked[slot].get_or_init(decode))
     }
 
     /// The column that rows are found by.
@@ -154,11 +95,11 @@ pub struct PreparedTable {
     name: String,
     key_type: DataType,
     index: Arc<Index>,
-    columns: Vec<(String, DataType, Values)>,
+    columns: Vec<(String, DataType, Arc<Picked>)>,
 }
 
 impl PreparedTable {
-    /// Decodes the wanted `columns` (name in the table, new name) of `keyed`.
+    /// Takes the wanted `columns` (name in the table, new name) of `keyed`.
     ///
     /// # Errors
     /// `InvalidArgument` for unknown columns.
@@ -170,7 +111,7 @@ impl PreparedTable {
         let mut prepared = Vec::new();
         for (name, output) in columns {
             let (data_type, slot) = find(table, &scope, name)?;
-            prepared.push((output.clone(), data_type.clone(), all_values(batch, slot)));
+            prepared.push((output.clone(), data_type.clone(), keyed.picked(slot)));
         }
         Ok(PreparedTable {
             name: table.clone(),
@@ -344,26 +285,6 @@ fn translate(
     }
 }
 
-/// Picks `values` at `rows`.
-fn pick(values: &Values, rows: &[u32], out: &mut Values) {
-    out.reset(values.physical);
-    out.dictionary = values.dictionary.as_ref().map(Arc::clone);
-    match values.physical {
-        Physical::Wide => out
-            .wide
-            .extend(rows.iter().map(|row| values.wide[*row as usize])),
-        _ => out
-            .keys
-            .extend(rows.iter().map(|row| values.keys[*row as usize])),
-    }
-    if !values.validity.is_empty() {
-        out.validity.fill(rows.len(), true);
-        for (index, row) in rows.iter().enumerate() {
-            out.validity.set(index, values.validity.get(*row as usize));
-        }
-    }
-}
-
 impl Operator for LookupJoin {
     fn describe(&self) -> String {
         format!("lookup_join {} in {}", self.key_name, self.table.name)
@@ -390,7 +311,7 @@ impl Operator for LookupJoin {
             .extend(rows.map(|(row, _)| *row));
         self.found.retain(|row| *row != ABSENT);
         for (_, data_type, values) in &self.table.columns {
-            pick(values, &self.found, &mut self.output);
+            values.pick(&self.found, &mut self.output);
             let mut column: Chunk = frame.take_derived();
             let scattered = column.scatter(
                 data_type,
@@ -412,48 +333,6 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 
     use super::*;
-
-    fn keys_of(keys: &[u64]) -> Values {
-        let mut values = Values::default();
-        values.keys.extend(keys);
-        values
-    }
-
-    #[test]
-    fn rows_of_ranked_keys_are_those_of_a_search() {
-        let ascending: Vec<u64> = (0..500).map(|key| 70 + key * 7).collect();
-        let backwards: Vec<u64> = ascending.iter().rev().copied().collect();
-        let highest: Vec<u64> = (0..130).map(|key| u64::MAX - key).collect();
-        for keys in [
-            &[][..],
-            &[9],
-            &[0, 63, 64, 65, 127, 128],
-            &ascending,
-            &backwards,
-            &highest,
-        ] {
-            let ranked = RankedKeys::new(&keys_of(keys)).unwrap().unwrap();
-            assert_eq!(ranked.rows.is_empty(), keys.is_sorted());
-            let near = keys
-                .iter()
-                .flat_map(|key| [key.wrapping_sub(1), *key, key.wrapping_add(1)]);
-            for key in near.chain([0, 62, u64::MAX]) {
-                let row = keys.iter().position(|known| *known == key);
-                assert_eq!(
-                    ranked.row(key),
-                    row.map_or(ABSENT, |row| row as u32),
-                    "{key}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn keys_far_apart_or_twice_are_not_ranked() {
-        let far = RankedKeys::new(&keys_of(&[0, u64::MAX])).unwrap();
-        assert!(far.is_none());
-        assert!(RankedKeys::new(&keys_of(&[5, 6, 5])).is_err());
-    }
 
     #[test]
     fn signed_keys_at_both_ends_are_found_whatever_the_type_of_the_stream() {
