@@ -35,6 +35,7 @@ use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDa
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
 use crate::function::signed::SignUnsigned;
+use crate::function::time_cast::CastTimes;
 use crate::function::window::Edge;
 use crate::parse::cast::name_casts;
 use crate::parse::digit::keep_digits;
@@ -88,6 +89,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
+    checks.add_function_rewrite(Arc::new(CastTimes));
     checks.add_function_rewrite(Arc::new(KeptCasts));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 

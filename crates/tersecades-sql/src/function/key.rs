@@ -5,8 +5,8 @@
 //! DECIMAL(38, 0) = DECIMAL(38, 9) ─▶ in_scale(a) = b
 //! ```
 //! Nanoseconds of 64 bits end in the year 2262, decimals of 128 bits hold as many as seconds reach.
-//! A decimal with too many digits for the scale of the other side equals no value there, and is less
-//! or greater than all of them: it becomes the first number behind those that decimals hold.
+//! A decimal with too many digits for the scale of the other side equals no value there, and is
+//! less or greater than all of them: it becomes the first number behind those that decimals hold.
 
 use std::sync::Arc;
 

@@ -14,6 +14,7 @@ pub(crate) mod join;
 pub(crate) mod key;
 pub(crate) mod over;
 pub(crate) mod signed;
+pub(crate) mod time_cast;
 pub(crate) mod timestamp;
 pub(crate) mod whole;
 pub(crate) mod window;

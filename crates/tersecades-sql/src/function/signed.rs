@@ -3,8 +3,8 @@
 //! ```text
 //! -u ─▶ -signed(u) ─▶ -CAST(u AS BIGINT)
 //! ```
-//! DataFusion's planner takes the sign of signed numbers alone, so the mark stands in the query until
-//! types are known.
+//! DataFusion's planner takes the sign of signed numbers alone, so the mark stands in the query
+//! until types are known.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,7 +1,7 @@
 //! Numbers of more digits than floats have keep them where they are compared or cast.
 //!
 //! ```text
-//! price = 12345678901234567890.5 ─▶ price = cast_to(CAST('12345678901234567890.5' AS DOUBLE), 'digits')
+//! x = 12345678901234567890.5 ─▶ x = cast_to(CAST('12345678901234567890.5' AS DOUBLE), 'digits')
 //! CAST(12345678901234567890.5 AS DECIMAL(…)) ─▶ CAST('12345678901234567890.5' AS DECIMAL(…))
 //! ```
 //! They are floats as all others, and [`crate::function::far`] reads their digits beside numbers
