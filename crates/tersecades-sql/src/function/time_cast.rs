@@ -3,7 +3,7 @@
 //! ```text
 //! CAST(ts AS TIMESTAMP(0))                        ─▶ time_as(ts), of seconds
 //! CAST(ts AT TIME ZONE 'Europe/Berlin' AS TIMESTAMP) ─▶ to_local_time(ts AT TIME ZONE …)
-//! zoned + INTERVAL '1' DAY                        ─▶ time_as(to_local_time(zoned) + INTERVAL '1' DAY)
+//! z + INTERVAL '1' DAY                            ─▶ time_as(to_local_time(z) + INTERVAL '1' DAY)
 //! to_timestamp_seconds(ts), to_unixtime(ts)       ─▶ time_as(ts), CAST(time_as(ts) AS BIGINT)
 //! ```
 //! Arrow cuts times before 1970 towards it, fails where clocks change, and takes a time of a zone
