@@ -12,6 +12,7 @@ mod answer;
 mod catalog;
 mod command;
 mod create;
+mod drawn;
 mod error;
 mod explain;
 mod fork;

@@ -12,7 +12,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{Column, DataFusionError, ExprSchema, JoinType, Result, SchemaError};
 use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, Filter, Join, LogicalPlan};
-use datafusion_optimizer::analyzer::Analyzer;
+use datafusion_optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion_optimizer::decorrelate_lateral_join::DecorrelateLateralJoin;
 use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin;
@@ -28,14 +28,20 @@ use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::{Catalog, PlannedSource};
+use crate::drawn::DrawnOnce;
 use crate::function::arithmetic::CheckArithmetic;
 use crate::function::choice::{ExactChoices, ExactSets};
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
+use crate::function::signed::SignUnsigned;
+use crate::function::time_cast::CastTimes;
 use crate::function::window::Edge;
 use crate::parse::cast::name_casts;
+use crate::parse::digit::keep_digits;
 use crate::parse::group_by::distinct_keys;
+use crate::parse::sign::mark_signs;
+use crate::parse::values::keep_floats;
 
 /// Plans `query`.
 ///
@@ -43,6 +49,8 @@ use crate::parse::group_by::distinct_keys;
 /// Whatever DataFusion finds wrong with names and types.
 pub(crate) fn plan(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     distinct_keys(&mut query);
+    keep_digits(&mut query);
+    mark_signs(&mut query);
     match planned(query.clone(), catalog) {
         Err(error) if names_meet(&error) => {
             name_casts(&mut query);
@@ -59,16 +67,18 @@ fn names_meet(error: &DataFusionError) -> bool {
         if matches!(**error, DuplicateQualifiedField { .. } | DuplicateUnqualifiedField { .. }))
 }
 
-fn planned(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
+fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let options = ParserOptions::new()
         .with_collect_spans(true)
         .with_map_string_types_to_utf8view(false);
     let planner = SqlToRel::new_with_options(catalog, options);
+    keep_floats(&mut query, &planner);
     let plan = planner.sql_statement_to_plan(Statement::Query(query))?;
 
-    let sets = Analyzer::with_rules(vec![Arc::new(ExactSets)]);
+    let sets = Analyzer::with_rules(vec![Arc::new(DrawnOnce), Arc::new(ExactSets)]);
     let plan = sets.execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut dates = Analyzer::with_rules(Vec::new());
+    dates.add_function_rewrite(Arc::new(SignUnsigned));
     dates.add_function_rewrite(Arc::new(TimesOfDates));
     dates.add_function_rewrite(Arc::new(FinerTimes));
     dates.add_function_rewrite(Arc::new(FarConstants));
@@ -79,6 +89,7 @@ fn planned(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
+    checks.add_function_rewrite(Arc::new(CastTimes));
     checks.add_function_rewrite(Arc::new(KeptCasts));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
@@ -86,9 +97,10 @@ fn planned(query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
         .with_skip_failing_rules(false)
         .with_max_passes(3);
     let config = config.filter_null_keys(false);
-    Optimizer::with_rules(rules())
+    let plan = Optimizer::with_rules(rules())
         .optimize(checked, &config, |_, _| {})
-        .map_err(without_context)
+        .map_err(without_context)?;
+    DrawnOnce.analyze(plan, catalog.config())
 }
 
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {

@@ -432,6 +432,7 @@ impl Session {
             let planned = || {
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
+                parse::using::merge_keys(&mut query, &self.catalog);
                 parse::check::check(&query)?;
                 let plan = plan::plan(query, &self.catalog);
                 then(plan.map_err(|error| of_datafusion(&error))?)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, UInt64Array};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::take::take;
 use tersecades_columnar::codec::Work;
@@ -15,6 +14,7 @@ use tersecades_columnar::types::logical_type;
 use tersecades_columnar::values::Values;
 
 use super::node::Node;
+use super::time::cast_time;
 use super::{arithmetic, calendar, compare};
 use crate::frame::{Frame, Slot};
 
@@ -254,13 +254,9 @@ fn cast(input: &Operand, to: &DataType, text: &str) -> Result<Operand> {
     if logical_type(input.array.data_type()) == *to && input.array.data_type() == to {
         return Ok(input.clone());
     }
-    let options = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
     // A dictionary may hold texts of rows that are not here; they must not fail the cast.
     let plain = arithmetic::cast_exactly(&input.array, &logical_type(input.array.data_type()))?;
-    let array = cast_with_options(plain.as_ref(), to, &options).map_err(|error| {
+    let array = cast_time(&plain, to).map_err(|error| {
         Error::invalid(format!("{text}: {error}"))
             .hint("filter out what does not fit, or cast to a wider type")
     })?;

@@ -25,6 +25,7 @@ mod call;
 mod compare;
 mod compute;
 mod direct;
+mod time;
 
 mod encoded;
 
@@ -40,3 +41,4 @@ pub use compare::{Side, compare_arrays};
 pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
 pub use function::ScalarFunction;
+pub use time::cast_time;

@@ -20,6 +20,9 @@ pub(crate) const COMMON: &str = "common";
 /// What a mark names for a type around a cast to floats that the query asks for.
 pub(crate) const ASKED: &str = "float";
 
+/// What a mark names for a type around a number of a query whose digits count where it is compared.
+pub(crate) const DIGITS: &str = "digits";
+
 /// The function behind the mark: its first argument, which is cast to the type that the second
 /// one names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,9 +45,18 @@ pub(crate) fn marked(cast: Expr, data_type: &str) -> Expr {
 
 /// Whether `expr` is a cast with a mark that says that the query asks for it.
 pub(crate) fn is_asked_for(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(call) if call.func.name() == CAST_TO
-        && !matches!(call.args.get(1), Some(Expr::Literal(ScalarValue::Utf8(Some(name)), _))
-            if name == COMMON))
+    mark_of(expr).is_some_and(|name| name != COMMON)
+}
+
+/// What the mark of `expr` names for a type, if it has one.
+pub(crate) fn mark_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.name() == CAST_TO => match call.args.get(1) {
+            Some(Expr::Literal(name, _)) => name.try_as_str().flatten(),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 impl ScalarUDFImpl for CastMark {

@@ -26,6 +26,7 @@ use datafusion_optimizer::analyzer::AnalyzerRule;
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::far::{equal, far_equal, is_short};
+use super::key::{in_nanoseconds, in_scale};
 use super::whole::key_beside;
 
 /// Functions that give one of their arguments.
@@ -88,7 +89,7 @@ fn searched(mut case: Case, schema: &DFSchema) -> Result<Case> {
     for when in found {
         exact &= far_equal(&operand, when, schema)?.is_none();
     }
-    if exact || operand.is_volatile() {
+    if exact {
         case.expr = Some(operand);
         return Ok(case);
     }
@@ -139,9 +140,7 @@ fn as_doubles<'e>(values: impl Iterator<Item = &'e mut Expr>, schema: &DFSchema)
 fn null_if(call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match call.args.as_slice() {
         [value, other]
-            if !value.is_volatile()
-                && (round(call.args.iter(), schema)
-                    || far_equal(value, other, schema)?.is_some()) =>
+            if round(call.args.iter(), schema) || far_equal(value, other, schema)?.is_some() =>
         {
             let null = Expr::Literal(ScalarValue::Null, None);
             let found = Box::new(equal(value, other, schema)?);
@@ -153,19 +152,32 @@ fn null_if(call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>>
     })
 }
 
-/// Brings a value and the rows that it is compared with into one type, where one is a float and
-/// one is not.
+/// Brings a value and the rows that it is compared with into one type, where the common one of
+/// DataFusion does not hold both.
 fn among(value: &mut Expr, rows: &mut Subquery, schema: &DFSchema) -> Result<()> {
     let Ok(own) = value.get_type(schema) else {
         return Ok(());
     };
     let other = rows.subquery.schema().field(0).data_type().clone();
-    if let Some(key) = key_beside(value, &own, &other) {
+    if let Some(key) = key_among(value, &own, &other) {
         *value = key;
     }
-    let keyed = |column: &Expr| key_beside(column, &other, &own);
+    let keyed = |column: &Expr| key_among(column, &other, &own);
     rows.subquery = Arc::new(columns_as(&rows.subquery, |_, column| keyed(column))?);
     Ok(())
+}
+
+/// The key of a value of this type among values of the `other`.
+fn key_among(value: &Expr, own: &DataType, other: &DataType) -> Option<Expr> {
+    use DataType::{Date32, Timestamp};
+    match (own, other) {
+        (Timestamp(unit, zone), Timestamp(finer, same)) if unit != finer && zone == same => {
+            in_nanoseconds(value, own)
+        }
+        (Timestamp(_, None), Date32) | (Date32, Timestamp(_, None)) => in_nanoseconds(value, own),
+        (own, other) if own.is_floating() == other.is_floating() => in_scale(value, own, other),
+        _ => key_beside(value, own, other),
+    }
 }
 
 /// The rows with those of their columns that `into` gives something for as that.

@@ -2,11 +2,12 @@
 //!
 //! DataFusion turns a comparison of a year into one of times with the year's two ends, which are
 //! null where they lie outside what the type holds (`extract(year FROM ts) <> 5` of nanoseconds is
-//! then true of no row). A function that gives no such range keeps the comparison.
+//! then true of no row). A function that gives no such range keeps the comparison. Of one time it
+//! cuts a fraction of a second towards 1970, of the times of a column it does not.
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, DataFusionError, Result};
+use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
@@ -18,7 +19,7 @@ use arrow_schema::{DataType, FieldRef, TimeUnit};
 
 const NAME: &str = "date_part";
 
-/// `date_part` of DataFusion, without the ranges of its values.
+/// A function of DataFusion, without the ranges of its values, that takes one time as a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Computed(ScalarUDF);
 
@@ -39,8 +40,18 @@ impl ScalarUDFImpl for Computed {
         self.0.return_field_from_args(arguments)
     }
 
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.0.invoke_with_args(arguments)
+    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match arguments.args.last_mut() {
+            Some(time @ ColumnarValue::Scalar(_)) => {
+                *time = ColumnarValue::Array(time.to_array(1)?);
+                arguments.number_rows = 1;
+                let computed = self.0.invoke_with_args(arguments)?.into_array(1)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                    &computed, 0,
+                )?))
+            }
+            _ => self.0.invoke_with_args(arguments),
+        }
     }
 }
 
@@ -66,13 +77,22 @@ impl FunctionRewrite for ComputeDateParts {
                 {
                     return Ok(Transformed::yes(seconds(part, length, unit)?));
                 }
-                let computed = ScalarUDF::new_from_impl(Computed((*func).clone()));
-                let call = ScalarFunction::new_udf(computed.into(), args);
-                Ok(Transformed::yes(Expr::ScalarFunction(call)))
+                Ok(Transformed::yes(computed(&func, args)))
+            }
+            Expr::ScalarFunction(ScalarFunction { func, args })
+                if func.name() == "date_trunc"
+                    && args.iter().all(|part| part.column_refs().is_empty()) =>
+            {
+                Ok(Transformed::yes(computed(&func, args)))
             }
             other => Ok(Transformed::no(other)),
         }
     }
+}
+
+fn computed(function: &ScalarUDF, arguments: Vec<Expr>) -> Expr {
+    let computed = ScalarUDF::new_from_impl(Computed(function.clone()));
+    Expr::ScalarFunction(ScalarFunction::new_udf(computed.into(), arguments))
 }
 
 /// The seconds of a length of time, with their fraction.

@@ -20,8 +20,9 @@ use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::utils::disjunction;
 use datafusion_expr::{Expr, ExprSchemable, Operator, cast, lit};
 
-use super::cast::{ASKED, CAST_TO, COMMON, marked};
+use super::cast::{ASKED, CAST_TO, COMMON, DIGITS, mark_of, marked};
 use super::compare::by_operator;
+use crate::lower::expression::unmarked;
 use crate::parse::digit::Digits;
 
 /// Compares such values in types that hold them.
@@ -323,10 +324,15 @@ fn written(side: &Expr) -> Option<String> {
             number if number.starts_with('-') => number[1..].to_owned(),
             number => format!("-{number}"),
         }),
-        Expr::ScalarFunction(call) if call.func.name() == CAST_TO => written(call.args.first()?),
-        Expr::Cast(cast) if *cast.field.data_type() == DataType::Float64 => match &*cast.expr {
-            Expr::Literal(ScalarValue::Utf8(text), _) => text.clone(),
-            _ => None,
+        Expr::ScalarFunction(call) if call.func.name() == CAST_TO => match call.args.first()? {
+            cast if mark_of(side) == Some(DIGITS) => match unmarked(cast) {
+                Expr::Cast(cast) => match &*cast.expr {
+                    Expr::Literal(text, _) => text.try_as_str().flatten().map(str::to_owned),
+                    _ => None,
+                },
+                _ => None,
+            },
+            cast => written(cast),
         },
         _ => None,
     }

@@ -11,7 +11,10 @@ pub(crate) mod division;
 pub(crate) mod far;
 pub(crate) mod float;
 pub(crate) mod join;
+pub(crate) mod key;
 pub(crate) mod over;
+pub(crate) mod signed;
+pub(crate) mod time_cast;
 pub(crate) mod timestamp;
 pub(crate) mod whole;
 pub(crate) mod window;
@@ -26,6 +29,7 @@ use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
 use cast::{CAST_MARK, CAST_TO};
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
+use signed::SIGNED_MARK;
 use timestamp::MAKE_TIMESTAMP;
 use window::{IN_WINDOW, IN_WINDOW_MARK, Kind, WINDOW_EDGES};
 
@@ -42,7 +46,7 @@ pub(crate) struct Functions {
 pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let mut scalars = BTreeMap::new();
     let functions = datafusion_functions::all_default_functions();
-    let marks = [&*AS_OF_MARK, &*CAST_MARK, &*IN_WINDOW_MARK];
+    let marks = [&*AS_OF_MARK, &*CAST_MARK, &*IN_WINDOW_MARK, &*SIGNED_MARK];
     let ours = WINDOW_EDGES.iter().chain(marks).chain([&*MAKE_TIMESTAMP]);
     let ours = ours.cloned();
     for function in functions.into_iter().chain(ours) {

@@ -22,6 +22,7 @@ use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
 use crate::function::cast::{CAST_TO, is_asked_for};
 use crate::function::compare::comparison_of;
+use crate::function::time_cast::TimeAs;
 use crate::function::window::WindowEdge;
 use crate::scalar::PlannedFunction;
 
@@ -108,6 +109,12 @@ impl Lowerer<'_> {
                 let function = call.func.inner();
                 if let Some(edge) = function.as_ref().downcast_ref::<WindowEdge>() {
                     return Err(super::window::outside(edge.kind));
+                }
+                if let (Some(cast), [time]) = (
+                    function.as_ref().downcast_ref::<TimeAs>(),
+                    call.args.as_slice(),
+                ) {
+                    return Ok(Some(self.value(time)?.cast(cast.to.clone())));
                 }
                 match (
                     function.as_ref().downcast_ref::<CheckedArithmetic>(),

@@ -39,7 +39,7 @@ impl Lowering<'_> {
         let inputs = self.inputs(join)?;
         let mut on = on.clone();
         key::exact(&mut on, join);
-        key::reach(&mut on, join);
+        key::reach(&mut on, join, false);
         match self.looked_up(join, &on, &inputs)? {
             Some(rows) => Ok(rows),
             None => joined(join, inputs),

@@ -23,6 +23,7 @@ use tersecades_engine::stream::Stream;
 use tersecades_engine::window::Updates;
 
 use crate::catalog::PlannedSource;
+use crate::drawn::draws;
 use expression::Lowerer;
 use rows::{Column, Reach, Rows};
 use window::{EdgeColumn, is_window_mark, marked_window};
@@ -112,6 +113,9 @@ impl Lowering<'_> {
         for expr in &projection.expr {
             columns.push(column(expr, &lowerer)?);
         }
+        let drawn = projection.expr.iter().map(draws);
+        let drawn = drawn.zip(&mut columns).filter(|(is_drawn, _)| *is_drawn);
+        let rows = rows.drawn(drawn.map(|(_, column)| column))?;
         Ok(Rows { columns, ..rows })
     }
 

@@ -87,6 +87,33 @@ impl Rows {
         self
     }
 
+    /// The rows with a column of the stream for each of `columns`, which read it from then on: what
+    /// would differ wherever it is read is computed once.
+    ///
+    /// # Errors
+    /// What binding the stream says.
+    pub(crate) fn drawn<'c>(
+        mut self,
+        columns: impl Iterator<Item = &'c mut Column>,
+    ) -> Result<Rows> {
+        let schema = self.stream.schema()?;
+        let own = schema.fields().iter().map(|field| field.name());
+        let own = own.map(|name| (name.clone(), col(name.as_str())));
+        let mut named: Vec<(String, Expression)> = own.collect();
+        for column in columns {
+            if let Column::Value(value) = column {
+                let taken = |name: &str| named.iter().any(|(known, _)| known == name);
+                let name = free_name("drawn", taken);
+                let value = std::mem::replace(value, col(name.as_str()));
+                named.push((name, value));
+            }
+        }
+        if named.len() > schema.fields().len() {
+            self.stream = self.stream.project(named);
+        }
+        Ok(self)
+    }
+
     /// What lowers expressions over these rows, whose plan has the fields of `schema`.
     ///
     /// # Errors

@@ -65,6 +65,17 @@ impl EdgeColumn {
         }))
     }
 
+    /// The error of an edge that the condition of a join reads, where rows may be in several
+    /// windows.
+    pub(crate) fn in_condition(&self) -> Error {
+        let (name, edge) = (self.window.kind.name().to_uppercase(), self.edge.column());
+        let message = format!("{name} whose `{edge}` the condition of a join reads");
+        Error::unsupported(message).hint(
+            "group by the window in a subquery and join that, or join tables of one window by \
+             both its edges: a.window_start = b.window_start AND a.window_end = b.window_end",
+        )
+    }
+
     /// The error of an edge that no group-by reads.
     pub(crate) fn outside(&self) -> Error {
         outside(self.window.kind)

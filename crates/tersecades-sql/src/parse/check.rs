@@ -15,6 +15,7 @@ use super::place;
 use crate::function::FUNCTIONS;
 use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
+use crate::function::signed::SIGNED;
 use crate::function::window::Kind;
 
 /// Refuses functions that nobody knows and constructs that are not supported.
@@ -137,14 +138,15 @@ impl Checks {
             let error = Error::invalid(message).hint("write ON a.k = b.k AND a.ts >= b.ts");
             return ControlFlow::Break(error);
         }
-        if FUNCTIONS.contains(&name) && !name.eq_ignore_ascii_case(CAST_TO) {
+        let is_mark = |name: &str| [CAST_TO, SIGNED].contains(&name);
+        if FUNCTIONS.contains(&name) && !is_mark(&name.to_lowercase()) {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = Kind::of_key(&name) {
             let hint = format!("group by it, or write {}", kind.usage());
             return refuse("a window outside of GROUP BY", function, &hint);
         }
-        let known: Vec<&str> = FUNCTIONS.names().collect();
+        let known: Vec<&str> = FUNCTIONS.names().filter(|name| !is_mark(name)).collect();
         ControlFlow::Break(unknown("function", &function.name, &known))
     }
 
@@ -243,12 +245,14 @@ fn check_joins(tables: &TableWithJoins) -> ControlFlow<Error> {
                 let hint = "write a LEFT SEMI JOIN b ON a.k = b.k";
                 return refuse("USING of a semi or anti join", &join.relation, hint);
             }
-            // The planner gives the left key for both, which is null in rows without a pair.
-            JoinOperator::Right(JoinConstraint::Using(_) | JoinConstraint::Natural)
+            // What is left where it is not known which tables have the columns.
+            JoinOperator::Left(JoinConstraint::Using(_) | JoinConstraint::Natural)
+            | JoinOperator::LeftOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
+            | JoinOperator::Right(JoinConstraint::Using(_) | JoinConstraint::Natural)
             | JoinOperator::RightOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
             | JoinOperator::FullOuter(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
                 let hint = "write ON a.k = b.k, and coalesce(a.k, b.k) for the key of both";
-                let what = "USING of a join that fills its left side with nulls";
+                let what = "USING of an outer join in this place";
                 return refuse(what, &join.relation, hint);
             }
             _ => {}

@@ -76,7 +76,7 @@ fn tell_apart(items: &mut [SelectItem]) {
 }
 
 /// The name of a column, as it is compared.
-fn name_of(item: &SelectItem) -> Option<String> {
+pub(super) fn name_of(item: &SelectItem) -> Option<String> {
     let name = match item {
         SelectItem::ExprWithAlias { alias, .. } => alias,
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => name,

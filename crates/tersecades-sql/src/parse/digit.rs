@@ -1,17 +1,21 @@
 //! Numbers of more digits than floats have keep them where they are compared or cast.
 //!
 //! ```text
-//! price = 12345678901234567890.5             ─▶ price = CAST('12345678901234567890.5' AS DOUBLE)
+//! x = 12345678901234567890.5 ─▶ x = cast_to(CAST('12345678901234567890.5' AS DOUBLE), 'digits')
 //! CAST(12345678901234567890.5 AS DECIMAL(…)) ─▶ CAST('12345678901234567890.5' AS DECIMAL(…))
-//! VALUES (CAST(1 AS DECIMAL(…))), (1e-20) ─▶ VALUES (CAST(CAST(1 AS DECIMAL(…)) AS DOUBLE)), …
 //! ```
 //! They are floats as all others, and [`crate::function::far`] reads their digits beside numbers
-//! that are none. Of floats beside decimals in a column of `VALUES` DataFusion makes decimals,
-//! which hold few of their digits.
+//! that are none.
+
+use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value, Values,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Query, UnaryOperator, Value,
+    VisitMut, VisitorMut,
 };
+
+use super::window::call_of;
+use crate::function::cast::{CAST_TO, DIGITS};
 
 /// Most digits of a decimal.
 const DIGITS_MAX: usize = 38;
@@ -61,8 +65,24 @@ impl Digits {
     }
 }
 
+/// Keeps the digits of numbers that `query` compares or casts.
+pub(crate) fn keep_digits(query: &mut Query) {
+    let (ControlFlow::Continue(()) | ControlFlow::Break(())) = query.visit(&mut Numbers);
+}
+
+struct Numbers;
+
+impl VisitorMut for Numbers {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<()> {
+        keep(value);
+        ControlFlow::Continue(())
+    }
+}
+
 /// Keeps the digits of numbers that `value` compares or casts.
-pub(super) fn keep(value: &mut Expr) {
+fn keep(value: &mut Expr) {
     match value {
         Expr::BinaryOp { left, op, right } if compares(op) => {
             keep_number(left);
@@ -101,54 +121,20 @@ pub(super) fn keep(value: &mut Expr) {
     }
 }
 
-/// Makes floats of the decimals in columns of `rows` that have floats too.
-pub(super) fn keep_floats(rows: &mut Values) {
-    let width = rows.rows.first().map_or(0, |row| row.len());
-    for column in 0..width {
-        let cells = rows.rows.iter_mut().filter_map(|row| row.get_mut(column));
-        let cells: Vec<&mut Expr> = cells.collect();
-        if cells.iter().any(|cell| is_float(cell)) {
-            let decimals = cells.into_iter().filter(|cell| is_decimal(cell));
-            decimals.for_each(|cell| *cell = as_double(cell.clone()));
-        }
-    }
-}
-
-fn is_float(cell: &Expr) -> bool {
-    match cell {
-        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_float(inner),
-        Expr::Value(value) => matches!(&value.value, Value::Number(number, _)
-            if number.parse::<i64>().is_err() && number.parse::<u64>().is_err()),
-        Expr::Cast { data_type, .. } => matches!(
-            data_type,
-            DataType::Double(_) | DataType::DoublePrecision | DataType::Float(_) | DataType::Real
-        ),
-        _ => false,
-    }
-}
-
-fn is_decimal(cell: &Expr) -> bool {
-    match cell {
-        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_decimal(inner),
-        Expr::Cast { data_type, .. } => {
-            matches!(data_type, DataType::Decimal(_) | DataType::Numeric(_))
-        }
-        _ => false,
-    }
-}
-
 fn compares(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
 fn keep_number(number: &mut Expr) {
-    if let Some(text) = long_number(number) {
-        *number = as_double(Expr::Value(Value::SingleQuotedString(text).into()));
+    if let Some(written) = long_number(number) {
+        let text = |text: String| Expr::Value(Value::SingleQuotedString(text).into());
+        let arguments = [as_double(text(written)), text(DIGITS.to_owned())];
+        *number = Expr::Function(call_of(CAST_TO, arguments));
     }
 }
 
-fn as_double(value: Expr) -> Expr {
+pub(super) fn as_double(value: Expr) -> Expr {
     Expr::Cast {
         kind: CastKind::Cast,
         expr: Box::new(value),

@@ -8,8 +8,11 @@ pub(crate) mod digit;
 pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;
+pub(crate) mod sign;
 mod spelling;
 mod statement;
+pub(crate) mod using;
+pub(crate) mod values;
 pub(crate) mod window;
 
 use datafusion_sql::sqlparser::ast::{DataType, Query};

@@ -92,15 +92,11 @@ impl VisitorMut for Windows {
     fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<Error> {
         super::join::claim_inequality(value);
         super::spelling::respell(value);
-        super::digit::keep(value);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         super::spelling::fetch_as_limit(query);
-        if let SetExpr::Values(values) = query.body.as_mut() {
-            super::digit::keep_floats(values);
-        }
         if let SetExpr::Select(select) = query.body.as_mut()
             && let Err(error) = rewrite_group_by(select)
         {
@@ -210,7 +206,7 @@ fn window_table(
     })
 }
 
-fn named(name: Ident) -> TableAlias {
+pub(super) fn named(name: Ident) -> TableAlias {
     TableAlias {
         explicit: true,
         name,

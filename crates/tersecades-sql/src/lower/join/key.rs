@@ -5,10 +5,12 @@ use arrow_schema::DataType;
 use datafusion_expr::{Expr, ExprSchemable, Join, try_cast};
 
 use super::timed::unwidened;
+use crate::function::key::{in_nanoseconds, in_scale};
 use crate::function::whole::key_beside;
 use crate::lower::expression::without_widening;
 
-/// Whole numbers beside floats, of which one is cast to the type of the other.
+/// Whole numbers beside floats, of which one is cast to the type of the other, and decimals of
+/// scales of which no decimal holds both.
 pub(in crate::lower) fn exact((left, right): &mut (Expr, Expr), join: &Join) {
     let schemas = [join.left.schema(), join.right.schema()];
     let own = |key, side: usize| {
@@ -18,21 +20,22 @@ pub(in crate::lower) fn exact((left, right): &mut (Expr, Expr), join: &Join) {
     let (Some((a, a_type)), Some((b, b_type))) = (own(left, 0), own(right, 1)) else {
         return;
     };
-    if a_type.is_floating() == b_type.is_floating() {
+    let beside = match a_type.is_floating() == b_type.is_floating() {
+        true => in_scale,
+        false => key_beside,
+    };
+    let keys = [beside(a, &a_type, &b_type), beside(b, &b_type, &a_type)];
+    if keys.iter().all(Option::is_none) {
         return;
     }
-    let keys = [
-        key_beside(a, &a_type, &b_type),
-        key_beside(b, &b_type, &a_type),
-    ];
     let [a, b] = [(keys[0].clone(), a), (keys[1].clone(), b)]
         .map(|(key, own)| key.unwrap_or_else(|| own.clone()));
     (*left, *right) = (a, b);
 }
 
 /// Brings keys that are times of two units into the finer one. Times that it does not reach become
-/// null: no time of the other side equals them.
-pub(in crate::lower) fn reach((left, right): &mut (Expr, Expr), join: &Join) {
+/// null, as no time of the other side equals them; where `nulls_count`, the keys become decimals.
+pub(in crate::lower) fn reach((left, right): &mut (Expr, Expr), join: &Join, nulls_count: bool) {
     let schemas = [join.left.schema(), join.right.schema()];
     let own = (unwidened(left, schemas[0]), unwidened(right, schemas[1]));
     let types = (own.0.get_type(schemas[0]), own.1.get_type(schemas[1]));
@@ -43,6 +46,7 @@ pub(in crate::lower) fn reach((left, right): &mut (Expr, Expr), join: &Join) {
         return;
     };
     let reached = |time: &Expr, own: DataType| match own == finer {
+        _ if nulls_count => in_nanoseconds(time, &own).unwrap_or_else(|| time.clone()),
         true => time.clone(),
         false => try_cast(time.clone(), finer.clone()),
     };

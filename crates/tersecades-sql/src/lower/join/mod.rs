@@ -29,7 +29,7 @@ use super::rows::{Column, Reach, Rows};
 use super::window::TimeWindow;
 use crate::catalog::TableTime;
 use crate::function::window::Edge;
-use side::Side;
+use side::{Side, reads_no_edge};
 use timed::Pairing;
 
 /// Both inputs of a join.
@@ -73,8 +73,9 @@ pub(super) fn joined(join: &Join, mut inputs: Inputs) -> Result<Rows> {
     let pairing = timed::pairing(join, &inputs, &mut on, &mut terms)?;
     let nulls_count = join.null_aware || join.null_equality == NullEquality::NullEqualsNull;
     on.iter_mut().for_each(|keys| key::exact(keys, join));
-    if matches!(pairing, Pairing::Any) && !nulls_count {
-        on.iter_mut().for_each(|keys| key::reach(keys, join));
+    if matches!(pairing, Pairing::Any) {
+        on.iter_mut()
+            .for_each(|keys| key::reach(keys, join, nulls_count));
     }
     // Rows that the join leaves out or fills with nulls tell their windows here or not at all.
     use JoinType::{Full, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
@@ -362,6 +363,7 @@ fn residual(filter: &Expr, join: &Join, left: &Side, right: &Side) -> Result<Exp
     let columns: Vec<Column> = left.columns.iter().chain(&right.columns).cloned().collect();
     let schema = join.left.schema().join(join.right.schema());
     let schema = schema.map_err(|error| crate::error::of_datafusion(&error))?;
+    reads_no_edge(filter, &schema, &columns)?;
     let mut fields: Vec<Arc<Field>> = Vec::new();
     for side in [left, right] {
         fields.extend(side.stream.schema()?.fields().iter().cloned());

@@ -87,6 +87,7 @@ impl Side {
         let lowerer = rows.lowerer(schema)?;
         let mut key_names = Vec::new();
         for key in keys {
+            reads_no_edge(key, schema, &rows.columns)?;
             key_names.push(names.of("key", lowerer.typed_value(key)?));
         }
         let time = rows.time.as_ref().map(|time| TableTime {
@@ -134,6 +135,21 @@ impl Side {
             .as_source()?
             .event_time(col(time), lateness))
     }
+}
+
+/// Refuses a condition of a join that reads the window of a row which may be in several.
+///
+/// # Errors
+/// `Unsupported` where it does.
+pub(super) fn reads_no_edge(condition: &Expr, schema: &DFSchema, columns: &[Column]) -> Result<()> {
+    for column in condition.column_refs() {
+        let index = schema.index_of_column(column);
+        let index = index.map_err(|error| of_datafusion(&error))?;
+        if let Some(Column::Edge(edge)) = columns.get(index) {
+            return Err(edge.in_condition());
+        }
+    }
+    Ok(())
 }
 
 /// The first of two columns where the second is not null.

@@ -175,7 +175,7 @@ fn shared_window(
                 found = Some(a.window);
             }
             (None, None) => others.push((left, right)),
-            (Some(a), _) | (_, Some(a)) => return Err(a.outside()),
+            (Some(a), _) | (_, Some(a)) => return Err(a.in_condition()),
         }
     }
     *on = others;
