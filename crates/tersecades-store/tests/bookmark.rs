@@ -91,6 +91,23 @@ fn a_bookmark_keeps_the_log_and_two_later_ones_let_it_go() {
         take(&mut arrivals, &mut next);
         assert_eq!(next, first);
         assert!(count(path, "log") > 2);
+        // The first keeps all from its segment on, but the one that is written.
+        let bookmark = &store.bookmarks().unwrap()[0];
+        let (_, segment) = bookmark.file.split_once('/').unwrap();
+        let log = std::fs::read_dir(path.join("log"))
+            .unwrap()
+            .map(Result::unwrap);
+        let mut kept: Vec<_> = log
+            .map(|file| (file.file_name(), file.metadata().unwrap().len()))
+            .collect();
+        kept.sort();
+        kept.pop();
+        kept.retain(|(name, _)| *name.to_str().unwrap() >= segment[..10]);
+        assert!(bookmark.kept_bytes > 0 && bookmark.left.is_some());
+        assert_eq!(
+            bookmark.kept_bytes,
+            kept.iter().map(|(_, length)| length).sum::<u64>()
+        );
         // Two bookmarks at the end of the log keep nothing else.
         for _ in 0..3 {
             append(&store, first, 5);
