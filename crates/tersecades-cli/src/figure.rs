@@ -46,6 +46,17 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
+/// An age as `3 min`, in the largest unit of which it has one.
+pub(crate) fn age(age: Duration) -> String {
+    let units = [(86_400, "days"), (3_600, "h"), (60, "min"), (1, "s")];
+    let seconds = age.as_secs();
+    let (length, unit) = units
+        .into_iter()
+        .find(|(length, _)| seconds >= *length)
+        .unwrap_or((1, "s"));
+    format!("{} {unit}", seconds / length)
+}
+
 /// Time of day, in UTC, of a time in milliseconds.
 pub(crate) fn clock(time_ms: i64) -> String {
     let seconds = time_ms.rem_euclid(DAY_MS) / 1000;

@@ -92,6 +92,14 @@ fn rows_are_stored_queried_merged_and_written() {
     assert_eq!(query(path, "SELECT count(w) AS n FROM history"), "n\n0\n");
     let stats = text(&store(path, &["stats", "s"]).stdout);
     assert!(stats.contains("2,000 rows acknowledged"), "{stats}");
+    assert!(!stats.contains("bookmark"), "{stats}");
+    // A query that never came back.
+    let left = "bookmarks/0000000001-00c0ffee00c0ffee";
+    std::fs::create_dir(path.join("s/bookmarks")).unwrap();
+    std::fs::write(path.join("s").join(left), "").unwrap();
+    let stats = text(&store(path, &["stats", "s"]).stdout);
+    assert!(stats.contains(left) && stats.contains(" s ago"), "{stats}");
+    std::fs::remove_file(path.join("s").join(left)).unwrap();
     assert!(text(&store(path, &["verify", "s"]).stdout).contains("0 damaged groups"));
     store(path, &["export", "s", "-o", "out.parquet"]);
     let again = "SELECT count(*) AS n FROM 'out.parquet'";

@@ -13,12 +13,15 @@
 //! that of several who come back to one place none lets go what another needs.
 
 use std::collections::VecDeque;
+use std::time::SystemTime;
 
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use crate::bytes::{Put as _, Take};
 use crate::catalog::{Catalog, unlike_others};
 use crate::fs::{BOOKMARK_FOLDER, Directory};
+use crate::log;
+use crate::store::Store;
 
 /// Bookmarks of one follower that stay.
 const KEPT: usize = 2;
@@ -85,6 +88,49 @@ impl Bookmark {
             ))
             .hint("rows that were read are lost, or this is an older copy: run the query anew")),
         }
+    }
+}
+
+/// A bookmark that is there, whoever left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BookmarkStats {
+    /// Its file, in the folder of the store: whoever removes it lets go what it keeps.
+    pub file: String,
+    /// When it was left, where that is known.
+    pub left: Option<SystemTime>,
+    /// Bytes of the log from there on that are in runs too: they would be gone without bookmarks.
+    pub kept_bytes: u64,
+}
+
+impl Store {
+    /// The bookmarks there are, those that keep most first.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn bookmarks(&self) -> Result<Vec<BookmarkStats>> {
+        let (directory, log_start) = (&self.directory, self.snapshot().version.catalog.log_start);
+        let mut lengths = Vec::new();
+        for number in log::segments(directory)? {
+            let name = log::file_name(number);
+            // Another process may have removed it since.
+            if number < log_start && directory.exists(&name)? {
+                let file = directory.open(&name)?;
+                lengths.push((number, directory.length(file.as_ref(), &name)?));
+            }
+        }
+        let mut found = Vec::new();
+        for (segment, holder) in all(directory)? {
+            let name = file_name(segment, holder);
+            let kept = lengths.iter().filter(|(number, _)| *number >= segment);
+            if directory.exists(&name)? {
+                found.push(BookmarkStats {
+                    left: directory.written(&name)?,
+                    kept_bytes: kept.map(|(_, length)| length).sum(),
+                    file: name,
+                });
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -63,7 +63,7 @@ mod workload;
 mod writer;
 mod zone;
 
-pub use bookmark::Bookmark;
+pub use bookmark::{Bookmark, BookmarkStats};
 pub use codec_policy::CodecPolicy;
 pub use cost_model::{TreeShape, UnitCosts, runs_opened};
 pub use counters::Activity;

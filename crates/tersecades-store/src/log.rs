@@ -30,15 +30,17 @@ pub(crate) fn file_name(number: u64) -> String {
 /// What the system says.
 pub(crate) fn segments(directory: &Directory) -> Result<Vec<u64>> {
     let names = directory.names(LOG_FOLDER)?;
-    let number = |name: &String| {
-        let number = name.strip_suffix(".log")?.parse().ok()?;
-        (file_name(number)
-            .strip_prefix(LOG_FOLDER)?
-            .strip_prefix('/')?
-            == name)
-            .then_some(number)
-    };
-    Ok(names.iter().filter_map(number).collect())
+    Ok(names.iter().filter_map(|name| number_of(name)).collect())
+}
+
+/// The number of the segment in the file `name` of the log's folder.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(".log")?.parse().ok()?;
+    (file_name(number)
+        .strip_prefix(LOG_FOLDER)?
+        .strip_prefix('/')?
+        == name)
+        .then_some(number)
 }
 
 /// A segment that is written.

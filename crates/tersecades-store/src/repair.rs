@@ -7,6 +7,10 @@
 //! log ─▶ every record that is whole ─▶ a new segment ────────┴─▶ a new manifest
 //! ```
 //! Damaged files are renamed, never deleted.
+//!
+//! The file `REPAIR` is there from the first change to the last.
+
+mod mark;
 
 use std::ops::Range;
 use std::path::Path;
@@ -26,9 +30,11 @@ use crate::fs::{Directory, FileSystem, RUN_FOLDER, RealFileSystem};
 use crate::log::{self, Segment};
 use crate::lost::{Lost, stale_rows};
 use crate::manifest::{self, Manifest};
-use crate::recovery::{aside, check_owner, put_aside};
+use crate::recovery::{aside, check_owner};
 use crate::run::{self, Run, RunId, RunWriter};
 use crate::sort_key::SortKey;
+use mark::Mark;
+pub(crate) use mark::require_done;
 
 /// What a repair found and did.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +76,7 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let _lock = directory.lock()?;
     let mut repaired = Repaired::default();
     let catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
+    let mark = Mark::begin(&directory)?;
     let mut repair = Repair {
         directory: directory.of_store(catalog.identity),
         is_newest: repaired.given_up.is_empty(),
@@ -81,13 +88,11 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
         gone: Vec::new(),
         lost: Vec::new(),
     };
-    repair.keep_runs()?;
-    repair.adopt_runs()?;
-    repair.give_up_runs();
-    let in_log = repair.salvage_log()?;
-    repair.count_stale(&in_log)?;
-    repair.raise_floor()?;
+    let in_log = repair.find().inspect_err(|_| mark.forget())?;
+    mark.note(&repair.damaged)?;
     repair.write(&in_log)?;
+    repair.give_up_again(&mark);
+    mark.end(&repair.damaged)?;
     Ok(repair.repaired)
 }
 
@@ -102,7 +107,7 @@ struct Repair {
     known: Vec<u64>,
     catalog: Catalog,
     repaired: Repaired,
-    /// Files that are put aside when all is done.
+    /// Files that are put aside when all else is done: whoever repairs again finds them.
     damaged: Vec<String>,
     /// Runs of which nothing is left, and why.
     gone: Vec<(RunId, Error)>,
@@ -110,6 +115,29 @@ struct Repair {
 }
 
 impl Repair {
+    /// What is left, of which the manifest does not know yet: the batches of the log.
+    fn find(&mut self) -> Result<Vec<(u64, Batch)>> {
+        self.keep_runs()?;
+        self.adopt_runs()?;
+        self.give_up_runs();
+        let in_log = self.salvage_log()?;
+        self.count_stale(&in_log)?;
+        self.raise_floor()?;
+        Ok(in_log)
+    }
+
+    /// Gives up what a repair that was cut short has given up, of which the manifest that it wrote
+    /// says nothing any more.
+    fn give_up_again(&mut self, mark: &Mark) {
+        for name in mark.given_up(&self.catalog) {
+            if !self.damaged.contains(&name) {
+                let error = Error::corrupt("a repair that was cut short gave it up");
+                self.give_up(error, &name);
+                self.damaged.push(name);
+            }
+        }
+    }
+
     fn give_up(&mut self, error: Error, name: &str) {
         let error = self.directory.name_file(error, name);
         self.repaired.given_up.push(error);
@@ -377,7 +405,7 @@ impl Repair {
         Ok(())
     }
 
-    /// Writes the rows of the log and the manifest anew, and puts damaged files aside.
+    /// Writes the rows of the log and the manifest anew.
     fn write(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
         let catalog = &mut self.catalog;
         for (_, batch) in in_log {
@@ -404,9 +432,7 @@ impl Repair {
             keep_manifests(directory)?;
         }
         Manifest::begin(directory, newest, &self.catalog)?;
-        // Whoever repairs again because this was cut short finds them as they were.
-        let mut damaged = self.damaged.iter();
-        damaged.try_for_each(|name| put_aside(directory, name))
+        Ok(())
     }
 
     /// Whether nothing was given up and the log holds the rows up to `end` as it is, so that who

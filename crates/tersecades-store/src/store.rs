@@ -15,6 +15,7 @@ use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
 use crate::option::{Durability, StoreOptions};
 use crate::recovery::{Recovered, holds_rows, recover, remove_orphans};
+use crate::repair;
 use crate::schema::StoreSchema;
 use crate::sync::{Mutex, MutexGuard};
 use crate::version::{Snapshot, Version};
@@ -128,8 +129,7 @@ impl Store {
         manifest::remove_others(&directory, "")?;
         remove_orphans(&directory, &nothing, 0)?;
         let directory = directory.of_store(catalog.identity);
-        Segment::create(&directory, catalog.log_start, 0)?;
-        Manifest::begin(&directory, 0, &catalog)?;
+        begin_writing(&directory, (catalog.log_start, 0), (0, &catalog))?;
         Self::open_locked(directory, lock)
     }
 
@@ -192,6 +192,7 @@ impl Store {
     }
 
     fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
+        repair::require_done(&directory)?;
         let mut recovered = recover(&directory)?;
         let end = recovered.memory.sequences().end;
         let catalog = &mut recovered.version.catalog;
@@ -208,8 +209,10 @@ impl Store {
         let marks = recovered.version.catalog.feeds.iter_mut();
         // A stream that a crash has cut off goes on, or has ended when others write.
         marks.for_each(|mark| mark.count(end));
+        let segment = (recovered.next_segment, end);
+        let manifest = (recovered.newest_manifest, &recovered.version.catalog);
         let (segment, manifest) =
-            begin_writing(&directory, &recovered, end).map_err(|error| match error.kind() {
+            begin_writing(&directory, segment, manifest).map_err(|error| match error.kind() {
                 ErrorKind::LimitExceeded => error.hint(NO_SPACE_TO_OPEN),
                 _ => error,
             })?;
@@ -383,19 +386,21 @@ impl Store {
 const NO_SPACE_TO_OPEN: &str =
     "it can be read, and is opened for writing as soon as there is space for a few KiB";
 
-/// Begins a segment of the log with row `first`, and a manifest, for a store that is opened; where
-/// one of them fails, nothing is left of both.
+/// Begins segment `number` of the log with row `first`, and a manifest after number `last` with
+/// `catalog`; where one of them fails, nothing is left of both unless the manifest is in use.
 fn begin_writing(
     directory: &Directory,
-    recovered: &Recovered,
-    first: u64,
+    (number, first): (u64, u64),
+    (last, catalog): (u64, &Catalog),
 ) -> Result<(Segment, Manifest)> {
-    let segment = Segment::create(directory, recovered.next_segment, first)?;
-    let (last, catalog) = (recovered.newest_manifest, &recovered.version.catalog);
+    let segment = Segment::create(directory, number, first)?;
     match Manifest::begin(directory, last, catalog) {
         Ok(manifest) => Ok((segment, manifest)),
         Err(error) => {
-            segment.abandon();
+            // A new store begins with this segment.
+            if last > 0 || !manifest::exists(directory)? {
+                segment.abandon();
+            }
             Err(error)
         }
     }

@@ -45,6 +45,17 @@ fn count(folder: &Path, name: &str) -> usize {
     std::fs::read_dir(folder.join(name)).map_or(0, Iterator::count)
 }
 
+/// Bytes of the log from the segment of `bookmark` on, but for the one that is written.
+fn log_behind(folder: &Path, bookmark: &str) -> u64 {
+    let (_, segment) = bookmark.split_once('/').unwrap();
+    let log = std::fs::read_dir(folder.join("log")).unwrap();
+    let mut log: Vec<_> = log.map(Result::unwrap).collect();
+    log.sort_by_key(std::fs::DirEntry::file_name);
+    log.pop();
+    log.retain(|file| *file.file_name().to_string_lossy() >= segment[..10]);
+    log.iter().map(|file| file.metadata().unwrap().len()).sum()
+}
+
 /// As bytes, and back.
 fn again(bookmark: &Bookmark) -> Bookmark {
     Bookmark::from_bytes(&bookmark.to_bytes()).unwrap()
@@ -91,6 +102,9 @@ fn a_bookmark_keeps_the_log_and_two_later_ones_let_it_go() {
         take(&mut arrivals, &mut next);
         assert_eq!(next, first);
         assert!(count(path, "log") > 2);
+        let bookmark = &store.bookmarks().unwrap()[0];
+        assert!(bookmark.kept_bytes > 0 && bookmark.left.is_some());
+        assert_eq!(bookmark.kept_bytes, log_behind(path, &bookmark.file));
         // Two bookmarks at the end of the log keep nothing else.
         for _ in 0..3 {
             append(&store, first, 5);

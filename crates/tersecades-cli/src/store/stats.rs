@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tersecades::store::{Store, StoreStats};
+use tersecades::store::{BookmarkStats, Store, StoreStats};
 
 use crate::console;
 use crate::figure;
 use crate::outcome::Outcome;
 use crate::table::Table;
 
-/// Show columns, levels, sizes and codecs
+/// Show columns, levels, sizes, codecs and bookmarks
 #[derive(Debug, Args)]
 pub(crate) struct StatsArguments {
     /// Folder of the store
@@ -32,7 +32,26 @@ pub(crate) fn run(arguments: &StatsArguments) -> Outcome {
     if let Some(floor) = stats.floor {
         text += &format!("rows with a time before {floor} are gone\n");
     }
+    let found = store.bookmarks()?;
+    if !found.is_empty() {
+        text += &format!("\n{}", bookmarks(&found));
+    }
     console::print(text)
+}
+
+/// What queries that were stopped keep of the log.
+fn bookmarks(found: &[BookmarkStats]) -> String {
+    let mut table = Table::new(&["bookmark", ">left", ">log kept"]);
+    for bookmark in found {
+        // The clock of the file system may be ahead.
+        let age = bookmark.left.map(|left| left.elapsed().unwrap_or_default());
+        table.push([
+            bookmark.file.clone(),
+            age.map_or_else(|| "?".to_owned(), |age| format!("{} ago", figure::age(age))),
+            figure::mebibytes(bookmark.kept_bytes),
+        ]);
+    }
+    table.to_text("")
 }
 
 fn levels(stats: &StoreStats) -> String {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
@@ -169,6 +170,11 @@ impl Directory {
     /// Length in bytes of `input`, a file named `name`.
     pub(crate) fn length(&self, input: &dyn Input, name: &str) -> Result<u64> {
         self.run(name, |_| input.length())
+    }
+
+    /// When a file was last written to, where that is known.
+    pub(crate) fn written(&self, name: &str) -> Result<Option<SystemTime>> {
+        self.run(name, |path| self.files.open(path)?.written())
     }
 
     /// All bytes of a file.

@@ -7,6 +7,7 @@ mod throttle;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 pub(crate) use directory::{BOOKMARK_FOLDER, Directory, LOG_FOLDER, RUN_FOLDER, owns};
 pub use real::RealFileSystem;
@@ -48,6 +49,14 @@ pub trait Input: Send + Sync {
     /// What the system says; what was written may be lost.
     fn sync(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// When the file was last written to, where that is known.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn written(&self) -> io::Result<Option<SystemTime>> {
+        Ok(None)
     }
 }
 

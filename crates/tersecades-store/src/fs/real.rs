@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::{FileSystem, Input, Lock, Output};
 
@@ -32,6 +33,10 @@ impl Input for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn written(&self) -> io::Result<Option<SystemTime>> {
+        self.metadata()?.modified().map(Some)
     }
 }
 

@@ -103,6 +103,31 @@ fn a_store_on_a_full_disk_is_read_and_opens_for_writing_when_there_is_space() {
 }
 
 #[test]
+fn a_store_that_finds_no_space_to_be_made_leaves_nothing_in_its_folder() {
+    let mut refused = 0;
+    for space in (0..).step_by(8) {
+        let files = SimulatedFileSystem::default();
+        files.set_capacity(Some(space));
+        let make = || {
+            let options = options(Layout::Tiered, Durability::Durable);
+            Store::create_in(shared(&files), root(), schema(), options)
+        };
+        if make().is_ok() {
+            break;
+        }
+        // One that was made and not opened is there.
+        if !names(&files).contains(&root().join("CURRENT")) {
+            refused += 1;
+            assert_eq!(names(&files), BTreeSet::new(), "{space} bytes");
+            files.set_capacity(None);
+            let store = make().unwrap();
+            store.writer().unwrap().append(&rows(0, 5)).unwrap();
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
 fn what_a_killed_writer_left_on_a_full_disk_makes_room_for_the_next() {
     let (whole, count) = lived();
     let mut left_over = 0;

@@ -1,5 +1,6 @@
 //! Power cuts and failing calls, at every call.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,16 +59,20 @@ fn a_second_power_cut_while_the_first_is_recovered_from_loses_nothing() {
         files.crash_at(first);
         let lived = live(&files, Layout::Tiered, Durability::Durable);
         let left = files.after_crash(Loss::Reorder, first);
-        let mut second = 0;
+        let (mut second, mut seen) = (0, BTreeSet::new());
         loop {
             second += 1;
             let again = left.copied();
             again.crash_at(second);
             let shared: Arc<dyn FileSystem> = Arc::new(again.clone());
             let opened = Store::open_in(shared, root()).is_ok();
-            for loss in [LOSSES[first as usize % 4], Loss::Reorder] {
+            let turn = LOSSES[first as usize % LOSSES.len()];
+            for loss in [turn, Loss::Reorder, Loss::KeepRemovals, Loss::KeepNames] {
                 let what = format!("calls {first} and {second}, {loss:?}");
-                check(&again.after_crash(loss, first + second), lived, &what);
+                let left = again.after_crash(loss, first + second);
+                if seen.insert(left.files()) {
+                    check(&left, lived, &what);
+                }
             }
             if opened || second > 60 {
                 break;
@@ -84,16 +89,25 @@ fn a_power_cut_while_a_killed_writer_is_recovered_from_loses_nothing() {
         let files = SimulatedFileSystem::default();
         files.crash_at(first);
         let lived = live(&files, Layout::Tiered, Durability::Durable);
-        // The short form tries some of the calls, others each time.
-        for second in (1 + first % 11..).step_by(if long { 1 } else { 11 }) {
+        // Seeds tell anything only of many cuts; the short form has every eleventh, others each
+        // time.
+        let seeded = |second: u64| long || second % 11 == 1 + first % 11;
+        let mut seen = BTreeSet::new();
+        for second in 1.. {
             let again = files.after_kill();
             again.crash_at(second);
             let shared: Arc<dyn FileSystem> = Arc::new(again.clone());
             let opened = Store::open_in(shared, root()).is_ok();
-            // What is removed may last where what was written before does not.
-            for seed in [second, second + 1_000] {
-                let what = format!("killed at call {first}, cut at {second}, seed {seed}");
-                check(&again.after_crash(Loss::Reorder, seed), lived, &what);
+            let mut cuts = vec![(Loss::KeepRemovals, 0), (Loss::KeepNames, 0)];
+            if seeded(second) {
+                cuts.extend([second, second + 1_000].map(|seed| (Loss::Reorder, seed)));
+            }
+            for (loss, seed) in cuts {
+                let what = format!("killed at call {first}, cut at {second}, {loss:?}, {seed}");
+                let left = again.after_crash(loss, seed);
+                if seen.insert(left.files()) {
+                    check(&left, lived, &what);
+                }
             }
             if opened || again.calls() < second {
                 break;

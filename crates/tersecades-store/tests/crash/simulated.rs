@@ -24,6 +24,10 @@ pub(crate) enum Loss {
     Reorder,
     /// All of it is there, but the last write of each file is cut in a sector.
     Tear,
+    /// Files that were removed are gone, and nothing else of it is there.
+    KeepRemovals,
+    /// All names are there, and no byte.
+    KeepNames,
 }
 
 pub(crate) const LOSSES: [Loss; 4] = [Loss::Drop, Loss::KeepPrefix, Loss::Reorder, Loss::Tear];
@@ -143,13 +147,18 @@ impl SimulatedFileSystem {
         let mut random = Random(seed);
         let last = disk.calls;
         let until = match loss {
-            Loss::Drop => 0,
+            Loss::Drop | Loss::KeepRemovals | Loss::KeepNames => 0,
             Loss::KeepPrefix => random.next() % (last + 1),
             Loss::Reorder | Loss::Tear => last,
         };
         let mut names = disk.durable_names.clone();
         for (call, change) in &disk.changes {
-            let kept = *call <= until && (loss != Loss::Reorder || random.below(2) == 0);
+            let kept = match loss {
+                Loss::KeepRemovals => matches!(change, NameChange::Remove(_)),
+                Loss::KeepNames => true,
+                Loss::Reorder => random.below(2) == 0,
+                Loss::Drop | Loss::KeepPrefix | Loss::Tear => *call <= until,
+            };
             if kept {
                 apply(&mut names, change);
             }

@@ -1,0 +1,115 @@
+//! The file `REPAIR`, which is there while a repair is under way.
+//!
+//! Opening a store for writing removes what its manifest does not name, and so could take from a
+//! repair that was cut short what the next one needs: it is refused as long as the file is there.
+//! Before the new manifest, which names them no more, the names of damaged files are written to it.
+
+use tersecades_columnar::error::{Error, Result};
+
+use crate::catalog::Catalog;
+use crate::fs::{Directory, LOG_FOLDER, RUN_FOLDER};
+use crate::log;
+use crate::recovery::put_aside;
+use crate::run;
+
+const MARK: &str = "REPAIR";
+const MARK_NEW: &str = "REPAIR.new";
+
+/// A repair that is under way.
+pub(super) struct Mark {
+    directory: Directory,
+    /// Files that a repair has given up which was cut short, if one was.
+    earlier: Option<Vec<String>>,
+}
+
+impl Mark {
+    /// Says that a repair begins.
+    ///
+    /// # Errors
+    /// What the system says, as all calls here.
+    pub(super) fn begin(directory: &Directory) -> Result<Self> {
+        let mark = |earlier| Mark {
+            directory: directory.clone(),
+            earlier,
+        };
+        if !directory.exists(MARK)? {
+            let begun = mark(None);
+            begun.write("")?;
+            return Ok(begun);
+        }
+        let bytes = directory.read(MARK)?;
+        let names = String::from_utf8_lossy(&bytes);
+        Ok(mark(Some(names.lines().map(str::to_owned).collect())))
+    }
+
+    /// The files that an earlier repair has given up, and that `catalog` does not name.
+    pub(super) fn given_up(&self, catalog: &Catalog) -> Vec<String> {
+        let names = self.earlier.iter().flatten();
+        names
+            .filter(|name| is_unnamed(name, catalog))
+            .cloned()
+            .collect()
+    }
+
+    /// Notes files that are to be put aside, beside those of an earlier repair.
+    pub(super) fn note(&self, names: &[String]) -> Result<()> {
+        let names = self.earlier.iter().flatten().chain(names);
+        let lines: Vec<&str> = names.map(String::as_str).collect();
+        self.write(&lines.join("\n"))
+    }
+
+    /// Puts the files of these names aside, and says that the repair is at its end.
+    pub(super) fn end(self, names: &[String]) -> Result<()> {
+        let directory = &self.directory;
+        names
+            .iter()
+            .try_for_each(|name| put_aside(directory, name))?;
+        directory.sync_names(RUN_FOLDER)?;
+        directory.sync_names(LOG_FOLDER)?;
+        directory.remove(MARK)?;
+        directory.sync_names("")
+    }
+
+    /// Says that nothing has become of a repair; one that was cut short is still to be done.
+    pub(super) fn forget(&self) {
+        if self.earlier.is_none() {
+            // Where it stays, the next repair goes on.
+            let _ = self.directory.remove(MARK);
+        }
+    }
+
+    fn write(&self, text: &str) -> Result<()> {
+        let directory = &self.directory;
+        directory.remove(MARK_NEW)?;
+        let mut output = directory.create(MARK_NEW)?;
+        directory.write(output.as_mut(), MARK_NEW, text.as_bytes())?;
+        directory.sync(output.as_mut(), MARK_NEW)?;
+        directory.rename(MARK_NEW, MARK)?;
+        directory.sync_names("")
+    }
+}
+
+/// Whether `name` is one of a run or of a segment of the log, and `catalog` does not name it.
+fn is_unnamed(name: &str, catalog: &Catalog) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    match (run::number_of(file), log::number_of(file)) {
+        (Some(number), _) => {
+            name == run::file_name(number) && catalog.runs.iter().all(|run| run.number != number)
+        }
+        (_, Some(number)) => name == log::file_name(number) && number < catalog.log_start,
+        _ => false,
+    }
+}
+
+/// Refuses a store whose repair was cut short.
+///
+/// # Errors
+/// `Corrupt` for such a store; what the system says.
+pub(crate) fn require_done(directory: &Directory) -> Result<()> {
+    if !directory.exists(MARK)? {
+        return Ok(());
+    }
+    let error = Error::corrupt("a repair of the store was cut short")
+        .hint("`tersecades store repair` does it again; reading goes on");
+    Err(directory.name_file(error, MARK))
+}
