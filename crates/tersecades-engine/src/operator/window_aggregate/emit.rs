@@ -14,9 +14,10 @@ use crate::aggregate::collected::Finish;
 use crate::aggregate::result::ResultColumn;
 use crate::window::Span;
 
-use super::keys::NULL_CODE;
+use super::keys::{KeyColumn, NULL_CODE};
 use super::pane::Pane;
 use super::plan::AggregatePlan;
+use super::position::Positions;
 
 /// Groups whose folds are read at once.
 const GROUPS_READ: usize = 128;
@@ -42,6 +43,31 @@ pub fn emit(
     pane: &Pane,
     order: &[u32],
 ) -> Result<RecordBatch> {
+    let codes = |index| plan.keys.codes(index, order, pane.groups.keys());
+    emit_keys(plan, windows, (pane, order), codes)
+}
+
+/// As [`emit`], of a pane whose groups lie at the positions of their keys.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_positions(
+    plan: &AggregatePlan,
+    windows: Windows<'_>,
+    pane: &Pane,
+    (order, positions): (&[u32], &Positions),
+) -> Result<RecordBatch> {
+    let codes = |index| positions.codes(index, order);
+    emit_keys(plan, windows, (pane, order), codes)
+}
+
+/// [`emit`], with the codes of text columns.
+fn emit_keys(
+    plan: &AggregatePlan,
+    windows: Windows<'_>,
+    (pane, order): (&Pane, &[u32]),
+    codes: impl Fn(usize) -> Vec<u32>,
+) -> Result<RecordBatch> {
     let rows = order.len();
     let fields = plan.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
@@ -58,7 +84,14 @@ pub fn emit(
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
     for index in 0..plan.keys.columns.len() {
-        columns.push(key_column(plan, index, pane, order)?);
+        let column = &plan.keys.columns[index];
+        columns.push(match column.is_text() {
+            true => text_column(column, codes(index))?,
+            false => {
+                let values = plan.keys.values(index, order, pane.groups.keys());
+                values.into_array(&column.data_type)?
+            }
+        });
     }
     let first = plan.window_columns + plan.keys.columns.len();
     for (index, field) in (0..plan.readings.len()).zip(fields.iter().skip(first)) {
@@ -109,17 +142,11 @@ fn time_column(
     column.finish(data_type)
 }
 
-fn key_column(plan: &AggregatePlan, index: usize, pane: &Pane, order: &[u32]) -> Result<ArrayRef> {
-    let (column, arena) = (&plan.keys.columns[index], pane.groups.keys());
-    if column.is_text() {
-        let mut codes = plan.keys.codes(index, order, arena);
-        let nulls = take_nulls(&mut codes);
-        let empty = Dictionary::new();
-        let dictionary = column.dictionary().get().map_or(&empty, |known| known);
-        return dictionary.coded(codes, nulls, &column.data_type);
-    }
-    let values = plan.keys.values(index, order, arena);
-    values.into_array(&column.data_type)
+fn text_column(column: &KeyColumn, mut codes: Vec<u32>) -> Result<ArrayRef> {
+    let nulls = take_nulls(&mut codes);
+    let empty = Dictionary::new();
+    let dictionary = column.dictionary().get().map_or(&empty, |known| known);
+    dictionary.coded(codes, nulls, &column.data_type)
 }
 
 /// Which of `codes` stand for null, where any does: they become 0, as every reader may look up.

@@ -6,14 +6,16 @@
 
 use tersecades_columnar::dictionary::Ranks;
 
-use super::keys::{KeyColumn, KeyLayout, NULL_CODE};
-use super::table::GroupTable;
+use super::keys::{KeyColumn, KeyLayout, KeyPlace, NULL_CODE};
 
 /// Most positions of an array that has one for each key.
 const POSITIONS_MAX: usize = 1 << 18;
 
 /// Below one group in this many positions, it is cheaper to sort groups than to read all positions.
 const POSITIONS_PER_GROUP_MAX: usize = 64;
+
+/// Bits behind the point of `1 / width`: as many as leave quotients of positions exact.
+const INVERSE_BITS: u32 = 40;
 
 /// The positions of all keys that the dictionaries of a layout allow.
 #[derive(Debug, Clone)]
@@ -66,47 +68,78 @@ impl Positions {
         })
     }
 
-    /// The position of `key`.
-    #[inline]
-    pub fn at(&self, keys: &KeyLayout, key: &[u64]) -> usize {
-        let rank = |index: usize| {
-            let (Some(column), Some(ranks)) = (keys.columns.get(index), self.ranks.get(index))
-            else {
-                return 0;
-            };
-            let table = ranks.as_ref().map_or(&[][..], |ranks| &*ranks.rank_of);
-            let rank = table.get(column.part(key) as usize);
-            rank.map_or(table.len(), |rank| *rank as usize)
+    /// Appends the positions of packed `keys`.
+    pub fn list(&self, layout: &KeyLayout, keys: &[u64], into: &mut Vec<u32>) {
+        let [first, second] = layout.places();
+        let [rows, columns] = [0, 1].map(|index| self.table(index, |ranks| &ranks.rank_of));
+        let rank = |place: KeyPlace, table: &[u32], key: &u64| {
+            let code = place.part(std::slice::from_ref(key)) as usize;
+            table.get(code).map_or(table.len(), |rank| *rank as usize)
         };
-        rank(0) * self.width + rank(1)
+        into.extend(keys.iter().map(|key| {
+            let row = rank(first, rows, key);
+            (row * self.width + rank(second, columns, key)) as u32
+        }));
     }
 
-    /// Appends the keys of all positions, ascending.
-    pub fn list_keys(&self, keys: &KeyLayout, into: &mut GroupTable) {
-        let part = |index: usize, rank: usize| {
-            let (column, ranks) = (keys.columns.get(index), self.ranks.get(index));
-            let code = ranks.and_then(|ranks| ranks.as_ref()?.code_at.get(rank));
-            let code = code.map_or(NULL_CODE, |code| u64::from(*code));
-            column.map_or(0, |column| column.placed(code))
+    /// The codes of text column `index` at `positions`; that of a null is `u32::MAX`.
+    pub fn codes(&self, index: usize, positions: &[u32]) -> Vec<u32> {
+        let table = self.table(index, |ranks| &ranks.code_at);
+        let (width, inverse) = (
+            self.width as u64,
+            (1 << INVERSE_BITS) / self.width as u64 + 1,
+        );
+        let code = |at: &u32| {
+            let row = u64::from(*at) * inverse >> INVERSE_BITS;
+            let rank = match index {
+                0 => row,
+                _ => u64::from(*at) - row * width,
+            };
+            table
+                .get(rank as usize)
+                .copied()
+                .unwrap_or(NULL_CODE as u32)
         };
-        let second: Vec<u64> = (0..self.width).map(|rank| part(1, rank)).collect();
-        for rank in 0..self.count / self.width {
-            let first = part(0, rank);
-            second.iter().for_each(|second| {
-                into.push(&[first | second]);
-            });
-        }
+        positions.iter().map(code).collect()
+    }
+
+    /// What is known of the texts of column `index`; empty where there is none.
+    fn table(&self, index: usize, of: impl Fn(&Ranks) -> &[u32]) -> &[u32] {
+        let ranks = self.ranks.get(index).and_then(Option::as_ref);
+        ranks.map_or(&[], of)
     }
 }
 
-/// Calls `visit` with the index of each bit that is set in `marks`, ascending.
-#[inline]
-pub fn for_each_mark(marks: &[u64], mut visit: impl FnMut(usize)) {
-    for (index, word) in marks.iter().enumerate() {
-        let mut rest = *word;
-        while rest != 0 {
-            visit(index * 64 + rest.trailing_zeros() as usize);
-            rest &= rest - 1;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_have_the_codes_of_their_ranks_at_every_width() {
+        for texts in [[1usize, 1], [3, 1], [1, 511], [511, 511], [7, 13]] {
+            // Texts rank backwards; null is behind them.
+            let ranks = texts.map(|count| {
+                let backwards: Vec<u32> = (0..count as u32).rev().collect();
+                Some(Ranks {
+                    rank_of: backwards.clone().into(),
+                    code_at: backwards.into(),
+                })
+            });
+            let (width, count) = (texts[1] + 1, (texts[0] + 1) * (texts[1] + 1));
+            let positions = Positions {
+                ranks: ranks.to_vec(),
+                width,
+                count,
+            };
+            let all: Vec<u32> = (0..count as u32).collect();
+            for (index, count) in texts.into_iter().enumerate() {
+                let rank = |at: usize| [at / width, at % width][index];
+                let code = |at: usize| (count - 1).checked_sub(rank(at)).map(|code| code as u32);
+                let expected: Vec<u32> = (0..all.len())
+                    .map(|at| code(at).unwrap_or(NULL_CODE as u32))
+                    .collect();
+                assert_eq!(positions.codes(index, &all), expected, "{texts:?}");
+            }
         }
     }
 }

@@ -5,11 +5,12 @@
 //! number each. Everything else: column by column.
 
 use tersecades_columnar::dictionary::Ranks;
+use tersecades_columnar::kernels::kernels;
 
 use super::direct::EMPTY;
 use super::keys::KeyLayout;
 use super::pane::Pane;
-use super::position::{Positions, for_each_mark, ranks_of};
+use super::position::{Positions, ranks_of};
 
 /// Scratch memory for sorting groups.
 #[derive(Debug, Default)]
@@ -73,13 +74,15 @@ impl Sorter {
         self.marks.resize(count.div_ceil(64), 0);
         // What lies at a position without a mark is left over and never read.
         self.positions.resize(self.positions.len().max(count), 0);
-        for id in 0..pane.len() {
-            let at = positions.at(keys, pane.groups.key(id));
-            self.marks[at / 64] |= 1 << (at % 64);
-            self.positions[at] = id as u32;
+        positions.list(keys, pane.groups.keys(), &mut self.order);
+        for (id, at) in self.order.drain(..).enumerate() {
+            self.marks[at as usize / 64] |= 1 << (at % 64);
+            self.positions[at as usize] = id as u32;
         }
-        let places = &self.positions;
-        for_each_mark(&self.marks, |at| self.order.push(places[at]));
+        (kernels().bitmap.to_rows)(&self.marks, 0, &mut self.order);
+        for at in &mut self.order {
+            *at = self.positions[*at as usize];
+        }
         true
     }
 

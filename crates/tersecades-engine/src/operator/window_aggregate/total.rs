@@ -13,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::Result;
+use tersecades_columnar::kernels::kernels;
 
 use crate::window::Span;
 
-use super::emit::{Windows, emit};
+use super::emit::{Windows, emit, emit_positions};
 use super::pane::Pane;
 use super::plan::AggregatePlan;
-use super::position::{Positions, for_each_mark, ranks_of};
+use super::position::{Positions, ranks_of};
 use super::state::Shared;
 
 /// Fewer empty groups than this are not worth making the total anew.
@@ -104,7 +105,7 @@ impl Total {
         }
         self.order.clear();
         if self.positions.is_some() {
-            for_each_mark(&self.marks, |at| self.order.push(at as u32));
+            (kernels().bitmap.to_rows)(&self.marks, 0, &mut self.order);
         } else {
             let sorted = shared.sorter.sort(&shared.plan.keys, &self.groups);
             let (sorted, rows) = (sorted.iter(), &self.groups.rows);
@@ -112,12 +113,13 @@ impl Total {
                 .extend(sorted.filter(|id| rows[**id as usize] > 0));
             self.live = self.order.len();
         }
-        emit(
-            &shared.plan,
-            Windows::One(window),
-            &self.groups,
-            &self.order,
-        )
+        let (plan, windows) = (&shared.plan, Windows::One(window));
+        match &self.positions {
+            Some(positions) => {
+                emit_positions(plan, windows, &self.groups, (&self.order, positions))
+            }
+            None => emit(plan, windows, &self.groups, &self.order),
+        }
     }
 
     /// Subtracts the panes that leave, or forgets all where that is cheaper.
@@ -145,7 +147,6 @@ impl Total {
         self.positions = Positions::of(&plan.keys, &ranks_of(&plan.keys), groups);
         self.marks.clear();
         if let Some(positions) = &self.positions {
-            positions.list_keys(&plan.keys, &mut self.groups.groups);
             self.groups.grow(positions.count());
             self.marks.resize(positions.count().div_ceil(64), 0);
         }
@@ -156,9 +157,7 @@ impl Total {
             return self.groups.find_groups(plan, pane, &mut self.targets);
         };
         self.targets.clear();
-        let keys = pane.groups.keys().iter();
-        let at = |key: &u64| positions.at(&plan.keys, std::slice::from_ref(key)) as u32;
-        self.targets.extend(keys.map(at));
+        positions.list(&plan.keys, pane.groups.keys(), &mut self.targets);
     }
 
     fn add(&mut self, plan: &AggregatePlan, pane: &Pane) {
