@@ -96,7 +96,7 @@ impl Aggregate for ApproxQuantile {
     fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
         let counts: &ValueCounts = collected(from)?;
         let integers = finish.argument.data_type.is_integer();
-        let mut column = ResultColumn::new(&DataType::Float64, None)?;
+        let mut column = ResultColumn::new(&DataType::Float64, None, finish.order.len())?;
         counts.for_each_group(finish.order, |bins| {
             bins.sort_unstable_by_key(|counted| counted.key);
             let rows: u64 = bins.iter().map(|counted| counted.rows).sum();

@@ -65,7 +65,11 @@ impl Aggregate for Mode {
         let counts: &ValueCounts = collected(from)?;
         let argument = finish.argument;
         let place = Place::of(argument);
-        let mut column = ResultColumn::new(&argument.data_type, argument.dictionary.get())?;
+        let mut column = ResultColumn::new(
+            &argument.data_type,
+            argument.dictionary.get(),
+            finish.order.len(),
+        )?;
         counts.for_each_group(finish.order, |values| {
             let mode = values.iter().min_by_key(|counted| place.by_rows(counted));
             column.push(match mode {

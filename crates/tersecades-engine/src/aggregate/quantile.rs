@@ -61,7 +61,7 @@ impl Aggregate for Quantile {
 
     fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
         let ranks: &Ranks = collected(from)?;
-        let mut column = ResultColumn::new(&DataType::Float64, None)?;
+        let mut column = ResultColumn::new(&DataType::Float64, None, finish.order.len())?;
         let quantiles = ranks.quantiles(finish.reading.parameter, (finish.order, finish.threads));
         let values = quantiles
             .into_iter()

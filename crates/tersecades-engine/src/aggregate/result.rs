@@ -18,13 +18,21 @@ pub struct ResultColumn {
 }
 
 impl ResultColumn {
-    /// No value of `data_type`; texts are codes of `dictionary`.
+    /// No value of `data_type`, with room for `rows`; texts are codes of `dictionary`.
     ///
     /// # Errors
     /// `Unsupported` for types that no column has.
-    pub fn new(data_type: &DataType, dictionary: Option<&Arc<Dictionary>>) -> Result<Self> {
+    pub fn new(
+        data_type: &DataType,
+        dictionary: Option<&Arc<Dictionary>>,
+        rows: usize,
+    ) -> Result<Self> {
         let mut values = Values::default();
         values.reset(Physical::of(data_type)?);
+        match values.physical {
+            Physical::Wide => values.wide.reserve_exact(rows),
+            _ => values.keys.reserve_exact(rows),
+        }
         values.dictionary = dictionary.map(Arc::clone);
         Ok(ResultColumn {
             values,

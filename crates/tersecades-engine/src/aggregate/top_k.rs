@@ -53,7 +53,11 @@ impl Aggregate for TopK {
         let argument = finish.argument;
         let place = Place::of(argument);
         let wanted = finish.reading.parameter as usize;
-        let mut column = ResultColumn::new(&argument.data_type, argument.dictionary.get())?;
+        let mut column = ResultColumn::new(
+            &argument.data_type,
+            argument.dictionary.get(),
+            finish.order.len(),
+        )?;
         let mut lengths = Vec::new();
         counts.for_each_group(finish.order, |values| {
             values.sort_unstable_by_key(|counted| place.by_rows(counted));

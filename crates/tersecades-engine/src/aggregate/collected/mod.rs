@@ -371,7 +371,8 @@ impl Finish<'_> {
     /// What `value` says.
     pub fn column(&self, mut value: impl FnMut(u32) -> Result<Value>) -> Result<ArrayRef> {
         let data_type = &self.reading.data_type;
-        let mut column = ResultColumn::new(data_type, self.argument.dictionary.get())?;
+        let mut column =
+            ResultColumn::new(data_type, self.argument.dictionary.get(), self.order.len())?;
         for id in self.order {
             column.push(value(*id)?);
         }

@@ -395,6 +395,7 @@ pub(super) struct Scratch<T> {
 
 /// The ranks at `fraction` of the way through all `runs`, between which a quantile lies, and how
 /// far between; `None` without ranks.
+#[inline]
 pub(super) fn between<'a, T: Lane>(
     runs: impl Iterator<Item = Run<'a, T>> + Clone,
     fraction: f64,

@@ -76,10 +76,10 @@ fn emit_keys(
         let column = match windows {
             Windows::Each(spans) => {
                 let times = order.iter().map(|group| spans[*group as usize].map(end));
-                time_column(times.map(|time| (time, 1)), field.data_type())
+                time_column(times.map(|time| (time, 1)), field.data_type(), rows)
             }
-            Windows::One(span) => time_column([(Some(end(span)), rows)], field.data_type()),
-            Windows::None => time_column([(None, rows)], field.data_type()),
+            Windows::One(span) => time_column([(Some(end(span)), rows)], field.data_type(), rows),
+            Windows::None => time_column([(None, rows)], field.data_type(), rows),
         };
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
@@ -119,12 +119,13 @@ fn emit_keys(
     )?)
 }
 
-/// Times, each with the number of rows it is for.
+/// Times, each with the number of rows it is for, `rows` in all.
 fn time_column(
     times: impl IntoIterator<Item = (Option<i128>, usize)>,
     data_type: &DataType,
+    rows: usize,
 ) -> Result<ArrayRef> {
-    let mut column = ResultColumn::new(data_type, None)?;
+    let mut column = ResultColumn::new(data_type, None, rows)?;
     let physical = column.values.physical;
     for (time, rows) in times {
         match time {
@@ -180,7 +181,7 @@ fn reading_column(
         return reading.aggregate.finish_collected(collection, &finish);
     }
     let texts = argument.and_then(|argument| argument.dictionary.get());
-    let mut column = ResultColumn::new(&reading.data_type, texts)?;
+    let mut column = ResultColumn::new(&reading.data_type, texts, order.len())?;
     match (reading.argument, argument) {
         (Some(index), Some(argument)) => {
             let mut folds = [Fold::default(); GROUPS_READ];
