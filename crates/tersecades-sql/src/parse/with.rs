@@ -90,6 +90,10 @@ fn draws(function: &Function) -> bool {
 }
 
 fn is_named(relation: &ObjectName, name: &str) -> bool {
-    let parts = relation.0.as_slice();
-    matches!(parts, [part] if part.as_ident().is_some_and(|own| own.value.eq_ignore_ascii_case(name)))
+    match relation.0.as_slice() {
+        [part] => part
+            .as_ident()
+            .is_some_and(|own| own.value.eq_ignore_ascii_case(name)),
+        _ => false,
+    }
 }

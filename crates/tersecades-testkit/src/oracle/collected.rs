@@ -109,6 +109,9 @@ pub(super) fn compute(
     }
     values.retain(|value| *value != Value::Null);
     values.sort_by(order);
+    if function.ends_with("_distinct") {
+        values.dedup_by(|a, b| order(a, b).is_eq());
+    }
     let data_type = aggregate::result_type(call, columns)?;
     let exact = |value: Value| Ok((value, 0.0));
     match function {
@@ -122,16 +125,9 @@ pub(super) fn compute(
             })
         }
         "bit_and" | "bit_or" | "bit_xor" => exact(joined(function, &values)),
-        "mean_distinct" => {
-            values.dedup_by(|a, b| order(a, b).is_eq());
-            Ok(aggregate::moments("mean", &values, 0.0))
-        }
-        "sum_distinct" => {
-            values.dedup_by(|a, b| order(a, b).is_eq());
-            aggregate::sum(&values, &data_type, 0.0)
-        }
+        "mean_distinct" => Ok(aggregate::moments("mean", &values, 0.0)),
+        "sum_distinct" => aggregate::sum(&values, &data_type, 0.0),
         "approx_count_distinct" => {
-            values.dedup_by(|a, b| order(a, b).is_eq());
             let count = values.len();
             let sketched = count > DISTINCT_ERROR.0;
             let slack = if sketched {
