@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Float32Type, Int64Type};
 use arrow_array::{
-    ArrayRef, Int64Array, RecordBatch, StringArray, Time64MicrosecondArray, UInt64Array,
+    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, Time64MicrosecondArray,
+    UInt64Array,
 };
 use arrow_schema::DataType;
 use tersecades_engine::aggregate::{call, count};
@@ -287,4 +288,28 @@ fn windows_can_be_grouped_as_a_whole() {
     let most = only(most);
     assert_eq!(most.column(0).as_primitive::<Int64Type>().values(), &[4]);
     assert_eq!(most.column(1).as_primitive::<Int64Type>().values(), &[300]);
+}
+
+#[test]
+fn a_cast_to_32_bits_makes_no_infinity_of_a_finite_float() {
+    let cast_of = |values: &[f64]| -> Result<Vec<f32>> {
+        let values: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+        let batch = RecordBatch::try_from_iter([("value", values)]).unwrap();
+        let run = Stream::from_batches(batch.schema(), vec![batch])
+            .project([("narrow", col("value").cast(DataType::Float32))])
+            .run()?;
+        let batches: Vec<RecordBatch> = run.collect::<Result<_>>()?;
+        Ok(batches[0]
+            .column(0)
+            .as_primitive::<Float32Type>()
+            .values()
+            .to_vec())
+    };
+    let fitting = [0.1, -3.402_823_5e38, f64::INFINITY, 1e-300];
+    assert_eq!(
+        cast_of(&fitting).unwrap(),
+        [0.1, f32::MIN, f32::INFINITY, 0.0]
+    );
+    let refused = cast_of(&[1.0, 1e300]).unwrap_err();
+    assert!(refused.to_string().contains("1e300"), "{refused}");
 }

@@ -134,6 +134,14 @@ of_one_column! {
     approx_count_distinct,
     /// Sum of the different values of a group.
     sum_distinct,
+    /// Mean of the different values of a group.
+    mean_distinct,
+    /// Bits that all integers of a group have.
+    bit_and,
+    /// Bits that some integer of a group has.
+    bit_or,
+    /// Bits that an odd number of the integers of a group has.
+    bit_xor,
     /// Whether every condition of a group that is not null is true.
     bool_and,
     /// Whether some condition of a group is true.

@@ -25,6 +25,10 @@ AGGREGATES = {
         pl.col("rtt_us").filter(pl.col("load") > 50).sum(),
     ),
     "earliest": (tc.min("region"), pl.col("region").min()),
+    "bits": (tc.bit_and("rtt_us"), pl.col("rtt_us").bitwise_and()),
+    "some_bits": (tc.bit_or("rtt_us"), pl.col("rtt_us").bitwise_or()),
+    "odd_bits": (tc.bit_xor("rtt_us"), pl.col("rtt_us").bitwise_xor()),
+    "kinds": (tc.mean_distinct("rtt_us"), pl.col("rtt_us").unique().mean()),
     "all": (tc.bool_and("failed"), pl.col("failed").all()),
 }
 

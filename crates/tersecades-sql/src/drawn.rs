@@ -15,7 +15,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DataFusionError, JoinType, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder};
+use datafusion_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Volatility};
 use datafusion_optimizer::analyzer::AnalyzerRule;
 use tersecades_columnar::error::Error;
 
@@ -56,13 +56,15 @@ fn is_drawn(part: &Expr) -> bool {
     let Expr::ScalarFunction(call) = part else {
         return false;
     };
-    let is_edge = call
-        .func
-        .inner()
-        .as_ref()
-        .downcast_ref::<WindowEdge>()
-        .is_some();
-    part.is_volatile_node() && !is_edge && ![AS_OF, IN_WINDOW].contains(&call.func.name())
+    is_random(&call.func)
+}
+
+/// Whether `function` is volatile, and neither a window nor a mark of a condition.
+pub(crate) fn is_random(function: &ScalarUDF) -> bool {
+    let inner = function.inner().as_ref();
+    function.signature().volatility == Volatility::Volatile
+        && inner.downcast_ref::<WindowEdge>().is_none()
+        && ![AS_OF, IN_WINDOW].contains(&function.name())
 }
 
 /// Whether a volatile function is a part of `expr`, and not all of it.

@@ -34,6 +34,7 @@ use crate::function::choice::{ExactChoices, ExactSets};
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
+use crate::function::real::CastReals;
 use crate::function::signed::SignUnsigned;
 use crate::function::time_cast::CastTimes;
 use crate::function::window::Edge;
@@ -90,6 +91,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
     checks.add_function_rewrite(Arc::new(CastTimes));
+    checks.add_function_rewrite(Arc::new(CastReals));
     checks.add_function_rewrite(Arc::new(KeptCasts));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 

@@ -430,6 +430,7 @@ impl Session {
         let plan_then = || {
             let written = query.clone();
             let planned = || {
+                parse::from_first::select_all(&mut query);
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
                 parse::using::merge_keys(&mut query, &self.catalog);

@@ -29,13 +29,14 @@ pub mod collected;
 pub mod approx_count_distinct;
 pub mod approx_quantile;
 pub mod arg_extreme;
+pub mod bitwise;
 pub mod count_distinct;
 pub mod covariance;
+pub mod distinct;
 pub mod first_last;
 pub mod histogram;
 pub mod mode;
 pub mod quantile;
-pub mod sum_distinct;
 pub mod top_k;
 
 pub mod user;
@@ -146,6 +147,9 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &stddev::STDDEV_POPULATION,
     &bool_end::BOOL_AND,
     &bool_end::BOOL_OR,
+    &bitwise::BIT_AND,
+    &bitwise::BIT_OR,
+    &bitwise::BIT_XOR,
     &any_value::AnyValue,
     &first_last::FIRST,
     &first_last::LAST,
@@ -157,7 +161,8 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &approx_quantile::APPROX_MEDIAN,
     &count_distinct::CountDistinct,
     &approx_count_distinct::ApproxCountDistinct,
-    &sum_distinct::SumDistinct,
+    &distinct::SUM_DISTINCT,
+    &distinct::MEAN_DISTINCT,
     &mode::Mode,
     &top_k::TopK,
     &histogram::Histogram,

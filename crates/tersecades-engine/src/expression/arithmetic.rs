@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_arith::numeric;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
@@ -72,11 +72,30 @@ pub(super) fn cast_exactly(array: &ArrayRef, target: &DataType) -> ArrowResult<A
     if array.data_type() == target {
         return Ok(Arc::clone(array));
     }
+    if let (DataType::Float64, DataType::Float32) = (array.data_type(), target) {
+        let floats = array.as_primitive::<Float64Type>();
+        let narrowed = floats.try_unary::<_, Float32Type, _>(narrowed);
+        return Ok(Arc::new(narrowed?));
+    }
     let options = CastOptions {
         safe: false,
         ..CastOptions::default()
     };
     cast_with_options(array.as_ref(), target, &options)
+}
+
+/// `float` in 32 bits, rounded to the nearest.
+///
+/// # Errors
+/// `CastError` when only infinity is near.
+pub fn narrowed(float: f64) -> ArrowResult<f32> {
+    let narrowed = float as f32;
+    match narrowed.is_infinite() && float.is_finite() {
+        true => Err(ArrowError::CastError(format!(
+            "Can't cast value {float:e} to type Float32"
+        ))),
+        false => Ok(narrowed),
+    }
 }
 
 fn zeros(array: &ArrayRef) -> BooleanArray {

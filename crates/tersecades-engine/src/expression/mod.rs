@@ -35,6 +35,7 @@ pub mod filter;
 #[cfg(test)]
 mod tests;
 
+pub use arithmetic::narrowed;
 pub use ast::{Arithmetic, Expression, col, lit};
 pub use calendar::seconds_of;
 pub use compare::{Side, compare_arrays};

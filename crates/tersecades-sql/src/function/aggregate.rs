@@ -88,6 +88,9 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("bool_and", "bool_and", Shape::Value, false),
     ("every", "bool_and", Shape::Value, false),
     ("bool_or", "bool_or", Shape::Value, false),
+    ("bit_and", "bit_and", Shape::Value, false),
+    ("bit_or", "bit_or", Shape::Value, false),
+    ("bit_xor", "bit_xor", Shape::Value, false),
     (
         "approx_count_distinct",
         "approx_count_distinct",
@@ -116,6 +119,7 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("histogram", "histogram", Shape::Parameter, false),
     ("top_k", "top_k", Shape::Parameter, false),
     ("sum_distinct", "sum_distinct", Shape::Value, false),
+    ("mean_distinct", "mean_distinct", Shape::Value, false),
     ("covar_samp", "covariance", Shape::Pair, false),
     ("covar_pop", "covariance_population", Shape::Pair, false),
     ("corr", "correlation", Shape::Pair, false),
@@ -156,10 +160,13 @@ impl SqlAggregate {
             (false, function) => Ok(function),
             (true, "count") => Ok("count_distinct"),
             // Repeated values change none of these.
-            (true, same @ ("min" | "max" | "bool_and" | "bool_or" | "count_distinct")) => Ok(same),
-            (true, "sum") if AGGREGATES.iter().any(|a| a.name() == "sum_distinct") => {
-                Ok("sum_distinct")
-            }
+            (
+                true,
+                same @ ("min" | "max" | "bool_and" | "bool_or" | "bit_and" | "bit_or"
+                | "count_distinct"),
+            ) => Ok(same),
+            (true, "sum") => Ok("sum_distinct"),
+            (true, "mean") => Ok("mean_distinct"),
             (true, _) => not_impl_err!("{}(DISTINCT ...)", self.name),
         }
     }

@@ -5,6 +5,8 @@ pub(crate) mod arithmetic;
 pub(crate) mod cast;
 pub(crate) mod choice;
 pub(crate) mod compare;
+mod concat;
+mod date_bin;
 pub(crate) mod date_interval;
 pub(crate) mod date_part;
 pub(crate) mod division;
@@ -13,6 +15,7 @@ pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod key;
 pub(crate) mod over;
+pub(crate) mod real;
 pub(crate) mod signed;
 pub(crate) mod time_cast;
 pub(crate) mod timestamp;
@@ -27,6 +30,8 @@ use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
 use cast::{CAST_MARK, CAST_TO};
+use concat::NullTexts;
+use date_bin::DateBin;
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
 use signed::SIGNED_MARK;
@@ -50,6 +55,10 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let ours = WINDOW_EDGES.iter().chain(marks).chain([&*MAKE_TIMESTAMP]);
     let ours = ours.cloned();
     for function in functions.into_iter().chain(ours) {
+        let function = match function.name() {
+            "date_bin" => DateBin::over(function),
+            _ => function,
+        };
         for alias in function.aliases() {
             scalars.insert(alias.clone(), Arc::clone(&function));
         }
@@ -68,6 +77,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         over: over.map(|f| (f.name().to_owned(), Arc::clone(f))).collect(),
         planners: vec![
             Arc::new(CountOfRows),
+            Arc::new(NullTexts),
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),

@@ -22,6 +22,7 @@ use crate::error::of_datafusion;
 use crate::function::arithmetic::CheckedArithmetic;
 use crate::function::cast::{CAST_TO, is_asked_for};
 use crate::function::compare::comparison_of;
+use crate::function::real::Real;
 use crate::function::time_cast::TimeAs;
 use crate::function::window::WindowEdge;
 use crate::scalar::PlannedFunction;
@@ -115,6 +116,11 @@ impl Lowerer<'_> {
                     call.args.as_slice(),
                 ) {
                     return Ok(Some(self.value(time)?.cast(cast.to.clone())));
+                }
+                if let (Some(Real { tries: false, .. }), [float]) =
+                    (function.as_ref().downcast_ref(), call.args.as_slice())
+                {
+                    return Ok(Some(self.value(float)?.cast(DataType::Float32)));
                 }
                 match (
                     function.as_ref().downcast_ref::<CheckedArithmetic>(),

@@ -12,6 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use super::place;
+use super::with::check_drawn;
 use crate::function::FUNCTIONS;
 use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
@@ -37,7 +38,7 @@ fn refuse(what: &str, of: &impl Spanned, hint: &str) -> ControlFlow<Error> {
 }
 
 /// ` at line 1, column 8`; nothing where the parser keeps no place.
-fn placed(of: &impl Spanned) -> String {
+pub(super) fn placed(of: &impl Spanned) -> String {
     match of.span().start {
         Location { line: 0, .. } => String::new(),
         start => place(start),
@@ -65,6 +66,7 @@ impl Visitor for Checks {
             };
             return refuse(form, query, "LIMIT 10 and FETCH FIRST 10 ROWS ONLY are");
         }
+        check_drawn(query)?;
         check_body(&query.body)
     }
 

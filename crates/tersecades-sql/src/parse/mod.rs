@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
 pub(crate) mod digit;
+pub(crate) mod from_first;
 pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;
@@ -14,6 +15,7 @@ mod statement;
 pub(crate) mod using;
 pub(crate) mod values;
 pub(crate) mod window;
+mod with;
 
 use datafusion_sql::sqlparser::ast::{DataType, Query};
 use datafusion_sql::sqlparser::dialect::GenericDialect;

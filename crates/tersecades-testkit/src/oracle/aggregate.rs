@@ -224,7 +224,7 @@ pub(super) fn sum(
 }
 
 /// Mean, variances and deviations.
-fn moments(function: &str, values: &[Value], input_slack: f64) -> (Value, f64) {
+pub(super) fn moments(function: &str, values: &[Value], input_slack: f64) -> (Value, f64) {
     let floats: Vec<f64> = values.iter().map(as_float).collect();
     let count = floats.len() as f64;
     let fewest = if matches!(function, "variance" | "stddev") {

@@ -29,6 +29,9 @@ pub(super) const NAMES: &[&str] = &[
     "approx_count_distinct",
     "approx_median",
     "approx_quantile",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
     "bool_and",
     "bool_or",
     "correlation",
@@ -37,6 +40,7 @@ pub(super) const NAMES: &[&str] = &[
     "first",
     "histogram",
     "last",
+    "mean_distinct",
     "mode",
     "sum_distinct",
     "top_k",
@@ -57,6 +61,8 @@ pub(super) fn result_type(function: &str, argument: DataType) -> Result<DataType
     match function {
         "first" | "last" | "mode" | "any_value" => Ok(argument),
         "bool_and" | "bool_or" if argument == DataType::Boolean => Ok(argument),
+        "bit_and" | "bit_or" | "bit_xor" if argument.is_integer() => Ok(argument),
+        "bit_and" | "bit_or" | "bit_xor" => Err(Error::schema("bits are those of integers")),
         "approx_count_distinct" => Ok(DataType::Int64),
         "sum_distinct" if numeric => Ok(summed()),
         "top_k" => Ok(list_of(argument, true)),
@@ -103,6 +109,9 @@ pub(super) fn compute(
     }
     values.retain(|value| *value != Value::Null);
     values.sort_by(order);
+    if function.ends_with("_distinct") {
+        values.dedup_by(|a, b| order(a, b).is_eq());
+    }
     let data_type = aggregate::result_type(call, columns)?;
     let exact = |value: Value| Ok((value, 0.0));
     match function {
@@ -115,12 +124,10 @@ pub(super) fn compute(
                 false => Value::from(values.iter().any(decides) != all),
             })
         }
-        "sum_distinct" => {
-            values.dedup_by(|a, b| order(a, b).is_eq());
-            aggregate::sum(&values, &data_type, 0.0)
-        }
+        "bit_and" | "bit_or" | "bit_xor" => exact(joined(function, &values)),
+        "mean_distinct" => Ok(aggregate::moments("mean", &values, 0.0)),
+        "sum_distinct" => aggregate::sum(&values, &data_type, 0.0),
         "approx_count_distinct" => {
-            values.dedup_by(|a, b| order(a, b).is_eq());
             let count = values.len();
             let sketched = count > DISTINCT_ERROR.0;
             let slack = if sketched {
@@ -149,6 +156,20 @@ pub(super) fn compute(
             &data_type,
         )),
     }
+}
+
+/// Integers joined bit by bit.
+fn joined(function: &str, values: &[Value]) -> Value {
+    let integers = values.iter().filter_map(|value| match value {
+        Value::Integer(integer) => Some(*integer),
+        _ => None,
+    });
+    let joined = integers.reduce(|a, b| match function {
+        "bit_and" => a & b,
+        "bit_or" => a | b,
+        _ => a ^ b,
+    });
+    joined.map_or(Value::Null, Value::Integer)
 }
 
 fn at_end_of_time(function: &str, rows: &[&Traveller], mut values: Vec<Value>) -> Value {

@@ -72,7 +72,7 @@ fn of_numbers(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> O
     let tame = |column: &Column| numeric(column) && column.is_summable() && is_finite(column);
     let fractions = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0];
     let argument = pick(scope.that(numeric), random)?;
-    Some(match random.below(5) {
+    Some(match random.below(6) {
         0 => {
             call.parameter = Some(*random.pick(&[0.1, 0.5, 1.0, 10.0, 1e6]));
             ("histogram", argument, list(), true)
@@ -86,7 +86,16 @@ fn of_numbers(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> O
             let argument = pick(scope.that(tame), random)?;
             let data_type = super::window::sum_type(&argument.data_type);
             let exact = !argument.data_type.is_floating();
-            ("sum_distinct", argument, data_type, exact)
+            match random.below(2) {
+                0 => ("mean_distinct", argument, DataType::Float64, false),
+                _ => ("sum_distinct", argument, data_type, exact),
+            }
+        }
+        4 => {
+            let integers = |column: &Column| column.exact && column.data_type.is_integer();
+            let argument = pick(scope.that(integers), random)?;
+            let function = *random.pick(&["bit_and", "bit_or", "bit_xor"]);
+            (function, argument.clone(), argument.data_type, true)
         }
         _ => {
             let functions = ["covariance", "covariance_population", "correlation"];

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! Ranks         every value, in order-preserving form       quantile, median
-//! Distinct      each different value once                   count_distinct, sum_distinct
+//! Distinct      each different value once                   count_distinct, sum_distinct …
 //! Extreme       one value and what it was chosen by         arg_min, arg_max, first, last
 //! ValueCounts   different values or bins, and their rows    mode, top_k, histogram, sketches
 //! HyperLogLog   the largest hashes of each of 4,096 parts   approx_count_distinct
+//! BitSets       bits of all, some, an odd number of values  bit_and, bit_or, bit_xor
 //! Comoments     means and summed products of two columns    covariance, correlation
 //! ```
 //! A collection holds all groups of a pane. Aggregates that collect the same of the same arguments
 //! and rows share one, as folds are shared. What a collection holds depends on the rows it was
 //! given, never on their order or on how panes were merged.
 
+pub mod bits;
 pub mod comoment;
 mod dense;
 pub mod distinct;

@@ -1,4 +1,4 @@
-//! `sum_distinct`: the sum of the different values.
+//! `sum_distinct` and `mean_distinct`: aggregates of the different values.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
@@ -9,19 +9,39 @@ use tersecades_columnar::types::{Physical, float_of};
 use super::Aggregate;
 use super::collected::distinct::{DISTINCT, Distinct};
 use super::collected::{Collection, Collects, Finish, collected};
+use super::mean::Mean;
 use super::sum::Sum;
 
-/// The sum of the different values that are not null: SQL's `SUM(DISTINCT x)`.
+/// An aggregate of the different values that are not null.
 #[derive(Debug)]
-pub struct SumDistinct;
+pub struct OfDistinct {
+    name: &'static str,
+    summary: &'static str,
+    /// What is read of the fold of them: count and sum.
+    of: &'static dyn Aggregate,
+}
 
-impl Aggregate for SumDistinct {
+/// Their sum: SQL's `SUM(DISTINCT x)`.
+pub const SUM_DISTINCT: OfDistinct = OfDistinct {
+    name: "sum_distinct",
+    summary: "sum of the different values",
+    of: &Sum,
+};
+
+/// Their mean: SQL's `AVG(DISTINCT x)`.
+pub const MEAN_DISTINCT: OfDistinct = OfDistinct {
+    name: "mean_distinct",
+    summary: "arithmetic mean of the different values",
+    of: &Mean,
+};
+
+impl Aggregate for OfDistinct {
     fn name(&self) -> &'static str {
-        "sum_distinct"
+        self.name
     }
 
     fn summary(&self) -> &'static str {
-        "sum of the different values"
+        self.summary
     }
 
     fn collects(&self) -> Option<Collects> {
@@ -29,7 +49,7 @@ impl Aggregate for SumDistinct {
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
-        Sum.result_type(argument)
+        self.of.result_type(argument)
     }
 
     fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
@@ -54,6 +74,9 @@ impl Aggregate for SumDistinct {
                 add(fold, key);
             }
         });
-        finish.column(|id| Sum.finish(&folds[id as usize], &finish.argument.data_type))
+        finish.column(|id| {
+            self.of
+                .finish(&folds[id as usize], &finish.argument.data_type)
+        })
     }
 }
