@@ -3,11 +3,14 @@
 //! DataFusion turns a comparison of a year into one of times with the year's two ends, which are
 //! null where they lie outside what the type holds (`extract(year FROM ts) <> 5` of nanoseconds is
 //! then true of no row). A function that gives no such range keeps the comparison. Of one time it
-//! cuts a fraction of a second towards 1970, of the times of a column it does not.
+//! cuts a fraction of a second towards 1970, of the times of a column it does not; days that begin
+//! before the first nanosecond of 64 bits it makes times of 2262.
+
+use std::sync::Arc;
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, exec_datafusion_err};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
@@ -15,9 +18,18 @@ use datafusion_expr::{
     ScalarUDFImpl, Signature, cast, lit,
 };
 
-use arrow_schema::{DataType, FieldRef, TimeUnit};
+use arrow_arith::aggregate::min;
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampNanosecondType;
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use tersecades_engine::expression::cast_time;
 
 const NAME: &str = "date_part";
+const DATE_TRUNC: &str = "date_trunc";
+
+/// A day in nanoseconds.
+const DAY: i64 = 86_400_000_000_000;
 
 /// A function of DataFusion, without the ranges of its values, that takes one time as a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,18 +53,40 @@ impl ScalarUDFImpl for Computed {
     }
 
     fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match arguments.args.last_mut() {
-            Some(time @ ColumnarValue::Scalar(_)) => {
-                *time = ColumnarValue::Array(time.to_array(1)?);
-                arguments.number_rows = 1;
-                let computed = self.0.invoke_with_args(arguments)?.into_array(1)?;
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
-                    &computed, 0,
-                )?))
-            }
-            _ => self.0.invoke_with_args(arguments),
+        let Some(time) = arguments.args.last_mut() else {
+            return self.0.invoke_with_args(arguments);
+        };
+        let is_one = matches!(time, ColumnarValue::Scalar(_));
+        let own = arguments.return_field.data_type().clone();
+        let rows = if is_one { 1 } else { arguments.number_rows };
+        let mut times = time.to_array(rows)?;
+        if let DataType::Timestamp(_, zone) = times.data_type()
+            && self.name() == DATE_TRUNC
+            && begins_early(&times)
+        {
+            let coarser = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+            times = cast_time(&times, &coarser)?;
+            arguments.return_field = Arc::new(Field::new(DATE_TRUNC, coarser, true));
         }
+        *time = ColumnarValue::Array(times);
+        arguments.number_rows = rows;
+        let computed = self.0.invoke_with_args(arguments)?.into_array(rows)?;
+        let computed = cast_time(&computed, &own).map_err(|_| {
+            exec_datafusion_err!("{DATE_TRUNC} gives a time before 1677-09-21 00:12:43.145224193")
+        })?;
+        Ok(match is_one {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?),
+            false => ColumnarValue::Array(computed),
+        })
     }
+}
+
+/// Whether nanoseconds may not hold the begin of the day of one of `times`.
+fn begins_early(times: &ArrayRef) -> bool {
+    let nanoseconds = times.as_primitive_opt::<TimestampNanosecondType>();
+    nanoseconds
+        .and_then(min)
+        .is_some_and(|least| least < i64::MIN + DAY)
 }
 
 /// Replaces DataFusion's function by one that is computed.
@@ -79,10 +113,7 @@ impl FunctionRewrite for ComputeDateParts {
                 }
                 Ok(Transformed::yes(computed(&func, args)))
             }
-            Expr::ScalarFunction(ScalarFunction { func, args })
-                if func.name() == "date_trunc"
-                    && args.iter().all(|part| part.column_refs().is_empty()) =>
-            {
+            Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == DATE_TRUNC => {
                 Ok(Transformed::yes(computed(&func, args)))
             }
             other => Ok(Transformed::no(other)),

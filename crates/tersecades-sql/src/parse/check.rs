@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArguments, Ident, JoinConstraint, JoinOperator,
-    ObjectName, Query, Select, SetExpr, SetOperator, SetQuantifier, Spanned, TableFactor,
-    TableWithJoins, UnaryOperator, Visit, Visitor,
+    ObjectName, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned,
+    TableFactor, TableWithJoins, UnaryOperator, Visit, Visitor,
 };
 use datafusion_sql::sqlparser::tokenizer::Location;
 use tersecades_columnar::error::{Error, Result};
@@ -229,38 +229,58 @@ fn check_select(select: &Select) -> ControlFlow<Error> {
     for condition in [&select.selection, &select.having].into_iter().flatten() {
         check_condition(condition)?;
     }
-    select.from.iter().try_for_each(check_joins)
+    let is_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
+    let shows_all = select.projection.iter().any(is_all);
+    let mut tables = select.from.iter();
+    tables.try_for_each(|tables| check_joins(tables, shows_all))
 }
 
-fn check_joins(tables: &TableWithJoins) -> ControlFlow<Error> {
+/// Refuses joins that are none, or of which it is not known which tables have the columns; where
+/// the query shows all columns, that of both sides is the one of the left side or of the right.
+fn check_joins(tables: &TableWithJoins, shows_all: bool) -> ControlFlow<Error> {
+    use JoinOperator::{
+        Anti, CrossApply, FullOuter, Left, LeftAnti, LeftOuter, LeftSemi, OuterApply, Right,
+        RightAnti, RightOuter, RightSemi, Semi,
+    };
+    let nested = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin {
+            table_with_joins, ..
+        } => check_joins(table_with_joins, shows_all),
+        _ => ControlFlow::Continue(()),
+    };
+    nested(&tables.relation)?;
     for join in &tables.joins {
+        nested(&join.relation)?;
         match &join.join_operator {
-            JoinOperator::CrossApply | JoinOperator::OuterApply => {
-                return refuse("APPLY", &join.relation, SUBQUERIES);
-            }
-            JoinOperator::Semi(JoinConstraint::Using(_))
-            | JoinOperator::LeftSemi(JoinConstraint::Using(_))
-            | JoinOperator::RightSemi(JoinConstraint::Using(_))
-            | JoinOperator::Anti(JoinConstraint::Using(_))
-            | JoinOperator::LeftAnti(JoinConstraint::Using(_))
-            | JoinOperator::RightAnti(JoinConstraint::Using(_)) => {
+            CrossApply | OuterApply => return refuse("APPLY", &join.relation, SUBQUERIES),
+            Semi(by) | LeftSemi(by) | RightSemi(by) | Anti(by) | LeftAnti(by) | RightAnti(by)
+                if matches!(by, JoinConstraint::Using(_)) =>
+            {
                 let hint = "write a LEFT SEMI JOIN b ON a.k = b.k";
                 return refuse("USING of a semi or anti join", &join.relation, hint);
             }
-            // What is left where it is not known which tables have the columns.
-            JoinOperator::Left(JoinConstraint::Using(_) | JoinConstraint::Natural)
-            | JoinOperator::LeftOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
-            | JoinOperator::Right(JoinConstraint::Using(_) | JoinConstraint::Natural)
-            | JoinOperator::RightOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
-            | JoinOperator::FullOuter(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
-                let hint = "write ON a.k = b.k, and coalesce(a.k, b.k) for the key of both";
-                let what = "USING of an outer join in this place";
-                return refuse(what, &join.relation, hint);
+            Left(by) | LeftOuter(by) if is_by_name(by) && shows_all => {
+                return refuse_using(&join.relation);
+            }
+            Right(by) | RightOuter(by) | FullOuter(by) if is_by_name(by) => {
+                return refuse_using(&join.relation);
             }
             _ => {}
         }
     }
     ControlFlow::Continue(())
+}
+
+fn is_by_name(constraint: &JoinConstraint) -> bool {
+    matches!(
+        constraint,
+        JoinConstraint::Using(_) | JoinConstraint::Natural
+    )
+}
+
+fn refuse_using(table: &TableFactor) -> ControlFlow<Error> {
+    let hint = "write ON a.k = b.k, and coalesce(a.k, b.k) for the key of both";
+    refuse("USING of an outer join in this place", table, hint)
 }
 
 /// Lists of a subquery stand for true, false or neither; they may be terms of `AND` in either

@@ -149,11 +149,10 @@ const WIDE_FROM: usize = 2_048;
 /// Sorts by number: digit by digit from the lowest, each of which starts with a bit that is not the
 /// same in all.
 fn sort_numbers(numbers: &mut Vec<(u64, u32)>, moved: &mut Vec<(u64, u32)>) {
-    let mut starts = [0; 1 << DIGIT_BITS[1]];
     match numbers.len() {
         0..RADIX_MIN => numbers.sort_unstable(),
-        RADIX_MIN..WIDE_FROM => sort_digits(numbers, moved, &mut starts[..1 << DIGIT_BITS[0]]),
-        _ => sort_digits(numbers, moved, &mut starts),
+        RADIX_MIN..WIDE_FROM => sort_digits(numbers, moved, &mut [0; 1 << DIGIT_BITS[0]]),
+        _ => sort_digits(numbers, moved, &mut [0; 1 << DIGIT_BITS[1]]),
     }
 }
 

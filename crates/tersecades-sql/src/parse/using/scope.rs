@@ -1,0 +1,169 @@
+//! Which columns the tables of a query have, as far as the query and the catalog say.
+
+use datafusion_sql::sqlparser::ast::{
+    Cte, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
+    TableWithJoins, WildcardAdditionalOptions,
+};
+
+use super::super::column_name::name_of;
+use crate::catalog::Catalog;
+
+/// The tables that a query sees.
+pub(super) struct Scope<'c> {
+    catalog: &'c Catalog,
+    /// What `WITH` names in the queries around, from the outermost to the innermost.
+    around: Vec<With>,
+}
+
+/// The queries of a `WITH`, which hide tables, and their columns where they are known.
+#[derive(Default)]
+struct With {
+    queries: Vec<(String, Option<Vec<String>>)>,
+    /// How many of them are seen: each by those behind it, and all by the query itself.
+    seen: usize,
+}
+
+impl<'c> Scope<'c> {
+    pub(super) fn new(catalog: &'c Catalog) -> Self {
+        let around = Vec::new();
+        Scope { catalog, around }
+    }
+
+    /// Enters `query`, of whose `WITH` all is seen until it is visited.
+    pub(super) fn enter(&mut self, query: &Query) {
+        self.around.push(With::default());
+        for Cte { alias, query, .. } in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let columns = columns_named(alias).or_else(|| self.columns_given(query));
+            if let Some(with) = self.around.last_mut() {
+                with.queries.push((folded(&alias.name), columns));
+                with.seen += 1;
+            }
+        }
+    }
+
+    /// Begins to visit what the query that was entered last consists of, its `WITH` first.
+    pub(super) fn visit(&mut self) {
+        if let Some(with) = self.around.last_mut() {
+            with.seen = 0;
+        }
+    }
+
+    /// Leaves the query that was entered last: where it is one of a `WITH`, those behind see it.
+    pub(super) fn leave(&mut self) {
+        self.around.pop();
+        if let Some(with) = self.around.last_mut() {
+            with.seen = with.queries.len().min(with.seen + 1);
+        }
+    }
+
+    /// The columns of a table, where they are known.
+    pub(super) fn columns(&self, factor: &TableFactor) -> Option<Vec<String>> {
+        match factor {
+            TableFactor::Table { alias, name, .. } => {
+                let named = alias.as_ref().and_then(columns_named);
+                named.or_else(|| self.columns_of(name))
+            }
+            TableFactor::Derived {
+                alias, subquery, ..
+            } => {
+                let named = alias.as_ref().and_then(columns_named);
+                named.or_else(|| self.columns_given(subquery))
+            }
+            TableFactor::NestedJoin {
+                table_with_joins, ..
+            } => self.columns_joined(table_with_joins),
+            _ => None,
+        }
+    }
+
+    fn columns_joined(&self, tables: &TableWithJoins) -> Option<Vec<String>> {
+        let joined = tables.joins.iter().map(|join| &join.relation);
+        let tables = std::iter::once(&tables.relation).chain(joined);
+        let columns: Option<Vec<_>> = tables.map(|table| self.columns(table)).collect();
+        Some(columns?.concat())
+    }
+
+    fn columns_of(&self, name: &ObjectName) -> Option<Vec<String>> {
+        let name = folded(single(name)?);
+        for with in self.around.iter().rev() {
+            let mut seen = with.queries[..with.seen].iter().rev();
+            if let Some((_, columns)) = seen.find(|(known, _)| *known == name) {
+                return columns.clone();
+            }
+        }
+        let relation = self.catalog.find(&name).ok()?;
+        let fields = relation.schema.fields().iter();
+        Some(fields.map(|field| field.name().clone()).collect())
+    }
+
+    /// The columns that a query gives, where each has a name.
+    fn columns_given(&self, query: &Query) -> Option<Vec<String>> {
+        match query.with {
+            Some(_) => None,
+            None => self.columns_of_body(&query.body),
+        }
+    }
+
+    fn columns_of_body(&self, body: &SetExpr) -> Option<Vec<String>> {
+        match body {
+            SetExpr::Select(select) => {
+                let items = select.projection.iter();
+                let columns: Option<Vec<_>> =
+                    items.map(|item| self.columns_shown(item, select)).collect();
+                Some(columns?.concat())
+            }
+            SetExpr::Query(query) => self.columns_given(query),
+            SetExpr::SetOperation { left, .. } => self.columns_of_body(left),
+            _ => None,
+        }
+    }
+
+    fn columns_shown(&self, item: &SelectItem, select: &Select) -> Option<Vec<String>> {
+        match item {
+            SelectItem::Wildcard(options) if *options == WildcardAdditionalOptions::default() => {
+                let tables = select.from.iter().map(|tables| match &tables.joins[..] {
+                    [] => self.columns(&tables.relation),
+                    _ => None,
+                });
+                let columns: Option<Vec<_>> = tables.collect();
+                Some(columns?.concat())
+            }
+            item => Some(vec![name_of(item)?]),
+        }
+    }
+
+    /// All names that `query` may say without those of the queries around, where they are known.
+    pub(super) fn names_in(&self, query: &Query) -> Option<Vec<String>> {
+        let (None, SetExpr::Select(select)) = (&query.with, query.body.as_ref()) else {
+            return None;
+        };
+        let tables = select.from.iter();
+        let columns: Option<Vec<_>> = tables.map(|tables| self.columns_joined(tables)).collect();
+        let mut names = columns?.concat();
+        names.extend(select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { .. } => name_of(item),
+            _ => None,
+        }));
+        Some(names)
+    }
+}
+
+fn columns_named(alias: &TableAlias) -> Option<Vec<String>> {
+    let names = alias.columns.iter().map(|column| folded(&column.name));
+    (!alias.columns.is_empty()).then(|| names.collect())
+}
+
+pub(super) fn single(name: &ObjectName) -> Option<&Ident> {
+    match name.0.as_slice() {
+        [part] => part.as_ident(),
+        _ => None,
+    }
+}
+
+/// The name as it is compared.
+pub(super) fn folded(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    }
+}
