@@ -90,7 +90,7 @@ impl Positions {
             (1 << INVERSE_BITS) / self.width as u64 + 1,
         );
         let code = |at: &u32| {
-            let row = u64::from(*at) * inverse >> INVERSE_BITS;
+            let row = (u64::from(*at) * inverse) >> INVERSE_BITS;
             let rank = match index {
                 0 => row,
                 _ => u64::from(*at) - row * width,
