@@ -17,6 +17,7 @@ use datafusion_expr::{
 use tersecades_engine::operator::row::keys::canonical_floats;
 
 use super::compare::exactly;
+use super::of_one;
 
 /// Functions that compare their arguments.
 const COMPARING: [&str; 3] = ["nullif", "greatest", "least"];
@@ -44,14 +45,7 @@ impl ScalarUDFImpl for Canonical {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let constant = matches!(arguments.args.first(), Some(ColumnarValue::Scalar(_)));
-        let computed = arrays.first().map(canonical_floats);
-        let computed = computed.unwrap_or_else(|| arrow_array::new_empty_array(&DataType::Null));
-        Ok(match constant {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?),
-            false => ColumnarValue::Array(computed),
-        })
+        of_one(&arguments, |floats| Ok(canonical_floats(floats)))
     }
 }
 

@@ -14,10 +14,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
-use datafusion_common::{Result, ScalarValue, exec_err};
+use datafusion_common::Result;
 use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
 };
+
+use super::of_one;
 
 /// Most digits of a decimal.
 const DIGITS: u8 = 38;
@@ -82,14 +84,7 @@ impl ScalarUDFImpl for Moved {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(match arguments.args.as_slice() {
-            [ColumnarValue::Array(values)] => ColumnarValue::Array(self.of(values)?),
-            [ColumnarValue::Scalar(value)] => {
-                let key = self.of(&value.to_array()?)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&key, 0)?)
-            }
-            _ => return exec_err!("a key is made of one value"),
-        })
+        of_one(&arguments, |values| self.of(values))
     }
 }
 

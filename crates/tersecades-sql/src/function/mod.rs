@@ -25,8 +25,11 @@ pub(crate) mod window;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use arrow_array::ArrayRef;
+use datafusion_common::{Result, exec_err};
 use datafusion_expr::planner::ExprPlanner;
-use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+use datafusion_expr::{AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, WindowUDF};
+use datafusion_functions::utils::make_scalar_function;
 
 use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
 use cast::{CAST_MARK, CAST_TO};
@@ -34,7 +37,7 @@ use concat::NullTexts;
 use date_bin::DateBin;
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
-use signed::SIGNED_MARK;
+use signed::{SIGNED, SIGNED_MARK};
 use timestamp::MAKE_TIMESTAMP;
 use window::{IN_WINDOW, IN_WINDOW_MARK, Kind, WINDOW_EDGES};
 
@@ -101,6 +104,32 @@ impl Functions {
         let keys = Kind::ALL.iter().map(|kind| kind.key_name());
         names
             .chain(keys)
-            .filter(|name: &&str| ![AS_OF, CAST_TO, IN_WINDOW].contains(name))
+            .filter(|name: &&str| ![AS_OF, CAST_TO, IN_WINDOW, SIGNED].contains(name))
+    }
+}
+
+/// What `compute` gives for the one argument of a function, be it a column or one value.
+fn of_one(
+    arguments: &ScalarFunctionArgs,
+    compute: impl Fn(&ArrayRef) -> Result<ArrayRef>,
+) -> Result<ColumnarValue> {
+    let compute = |arrays: &[ArrayRef]| match arrays {
+        [array] => compute(array),
+        _ => exec_err!("the function has one argument"),
+    };
+    make_scalar_function(compute, Vec::new())(&arguments.args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_query_is_offered_a_mark() {
+        let names: Vec<&str> = FUNCTIONS.names().collect();
+        assert!(names.contains(&"abs"));
+        for mark in [AS_OF, CAST_TO, IN_WINDOW, SIGNED] {
+            assert!(FUNCTIONS.contains(mark) && !names.contains(&mark), "{mark}");
+        }
     }
 }

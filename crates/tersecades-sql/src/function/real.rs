@@ -13,13 +13,15 @@ use arrow_array::{ArrayRef, Float32Array};
 use arrow_schema::{ArrowError, DataType};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
+use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 use tersecades_engine::expression::narrowed;
+
+use super::of_one;
 
 /// Such a cast.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,14 +45,7 @@ impl ScalarUDFImpl for Real {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(match arguments.args.as_slice() {
-            [ColumnarValue::Array(floats)] => ColumnarValue::Array(self.reals(floats)?),
-            [ColumnarValue::Scalar(float)] => {
-                let real = self.reals(&float.to_array()?)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&real, 0)?)
-            }
-            _ => return exec_err!("a cast is of one number"),
-        })
+        of_one(&arguments, |floats| Ok(self.reals(floats)?))
     }
 }
 

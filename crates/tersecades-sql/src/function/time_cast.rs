@@ -11,12 +11,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
+use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
@@ -25,7 +24,7 @@ use datafusion_expr::{
 };
 use tersecades_engine::expression::cast_time;
 
-use super::FUNCTIONS;
+use super::{FUNCTIONS, of_one};
 
 /// A cast of times to a type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,15 +48,7 @@ impl ScalarUDFImpl for TimeAs {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let cast = |times: &ArrayRef| cast_time(times, &self.to);
-        Ok(match arguments.args.as_slice() {
-            [ColumnarValue::Array(times)] => ColumnarValue::Array(cast(times)?),
-            [ColumnarValue::Scalar(time)] => {
-                let cast = cast(&time.to_array()?)?;
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&cast, 0)?)
-            }
-            _ => return exec_err!("a cast is of one time"),
-        })
+        of_one(&arguments, |times| Ok(cast_time(times, &self.to)?))
     }
 }
 

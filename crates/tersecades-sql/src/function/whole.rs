@@ -12,10 +12,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type};
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
-use datafusion_common::{Result, ScalarValue, exec_err};
+use datafusion_common::Result;
 use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
 };
+
+use super::of_one;
 
 /// The type of such keys: the digits of 64-bit integers, and one behind the point.
 const KEY: DataType = DataType::Decimal128(21, 1);
@@ -43,16 +45,8 @@ impl ScalarUDFImpl for WholeOrHalf {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [floats] = arguments.args.as_slice() else {
-            return exec_err!("a key is made of one float");
-        };
-        let floats = floats.cast_to(&DataType::Float64, None)?;
-        Ok(match floats {
-            ColumnarValue::Array(floats) => ColumnarValue::Array(keys(&floats)),
-            ColumnarValue::Scalar(float) => {
-                let key = keys(&float.to_array()?);
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&key, 0)?)
-            }
+        of_one(&arguments, |floats| {
+            Ok(keys(&arrow_cast::cast(floats, &DataType::Float64)?))
         })
     }
 }

@@ -148,7 +148,7 @@ impl Checks {
             let hint = format!("group by it, or write {}", kind.usage());
             return refuse("a window outside of GROUP BY", function, &hint);
         }
-        let known: Vec<&str> = FUNCTIONS.names().filter(|name| !is_mark(name)).collect();
+        let known: Vec<&str> = FUNCTIONS.names().collect();
         ControlFlow::Break(unknown("function", &function.name, &known))
     }
 

@@ -5,6 +5,7 @@ use datafusion_sql::sqlparser::ast::{
     Expr, Ident, Query, SelectItem, SetExpr, WildcardAdditionalOptions,
 };
 
+use super::folded;
 use crate::lower::rows::free_name;
 
 /// Names the columns of the outermost selects of `query` by their text.
@@ -83,10 +84,7 @@ pub(super) fn name_of(item: &SelectItem) -> Option<String> {
         SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => names.last()?,
         _ => return None,
     };
-    Some(match name.quote_style {
-        Some(_) => name.value.clone(),
-        None => name.value.to_lowercase(),
-    })
+    Some(folded(name))
 }
 
 fn are_of_two_tables(one: &SelectItem, other: &SelectItem) -> bool {

@@ -17,7 +17,7 @@ pub(crate) mod values;
 pub(crate) mod window;
 mod with;
 
-use datafusion_sql::sqlparser::ast::{DataType, Query};
+use datafusion_sql::sqlparser::ast::{DataType, Ident, ObjectName, Query};
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
@@ -204,13 +204,25 @@ pub(crate) fn place(at: Location) -> String {
     format!(" at line {}, column {}", at.line, at.column)
 }
 
-/// The next name; without quotes it is in small letters.
+/// The next name.
 fn name(parser: &mut Parser) -> statement::Parsed<String> {
-    let name = parser.parse_identifier()?;
-    Ok(match name.quote_style {
-        Some(_) => name.value,
+    Ok(folded(&parser.parse_identifier()?))
+}
+
+/// A name as it is compared: without quotes in small letters.
+fn folded(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
         None => name.value.to_lowercase(),
-    })
+    }
+}
+
+/// The name of a table that has no schema before it.
+fn single(name: &ObjectName) -> Option<&Ident> {
+    match name.0.as_slice() {
+        [part] => part.as_ident(),
+        _ => None,
+    }
 }
 
 /// What the parser says, with the place in words of ours; the statement ends at `end`.

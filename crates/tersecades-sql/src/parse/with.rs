@@ -6,6 +6,7 @@ use datafusion_sql::sqlparser::ast::{Cte, Expr, Function, ObjectName, Query, Vis
 use tersecades_columnar::error::Error;
 
 use super::check::placed;
+use super::{folded, single};
 use crate::drawn::is_random;
 use crate::function::FUNCTIONS;
 
@@ -13,15 +14,16 @@ use crate::function::FUNCTIONS;
 pub(super) fn check_drawn(query: &Query) -> ControlFlow<Error> {
     let with = query.with.as_ref();
     let ctes = with.map_or(&[][..], |with| with.cte_tables.as_slice());
-    let mut drawn: Vec<&str> = Vec::new();
+    let mut drawn: Vec<String> = Vec::new();
     for (index, cte) in ctes.iter().enumerate() {
-        let name = cte.alias.name.value.as_str();
         if cte.query.visit(&mut Draws(&drawn)).is_continue() {
             continue;
         }
+        let name = folded(&cte.alias.name);
+        let is_read_twice = reads_of(&name, &ctes[index + 1..], query) > 1;
         drawn.push(name);
-        if reads_of(name, &ctes[index + 1..], query) > 1 {
-            let place = placed(cte);
+        if is_read_twice {
+            let (place, name) = (placed(cte), &cte.alias.name.value);
             let message = format!("`{name}` has random values and is read more than once{place}");
             let hint = format!("CREATE TABLE {name} AS SELECT ... draws and keeps them");
             return ControlFlow::Break(Error::unsupported(message).hint(hint));
@@ -62,7 +64,7 @@ impl Visitor for Reads<'_> {
 }
 
 /// Looks for random values and for reads of these queries, which have some.
-struct Draws<'a>(&'a [&'a str]);
+struct Draws<'a>(&'a [String]);
 
 impl Visitor for Draws<'_> {
     type Break = ();
@@ -90,10 +92,5 @@ fn draws(function: &Function) -> bool {
 }
 
 fn is_named(relation: &ObjectName, name: &str) -> bool {
-    match relation.0.as_slice() {
-        [part] => part
-            .as_ident()
-            .is_some_and(|own| own.value.eq_ignore_ascii_case(name)),
-        _ => false,
-    }
+    single(relation).is_some_and(|own| folded(own) == name)
 }

@@ -7,8 +7,8 @@ use datafusion_sql::sqlparser::ast::{
     ReplaceSelectItem, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
+use super::super::folded;
 use super::super::window::call_of;
-use super::scope::folded;
 
 /// A table of `FROM`.
 pub(super) struct Part {

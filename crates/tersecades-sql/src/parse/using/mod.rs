@@ -23,9 +23,10 @@ use datafusion_sql::sqlparser::ast::{
 
 use super::column_name::name_of;
 use super::window::named;
+use super::{folded, single};
 use crate::catalog::Catalog;
 use joined::{Joined, Part, Shared, Side, binary};
-use scope::{Scope, folded, single};
+use scope::Scope;
 
 /// Writes the joins of `query` by `USING` and `NATURAL` as joins by a condition, where it is known
 /// which tables have the columns.

@@ -1,11 +1,12 @@
 //! Which columns the tables of a query have, as far as the query and the catalog say.
 
 use datafusion_sql::sqlparser::ast::{
-    Cte, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, WildcardAdditionalOptions,
+    Cte, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    WildcardAdditionalOptions,
 };
 
 use super::super::column_name::name_of;
+use super::super::{folded, single};
 use crate::catalog::Catalog;
 
 /// The tables that a query sees.
@@ -151,19 +152,4 @@ impl<'c> Scope<'c> {
 fn columns_named(alias: &TableAlias) -> Option<Vec<String>> {
     let names = alias.columns.iter().map(|column| folded(&column.name));
     (!alias.columns.is_empty()).then(|| names.collect())
-}
-
-pub(super) fn single(name: &ObjectName) -> Option<&Ident> {
-    match name.0.as_slice() {
-        [part] => part.as_ident(),
-        _ => None,
-    }
-}
-
-/// The name as it is compared.
-pub(super) fn folded(name: &Ident) -> String {
-    match name.quote_style {
-        Some(_) => name.value.clone(),
-        None => name.value.to_lowercase(),
-    }
 }
