@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use tersecades_columnar::batch::Batch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Tier;
@@ -20,8 +19,11 @@ use crate::run::Run;
 use crate::scan::Scan;
 use crate::version::Snapshot;
 
-/// Groups that are measured.
-const SAMPLE_GROUPS: usize = 8;
+/// Groups that are read, in turns: more than the caches next to a core hold, as other reads are.
+const READ_GROUPS: usize = 32;
+
+/// Of the groups that are read, one in this many is coded under each policy.
+const CODED_SHARE: usize = 4;
 
 /// What one policy makes of the store's rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,9 +81,12 @@ impl Snapshot {
         };
         let name = schema.fields().field(key).name();
         let keys = keys_of(name, &groups)?;
-        let (batches, group_ns) = self.group_ns(name, &groups, &keys)?;
+        let group_ns = self.group_ns(name, &groups, &keys)?;
         let plan_ns = self.plan_ns(name, &keys)?;
-        let rows = batches.iter().map(decode).collect::<Result<Vec<_>>>()?;
+        let coded = groups.iter().step_by(CODED_SHARE);
+        let stored = schema.stored();
+        let rows = coded.map(|(run, group)| decode(&run.read_group(*group, &stored)?));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
         let shape = TreeShape {
             rows: self.sequence() as f64,
             buffer_rows: options.buffer_rows as f64,
@@ -95,7 +100,7 @@ impl Snapshot {
             levels: shape.levels(),
             write_amplification: shape.write_amplification(),
             point_model_us: (plan_ns + opened * group_ns) / 1e3,
-            point_measured_us: self.measure_points(name, keys)?,
+            point_measured_us: self.points_ns(name, &keys)? / 1e3,
             points: groups.len(),
         }))
     }
@@ -105,7 +110,7 @@ impl Snapshot {
         let runs = self.version.runs.iter();
         let groups = runs.flat_map(|run| (0..run.groups().len()).map(move |group| (run, group)));
         let groups: Vec<_> = groups.collect();
-        let step = groups.len().div_ceil(SAMPLE_GROUPS).max(1);
+        let step = groups.len().div_ceil(READ_GROUPS).max(1);
         let sampled = groups.into_iter().step_by(step);
         sampled
             .map(|(run, group)| (Arc::clone(run), group))
@@ -141,78 +146,75 @@ impl Snapshot {
         })
     }
 
-    /// The batches of `groups`, and the mean nanoseconds to read one, find the one of `keys` that
-    /// is in it and decode its rows. Keys are read as often as there are rows of them, so larger
-    /// groups count for more.
-    fn group_ns(
-        &self,
-        name: &str,
-        groups: &[(Arc<Run>, usize)],
-        keys: &[Value],
-    ) -> Result<(Vec<Batch>, f64)> {
+    /// The mean nanoseconds to read one of `groups`, find the one of `keys` that is in it and decode
+    /// its rows. Keys are read as often as there are rows of them, so larger groups count for more.
+    fn group_ns(&self, name: &str, groups: &[(Arc<Run>, usize)], keys: &[Value]) -> Result<f64> {
         let fields = self.schema().stored();
         let column = fields.index_of(name)?;
         let data_type = fields.field(column).data_type();
-        let (mut batches, mut weighed_ns, mut weight) = (Vec::new(), 0.0, 0.0);
         let (mut found, mut work) = (Selection::default(), Work::default());
-        for ((run, index), key) in groups.iter().zip(keys) {
-            let (batch, ns) = median_ns(|| {
-                let batch = run.read_group(*index, &fields)?;
-                let wanted = Predicate::between(data_type, key, key)?;
-                let all = Selection::all(batch.rows());
-                let chunk = batch.column(column);
-                chunk.compare(&wanted, &all, &mut found, &mut work);
-                for column in 0..fields.fields().len() {
-                    batch.column(column).to_arrow(&found, &mut work)?;
-                }
-                Ok(batch)
-            })?;
-            weighed_ns += ns * batch.rows() as f64;
-            weight += batch.rows() as f64;
-            batches.push(batch);
-        }
-        Ok((batches, weighed_ns / f64::max(weight, 1.0)))
+        let mut group_rows = vec![0.0; groups.len()];
+        let times = medians_ns(groups.len(), |at| {
+            let ((run, index), key) = (&groups[at], &keys[at]);
+            let batch = run.read_group(*index, &fields)?;
+            let wanted = Predicate::between(data_type, key, key)?;
+            let all = Selection::all(batch.rows());
+            let chunk = batch.column(column);
+            chunk.compare(&wanted, &all, &mut found, &mut work);
+            for column in 0..fields.fields().len() {
+                batch.column(column).to_arrow(&found, &mut work)?;
+            }
+            group_rows[at] = batch.rows() as f64;
+            Ok(())
+        })?;
+        let weighed = times.iter().zip(&group_rows).map(|(ns, rows)| ns * rows);
+        Ok(weighed.sum::<f64>() / f64::max(group_rows.iter().sum(), 1.0))
     }
 
     /// The mean nanoseconds to find the groups that may hold one of `keys`.
     fn plan_ns(&self, name: &str, keys: &[Value]) -> Result<f64> {
-        let mut sum_ns = 0.0;
-        for key in keys {
-            let wanted = Scan::default().equal(name, key.clone());
-            sum_ns += median_ns(|| self.scan(&wanted).map(drop))?.1;
-        }
-        Ok(sum_ns / keys.len().max(1) as f64)
+        let times = medians_ns(keys.len(), |at| {
+            let wanted = Scan::default().equal(name, keys[at].clone());
+            self.scan(&wanted).map(drop)
+        })?;
+        Ok(mean(&times))
     }
 
-    /// Microseconds to read the rows of one of `keys`.
-    fn measure_points(&self, name: &str, keys: Vec<Value>) -> Result<f64> {
-        let (count, mut sum_ns) = (keys.len().max(1), 0.0);
-        for key in keys {
-            let wanted = Scan::default().equal(name, key);
-            let read = || {
-                self.scan(&wanted)?
-                    .try_for_each(|it| it?.to_arrow().map(drop))
-            };
-            sum_ns += median_ns(read)?.1;
-        }
-        Ok(sum_ns / 1e3 / count as f64)
+    /// The mean nanoseconds to read the rows of one of `keys`.
+    fn points_ns(&self, name: &str, keys: &[Value]) -> Result<f64> {
+        let times = medians_ns(keys.len(), |at| {
+            let wanted = Scan::default().equal(name, keys[at].clone());
+            self.scan(&wanted)?
+                .try_for_each(|it| it?.to_arrow().map(drop))
+        })?;
+        Ok(mean(&times))
     }
 }
 
-/// Times that a read is measured; the first finds caches cold.
+/// Times that a read is measured; the first finds files and memory untouched.
 const TIMES: usize = 5;
 
-/// What `work` gives, and the median of the nanoseconds it takes.
-fn median_ns<T>(mut work: impl FnMut() -> Result<T>) -> Result<(T, f64)> {
-    let mut times = [0.0; TIMES];
-    let mut done = work()?;
-    for time in &mut times {
-        let started = Instant::now();
-        done = work()?;
-        *time = started.elapsed().as_nanos() as f64;
+/// The median of the nanoseconds that `work` takes for each of `count` items, which take turns:
+/// what one read has left the nearest caches before it is read again.
+fn medians_ns(count: usize, mut work: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+    (0..count).try_for_each(&mut work)?;
+    let mut times = vec![[0.0; TIMES]; count];
+    for turn in 0..TIMES {
+        for (at, times) in times.iter_mut().enumerate() {
+            let started = Instant::now();
+            work(at)?;
+            times[turn] = started.elapsed().as_nanos() as f64;
+        }
     }
-    times.sort_by(f64::total_cmp);
-    Ok((done, times[TIMES / 2]))
+    let medians = times.iter_mut().map(|times| {
+        times.sort_by(f64::total_cmp);
+        times[TIMES / 2]
+    });
+    Ok(medians.collect())
+}
+
+fn mean(times: &[f64]) -> f64 {
+    times.iter().sum::<f64>() / times.len().max(1) as f64
 }
 
 /// A value of column `name` from the middle of each group.

@@ -43,7 +43,7 @@ pub fn emit(
     pane: &Pane,
     order: &[u32],
 ) -> Result<RecordBatch> {
-    let codes = |index| plan.keys.codes(index, order, pane.groups.keys());
+    let codes = |index| plan.keys.codes(index, order, pane.groups.packed());
     emit_keys(plan, windows, (pane, order), codes)
 }
 
@@ -88,7 +88,7 @@ fn emit_keys(
         columns.push(match column.is_text() {
             true => text_column(column, codes(index))?,
             false => {
-                let values = plan.keys.values(index, order, pane.groups.keys());
+                let values = plan.keys.values(index, order, pane.groups.packed());
                 values.into_array(&column.data_type)?
             }
         });

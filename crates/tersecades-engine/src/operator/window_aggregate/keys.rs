@@ -2,22 +2,23 @@
 //!
 //! Text is its code in a dictionary that all workers share, integers are ordered keys, floats
 //! canonical ordered keys (one NaN, one zero), so equal words mean equal groups. Columns of at
-//! most 32 bits share a word: a pair of clusters or racks is one 64-bit number.
+//! most 32 bits share a word: a pair of clusters or racks is one 64-bit number. Nulls of columns that
+//! are not text have a bit each in a last word, which keys go without as long as no row has such a
+//! null.
 
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::DataType;
-use tersecades_columnar::codec::Work;
 use tersecades_columnar::dictionary::Dictionary;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::selection::Selection;
-use tersecades_columnar::types::{Physical, float_key, float_of};
+use tersecades_columnar::types::{Physical, float_of};
 use tersecades_columnar::values::Values;
 
 use crate::frame::{Frame, Slot};
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::direct::{AXES, Span};
+use super::packer::PackedKeys;
 
 /// The code that stands for null text.
 pub const NULL_CODE: u64 = u32::MAX as u64;
@@ -157,11 +158,11 @@ impl Translation {
 pub struct KeyLayout {
     /// The columns, in the order of the result.
     pub columns: Vec<KeyColumn>,
-    /// Words of one key.
+    /// Words of one key, that of nulls included.
     pub words: usize,
     /// Whether groups are found through the hash map of the standard library.
     pub standard_map: bool,
-    /// The word with a bit per null column, if a column that is not text may be null.
+    /// The last word, with a bit per null column, if a column that is not text may be null.
     null_word: Option<usize>,
 }
 
@@ -187,10 +188,30 @@ impl KeyColumn {
         self.place.part(key)
     }
 
-    /// A word of which `part` is the column's, the rest being zero.
+    /// The shape of its values.
+    pub fn physical(&self) -> Physical {
+        self.physical
+    }
+
+    /// Sets the column's part of `key`, which is zero, to `part`.
     #[inline]
-    pub fn placed(&self, part: u64) -> u64 {
-        (part & self.place.mask) << self.place.shift
+    pub fn put(&self, part: u64, key: &mut [u64]) {
+        self.place.put(part, key);
+    }
+
+    /// Sets the column's part of `key`, of two words, to `value`.
+    #[inline]
+    pub fn put_wide(&self, value: i128, key: &mut [u64]) {
+        key[self.place.word] = value as u64;
+        key[self.place.word + 1] = (value >> 64) as u64;
+    }
+
+    /// Sets the column's part of `key` to zero.
+    pub fn clear(&self, key: &mut [u64]) {
+        if self.physical == Physical::Wide {
+            return self.put_wide(0, key);
+        }
+        key[self.place.word] &= !(self.place.mask << self.place.shift);
     }
 
     /// What the column's parts span in `frame`, if that is known: codes, or integers with
@@ -269,9 +290,14 @@ impl KeyLayout {
         self.columns.iter().all(KeyColumn::is_text)
     }
 
-    /// The word in which nulls of columns that are not text have a bit each, if there is one.
+    /// The last word, in which nulls of columns that are not text have a bit each, if there is one.
     pub fn null_word(&self) -> Option<usize> {
         self.null_word
+    }
+
+    /// Words of a key whose columns that are not text are not null.
+    pub fn words_without_nulls(&self) -> usize {
+        self.null_word.unwrap_or(self.words)
     }
 
     /// Where the first columns lie; that of a column that is not there is empty.
@@ -305,27 +331,29 @@ impl KeyLayout {
         let column = &self.columns[index];
         match self.null_word {
             _ if column.is_text() => column.part(key) == NULL_CODE,
-            Some(word) => key[word] >> index & 1 == 1,
+            Some(word) => key.get(word).is_some_and(|nulls| nulls >> index & 1 == 1),
             None => false,
         }
     }
 
-    /// The codes of text column `index` of the groups `ids`, whose keys lie in `arena`; that of a
+    /// The codes of text column `index` of the groups `ids`, whose keys are `arena`; that of a
     /// null is `u32::MAX`.
-    pub fn codes(&self, index: usize, ids: &[u32], arena: &[u64]) -> Vec<u32> {
-        let (words, KeyPlace { word, shift, mask }) = (self.words, self.columns[index].place);
-        let code = |id: &u32| (arena[*id as usize * words + word] >> shift & mask) as u32;
+    pub fn codes(&self, index: usize, ids: &[u32], arena: PackedKeys<'_>) -> Vec<u32> {
+        let PackedKeys { keys, words } = arena;
+        let KeyPlace { word, shift, mask } = self.columns[index].place;
+        let code = |id: &u32| (keys[*id as usize * words + word] >> shift & mask) as u32;
         ids.iter().map(code).collect()
     }
 
-    /// Column `index`, no text, of the groups `ids`, whose keys lie in `arena`, as decoded values.
-    pub fn values(&self, index: usize, ids: &[u32], arena: &[u64]) -> Values {
+    /// Column `index`, no text, of the groups `ids`, whose keys are `arena`, as decoded values.
+    pub fn values(&self, index: usize, ids: &[u32], arena: PackedKeys<'_>) -> Values {
         let column = &self.columns[index];
         let mut values = Values::default();
         values.reset(column.physical);
-        let key = |id: &u32| &arena[*id as usize * self.words..][..self.words];
-        let (words, KeyPlace { word, shift, mask }) = (self.words, column.place);
-        let part = |id: &u32| arena[*id as usize * words + word] >> shift & mask;
+        let PackedKeys { keys, words } = arena;
+        let key = |id: &u32| &keys[*id as usize * words..][..words];
+        let KeyPlace { word, shift, mask } = column.place;
+        let part = |id: &u32| keys[*id as usize * words + word] >> shift & mask;
         let parts = ids.iter().map(part);
         match column.physical {
             Physical::Wide => values
@@ -343,10 +371,11 @@ impl KeyLayout {
             _ => values.keys.extend(parts),
         }
         // All keys in turn take less time than some of them here and there.
-        let has_nulls = self.null_word.is_some_and(|word| {
-            let mut keys = arena.chunks_exact(self.words);
-            keys.any(|key| key[word] >> index & 1 == 1)
-        });
+        let has_nulls = words == self.words
+            && self.null_word.is_some_and(|word| {
+                let mut keys = keys.chunks_exact(words);
+                keys.any(|key| key[word] >> index & 1 == 1)
+            });
         if has_nulls {
             values.validity.fill(ids.len(), true);
             for (row, id) in ids.iter().enumerate() {
@@ -376,116 +405,6 @@ impl KeyLayout {
                 ranks.get(code).map_or(i128::MAX, |rank| i128::from(*rank))
             }
             _ => i128::from(column.part(key)),
-        }
-    }
-}
-
-/// Packs the keys of rows; one per worker, its memory reused.
-#[derive(Debug, Default)]
-pub struct KeyPacker {
-    values: Values,
-    translations: Vec<Translation>,
-    /// Packed keys, `words` each.
-    pub keys: Vec<u64>,
-}
-
-impl KeyPacker {
-    /// Packs the keys of the rows of `within` into `self.keys`.
-    ///
-    /// # Errors
-    /// `LimitExceeded` when a dictionary outgrows its limit.
-    pub fn pack(
-        &mut self,
-        layout: &KeyLayout,
-        frame: &Frame,
-        within: &Selection,
-        work: &mut Work,
-    ) -> Result<()> {
-        let (rows, words) = (within.count(), layout.words);
-        self.keys.clear();
-        self.keys.resize(rows * words, 0);
-        self.translations
-            .resize_with(layout.columns.len(), Default::default);
-        for column in &layout.columns {
-            frame.column(column.slot).prefetch(within);
-        }
-        for (index, column) in layout.columns.iter().enumerate() {
-            let mut values = std::mem::take(&mut self.values);
-            frame.column(column.slot).gather(within, &mut values, work);
-            let unified = column
-                .dictionary
-                .unify(&mut values, &mut self.translations[index]);
-            match column.physical {
-                Physical::Text => self.pack_text(column, words, &values),
-                _ => self.pack_numbers(column, words, &values),
-            }
-            if let (Some(null_word), false) = (layout.null_word, values.validity.is_empty()) {
-                self.pack_nulls(column, index, (words, null_word), &values);
-            }
-            self.values = values;
-            unified?;
-        }
-        Ok(())
-    }
-
-    fn pack_numbers(&mut self, column: &KeyColumn, words: usize, values: &Values) {
-        let keys = self.keys.chunks_exact_mut(words);
-        match column.physical {
-            Physical::Wide => {
-                for (key, value) in keys.zip(&values.wide) {
-                    key[column.place.word] = *value as u64;
-                    key[column.place.word + 1] = (*value >> 64) as u64;
-                }
-            }
-            Physical::Float { .. } => {
-                for (index, key) in keys.enumerate() {
-                    key[column.place.word] |= float_key(values.float(index)) << column.place.shift;
-                }
-            }
-            _ => {
-                for (key, value) in keys.zip(&values.keys) {
-                    key[column.place.word] |= column.placed(*value);
-                }
-            }
-        }
-    }
-
-    fn pack_text(&mut self, column: &KeyColumn, words: usize, values: &Values) {
-        let rows = self
-            .keys
-            .chunks_exact_mut(words)
-            .zip(&values.keys)
-            .enumerate();
-        for (row, (key, code)) in rows {
-            let code = if values.is_valid(row) {
-                *code
-            } else {
-                NULL_CODE
-            };
-            key[column.place.word] |= code << column.place.shift;
-        }
-    }
-
-    /// Nulls that are not text: their part becomes zero and their bit one.
-    fn pack_nulls(
-        &mut self,
-        column: &KeyColumn,
-        index: usize,
-        (words, null_word): (usize, usize),
-        values: &Values,
-    ) {
-        if column.is_text() {
-            return;
-        }
-        for (row, key) in self.keys.chunks_exact_mut(words).enumerate() {
-            if values.is_valid(row) {
-                continue;
-            }
-            key[null_word] |= 1 << index;
-            if column.bits > 64 {
-                key[column.place.word + 1] = 0;
-            }
-            key[column.place.word] &= !(column.place.mask << column.place.shift);
         }
     }
 }

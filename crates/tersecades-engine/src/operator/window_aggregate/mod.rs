@@ -14,6 +14,7 @@ pub mod feed;
 pub mod keys;
 pub mod late;
 mod open;
+pub mod packer;
 pub mod pane;
 pub mod part;
 mod placed;

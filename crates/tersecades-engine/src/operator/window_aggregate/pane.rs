@@ -15,7 +15,8 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::feed::PaneReader;
-use super::keys::{KeyPacker, Translation};
+use super::keys::Translation;
+use super::packer::KeyPacker;
 use super::part::PartReader;
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
@@ -222,7 +223,7 @@ impl Pane {
             packer.pack(&plan.keys, frame, within, work)?;
             let (keys, rows) = (&plan.keys, within.count());
             self.groups.cover(keys, keys.spans(frame), rows);
-            self.groups.assign(&packer.keys, ids);
+            self.groups.assign_packed(packer.keys(), ids);
         }
         self.grow(self.groups.group_count());
         count_rows(&mut self.rows, ids, batch);
@@ -364,7 +365,7 @@ impl Pane {
         self.groups.cover_as(&plan.keys, &other.groups);
         match plan.keys.columns.is_empty() {
             true => targets.resize(other.len(), 0),
-            false => self.groups.assign(other.groups.keys(), targets),
+            false => self.groups.assign_packed(other.groups.packed(), targets),
         }
     }
 
@@ -394,8 +395,7 @@ impl Pane {
     pub fn snapshot(&self, out: &mut StateWriter) {
         out.u64(self.len() as u64);
         self.rows.iter().for_each(|rows| out.u64(*rows));
-        out.u64(self.groups.keys().len() as u64);
-        self.groups.keys().iter().for_each(|word| out.u64(*word));
+        self.groups.snapshot(out);
         self.folds.iter().for_each(|folds| folds.snapshot(out));
         self.collections.iter().for_each(|c| c.snapshot(out));
     }
@@ -435,9 +435,15 @@ impl Pane {
                 "group keys do not fit the query",
             ));
         }
-        for id in 0..groups {
-            let key = id * plan.keys.words..(id + 1) * plan.keys.words;
-            add(&mut pane.groups, &words[key]);
+        let keys = || words.chunks_exact(plan.keys.words.max(1));
+        let null = |word: usize| keys().any(|key| key[word] != 0);
+        let width = match plan.keys.null_word() {
+            Some(word) if !null(word) => word,
+            _ => plan.keys.words,
+        };
+        match plan.keys.words {
+            0 => (0..groups).for_each(|_| add(&mut pane.groups, &[])),
+            _ => keys().for_each(|key| add(&mut pane.groups, &key[..width])),
         }
         pane.rows = rows?;
         for folds in &mut pane.folds {

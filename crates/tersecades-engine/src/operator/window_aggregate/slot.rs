@@ -83,7 +83,7 @@ impl Slots {
         packer.pack(layout, frame, &frame.selection, work)?;
         let rows = frame.selection.count();
         self.keys.cover(layout, layout.spans(frame), rows);
-        self.keys.assign(&packer.keys, ids);
+        self.keys.assign_packed(packer.keys(), ids);
         Ok(())
     }
 

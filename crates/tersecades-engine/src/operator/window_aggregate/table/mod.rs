@@ -2,12 +2,17 @@
 //!
 //! Keys lie in one arena in order of arrival; slots hold group ids. Where the key is one or two
 //! columns of few texts or integers, cells by direct address answer most look-ups without hashing.
-//! A run may do without all that and find groups through the map of the standard library.
+//! A run may do without all that and find groups through the map of the standard library. Keys lack
+//! the word for nulls until a key comes that needs it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use crate::runtime::state::StateWriter;
 
 use super::direct::{AXES, DirectCells, EMPTY, Span, WORDS_MAX};
 use super::keys::KeyLayout;
+use super::packer::PackedKeys;
 
 /// Rows that are looked through at once for new groups.
 const ASSIGNED: usize = 32;
@@ -30,7 +35,10 @@ fn all_below(codes: &[u64], extent: u64) -> bool {
 /// Group ids by packed key.
 #[derive(Debug, Clone, Default)]
 pub struct GroupTable {
+    /// Words of each of the keys.
     words: usize,
+    /// Words of a key without the one for nulls, and with it.
+    words_allowed: [usize; 2],
     keys: Vec<u64>,
     len: usize,
     slots: Vec<u32>,
@@ -42,9 +50,14 @@ pub struct GroupTable {
 impl GroupTable {
     /// An empty table for keys of `layout`.
     pub fn new(layout: &KeyLayout) -> Self {
+        let words = match layout.standard_map {
+            true => layout.words,
+            false => layout.words_without_nulls(),
+        };
         GroupTable {
             standard: layout.standard_map.then(HashMap::new),
-            ..GroupTable::of_words(layout.words)
+            words_allowed: [words, layout.words],
+            ..GroupTable::of_words(words)
         }
     }
 
@@ -52,6 +65,7 @@ impl GroupTable {
     pub fn of_words(words: usize) -> Self {
         GroupTable {
             words,
+            words_allowed: [words; 2],
             ..GroupTable::default()
         }
     }
@@ -66,9 +80,27 @@ impl GroupTable {
         &self.keys[id * self.words..(id + 1) * self.words]
     }
 
-    /// All packed keys, in id order.
+    /// The words of all packed keys, in id order.
     pub fn keys(&self) -> &[u64] {
         &self.keys
+    }
+
+    /// All packed keys, in id order.
+    pub fn packed(&self) -> PackedKeys<'_> {
+        PackedKeys {
+            keys: &self.keys,
+            words: self.words,
+        }
+    }
+
+    /// Writes all keys, of as many words as the layout has.
+    pub fn snapshot(&self, out: &mut StateWriter) {
+        let [_, wide] = self.words_allowed;
+        out.u64((self.len * wide) as u64);
+        for id in 0..self.len {
+            self.key(id).iter().for_each(|word| out.u64(*word));
+            (self.words..wide).for_each(|_| out.u64(0));
+        }
     }
 
     /// The groups by direct address, in the order of their parts; empty without such cells.
@@ -89,6 +121,7 @@ impl GroupTable {
         self.slots.fill(EMPTY);
         self.keys.clear();
         self.len = 0;
+        [self.words, _] = self.words_allowed;
         if let Some(standard) = &mut self.standard {
             standard.clear();
         }
@@ -100,8 +133,12 @@ impl GroupTable {
         let Some(spans) = spans.filter(|_| self.standard.is_none()) else {
             return false;
         };
-        let known = (&self.keys[..], self.len.max(rows));
-        self.direct.cover(layout, spans, known)
+        let known = PackedKeys {
+            keys: &self.keys,
+            words: self.words,
+        };
+        self.direct
+            .cover(layout, spans, (known, self.len.max(rows)))
     }
 
     /// Makes cells for the keys that have them in `other`.
@@ -110,7 +147,27 @@ impl GroupTable {
         self.cover(layout, spans, other.len);
     }
 
-    /// Appends to `ids` the group of each of the packed `keys`, new ones included.
+    /// Makes keys as wide as `words`, those that are there by zeros.
+    fn widen(&mut self, words: usize) {
+        if words > self.words {
+            self.keys = self.packed().widened(words);
+            self.words = words;
+            // Hashes are of whole keys: the next look-up puts groups into slots anew.
+            self.slots.clear();
+        }
+    }
+
+    /// As [`GroupTable::assign`], with or without the word for nulls.
+    pub fn assign_packed(&mut self, keys: PackedKeys<'_>, ids: &mut Vec<u32>) {
+        self.widen(keys.words);
+        match keys.words < self.words {
+            true => self.assign(&keys.widened(self.words), ids),
+            false => self.assign(keys.keys, ids),
+        }
+    }
+
+    /// Appends to `ids` the group of each of the packed `keys`, which are as wide as those here, new
+    /// ones included.
     pub fn assign(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
         if self.standard.is_some() {
             let keys = keys.chunks_exact(self.words.max(1));
@@ -179,7 +236,7 @@ impl GroupTable {
             let Some(cell) = address.cell(key) else {
                 self.keys.truncate(self.len * WORDS);
                 for key in &keys[index..] {
-                    ids.push(self.assign_one(key));
+                    ids.push(self.assign_fitting(key));
                 }
                 return;
             };
@@ -280,11 +337,26 @@ impl GroupTable {
 
     fn assign_pair(&mut self, parts: [u64; AXES]) -> u32 {
         let key = self.direct.address().key::<WORDS_MAX>(parts);
-        self.assign_one(&key[..self.words])
+        self.assign_fitting(&key[..self.words])
     }
 
-    /// The group of one packed key, new if need be.
+    /// The group of one packed key, with or without the word for nulls, new if need be.
     pub fn assign_one(&mut self, key: &[u64]) -> u32 {
+        let key = self.fitting(key);
+        self.assign_fitting(&key)
+    }
+
+    /// `key` as wide as those here, which are made as wide as it is.
+    fn fitting<'k>(&mut self, key: &'k [u64]) -> Cow<'k, [u64]> {
+        self.widen(key.len());
+        let mut key = Cow::Borrowed(key);
+        if key.len() < self.words {
+            key.to_mut().resize(self.words, 0);
+        }
+        key
+    }
+
+    fn assign_fitting(&mut self, key: &[u64]) -> u32 {
         if self.standard.is_some() {
             return self.assign_standard(key);
         }
@@ -293,7 +365,7 @@ impl GroupTable {
         };
         match self.direct.get(cell) {
             EMPTY => {
-                let id = self.push(key);
+                let id = self.push_fitting(key);
                 self.direct.set(cell, id);
                 id
             }
@@ -308,13 +380,18 @@ impl GroupTable {
         };
         let id = *standard.entry(key.into()).or_insert(next);
         if id == next {
-            self.push(key);
+            self.push_fitting(key);
         }
         id
     }
 
-    /// Appends a group that no look-up finds.
+    /// Appends a group that no look-up finds, of a key with or without the word for nulls.
     pub fn push(&mut self, key: &[u64]) -> u32 {
+        let key = self.fitting(key);
+        self.push_fitting(&key)
+    }
+
+    fn push_fitting(&mut self, key: &[u64]) -> u32 {
         self.keys.extend_from_slice(key);
         self.len += 1;
         (self.len - 1) as u32
@@ -347,7 +424,7 @@ impl GroupTable {
         loop {
             match self.slots[at] {
                 EMPTY => {
-                    let id = self.push(key);
+                    let id = self.push_fitting(key);
                     self.slots[at] = id;
                     return id;
                 }
@@ -392,77 +469,4 @@ fn hash(key: &[u64]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Words of a key, and whether the standard map finds it.
-    const WAYS: [(usize, bool); 11] = [
-        (1, false),
-        (2, false),
-        (3, false),
-        (4, false),
-        (5, false),
-        (6, false),
-        (7, false),
-        (8, false),
-        (9, false),
-        (1, true),
-        (2, true),
-    ];
-
-    #[test]
-    fn ids_equal_a_linear_search() {
-        for (words, standard) in WAYS {
-            let mut table = GroupTable {
-                words,
-                standard: standard.then(HashMap::new),
-                ..GroupTable::default()
-            };
-            let mut known: Vec<Vec<u64>> = Vec::new();
-            let mut seed = 7u64;
-            for round in 0..3 {
-                for _ in 0..2_000 {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let key: Vec<u64> = (0..words as u64).map(|w| (seed >> 58) * (w + 1)).collect();
-                    let expected = known.iter().position(|k| *k == key).unwrap_or_else(|| {
-                        known.push(key.clone());
-                        known.len() - 1
-                    });
-                    assert_eq!(table.assign_one(&key) as usize, expected, "round {round}");
-                }
-                table.clear();
-                known.clear();
-            }
-        }
-    }
-    #[test]
-    fn ids_of_many_keys_are_those_of_one_at_a_time() {
-        for (words, standard) in WAYS {
-            let table = GroupTable {
-                words,
-                standard: standard.then(HashMap::new),
-                ..GroupTable::default()
-            };
-            let (mut one, mut many) = (table.clone(), table);
-            let mut seed = 11u64;
-            for rows in [0, 1, 5_000, 30_000, 0, 50, 9_000] {
-                if rows == 50 {
-                    one.clear();
-                    many.clear();
-                }
-                // Keys that differ in one word, whichever it is, or in none.
-                let mut keys = vec![7u64; rows * words];
-                for key in keys.chunks_exact_mut(words) {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    key[(seed >> 40) as usize % words] = seed >> 51;
-                }
-                let keys_one_by_one = keys.chunks_exact(words);
-                let expected: Vec<u32> = keys_one_by_one.map(|key| one.assign_one(key)).collect();
-                let mut ids = Vec::new();
-                many.assign(&keys, &mut ids);
-                assert_eq!(ids, expected, "{words} words");
-                assert_eq!(many.keys(), one.keys(), "{words} words");
-            }
-        }
-    }
-}
+mod tests;
