@@ -7,30 +7,31 @@
 //! Rows come out in the order of partition and order; those that are equal in both as they came.
 
 mod aggregate;
+mod arranged;
 mod frame;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt32Array};
-use arrow_row::Rows;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 use tersecades_columnar::error::{Error, Result};
 
-use crate::expression::{Expression, col};
+use crate::expression::Expression;
 use crate::frame::Scope;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
 use super::leading::{COUNT_MAX, Leading, Ties};
+use super::row::group::GroupKeys;
 use super::row::kept::KeptRows;
 use super::row::keys::SortOrder;
-use super::row::order::Order;
 use super::row::shape::{OUTPUT_ROWS, batch_of, weave};
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
 
+use arranged::Arranged;
 pub use frame::{Bound, Frame, Units};
 use frame::{Frames, Partition};
 
@@ -156,13 +157,9 @@ impl RowOperatorPlan for Over {
     }
 
     fn bind(&self, input: &RowInput) -> Result<Box<dyn RowOperator>> {
-        let by: Vec<(Expression, SortOrder)> = self
-            .partition
-            .iter()
-            .map(|name| (col(name.as_str()), SortOrder::ASCENDING))
-            .collect();
-        let order = SortKeys::bind(&self.order, &input.schema)?;
-        let partition = SortKeys::bind(&by, &input.schema)?;
+        let by = SortKeys::bind(&self.order, &input.schema)?;
+        let groups = GroupKeys::bind(&self.partition, &input.schema)?;
+        let orders = self.order.iter().map(|(_, order)| *order);
         let scope = Scope::of_schema(&input.schema);
         let mut fields = input.schema.fields().to_vec();
         let mut bound = Vec::with_capacity(self.calls.len());
@@ -183,8 +180,7 @@ impl RowOperatorPlan for Over {
             schema: Arc::new(Schema::new(fields)),
             input: Arc::clone(&input.schema),
             rows: KeptRows::new(&input.schema)?,
-            keys: (partition.empty(), order.empty()),
-            by: (partition, order),
+            arranged: Arranged::new(groups, by, orders),
             range: RangeOrder::bind(self, &scope)?,
             calls: bound,
         }))
@@ -281,48 +277,15 @@ struct Around {
     schema: SchemaRef,
     input: SchemaRef,
     rows: KeptRows,
-    /// Keys of the kept rows: of their partition, and of their place in it.
-    keys: (Rows, Rows),
-    by: (SortKeys, SortKeys),
+    arranged: Arranged,
     range: Option<RangeOrder>,
     calls: Vec<BoundCall>,
 }
 
 impl Around {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
-        self.by.0.append(&rows, &mut self.keys.0)?;
-        self.by.1.append(&rows, &mut self.keys.1)?;
+        self.arranged.push(&rows)?;
         self.rows.push(rows).map(|_| ())
-    }
-
-    /// Positions of the kept rows in order; rows that are equal in all keys as they came.
-    fn sorted(&self) -> Vec<u32> {
-        let (partitions, order) = &self.keys;
-        Order::new([partitions, order]).sorted(self.rows.next() as usize)
-    }
-
-    /// Partitions of the sorted rows, with the groups of peers in each.
-    fn partitions(&self, sorted: &[u32]) -> Vec<Partition> {
-        let (partitions, order) = &self.keys;
-        let equal = |keys: &Rows, a: &u32, b: &u32| {
-            keys.num_rows() == 0 || keys.row(*a as usize) == keys.row(*b as usize)
-        };
-        let mut found: Vec<Partition> = Vec::new();
-        let mut first = 0;
-        for rows in sorted.chunk_by(|a, b| equal(partitions, a, b)) {
-            let mut peers = Vec::new();
-            let mut start = first;
-            for group in rows.chunk_by(|a, b| equal(order, a, b)) {
-                peers.push(start..start + group.len());
-                start += group.len();
-            }
-            found.push(Partition {
-                rows: first..start,
-                peers,
-            });
-            first = start;
-        }
-        found
     }
 
     fn compute(
@@ -452,8 +415,7 @@ impl RowOperator for Around {
     }
 
     fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let sorted = self.sorted();
-        let partitions = self.partitions(&sorted);
+        let (sorted, partitions) = self.arranged.sorted();
         let positions: Vec<u64> = sorted.iter().map(|row| u64::from(*row)).collect();
         let mut columns = self.rows.pick(&positions)?;
         let given = columns.clone();
@@ -466,12 +428,12 @@ impl RowOperator for Around {
             out.push(batch_of(&self.schema, part.collect(), rows)?);
         }
         self.rows = KeptRows::new(&self.input)?;
-        self.keys = (self.by.0.empty(), self.by.1.empty());
+        self.arranged.clear();
         Ok(())
     }
 
     fn byte_size(&self) -> usize {
-        self.rows.byte_size() + self.keys.0.size() + self.keys.1.size()
+        self.rows.byte_size() + self.arranged.byte_size()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

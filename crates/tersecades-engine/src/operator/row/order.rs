@@ -128,7 +128,7 @@ impl<'k> Order<'k> {
     }
 
     /// Sorts ascending `positions` by their keys; equal ones stay as they are.
-    fn sort(&self, positions: &mut [u32]) {
+    pub(crate) fn sort(&self, positions: &mut [u32]) {
         let mut numbers = Vec::new();
         let mut runs = vec![(0..positions.len(), Place { part: 0, byte: 0 })];
         while let Some((run, place)) = runs.pop() {

@@ -1,0 +1,172 @@
+//! Kept rows put in order: partition by partition, and by the order in each.
+//!
+//! ```text
+//! rows ──number of the partition──▶ counted ▶ positions of each partition, ascending
+//!   └───one number or key a row──▶ sorted in each partition that is not in order as it came
+//! ```
+
+use arrow_array::RecordBatch;
+use arrow_row::Rows;
+use tersecades_columnar::error::Result;
+
+use super::frame::Partition;
+use crate::operator::row::group::GroupKeys;
+use crate::operator::row::keys::SortOrder;
+use crate::operator::row::order::Order;
+use crate::operator::row::word::OrderWords;
+use crate::operator::sort::SortKeys;
+
+/// What tells where kept rows stand.
+pub(super) struct Arranged {
+    groups: GroupKeys,
+    /// The partition of each row, in order of first occurrence.
+    group_of: Vec<u32>,
+    by: SortKeys,
+    order: RowOrder,
+    words: OrderWords,
+    /// Words of the rows at hand.
+    fresh: Vec<u128>,
+}
+
+/// The place of each row in the order.
+enum RowOrder {
+    /// All rows are equal in it.
+    None,
+    /// Numbers that say it all.
+    Words(Vec<u128>),
+    /// Keys.
+    Keys(Rows),
+}
+
+impl Arranged {
+    /// No rows; `orders` are those of the expressions of `by`.
+    pub(super) fn new(
+        groups: GroupKeys,
+        by: SortKeys,
+        orders: impl Iterator<Item = SortOrder>,
+    ) -> Self {
+        let words = OrderWords::new(by.types().cloned().zip(orders));
+        let mut arranged = Arranged {
+            groups,
+            group_of: Vec::new(),
+            order: RowOrder::None,
+            by,
+            words,
+            fresh: Vec::new(),
+        };
+        arranged.clear();
+        arranged
+    }
+
+    /// Takes in the rows behind those before.
+    ///
+    /// # Errors
+    /// What evaluating says; `LimitExceeded` above 2^32 partitions.
+    pub(super) fn push(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.group_of.extend(self.groups.ids(rows)?);
+        match &mut self.order {
+            RowOrder::None => {}
+            RowOrder::Words(words) => {
+                let columns = self.by.columns(rows)?;
+                self.words.of(&columns, rows.num_rows(), &mut self.fresh)?;
+                words.extend_from_slice(&self.fresh);
+            }
+            RowOrder::Keys(keys) => self.by.append(rows, keys)?,
+        }
+        Ok(())
+    }
+
+    /// Positions of all rows in order, those that are equal in all as they came; and the partitions
+    /// of the sorted rows, with the groups of peers in each.
+    pub(super) fn sorted(&self) -> (Vec<u32>, Vec<Partition>) {
+        let mut counts = vec![0; self.groups.len()];
+        for group in &self.group_of {
+            counts[*group as usize] += 1;
+        }
+        let mut next = vec![0; counts.len()];
+        let (mut ranges, mut first) = (Vec::with_capacity(counts.len()), 0);
+        for group in self.groups.sorted() {
+            let end = first + counts[group as usize];
+            next[group as usize] = first;
+            ranges.push(first..end);
+            first = end;
+        }
+        let mut positions = vec![0; self.group_of.len()];
+        for (row, group) in self.group_of.iter().enumerate() {
+            let at = &mut next[*group as usize];
+            positions[*at] = row as u32;
+            *at += 1;
+        }
+        let mut numbers = Vec::new();
+        let partitions = ranges.into_iter().map(|rows| {
+            let of_partition = &mut positions[rows.clone()];
+            self.order.sort(of_partition, &mut numbers);
+            let mut start = rows.start;
+            let peers = self.order.peers(of_partition).map(|count| {
+                start += count;
+                start - count..start
+            });
+            let peers = peers.collect();
+            Partition { rows, peers }
+        });
+        let partitions = partitions.collect();
+        (positions, partitions)
+    }
+
+    /// Forgets all rows.
+    pub(super) fn clear(&mut self) {
+        self.groups.clear();
+        self.group_of = Vec::new();
+        self.order = match self.words.is_whole() {
+            _ if self.by.types().next().is_none() => RowOrder::None,
+            true => RowOrder::Words(Vec::new()),
+            false => RowOrder::Keys(self.by.empty()),
+        };
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn byte_size(&self) -> usize {
+        let order = match &self.order {
+            RowOrder::None => 0,
+            RowOrder::Words(words) => words.capacity() * size_of::<u128>(),
+            RowOrder::Keys(keys) => keys.size(),
+        };
+        self.groups.byte_size() + self.group_of.capacity() * size_of::<u32>() + order
+    }
+}
+
+impl RowOrder {
+    /// Sorts ascending positions; equal ones stay as they are.
+    fn sort(&self, positions: &mut [u32], numbers: &mut Vec<(u128, u32)>) {
+        match self {
+            RowOrder::None => {}
+            RowOrder::Words(words) => {
+                if positions.is_sorted_by_key(|at| words[*at as usize]) {
+                    return;
+                }
+                numbers.clear();
+                numbers.extend(positions.iter().map(|at| (words[*at as usize], *at)));
+                numbers.sort_unstable();
+                for (at, (_, sorted)) in positions.iter_mut().zip(numbers) {
+                    *at = *sorted;
+                }
+            }
+            RowOrder::Keys(keys) => {
+                let key = |at: &u32| keys.row(*at as usize);
+                if !positions.is_sorted_by(|a, b| key(a) <= key(b)) {
+                    Order::new([keys]).sort(positions);
+                }
+            }
+        }
+    }
+
+    /// How many rows each group of peers has.
+    fn peers<'p>(&'p self, sorted: &'p [u32]) -> impl Iterator<Item = usize> + 'p {
+        let equal = move |a: &u32, b: &u32| match self {
+            RowOrder::None => true,
+            RowOrder::Words(words) => words[*a as usize] == words[*b as usize],
+            RowOrder::Keys(keys) => keys.row(*a as usize) == keys.row(*b as usize),
+        };
+        sorted.chunk_by(equal).map(<[u32]>::len)
+    }
+}
