@@ -23,3 +23,4 @@ mod random;
 mod differential;
 mod file;
 mod logic;
+mod types;

@@ -184,12 +184,13 @@ fn every_aggregate() -> Vec<AggregateCall> {
         let made = match name {
             "count_if" | "bool_and" | "bool_or" => call(name, col("value").gt(2)),
             "bit_and" | "bit_or" | "bit_xor" => call(name, col("value").cast(DataType::Int64)),
-            "quantile" | "approx_quantile" => call_with(name, col("value"), 0.75),
+            "quantile" | "approx_quantile" | "quantile_disc" => call_with(name, col("value"), 0.75),
             "top_k" | "histogram" => call_with(name, col("value"), 3.0),
             "arg_min" | "arg_max" => call_by(name, col("name"), col("value")),
             "covariance" | "covariance_population" | "correlation" => {
                 call_by(name, col("value"), col("timestamp"))
             }
+            _ if name.starts_with("regr_") => call_by(name, col("value"), col("timestamp")),
             "first" | "last" | "mode" => call(name, col("name")),
             _ => call(name, col("value")),
         };

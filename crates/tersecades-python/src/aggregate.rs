@@ -154,6 +154,12 @@ of_one_column! {
     last,
     /// Most frequent value of a group; the least of several.
     mode,
+    /// Skewness of the values of a group as a sample of more; null below three.
+    skewness,
+    /// Excess kurtosis of the values of a group as a sample of more; null below four.
+    kurtosis,
+    /// Excess kurtosis of the values of a group as all there are.
+    kurtosis_population,
 }
 
 /// How many rows a group has, or how many of its values of a column are not null.
@@ -203,6 +209,24 @@ of_two_columns! {
     covariance_population,
     /// Pearson's correlation of two columns of a group; null where one does not vary.
     correlation,
+    /// Slope of the line through pairs of `column` over `by`; null where `by` does not vary.
+    regr_slope,
+    /// Value of the line through pairs of `column` over `by` where `by` is zero.
+    regr_intercept,
+    /// Share of the variance of `column` that the line over `by` explains.
+    regr_r2,
+    /// How many rows of a group have neither column null.
+    regr_count,
+    /// Mean of `by` where neither column is null.
+    regr_avgx,
+    /// Mean of `column` where neither column is null.
+    regr_avgy,
+    /// Summed squared deviations of `by` where neither column is null.
+    regr_sxx,
+    /// Summed squared deviations of `column` where neither column is null.
+    regr_syy,
+    /// Summed products of the deviations of both columns.
+    regr_sxy,
 }
 
 macro_rules! of_a_number {
@@ -227,6 +251,9 @@ of_a_number! {
     /// Exact quantile: the value below which the share `fraction` of a group lies, between two
     /// values by straight line.
     quantile(fraction),
+    /// Exact quantile that is one of the values: the least that the share `fraction` of a group is
+    /// not greater than.
+    quantile_disc(fraction),
     /// Quantile from a sketch, whose error `aggregates()` states.
     approx_quantile(fraction),
     /// How many values of a group lie in each bucket of a width: a list of `bucket` and `count`.

@@ -132,10 +132,13 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
             let name = field.name.as_str();
             let shown = field.flat_name();
             let error = Error::invalid(format!("unknown column `{shown}`{place}")).column(name);
-            let known: Vec<&str> = valid_fields
-                .iter()
-                .map(|field| field.name.as_str())
-                .collect();
+            // The columns of a select list stand beside those that they are made of.
+            let mut known: Vec<&str> = Vec::with_capacity(valid_fields.len());
+            for field in valid_fields {
+                if !known.contains(&field.name.as_str()) {
+                    known.push(&field.name);
+                }
+            }
             let edges = Edge::BOTH.map(Edge::column);
             let of_window = nearest(name, &edges).filter(|_| name.starts_with("window"));
             match nearest(name, &known).or(of_window) {

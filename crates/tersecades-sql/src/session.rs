@@ -431,6 +431,7 @@ impl Session {
             let written = query.clone();
             let planned = || {
                 parse::from_first::select_all(&mut query);
+                parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
                 parse::using::merge_keys(&mut query, &self.catalog);

@@ -146,8 +146,9 @@ impl Snapshot {
         })
     }
 
-    /// The mean nanoseconds to read one of `groups`, find the one of `keys` that is in it and decode
-    /// its rows. Keys are read as often as there are rows of them, so larger groups count for more.
+    /// The mean nanoseconds to read one of `groups`, find the one of `keys` that is in it and
+    /// decode its rows. Keys are read as often as there are rows of them, so larger groups count
+    /// for more.
     fn group_ns(&self, name: &str, groups: &[(Arc<Run>, usize)], keys: &[Value]) -> Result<f64> {
         let fields = self.schema().stored();
         let column = fields.index_of(name)?;

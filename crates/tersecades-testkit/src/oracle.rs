@@ -17,6 +17,7 @@ pub mod join;
 pub mod order;
 pub mod partition;
 pub mod rows;
+mod statistic;
 pub mod step;
 pub mod window;
 

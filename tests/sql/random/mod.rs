@@ -21,6 +21,21 @@ pub(crate) struct Query {
 const INTEGERS: [&str; 3] = ["a", "b", "k"];
 const FLOATS: [&str; 1] = ["x"];
 const TEXTS: [&str; 1] = ["s"];
+const TIMES: [&str; 2] = ["ts", "d"];
+
+/// Parts of times, and units between them.
+const PARTS: [&str; 9] = [
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "dayofyear",
+    "dayofweek",
+    "isodow",
+    "minute",
+];
+const UNITS: [&str; 7] = ["second", "hour", "day", "week", "month", "quarter", "year"];
 
 /// A query.
 pub(crate) fn query(random: &mut Random) -> Query {
@@ -73,7 +88,22 @@ impl Maker<'_> {
             };
         }
         let below = depth - 1;
-        match self.random.below(12) {
+        match self.random.below(17) {
+            12 => {
+                let part = self.pick(&PARTS);
+                format!("{part}({})", self.column(&TIMES))
+            }
+            13 => {
+                let (count, unit) = (self.pick(&["date_diff", "date_sub"]), self.pick(&UNITS));
+                let (from, to) = (self.column(&TIMES), self.column(&TIMES));
+                format!("{count}('{unit}', {from}, {to})")
+            }
+            14 => format!("({} // {})", self.integer(below), self.integer(below)),
+            15 => format!("xor({}, {})", self.integer(below), self.integer(below)),
+            16 => format!(
+                "CAST(bit_count(CAST({} AS BIGINT)) AS BIGINT)",
+                self.integer(below)
+            ),
             0..=2 => {
                 let operator = self.pick(&["+", "-", "*"]);
                 format!(
@@ -93,12 +123,14 @@ impl Maker<'_> {
             }
             9 => format!("nullif({}, {})", self.integer(below), self.integer(below)),
             10 => format!("greatest({}, {})", self.integer(below), self.integer(below)),
-            _ => format!(
-                "CASE WHEN {} THEN {} ELSE {} END",
-                self.condition(below),
-                self.integer(below),
-                self.integer(below)
-            ),
+            _ => {
+                let condition = self.condition(below);
+                let (yes, no) = (self.integer(below), self.integer(below));
+                match self.random.one_in(2) {
+                    true => format!("CASE WHEN {condition} THEN {yes} ELSE {no} END"),
+                    false => format!("if({condition}, {yes}, {no})"),
+                }
+            }
         }
     }
 
@@ -107,7 +139,9 @@ impl Maker<'_> {
             return self.column(&FLOATS);
         }
         let below = depth - 1;
-        match self.random.below(4) {
+        match self.random.below(6) {
+            4 => format!("even({})", self.float(below)),
+            5 => format!("fmod({}, 2.5)", self.float(below)),
             0 => format!("({} + {})", self.float(below), self.float(below)),
             1 => format!("({} * 0.5)", self.float(below)),
             2 => format!("floor({})", self.float(below)),
@@ -123,7 +157,10 @@ impl Maker<'_> {
             };
         }
         let below = depth - 1;
-        match self.random.below(11) {
+        match self.random.below(14) {
+            11 => format!("strftime({}, '%a %-d %b %j %U')", self.column(&TIMES)),
+            12 => format!("dayname({})", self.column(&TIMES)),
+            13 => format!("regexp_extract({}, '[a-c]([a-z])?', 1)", self.text(below)),
             0 => format!("upper({})", self.text(below)),
             1 => format!("lower({})", self.text(below)),
             2 => format!("({} || {})", self.text(below), self.text(below)),
@@ -149,7 +186,17 @@ impl Maker<'_> {
         }
         let below = depth.saturating_sub(1);
         let compare = self.pick(&["=", "<>", "<", "<=", ">", ">="]);
-        match self.random.below(13) {
+        match self.random.below(16) {
+            13 => format!("regexp_matches({}, '[ab]c?$')", self.text(below)),
+            14 => format!("(prefix({}, 'A') OR suffix({0}, 'b'))", self.column(&TEXTS)),
+            15 => {
+                let width = self.pick(&["90 seconds", "5 days", "2 months"]);
+                format!(
+                    "time_bucket(INTERVAL '{width}', {}ts) {compare} \
+                     TIMESTAMP '2024-01-01 00:01:30'",
+                    self.prefix
+                )
+            }
             10 => {
                 let unit = self.pick(&["minute", "hour", "day"]);
                 format!(

@@ -37,6 +37,9 @@ pub mod first_last;
 pub mod histogram;
 pub mod mode;
 pub mod quantile;
+pub mod quantile_disc;
+pub mod regression;
+pub mod skew;
 pub mod top_k;
 
 pub mod user;
@@ -157,6 +160,7 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &arg_extreme::ARG_MAX,
     &quantile::QUANTILE,
     &quantile::MEDIAN,
+    &quantile_disc::QuantileDisc,
     &approx_quantile::APPROX_QUANTILE,
     &approx_quantile::APPROX_MEDIAN,
     &count_distinct::CountDistinct,
@@ -169,6 +173,18 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &covariance::COVARIANCE,
     &covariance::COVARIANCE_POPULATION,
     &covariance::CORRELATION,
+    &regression::SLOPE,
+    &regression::INTERCEPT,
+    &regression::R2,
+    &regression::PairCount,
+    &regression::AVERAGE_X,
+    &regression::AVERAGE_Y,
+    &regression::SQUARES_X,
+    &regression::SQUARES_Y,
+    &regression::PRODUCTS,
+    &skew::SKEWNESS,
+    &skew::KURTOSIS,
+    &skew::KURTOSIS_POPULATION,
 ];
 
 /// The aggregate named `name`.

@@ -78,6 +78,8 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("quantile", "quantile", Shape::Parameter, false),
     ("quantile_cont", "quantile", Shape::Parameter, true),
     ("percentile_cont", "quantile", Shape::Parameter, true),
+    ("quantile_disc", "quantile_disc", Shape::Parameter, true),
+    ("percentile_disc", "quantile_disc", Shape::Parameter, true),
     ("median", "median", Shape::Value, false),
     ("first", "first", Shape::Value, false),
     ("first_value", "first", Shape::Value, false),
@@ -131,6 +133,18 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
         false,
     ),
     ("correlation", "correlation", Shape::Pair, false),
+    ("regr_slope", "regr_slope", Shape::Pair, false),
+    ("regr_intercept", "regr_intercept", Shape::Pair, false),
+    ("regr_r2", "regr_r2", Shape::Pair, false),
+    ("regr_count", "regr_count", Shape::Pair, false),
+    ("regr_avgx", "regr_avgx", Shape::Pair, false),
+    ("regr_avgy", "regr_avgy", Shape::Pair, false),
+    ("regr_sxx", "regr_sxx", Shape::Pair, false),
+    ("regr_syy", "regr_syy", Shape::Pair, false),
+    ("regr_sxy", "regr_sxy", Shape::Pair, false),
+    ("skewness", "skewness", Shape::Value, false),
+    ("kurtosis", "kurtosis", Shape::Value, false),
+    ("kurtosis_pop", "kurtosis_population", Shape::Value, false),
 ];
 
 /// Every aggregate that both SQL and the engine have.

@@ -89,6 +89,17 @@ fn begins_early(times: &ArrayRef) -> bool {
         .is_some_and(|least| least < i64::MIN + DAY)
 }
 
+/// A part of a time by `date_part`, whose arguments are the part and the time.
+///
+/// # Errors
+/// What `date_part` says.
+pub(super) fn computed_part(
+    date_part: &ScalarUDF,
+    arguments: ScalarFunctionArgs,
+) -> Result<ColumnarValue> {
+    Computed(date_part.clone()).invoke_with_args(arguments)
+}
+
 /// Replaces DataFusion's function by one that is computed.
 #[derive(Debug)]
 pub(crate) struct ComputeDateParts;

@@ -14,9 +14,12 @@ pub(crate) mod far;
 pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod key;
+mod number;
 pub(crate) mod over;
 pub(crate) mod real;
+mod regexp_extract;
 pub(crate) mod signed;
+mod time;
 pub(crate) mod time_cast;
 pub(crate) mod timestamp;
 pub(crate) mod whole;
@@ -50,13 +53,23 @@ pub(crate) struct Functions {
     pub(crate) planners: Vec<Arc<dyn ExprPlanner>>,
 }
 
+/// Names that DataFusion has not given to its functions.
+const SYNONYMS: [(&str, &str); 4] = [
+    ("sign", "signum"),
+    ("prefix", "starts_with"),
+    ("suffix", "ends_with"),
+    ("regexp_matches", "regexp_like"),
+];
+
 /// The functions of every session.
 pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let mut scalars = BTreeMap::new();
     let functions = datafusion_functions::all_default_functions();
     let marks = [&*AS_OF_MARK, &*CAST_MARK, &*IN_WINDOW_MARK, &*SIGNED_MARK];
     let ours = WINDOW_EDGES.iter().chain(marks).chain([&*MAKE_TIMESTAMP]);
-    let ours = ours.cloned();
+    let texts = std::iter::once(regexp_extract::function());
+    let built = time::functions().chain(number::functions()).chain(texts);
+    let ours = ours.cloned().chain(built.map(Arc::new));
     for function in functions.into_iter().chain(ours) {
         let function = match function.name() {
             "date_bin" => DateBin::over(function),
@@ -67,8 +80,10 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         }
         scalars.insert(function.name().to_owned(), function);
     }
-    if let Some(sign) = scalars.get("signum").cloned() {
-        scalars.insert("sign".to_owned(), sign);
+    for (name, known) in SYNONYMS {
+        if let Some(function) = scalars.get(known).cloned() {
+            scalars.insert(name.to_owned(), function);
+        }
     }
     let aggregates = SQL_AGGREGATES.iter().chain([&*GROUPING]);
     let over = OVER_FUNCTIONS.iter();

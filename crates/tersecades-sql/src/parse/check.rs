@@ -48,6 +48,24 @@ pub(super) fn placed(of: &impl Spanned) -> String {
 const SUBQUERIES: &str = "joins and subqueries in FROM are supported";
 const FLAT: &str = "columns hold single values: numbers, text, times, true and false";
 
+/// Functions that give lists or take them.
+const LIST_FUNCTIONS: [&str; 12] = [
+    "array_agg",
+    "array_length",
+    "list",
+    "list_value",
+    "range",
+    "generate_series",
+    "regexp_extract_all",
+    "regexp_split_to_array",
+    "string_split",
+    "string_to_array",
+    "str_split",
+    "unnest",
+];
+const LISTS: &str =
+    "there are no lists; split_part(s, ',', 1) and regexp_extract(s, 'a(b)', 1) give single parts";
+
 impl Visitor for Checks {
     type Break = Error;
 
@@ -147,6 +165,9 @@ impl Checks {
         if let Some(kind) = Kind::of_key(&name) {
             let hint = format!("group by it, or write {}", kind.usage());
             return refuse("a window outside of GROUP BY", function, &hint);
+        }
+        if LIST_FUNCTIONS.contains(&name.to_lowercase().as_str()) {
+            return refuse(&format!("`{name}`"), function, LISTS);
         }
         let known: Vec<&str> = FUNCTIONS.names().collect();
         ControlFlow::Break(unknown("function", &function.name, &known))

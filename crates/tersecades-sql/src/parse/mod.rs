@@ -9,6 +9,7 @@ pub(crate) mod from_first;
 pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;
+pub(crate) mod order_by;
 pub(crate) mod sign;
 mod spelling;
 mod statement;

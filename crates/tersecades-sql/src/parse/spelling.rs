@@ -3,12 +3,15 @@
 //! ```text
 //! 1_000                      ─▶ 1000
 //! mod(a, b)                  ─▶ (a) % (b)
+//! a // b                     ─▶ a / b
+//! if(c, a, b)                ─▶ CASE WHEN c THEN a ELSE b END
 //! FETCH FIRST 5 ROWS ONLY    ─▶ LIMIT 5
 //! ```
 
+use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause,
-    Query, Value,
+    BinaryOperator, CaseWhen, Expr, Fetch, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, LimitClause, Query, Value,
 };
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
@@ -50,29 +53,57 @@ fn is_digits_in_groups(text: &str) -> bool {
         .all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Writes a call of `mod` as the operator.
+/// Writes a call or an operator as what the planner knows.
 pub(super) fn respell(value: &mut Expr) {
-    let Expr::Function(function) = value else {
-        return;
+    let respelt = match value {
+        Expr::BinaryOp {
+            op: op @ BinaryOperator::DuckIntegerDivide,
+            ..
+        } => {
+            *op = BinaryOperator::Divide;
+            return;
+        }
+        Expr::Function(function) if function.over.is_none() => respelt(function),
+        _ => None,
     };
-    let FunctionArguments::List(list) = &function.args else {
-        return;
-    };
-    if !function.name.to_string().eq_ignore_ascii_case("mod") || function.over.is_some() {
-        return;
+    if let Some(respelt) = respelt {
+        *value = Expr::Nested(Box::new(respelt));
     }
-    if let [
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(left)),
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(right)),
-    ] = list.args.as_slice()
-    {
-        let nested = |side: &Expr| Box::new(Expr::Nested(Box::new(side.clone())));
-        let remainder = Expr::BinaryOp {
-            left: nested(left),
-            op: BinaryOperator::Modulo,
-            right: nested(right),
-        };
-        *value = Expr::Nested(Box::new(remainder));
+}
+
+fn respelt(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let arguments = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Some(argument.clone()),
+        _ => None,
+    });
+    let arguments = arguments.collect::<Option<Vec<Expr>>>()?;
+    let nested = |side: &Expr| Box::new(Expr::Nested(Box::new(side.clone())));
+    match function.name.to_string().to_lowercase().as_str() {
+        "mod" => match arguments.as_slice() {
+            [left, right] => Some(Expr::BinaryOp {
+                left: nested(left),
+                op: BinaryOperator::Modulo,
+                right: nested(right),
+            }),
+            _ => None,
+        },
+        "if" => match arguments.as_slice() {
+            [condition, result, otherwise] => Some(Expr::Case {
+                case_token: AttachedToken::empty(),
+                end_token: AttachedToken::empty(),
+                operand: None,
+                conditions: vec![CaseWhen {
+                    condition: condition.clone(),
+                    result: result.clone(),
+                }],
+                else_result: Some(Box::new(otherwise.clone())),
+            }),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -14,6 +14,7 @@ use super::Traveller;
 use super::aggregate::{self, RELATIVE_ERROR};
 use super::evaluate::{as_float, known, value_of};
 use super::order::order;
+use super::statistic;
 use crate::data::{from_array, to_array};
 
 /// Relative error of `approx_quantile`.
@@ -39,9 +40,22 @@ pub(super) const NAMES: &[&str] = &[
     "covariance_population",
     "first",
     "histogram",
+    "kurtosis",
+    "kurtosis_population",
     "last",
     "mean_distinct",
     "mode",
+    "quantile_disc",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+    "skewness",
     "sum_distinct",
     "top_k",
 ];
@@ -59,11 +73,12 @@ pub(super) fn result_type(function: &str, argument: DataType) -> Result<DataType
     };
     let numeric = argument.is_numeric();
     match function {
-        "first" | "last" | "mode" | "any_value" => Ok(argument),
+        "first" | "last" | "mode" | "any_value" | "quantile_disc" => Ok(argument),
         "bool_and" | "bool_or" if argument == DataType::Boolean => Ok(argument),
         "bit_and" | "bit_or" | "bit_xor" if argument.is_integer() => Ok(argument),
         "bit_and" | "bit_or" | "bit_xor" => Err(Error::schema("bits are those of integers")),
         "approx_count_distinct" => Ok(DataType::Int64),
+        "regr_count" if numeric => Ok(DataType::Int64),
         "sum_distinct" if numeric => Ok(summed()),
         "top_k" => Ok(list_of(argument, true)),
         "histogram" if numeric => Ok(list_of(DataType::Struct(bucket_fields().into()), false)),
@@ -101,11 +116,11 @@ pub(super) fn compute(
     }
     if let Some(by) = &call.by {
         let others = rows.iter().map(|row| value_of(by, columns, &row.values));
-        return Ok(together(
-            function,
-            &values,
-            &others.collect::<Result<Vec<_>>>()?,
-        ));
+        let others = others.collect::<Result<Vec<_>>>()?;
+        return Ok(match function.starts_with("regr_") {
+            true => statistic::regression(function, &values, &others),
+            false => together(function, &values, &others),
+        });
     }
     values.retain(|value| *value != Value::Null);
     values.sort_by(order);
@@ -148,6 +163,8 @@ pub(super) fn compute(
                 )
             }))
         }
+        "skewness" | "kurtosis" | "kurtosis_population" => Ok(statistic::form(function, &values)),
+        "quantile_disc" => exact(at(&values, call.parameter.unwrap_or(0.0))),
         "mode" => exact(frequent(&values).into_iter().next().unwrap_or(Value::Null)),
         "top_k" => exact(top(call, &values, &data_type)),
         _ => exact(histogram(
@@ -233,11 +250,23 @@ fn correlation(pairs: &[(f64, f64)], means: (f64, f64), product: f64) -> (Value,
 fn frequent(values: &[Value]) -> Vec<Value> {
     let mut runs: Vec<&[Value]> = values.chunk_by(|a, b| order(a, b).is_eq()).collect();
     runs.sort_by_key(|run| Reverse(run.len()));
-    let canonical = |value: &Value| match value {
+    runs.into_iter().map(|run| canonical(&run[0])).collect()
+}
+
+/// The value of the row at a fraction of sorted values.
+fn at(values: &[Value], fraction: f64) -> Value {
+    let all = values.len() as f64;
+    let behind = ((all - all * fraction).floor() as usize).min(values.len());
+    let rank = (values.len() - behind).max(1);
+    values.get(rank - 1).map_or(Value::Null, canonical)
+}
+
+/// The value with the one zero.
+fn canonical(value: &Value) -> Value {
+    match value {
         Value::Float(float) => Value::Float(float + 0.0),
         other => other.clone(),
-    };
-    runs.into_iter().map(|run| canonical(&run[0])).collect()
+    }
 }
 
 fn top(call: &AggregateCall, values: &[Value], data_type: &DataType) -> Value {

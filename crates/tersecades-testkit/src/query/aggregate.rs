@@ -11,6 +11,22 @@ use crate::random::Random;
 /// What a generated call is made of: function, argument, type of the result, whether it is exact.
 type Made = (&'static str, Column, DataType, bool);
 
+/// Fractions of quantiles.
+const FRACTIONS: [f64; 7] = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0];
+
+/// Numbers of the line through pairs.
+const REGRESSION: [&str; 9] = [
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "regr_count",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+];
+
 /// One aggregate, if the columns allow, and what it makes.
 pub(super) fn any(
     scope: &Scope,
@@ -45,7 +61,11 @@ fn pick(columns: Vec<&Column>, random: &mut Random) -> Option<Column> {
 /// Aggregates of values of any type.
 fn of_values(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> Option<Made> {
     let argument = pick(scope.that(|column| column.exact), random)?;
-    Some(match random.below(6) {
+    Some(match random.below(7) {
+        4 if argument.data_type != DataType::Binary => {
+            call.parameter = Some(*random.pick(&FRACTIONS));
+            ("quantile_disc", argument.clone(), argument.data_type, true)
+        }
         0 if argument.data_type != DataType::Binary => {
             ("any_value", argument.clone(), argument.data_type, true)
         }
@@ -70,15 +90,27 @@ fn of_values(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> Op
 fn of_numbers(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> Option<Made> {
     let numeric = |column: &Column| column.exact && column.data_type.is_numeric();
     let tame = |column: &Column| numeric(column) && column.is_summable() && is_finite(column);
-    let fractions = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0];
     let argument = pick(scope.that(numeric), random)?;
-    Some(match random.below(6) {
+    Some(match random.below(8) {
+        5 => {
+            let functions = ["skewness", "kurtosis", "kurtosis_population"];
+            let argument = pick(scope.that(tame), random)?;
+            (*random.pick(&functions), argument, DataType::Float64, false)
+        }
+        6 => {
+            call.by = Some(col(pick(scope.that(tame), random)?.name));
+            let argument = pick(scope.that(tame), random)?;
+            match *random.pick(&REGRESSION) {
+                "regr_count" => ("regr_count", argument, DataType::Int64, true),
+                function => (function, argument, DataType::Float64, false),
+            }
+        }
         0 => {
             call.parameter = Some(*random.pick(&[0.1, 0.5, 1.0, 10.0, 1e6]));
             ("histogram", argument, list(), true)
         }
         1 => {
-            call.parameter = Some(*random.pick(&fractions));
+            call.parameter = Some(*random.pick(&FRACTIONS));
             ("approx_quantile", argument, DataType::Float64, false)
         }
         2 => ("approx_median", argument, DataType::Float64, false),

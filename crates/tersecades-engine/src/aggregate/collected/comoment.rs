@@ -91,6 +91,11 @@ impl Comoments {
         self.moments.get(id as usize).copied().unwrap_or_default()
     }
 
+    /// The means of both sides of `moment`.
+    pub fn means(&self, moment: &Comoment) -> [f64; 2] {
+        [0, 1].map(|side| moment.origins[side] as f64 / self.divisors[side] + moment.means[side])
+    }
+
     /// The pair at `index`.
     fn pair(&self, sides: [&Values; 2], index: usize) -> Comoment {
         let mut pair = Comoment {

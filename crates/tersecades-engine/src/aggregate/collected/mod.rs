@@ -4,10 +4,12 @@
 //! Ranks         every value, in order-preserving form       quantile, median
 //! Distinct      each different value once                   count_distinct, sum_distinct …
 //! Extreme       one value and what it was chosen by         arg_min, arg_max, first, last
-//! ValueCounts   different values or bins, and their rows    mode, top_k, histogram, sketches
+//! ValueCounts   different values or bins, and their rows    mode, top_k, histogram, sketches,
+//!                                                           quantile_disc
 //! HyperLogLog   the largest hashes of each of 4,096 parts   approx_count_distinct
 //! BitSets       bits of all, some, an odd number of values  bit_and, bit_or, bit_xor
-//! Comoments     means and summed products of two columns    covariance, correlation
+//! Comoments     means and summed products of two columns    covariance, correlation, regr_slope …
+//! Powers        mean and summed powers of deviations        skewness, kurtosis
 //! ```
 //! A collection holds all groups of a pane. Aggregates that collect the same of the same arguments
 //! and rows share one, as folds are shared. What a collection holds depends on the rows it was
@@ -21,6 +23,7 @@ pub mod extreme;
 mod grouped_value;
 pub mod hyper_log_log;
 mod pair_count;
+pub mod power;
 mod rank_group;
 pub mod rank_log;
 pub mod value_count;

@@ -2,9 +2,9 @@
 //!
 //! Text is its code in a dictionary that all workers share, integers are ordered keys, floats
 //! canonical ordered keys (one NaN, one zero), so equal words mean equal groups. Columns of at
-//! most 32 bits share a word: a pair of clusters or racks is one 64-bit number. Nulls of columns that
-//! are not text have a bit each in a last word, which keys go without as long as no row has such a
-//! null.
+//! most 32 bits share a word: a pair of clusters or racks is one 64-bit number. Nulls of columns
+//! that are not text have a bit each in a last word, which keys go without as long as no row has
+//! such a null.
 
 use std::sync::{Arc, OnceLock};
 

@@ -166,8 +166,8 @@ impl GroupTable {
         }
     }
 
-    /// Appends to `ids` the group of each of the packed `keys`, which are as wide as those here, new
-    /// ones included.
+    /// Appends to `ids` the group of each of the packed `keys`, which are as wide as those here,
+    /// new ones included.
     pub fn assign(&mut self, keys: &[u64], ids: &mut Vec<u32>) {
         if self.standard.is_some() {
             let keys = keys.chunks_exact(self.words.max(1));
