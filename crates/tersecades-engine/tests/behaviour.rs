@@ -14,6 +14,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
+use tersecades_engine::plan::LookupTable;
 use tersecades_engine::runtime::Keep;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::tumble;
@@ -161,6 +162,12 @@ fn mistakes_are_found_before_a_row_is_read() {
         .window(tumble(Duration::from_micros(1_500)))
         .aggregate([count()]);
     assert!(error(uneven).contains("no whole number of ticks"));
+    let doubled = error(stream(100, 3).project([("name", col("name")), ("name", col("value"))]));
+    assert!(doubled.contains("named `name`"), "{doubled}");
+    let names = LookupTable::new("names", batches(100, 100).remove(0));
+    let hidden =
+        stream(100, 3).lookup_join(&Arc::new(names), ("name", "name"), &[("value", "value")]);
+    assert!(error(hidden).contains("a column `value` already"));
 }
 
 #[test]

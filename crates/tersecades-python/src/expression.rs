@@ -41,6 +41,18 @@ impl<'py> FromPyObject<'_, 'py> for Operand {
     }
 }
 
+/// The other side of an operator. What is no operand is an error, since Python answers `==` by
+/// itself where an operator does not take its argument, and NumPy makes numbers of times.
+struct Other(PyResult<Expression>);
+
+impl<'py> FromPyObject<'_, 'py> for Other {
+    type Error = std::convert::Infallible;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Self::Error> {
+        Ok(Other(Operand::extract(object).map(|operand| operand.0)))
+    }
+}
+
 /// An expression, the name of a column, or another constant, and the name it gets.
 pub(crate) struct Column {
     pub(crate) expression: Expression,
@@ -108,81 +120,87 @@ impl From<Expression> for Expr {
 
 #[pymethods]
 impl Expr {
-    fn __add__(&self, other: Operand) -> Expr {
-        (self.expression.clone() + other.0).into()
+    /// NumPy leaves operators with expressions to them.
+    #[classattr]
+    fn __array_ufunc__() -> Option<()> {
+        None
     }
 
-    fn __radd__(&self, other: Operand) -> Expr {
-        (other.0 + self.expression.clone()).into()
+    fn __add__(&self, other: Other) -> PyResult<Expr> {
+        Ok((self.expression.clone() + other.0?).into())
     }
 
-    fn __sub__(&self, other: Operand) -> Expr {
-        (self.expression.clone() - other.0).into()
+    fn __radd__(&self, other: Other) -> PyResult<Expr> {
+        Ok((other.0? + self.expression.clone()).into())
     }
 
-    fn __rsub__(&self, other: Operand) -> Expr {
-        (other.0 - self.expression.clone()).into()
+    fn __sub__(&self, other: Other) -> PyResult<Expr> {
+        Ok((self.expression.clone() - other.0?).into())
     }
 
-    fn __mul__(&self, other: Operand) -> Expr {
-        (self.expression.clone() * other.0).into()
+    fn __rsub__(&self, other: Other) -> PyResult<Expr> {
+        Ok((other.0? - self.expression.clone()).into())
     }
 
-    fn __rmul__(&self, other: Operand) -> Expr {
-        (other.0 * self.expression.clone()).into()
+    fn __mul__(&self, other: Other) -> PyResult<Expr> {
+        Ok((self.expression.clone() * other.0?).into())
     }
 
-    fn __mod__(&self, other: Operand) -> Expr {
-        (self.expression.clone() % other.0).into()
+    fn __rmul__(&self, other: Other) -> PyResult<Expr> {
+        Ok((other.0? * self.expression.clone()).into())
     }
 
-    fn __rmod__(&self, other: Operand) -> Expr {
-        (other.0 % self.expression.clone()).into()
+    fn __mod__(&self, other: Other) -> PyResult<Expr> {
+        Ok((self.expression.clone() % other.0?).into())
     }
 
-    fn __truediv__(&self, other: Operand) -> Expr {
-        (self.expression.clone().cast(DataType::Float64) / other.0).into()
+    fn __rmod__(&self, other: Other) -> PyResult<Expr> {
+        Ok((other.0? % self.expression.clone()).into())
     }
 
-    fn __rtruediv__(&self, other: Operand) -> Expr {
-        (other.0.cast(DataType::Float64) / self.expression.clone()).into()
+    fn __truediv__(&self, other: Other) -> PyResult<Expr> {
+        Ok((self.expression.clone().cast(DataType::Float64) / other.0?).into())
+    }
+
+    fn __rtruediv__(&self, other: Other) -> PyResult<Expr> {
+        Ok((other.0?.cast(DataType::Float64) / self.expression.clone()).into())
     }
 
     fn __neg__(&self) -> Expr {
         (lit(0) - self.expression.clone()).into()
     }
 
-    fn __and__(&self, other: Operand) -> Expr {
-        self.expression.clone().and(other.0).into()
+    fn __and__(&self, other: Other) -> PyResult<Expr> {
+        Ok(self.expression.clone().and(other.0?).into())
     }
 
-    fn __rand__(&self, other: Operand) -> Expr {
-        other.0.and(self.expression.clone()).into()
+    fn __rand__(&self, other: Other) -> PyResult<Expr> {
+        Ok(other.0?.and(self.expression.clone()).into())
     }
 
-    fn __or__(&self, other: Operand) -> Expr {
-        self.expression.clone().or(other.0).into()
+    fn __or__(&self, other: Other) -> PyResult<Expr> {
+        Ok(self.expression.clone().or(other.0?).into())
     }
 
-    fn __ror__(&self, other: Operand) -> Expr {
-        other.0.or(self.expression.clone()).into()
+    fn __ror__(&self, other: Other) -> PyResult<Expr> {
+        Ok(other.0?.or(self.expression.clone()).into())
     }
 
     fn __invert__(&self) -> Expr {
         (!self.expression.clone()).into()
     }
 
-    fn __richcmp__(&self, other: Operand, how: CompareOp) -> Expr {
-        let (a, b) = (self.expression.clone(), other.0);
-        match how {
+    fn __richcmp__(&self, other: Other, how: CompareOp) -> PyResult<Expr> {
+        let (a, b) = (self.expression.clone(), other.0?);
+        let compared = match how {
             CompareOp::Eq => a.eq(b),
             CompareOp::Ne => a.not_eq(b),
             CompareOp::Lt => a.lt(b),
             CompareOp::Le => a.lt_eq(b),
             CompareOp::Gt => a.gt(b),
             CompareOp::Ge => a.gt_eq(b),
-        }
-        .into()
+        };
+        Ok(compared.into())
     }
 
     fn __bool__(&self) -> PyResult<bool> {

@@ -15,14 +15,19 @@ const HINT: &str = "constants are None, bool, int, float, str, bytes, Decimal, d
 /// A constant as an expression; whether it is true is a boolean, not a number.
 pub(crate) fn typed_literal(object: &Bound<'_, PyAny>) -> PyResult<Expression> {
     let literal = literal(object)?;
-    Ok(match object.cast::<PyBool>() {
-        Ok(_) => literal.cast(DataType::Boolean),
-        Err(_) => literal,
+    let class = object.get_type().name()?;
+    // NumPy's class of booleans is no subclass of Python's.
+    Ok(match class.to_cow()?.as_ref() {
+        "bool" | "bool_" => literal.cast(DataType::Boolean),
+        _ => literal,
     })
 }
 
 /// A constant as the operand of an operator.
 pub(crate) fn literal(object: &Bound<'_, PyAny>) -> PyResult<Expression> {
+    if is_missing(object)? {
+        return Ok(Expression::Literal(Value::Null));
+    }
     if object.cast::<PyDateTime>().is_ok() {
         return datetime(object);
     }
@@ -30,19 +35,16 @@ pub(crate) fn literal(object: &Bound<'_, PyAny>) -> PyResult<Expression> {
         return Ok(lit(iso(object)?).cast(DataType::Date32));
     }
     if object.get_type().name()? == "datetime64" {
-        let nanos = object.call_method1("astype", ("datetime64[ns]",))?;
-        let nanos: i64 = nanos.call_method1("astype", ("int64",))?.extract()?;
-        return Ok(Expression::EpochTime(
-            Box::new(lit(nanos)),
-            TimeUnit::Nanosecond,
-        ));
+        let (time, unit) = datetime64(object)?;
+        let ticks: i64 = time.call_method1("astype", ("int64",))?.extract()?;
+        return Ok(Expression::EpochTime(Box::new(lit(ticks)), unit));
     }
     value(object).map(Expression::Literal)
 }
 
 /// A constant of a list, such as that of `is_in`; times are written out.
 pub(crate) fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if object.is_none() {
+    if is_missing(object)? {
         return Ok(Value::Null);
     }
     if let Ok(value) = object.cast::<PyBool>() {
@@ -67,15 +69,47 @@ pub(crate) fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     let class = object.get_type().name()?;
     match class.to_cow()?.as_ref() {
         "Decimal" => decimal(object),
-        "datetime64" => Ok(Value::from(object.str()?.to_cow()?.into_owned())),
-        _ if object.hasattr("item")? => {
-            let item = object.call_method0("item")?;
-            match item.hasattr("item")? {
-                false => value(&item),
-                true => Err(invalid(format!("`{class}` is no constant"), HINT)),
-            }
+        "datetime64" => {
+            let (time, _) = datetime64(object)?;
+            Ok(Value::from(time.str()?.to_cow()?.into_owned()))
         }
-        _ => Err(invalid(format!("`{class}` is no constant"), HINT)),
+        _ => match object.call_method0("item") {
+            Ok(item) if !item.hasattr("item")? => value(&item),
+            _ => Err(invalid(format!("`{class}` is no constant"), HINT)),
+        },
+    }
+}
+
+/// Whether it is `None`, or what NumPy and pandas have for a value that is not there.
+fn is_missing(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let class = object.get_type().name()?;
+    Ok(match class.to_cow()?.as_ref() {
+        "NoneType" | "NaTType" | "NAType" => true,
+        "datetime64" => object.ne(object)?,
+        _ => false,
+    })
+}
+
+/// A point in time of NumPy in the unit of it that columns have, seconds for coarser ones.
+fn datetime64<'py>(object: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, TimeUnit)> {
+    let numpy = object.py().import("numpy")?;
+    let dtype = object.getattr("dtype")?;
+    let kind = numpy.call_method1("datetime_data", (&dtype,))?;
+    let (unit, _): (String, u64) = kind.extract()?;
+    let (name, unit) = match unit.as_str() {
+        "Y" | "M" | "W" | "D" | "h" | "m" | "s" => ("datetime64[s]", TimeUnit::Second),
+        "ms" => ("datetime64[ms]", TimeUnit::Millisecond),
+        "us" => ("datetime64[us]", TimeUnit::Microsecond),
+        _ => ("datetime64[ns]", TimeUnit::Nanosecond),
+    };
+    let time = object.call_method1("astype", (name,))?;
+    // NumPy wraps around.
+    match time.call_method1("astype", (dtype,))?.eq(object)? {
+        true => Ok((time, unit)),
+        false => Err(invalid(
+            format!("{object} is no time of 64 bits"),
+            "times are of seconds, milliseconds, microseconds or nanoseconds",
+        )),
     }
 }
 

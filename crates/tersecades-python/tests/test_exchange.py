@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -277,3 +278,17 @@ def test_categories_of_any_type_are_their_values() -> None:
         assert tc.from_arrow(pa.table({"c": column})).to_arrow()["c"].to_pylist() == values
         total = tc.from_arrow(pa.table({"c": column})).group_by("c").agg(n=tc.count()).to_pylist()
         assert sum(row["n"] for row in total) == 4 and len(total) == 3
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_of_seconds_are_times_in_parquet_too(tmp_path: Path, zone: str | None) -> None:
+    times = [datetime(2024, 5, 1), None, datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)]
+    table = pa.table({"at": pa.array(times, pa.timestamp("s")).cast(pa.timestamp("s", zone))})
+    path = tmp_path / "seconds.parquet"
+    tc.from_arrow(table).write_parquet(path)
+    millis = table.cast(pa.schema({"at": pa.timestamp("ms", zone)}))
+    assert pq.read_table(path).equals(millis)
+    assert tc.read_parquet(path).to_arrow().equals(millis)
+    far = pa.table({"at": pa.array([2**62], pa.timestamp("s"))})
+    with pytest.raises(tc.LimitExceeded, match="beyond"):
+        tc.from_arrow(far).write_parquet(path)

@@ -1,5 +1,6 @@
 """Random expressions against the rules written out in Python."""
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -166,6 +167,65 @@ def test_times_compare_whatever_their_unit(constant: Any, unit: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("year", [1, 1600, 2023, 2024, 2025, 2300, 9999])
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_times_of_numpy_reach_as_far_as_their_unit(year: int, unit: str) -> None:
+    stream = tc.from_arrow(pa.table({"at": pa.array([datetime(2024, 1, 1)], pa.timestamp(unit))}))
+    for constant in [np.datetime64(f"{year:04}", "Y"), np.datetime64(f"{year:04}-01", "us")]:
+        count = len(stream.filter(tc.col("at") <= constant).to_pylist())
+        assert count == (2024 <= year)
+        assert len(stream.filter(tc.col("at").is_in([constant])).to_pylist()) == (year == 2024)
+
+
+@pytest.mark.parametrize("constant", [np.datetime64(10**15, "Y"), np.datetime64(1, "ps")])
+def test_times_of_numpy_that_no_column_holds_are_refused(constant: Any) -> None:
+    for use in (tc.lit, tc.col("at").__lt__, tc.col("at").__radd__):
+        with pytest.raises(tc.InvalidArgument, match="no time of 64 bits"):
+            use(constant)
+    with pytest.raises(tc.InvalidArgument, match="no time of 64 bits"):
+        constant >= tc.col("at")
+
+
+@pytest.mark.parametrize(
+    "missing", [np.datetime64("NaT"), np.datetime64("NaT", "D"), pd.NaT, pd.NA, None]
+)
+def test_what_is_missing_in_numpy_and_pandas_is_null(missing: Any) -> None:
+    stream = tc.from_arrow(pa.table({"at": pa.array([datetime(2024, 1, 1)], pa.timestamp("us"))}))
+    assert stream.filter(tc.col("at") >= missing).to_pylist() == []
+    assert stream.filter(tc.col("at").is_in([missing])).to_pylist() == []
+    nothing = tc.lit(missing).cast("timestamp[us]")
+    assert stream.select(at=nothing).to_pylist() == [{"at": None}]
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_numpy_may_stand_on_the_left(unit: str) -> None:
+    times = [datetime(2024, 1, day) for day in (1, 2, 3)]
+    table = pa.table({"at": pa.array(times, pa.timestamp(unit)), "n": [1, 2, 3]})
+    stream = tc.from_arrow(table)
+    second: Any = np.datetime64("2024-01-02").astype(f"datetime64[{unit}]")
+    assert [row["n"] for row in stream.filter(second <= tc.col("at")).to_pylist()] == [2, 3]
+    two: Any = np.int16(2)
+    assert [row["n"] for row in stream.filter(two == tc.col("n")).to_pylist()] == [2]
+    assert stream.limit(1).select(n=two - tc.col("n")).to_pylist() == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    "other", [[1], {1}, object(), timedelta(1), Decimal("NaN"), 1j, np.array([1, 2])]
+)
+def test_operators_refuse_what_is_no_constant(other: Any) -> None:
+    for use in (operator.eq, operator.ne, operator.lt, operator.add, operator.and_):
+        with pytest.raises(tc.InvalidArgument):
+            use(tc.col("n"), other)
+        with pytest.raises(tc.InvalidArgument):
+            use(other, tc.col("n"))
+
+
+def test_booleans_of_numpy_are_booleans() -> None:
+    stream = tc.from_arrow(pa.table({"flag": [True, False]}))
+    assert stream.select(on=np.True_).to_pylist() == [{"on": True}, {"on": True}]
+    assert stream.filter(tc.col("flag") == np.False_).to_pylist() == [{"flag": False}]
+
+
 def test_constants_of_every_kind() -> None:
     table = pa.table(
         {
@@ -215,5 +275,5 @@ def test_nonsense_is_refused_with_a_hint() -> None:
     assert "int8 to int64" in str(caught.value.hint)
     with pytest.raises(tc.InvalidArgument, match="list"):
         tc.col("a").is_in("text")
-    with pytest.raises(TypeError):
+    with pytest.raises(tc.InvalidArgument, match="object"):
         tc.col("a") + object()  # type: ignore[operator]

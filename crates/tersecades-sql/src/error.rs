@@ -141,10 +141,14 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
             }
             let edges = Edge::BOTH.map(Edge::column);
             let of_window = nearest(name, &edges).filter(|_| name.starts_with("window"));
-            match nearest(name, &known).or(of_window) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None if known.is_empty() => error,
-                None => error.hint(format!("the columns are: {}", known.join(", "))),
+            let folded = known.iter().find(|known| known.eq_ignore_ascii_case(name));
+            match (folded, nearest(name, &known).or(of_window)) {
+                (Some(column), _) => error.hint(format!(
+                    "write \"{column}\": names without double quotes are in lower case"
+                )),
+                (None, Some(near)) => error.hint(format!("did you mean `{near}`?")),
+                (None, None) if known.is_empty() => error,
+                (None, None) => error.hint(format!("the columns are: {}", known.join(", "))),
             }
         }
         SchemaError::AmbiguousReference { field } => {

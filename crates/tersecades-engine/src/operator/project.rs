@@ -1,7 +1,9 @@
 //! `project`: computes columns from columns.
 
+use std::collections::HashSet;
+
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
@@ -24,11 +26,18 @@ impl Project {
     /// Binds `columns` and makes them what `scope` shows.
     ///
     /// # Errors
-    /// What binding says.
+    /// `InvalidArgument` when two columns have one name; what binding says.
     pub fn bind(columns: &[(String, Expression)], scope: &mut Scope) -> Result<Self> {
         let before = scope.clone();
         let (mut computed, mut kept) = (Vec::new(), Vec::new());
+        let mut names = HashSet::new();
         for (name, expression) in columns {
+            if !names.insert(name) {
+                return Err(
+                    Error::invalid(format!("two result columns are named `{name}`"))
+                        .hint("give one of them another name"),
+                );
+            }
             let bound = BoundExpression::bind(expression, &before)
                 .map_err(|error| error.column(name.as_str()))?;
             let data_type = bound.data_type().clone();

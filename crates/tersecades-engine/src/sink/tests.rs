@@ -121,6 +121,10 @@ fn assert_same_values(left: &RecordBatch, right: &RecordBatch) {
             DataType::Dictionary(_, _) | DataType::Utf8 => {
                 arrow_cast::cast(batch.column(index), &DataType::Utf8).unwrap()
             }
+            DataType::Timestamp(TimeUnit::Second, zone) => {
+                let millis = DataType::Timestamp(TimeUnit::Millisecond, zone.clone());
+                arrow_cast::cast(batch.column(index), &millis).unwrap()
+            }
             _ => batch.column(index).clone(),
         };
         assert_eq!(&plain(left), &plain(right), "column {}", field.name());

@@ -202,6 +202,10 @@ impl LookupJoin {
             return Err(Error::schema(message).hint("cast one of them"));
         }
         for (name, data_type, _) in &table.columns {
+            if scope.find(name).is_ok() {
+                let message = format!("the stream has a column `{name}` already");
+                return Err(Error::invalid(message).hint("give the table's another name"));
+            }
             scope.add(name, data_type.clone());
         }
         Ok(LookupJoin {
