@@ -1,6 +1,7 @@
 //! Runs that do without parts of the engine answer as those with all of it.
 //!
-//! Sums of floats may differ by what the oracle allows: encoded decimals are added as whole numbers.
+//! Sums of floats may differ by what the oracle allows: encoded decimals are added as whole
+//! numbers.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
