@@ -212,11 +212,12 @@ fn project(scope: &mut Scope, random: &mut Random) -> Step {
         if random.one_in(3) {
             column.name = format!("renamed_{}", column.name);
         }
+        column.name = unused(column.name, &list);
         list.push((column.name.clone(), from));
         next.push(column);
     }
     for index in 0..random.below(3) {
-        let name = format!("computed_{}_{index}", scope.columns.len());
+        let name = unused(format!("computed_{}_{index}", scope.columns.len()), &list);
         let (column, expression) = computed(scope, &name, random);
         list.push((name, expression));
         next.push(column);
@@ -228,6 +229,14 @@ fn project(scope: &mut Scope, random: &mut Random) -> Step {
     }
     scope.columns = next;
     Step::Project(list)
+}
+
+/// `name`, or one like it that no column of `list` has.
+fn unused(mut name: String, list: &[(String, Expression)]) -> String {
+    while list.iter().any(|(known, _)| *known == name) {
+        name.push('_');
+    }
+    name
 }
 
 /// A look-up by a column of the stream; a filter when none is fit to be a key.
@@ -271,8 +280,13 @@ fn look_up(scope: &mut Scope, random: &mut Random) -> Step {
         .map(|(name, data_type)| Field::new(name, data_type, true))
         .to_vec();
     let batch = to_batches(&Arc::new(Schema::new(fields)), &rows, rows.len()).remove(0);
-    let suffix = scope.columns.len();
-    let (label, weight) = (format!("label_{suffix}"), format!("weight_{suffix}"));
+    let mut suffix = scope.columns.len();
+    let names = |suffix| (format!("label_{suffix}"), format!("weight_{suffix}"));
+    let known = |name: String| scope.columns.iter().any(|column| column.name == name);
+    while known(names(suffix).0) || known(names(suffix).1) {
+        suffix += 1;
+    }
+    let (label, weight) = names(suffix);
     scope.add(&label, DataType::Utf8);
     scope.add(&weight, DataType::Int32);
     Step::LookupJoin {
