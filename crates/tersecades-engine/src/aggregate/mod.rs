@@ -36,6 +36,7 @@ pub mod distinct;
 pub mod first_last;
 pub mod histogram;
 pub mod mode;
+mod pair_measure;
 pub mod quantile;
 pub mod quantile_disc;
 pub mod regression;

@@ -48,7 +48,7 @@ fn time_type(function: &str, given: &DataType) -> Result<DataType> {
     }
 }
 
-/// The functions of `implementation`s.
+/// The function that `implementation` says.
 fn udf(implementation: impl datafusion_expr::ScalarUDFImpl + 'static) -> ScalarUDF {
     ScalarUDF::new_from_impl(implementation)
 }
