@@ -30,7 +30,7 @@ use tersecades_columnar::types::{Value, logical_type};
 use tersecades_engine::plan::{Query, Step};
 use tersecades_engine::window::Window;
 
-pub use compare::{assert_same, difference};
+pub use compare::{assert_same, batch_difference, difference};
 pub use partition::{Event, Partitioned};
 
 /// One row.

@@ -3,7 +3,9 @@
 //! Floats may differ by 1e-9 of their size plus the slack the oracle gives them; everything else
 //! must be equal, with NaN equal to NaN and negative zero equal to zero.
 
+use arrow_array::RecordBatch;
 use tersecades_columnar::types::Value;
+use tersecades_engine::plan::{Query, Step};
 
 use super::Answer;
 use super::aggregate::RELATIVE_ERROR;
@@ -55,6 +57,62 @@ pub fn difference(expected: &Answer, got: &Answer) -> Option<String> {
             around(expected, got, index)
         )
     })
+}
+
+/// Aggregates that add floats: how they round hangs on what is added first.
+const ADDING: [&str; 21] = [
+    "sum",
+    "mean",
+    "mean_distinct",
+    "variance",
+    "variance_population",
+    "stddev",
+    "stddev_population",
+    "covariance",
+    "covariance_population",
+    "correlation",
+    "skewness",
+    "kurtosis",
+    "kurtosis_population",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+];
+
+/// How results of `query` differ: bit for bit, or as [`difference`] where it adds floats, which may
+/// be off by `slack`.
+pub fn batch_difference(
+    query: &Query,
+    expected: &[RecordBatch],
+    got: &[RecordBatch],
+    slack: &[Vec<f64>],
+) -> Option<String> {
+    if expected == got {
+        return None;
+    }
+    let adds = |step: &Step| match step {
+        Step::Aggregate { aggregates, .. } => {
+            let mut functions = aggregates.iter().map(|call| call.function.as_str());
+            functions.any(|function| ADDING.contains(&function))
+        }
+        _ => false,
+    };
+    let (Some(first), Some(other)) = (expected.first(), got.first()) else {
+        return Some(format!("{} and {} batches", expected.len(), got.len()));
+    };
+    if !query.steps.iter().any(adds) {
+        return Some(format!("expected {expected:?}\ngot {got:?}"));
+    }
+    let expected = Answer {
+        slack: slack.to_vec(),
+        ..Answer::from_batches(&first.schema(), expected)
+    };
+    difference(&expected, &Answer::from_batches(&other.schema(), got))
 }
 
 /// The rows of both answers around row `index`.
