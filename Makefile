@@ -36,7 +36,7 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-cardinality bench-scans bench-lossy bench-choice bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
+.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-cardinality bench-scans bench-lossy bench-partitions bench-choice bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -214,6 +214,10 @@ bench-cardinality: rivals ## measure grouping by integers beside DuckDB and Pola
 	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
 # Real columns where TERSECADES_DATA names them.
+bench-partitions: ## measure reads in the middle of compressed units beside zlib, which decodes from the start
+	cargo build --release $(LOCKED) -p tersecades-bench
+	$(PYTHON) -B bench/rivals/partitions.py --bench $(TARGET)/release/tersecades-bench
+
 bench-lossy: target/rivals/installed ## measure bounded loss beside Parquet, pco and the zfp library
 	cargo run --release $(LOCKED) -p tersecades-bench -- lossy --export target/rivals/lossy $(ARGS)
 	$(RIVALS_PYTHON) -B bench/rivals/lossy.py target/rivals/lossy $(ARGS)
