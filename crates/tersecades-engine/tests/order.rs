@@ -145,7 +145,7 @@ fn output(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> 
         let count = batch_rows.min(rows.num_rows() - first);
         operator.push(rows.slice(first, count), &mut out).unwrap();
     }
-    operator.finish(&mut out).unwrap();
+    while operator.finish(&mut out).unwrap() {}
     out
 }
 

@@ -294,7 +294,7 @@ impl RowOperator for Sieve {
         self.keep(rows)
     }
 
-    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
         let staying = self.staying();
         self.hand(&staying, |rows| {
             out.push(rows);
@@ -304,7 +304,7 @@ impl RowOperator for Sieve {
         self.held = Vec::new();
         self.groups.clear();
         self.places = Places::new(self.places.count, self.places.ties);
-        Ok(())
+        Ok(false)
     }
 
     fn byte_size(&self) -> usize {

@@ -191,8 +191,8 @@ impl RowOperator for Folded {
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        self.emit(out)
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
+        self.emit(out).map(|()| false)
     }
 
     fn byte_size(&self) -> usize {

@@ -16,7 +16,7 @@ use super::row::expression::RowExpressions;
 use super::row::kept::KeptRows;
 use super::row::keys::{RowKeys, SortOrder};
 use super::row::order::Order;
-use super::row::shape::{OUTPUT_ROWS, batch_of, take};
+use super::row::shape::{GIVEN_ROWS, give, take};
 use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
 
 /// What users see of the kind.
@@ -133,6 +133,7 @@ impl RowOperatorPlan for Sort {
         Ok(Box::new(SortAll {
             rows: KeptRows::new(&schema)?,
             found: keys.empty(),
+            sorted: None,
             schema,
             keys,
         }))
@@ -174,6 +175,8 @@ struct SortAll {
     keys: SortKeys,
     rows: KeptRows,
     found: Rows,
+    /// At the end of the stream, the rows that have not come out, in order.
+    sorted: Option<std::vec::IntoIter<u32>>,
 }
 
 impl SortAll {
@@ -192,20 +195,29 @@ impl RowOperator for SortAll {
         self.keep(rows)
     }
 
-    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let order = Order::new([&self.found]).sorted(self.rows.next() as usize);
-        self.found.clear();
-        for part in order.chunks(OUTPUT_ROWS) {
-            let rows: Vec<u64> = part.iter().map(|row| u64::from(*row)).collect();
-            let columns = self.rows.pick(&rows)?;
-            out.push(batch_of(&self.schema, columns, rows.len())?);
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
+        let mut sorted = match self.sorted.take() {
+            Some(sorted) => sorted,
+            None => {
+                let found = std::mem::replace(&mut self.found, self.keys.empty());
+                let order = Order::new([&found]).sorted(self.rows.next() as usize);
+                order.into_iter()
+            }
+        };
+        let given = sorted.by_ref().take(GIVEN_ROWS).map(u64::from);
+        let given: Vec<u64> = given.collect();
+        let columns = self.rows.pick(&given)?;
+        give(&self.schema, &columns, given.len(), out)?;
+        match sorted.len() {
+            0 => self.rows = KeptRows::new(&self.schema)?,
+            _ => self.sorted = Some(sorted),
         }
-        self.rows = KeptRows::new(&self.schema)?;
-        Ok(())
+        Ok(self.sorted.is_some())
     }
 
     fn byte_size(&self) -> usize {
-        self.rows.byte_size() + self.found.size()
+        let sorted = self.sorted.as_ref().map_or(0, |sorted| sorted.len());
+        self.rows.byte_size() + self.found.size() + sorted * size_of::<u32>()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

@@ -291,8 +291,8 @@ impl RowOperator for Best {
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        self.emit(out)
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
+        self.emit(out).map(|()| false)
     }
 
     fn is_done(&self) -> bool {

@@ -84,6 +84,8 @@ pub struct Running {
     /// How many rows came before what is done.
     row: u64,
     finished: bool,
+    /// At the end of the stream, which of the tails gives what it holds.
+    finishing: Option<usize>,
     /// What went wrong behind the results that are ready.
     failed: Option<Error>,
 }
@@ -164,6 +166,7 @@ impl Running {
             rows_before: 0,
             row: 0,
             finished: false,
+            finishing: None,
             failed: None,
         })
     }
@@ -408,11 +411,17 @@ impl Running {
         Ok(())
     }
 
-    fn finish_tails(&mut self) -> Result<()> {
-        for index in 0..self.tails.len() {
+    /// Has the tails give what they hold, until one has given a part of it.
+    fn finish_some(&mut self) -> Result<()> {
+        while let Some(index) = self.finishing.take().filter(|at| *at < self.tails.len()) {
             let mut results = Vec::new();
-            self.tails[index].finish(&mut results)?;
+            let mut more = self.tails[index].finish(&mut results)?;
             self.run_tails(&mut results, index + 1)?;
+            more &= !self.tails[index + 1..].iter().any(Part::is_done);
+            self.finishing = Some(index + usize::from(!more));
+            if more {
+                break;
+            }
         }
         Ok(())
     }

@@ -141,13 +141,13 @@ impl Part {
         }
     }
 
-    /// Emits everything at the end of the stream.
+    /// Emits everything at the end of the stream, or the next part of it; whether there is more.
     ///
     /// # Errors
     /// What the operators say.
-    pub fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
+    pub fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
         match self {
-            Part::Stage(tail) => tail.finish(out),
+            Part::Stage(tail) => tail.finish(out).map(|()| false),
             Part::Rows(_, operator, meter) => measured(meter, 0, out, |out| operator.finish(out)),
         }
     }
@@ -185,17 +185,17 @@ impl Part {
 }
 
 /// Runs an operator on rows, and counts what it did.
-fn measured(
+fn measured<T>(
     meter: &mut Option<Meter>,
     rows: usize,
     out: &mut Vec<RecordBatch>,
-    run: impl FnOnce(&mut Vec<RecordBatch>) -> Result<()>,
-) -> Result<()> {
+    run: impl FnOnce(&mut Vec<RecordBatch>) -> Result<T>,
+) -> Result<T> {
     let (start, before) = (Instant::now(), out.len());
-    run(out)?;
+    let done = run(out)?;
     if let Some(meter) = meter {
         let given = out[before..].iter().map(RecordBatch::num_rows).sum();
         meter.add(start, (rows, given), Tally::default());
     }
-    Ok(())
+    Ok(done)
 }

@@ -314,8 +314,11 @@ impl Standing {
                 running,
                 open,
             } = member;
-            if *open {
+            while *open {
                 *open = running.take_step().map_err(|error| of_query(name, error))?;
+                if !ended {
+                    break;
+                }
             }
             let results = std::iter::from_fn(|| running.take_result());
             self.ready

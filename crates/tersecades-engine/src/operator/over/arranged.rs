@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! rows ──number of the partition──▶ counted ▶ positions of each partition, ascending
-//!   └───one number or key a row──▶ sorted in each partition that is not in order as it came
+//!   └───one number or key a row──▶ each partition sorted that is not in order as it came
 //! ```
+
+use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use arrow_row::Rows;
@@ -26,6 +28,27 @@ pub(super) struct Arranged {
     words: OrderWords,
     /// Words of the rows at hand.
     fresh: Vec<u128>,
+    /// Words of the partition at hand, with their positions.
+    numbers: Vec<(u128, u32)>,
+}
+
+/// Positions of rows, partition by partition, and the partitions that have not been sorted.
+pub(super) struct Spread {
+    positions: Vec<u32>,
+    partitions: std::vec::IntoIter<Range<usize>>,
+}
+
+impl Spread {
+    /// Whether all have been sorted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.partitions.as_slice().is_empty()
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn byte_size(&self) -> usize {
+        self.positions.capacity() * size_of::<u32>()
+            + self.partitions.len() * size_of::<Range<usize>>()
+    }
 }
 
 /// The place of each row in the order.
@@ -53,6 +76,7 @@ impl Arranged {
             by,
             words,
             fresh: Vec::new(),
+            numbers: Vec::new(),
         };
         arranged.clear();
         arranged
@@ -76,9 +100,8 @@ impl Arranged {
         Ok(())
     }
 
-    /// Positions of all rows in order, those that are equal in all as they came; and the partitions
-    /// of the sorted rows, with the groups of peers in each.
-    pub(super) fn sorted(&self) -> (Vec<u32>, Vec<Partition>) {
+    /// All rows, partition by partition.
+    pub(super) fn spread(&self) -> Spread {
         let mut counts = vec![0; self.groups.len()];
         for group in &self.group_of {
             counts[*group as usize] += 1;
@@ -97,19 +120,41 @@ impl Arranged {
             positions[*at] = row as u32;
             *at += 1;
         }
-        let mut numbers = Vec::new();
-        let partitions = ranges.into_iter().map(|rows| {
-            let of_partition = &mut positions[rows.clone()];
-            self.order.sort(of_partition, &mut numbers);
-            let mut start = rows.start;
+        Spread {
+            positions,
+            partitions: ranges.into_iter(),
+        }
+    }
+
+    /// Positions of the rows of the next partitions of `spread` in order, those that are equal in
+    /// all as they came; and the partitions of those rows, with the groups of peers in each.
+    ///
+    /// So many partitions that they have at least `rows` rows, or all.
+    pub(super) fn sort_next(
+        &mut self,
+        spread: &mut Spread,
+        rows: usize,
+    ) -> (Vec<u64>, Vec<Partition>) {
+        let (mut positions, mut partitions) = (Vec::new(), Vec::new());
+        for range in spread.partitions.by_ref() {
+            let of_partition = &mut spread.positions[range];
+            self.order.sort(of_partition, &mut self.numbers);
+            let first = positions.len();
+            let mut start = first;
             let peers = self.order.peers(of_partition).map(|count| {
                 start += count;
                 start - count..start
             });
             let peers = peers.collect();
-            Partition { rows, peers }
-        });
-        let partitions = partitions.collect();
+            positions.extend(of_partition.iter().map(|row| u64::from(*row)));
+            partitions.push(Partition {
+                rows: first..positions.len(),
+                peers,
+            });
+            if positions.len() >= rows {
+                break;
+            }
+        }
         (positions, partitions)
     }
 
@@ -117,6 +162,7 @@ impl Arranged {
     pub(super) fn clear(&mut self) {
         self.groups.clear();
         self.group_of = Vec::new();
+        self.numbers = Vec::new();
         self.order = match self.words.is_whole() {
             _ if self.by.types().next().is_none() => RowOrder::None,
             true => RowOrder::Words(Vec::new()),

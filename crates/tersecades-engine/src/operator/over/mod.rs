@@ -27,11 +27,11 @@ use super::leading::{COUNT_MAX, Leading, Ties};
 use super::row::group::GroupKeys;
 use super::row::kept::KeptRows;
 use super::row::keys::SortOrder;
-use super::row::shape::{OUTPUT_ROWS, batch_of, weave};
+use super::row::shape::{GIVEN_ROWS, give, weave};
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
 
-use arranged::Arranged;
+use arranged::{Arranged, Spread};
 pub use frame::{Bound, Frame, Units};
 use frame::{Frames, Partition};
 
@@ -181,6 +181,7 @@ impl RowOperatorPlan for Over {
             input: Arc::clone(&input.schema),
             rows: KeptRows::new(&input.schema)?,
             arranged: Arranged::new(groups, by, orders),
+            spread: None,
             range: RangeOrder::bind(self, &scope)?,
             calls: bound,
         }))
@@ -278,6 +279,8 @@ struct Around {
     input: SchemaRef,
     rows: KeptRows,
     arranged: Arranged,
+    /// At the end of the stream, the partitions that have not come out.
+    spread: Option<Spread>,
     range: Option<RangeOrder>,
     calls: Vec<BoundCall>,
 }
@@ -294,7 +297,7 @@ impl Around {
         columns: &[ArrayRef],
         partitions: &[Partition],
     ) -> Result<ArrayRef> {
-        let rows = self.rows.next() as usize;
+        let rows = partitions.last().map_or(0, |last| last.rows.end);
         use OverFunction as F;
         let argument = call.argument.and_then(|slot| columns.get(slot));
         let frames = || {
@@ -414,26 +417,28 @@ impl RowOperator for Around {
         self.keep(rows)
     }
 
-    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let (sorted, partitions) = self.arranged.sorted();
-        let positions: Vec<u64> = sorted.iter().map(|row| u64::from(*row)).collect();
+    fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
+        let spread = self.spread.take();
+        let mut spread = spread.unwrap_or_else(|| self.arranged.spread());
+        let (positions, partitions) = self.arranged.sort_next(&mut spread, GIVEN_ROWS);
         let mut columns = self.rows.pick(&positions)?;
         let given = columns.clone();
         for call in &self.calls {
             columns.push(self.compute(call, &given, &partitions)?);
         }
-        for first in (0..sorted.len()).step_by(OUTPUT_ROWS) {
-            let rows = OUTPUT_ROWS.min(sorted.len() - first);
-            let part = columns.iter().map(|column| column.slice(first, rows));
-            out.push(batch_of(&self.schema, part.collect(), rows)?);
+        give(&self.schema, &columns, positions.len(), out)?;
+        if !spread.is_empty() {
+            self.spread = Some(spread);
+            return Ok(true);
         }
         self.rows = KeptRows::new(&self.input)?;
         self.arranged.clear();
-        Ok(())
+        Ok(false)
     }
 
     fn byte_size(&self) -> usize {
-        self.rows.byte_size() + self.arranged.byte_size()
+        let spread = self.spread.as_ref().map_or(0, Spread::byte_size);
+        self.rows.byte_size() + self.arranged.byte_size() + spread
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

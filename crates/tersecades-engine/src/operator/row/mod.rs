@@ -120,12 +120,13 @@ pub trait RowOperator: Send {
     /// What evaluating expressions says.
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()>;
 
-    /// Appends everything still held, at the end of the stream.
+    /// Appends what is still held at the end of the stream, or the next part of it; whether there
+    /// is more, for which it is called again, and nothing else before.
     ///
     /// # Errors
     /// What decoding says.
-    fn finish(&mut self, _out: &mut Vec<RecordBatch>) -> Result<()> {
-        Ok(())
+    fn finish(&mut self, _out: &mut Vec<RecordBatch>) -> Result<bool> {
+        Ok(false)
     }
 
     /// Whether further rows would change nothing, so that nobody need compute them.

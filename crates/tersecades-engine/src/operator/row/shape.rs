@@ -21,6 +21,11 @@ use crate::runtime::state::{StateReader, StateWriter};
 /// Most rows of a record batch that an operator makes.
 pub const OUTPUT_ROWS: usize = 65_536;
 
+/// Rows that an operator which holds many gives at once at the end of the stream.
+///
+/// More of them at once take more memory; fewer look into the same encoded batches more often.
+pub const GIVEN_ROWS: usize = 4 * OUTPUT_ROWS;
+
 /// A record batch of `columns` named as in `schema`, with the types that the columns have.
 ///
 /// # Errors
@@ -33,6 +38,24 @@ pub fn batch_of(schema: &Schema, columns: Vec<ArrayRef>, rows: usize) -> Result<
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, columns, &options)
         .map_err(|error| Error::internal(format!("columns do not make rows: {error}")))
+}
+
+/// Appends `rows` rows of `columns` to `out`, at most [`OUTPUT_ROWS`] in a batch.
+///
+/// # Errors
+/// As [`batch_of`].
+pub fn give(
+    schema: &Schema,
+    columns: &[ArrayRef],
+    rows: usize,
+    out: &mut Vec<RecordBatch>,
+) -> Result<()> {
+    for first in (0..rows).step_by(OUTPUT_ROWS) {
+        let count = OUTPUT_ROWS.min(rows - first);
+        let part = columns.iter().map(|column| column.slice(first, count));
+        out.push(batch_of(schema, part.collect(), count)?);
+    }
+    Ok(())
 }
 
 /// The schema with the types that columns have inside the engine, every column nullable.

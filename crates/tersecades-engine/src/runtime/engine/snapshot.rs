@@ -26,7 +26,7 @@ impl Running {
     /// that cannot be read again; what the workers say.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
         self.read_history()?;
-        self.flush()?;
+        self.settle()?;
         let is_whole =
             |aggregate: &WindowAggregate| matches!(aggregate.plan().window, Windowing::Global);
         if self.finished && self.aggregates().any(is_whole) {
@@ -87,7 +87,7 @@ impl Running {
     /// As [`Running::snapshot`].
     pub(crate) fn snapshot_input(&mut self, out: &mut StateWriter) -> Result<()> {
         self.read_history()?;
-        self.flush()?;
+        self.settle()?;
         out.bool(self.finished);
         self.write_state(true, out)
     }
@@ -106,7 +106,7 @@ impl Running {
     /// # Errors
     /// As [`Running::snapshot`].
     pub(crate) fn snapshot_member(&mut self, out: &mut StateWriter) -> Result<()> {
-        self.flush()?;
+        self.settle()?;
         out.bool(self.finished);
         out.sign(&self.identity());
         self.write_operators(out)
@@ -142,6 +142,13 @@ impl Running {
     /// Takes in the rows of which no later run knows which were read.
     fn read_history(&mut self) -> Result<()> {
         while self.ingest.reads_history() && self.take_step()? {}
+        Ok(())
+    }
+
+    /// Takes over what workers hold, and what is left where the end of the stream was read.
+    fn settle(&mut self) -> Result<()> {
+        self.flush()?;
+        while self.is_finishing() && self.take_step()? {}
         Ok(())
     }
 

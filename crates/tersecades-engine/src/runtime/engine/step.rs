@@ -17,7 +17,11 @@ impl Running {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        match self.take_step() {
+        let stepped = self.take_step();
+        if stepped.is_err() {
+            self.finishing = None;
+        }
+        match stepped {
             Err(error) if !self.ready.is_empty() => {
                 self.failed = Some(error);
                 Ok(true)
@@ -28,10 +32,15 @@ impl Running {
 
     /// [`Running::step`], whose errors do not wait for results to be taken.
     pub(crate) fn take_step(&mut self) -> Result<bool> {
-        if self.finished {
+        if self.finished && !self.is_finishing() {
             return Ok(false);
         }
         self.check_interrupt()?;
+        if self.is_finishing() {
+            self.finish_some()?;
+            self.check_memory()?;
+            return Ok(self.is_finishing());
+        }
         let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
         let batch = self.ingest.next_batch(satisfied)?;
         if let Some(batch) = &batch {
@@ -44,11 +53,17 @@ impl Running {
                 if !satisfied {
                     self.close(i64::MAX)?;
                 }
-                self.finish_tails()?;
+                self.finishing = Some(0);
+                self.finish_some()?;
             }
         }
         self.check_memory()?;
-        Ok(!self.finished)
+        Ok(!self.finished || self.is_finishing())
+    }
+
+    /// Whether the end of the stream was read and not all has come out.
+    pub(super) fn is_finishing(&self) -> bool {
+        self.finishing.is_some()
     }
 
     /// Whether whoever runs the query lets it go on; for work between two batches that is long.
@@ -64,6 +79,7 @@ impl Running {
     /// Gives the run up: waits for its threads and those of its inputs. Nothing more comes out.
     pub fn stop(&mut self) {
         self.finished = true;
+        self.finishing = None;
         self.failed = None;
         self.ready.clear();
         self.workers = Workers::default();
