@@ -3,7 +3,7 @@
 //! A table of versions, each with the time it holds from, is looked up the same way: backward, in
 //! a right stream that is read whole before the first left row is answered.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -15,12 +15,13 @@ use crate::operator::row::shape::{OUTPUT_ROWS, batch_of};
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};
 
-use super::bucket::{Buckets, Held};
-use super::interval::{check_timed, picked, read_place, write_place};
+use super::bucket::{Buckets, Held, early_rows};
+use super::interval::{check_timed, picked};
 use super::kind::{JoinKind, check_memory};
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 use super::timed::{TimedInput, TimedRows, in_ticks, is_right_next};
+use super::waiting::Waiting;
 
 /// Where the row to join with lies in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -82,10 +83,10 @@ pub struct AsOf {
     keys: [SideKeys; 2],
     left: Buckets,
     right: Buckets,
-    /// Left rows by time and number, with their keys.
-    waiting: BTreeMap<(i64, u64), Option<Box<[u8]>>>,
+    /// Left rows without an answer.
+    waiting: Waiting,
     /// Pairs ready to come out, in order.
-    output: Vec<(u64, u64)>,
+    output: VecDeque<(u64, u64)>,
     columns: JoinColumns,
     spec: JoinSpec,
     direction: Direction,
@@ -114,8 +115,8 @@ impl AsOf {
             inputs: [left, right],
             left: Buckets::new(&schemas.0)?,
             right: Buckets::new(&schemas.1)?,
-            waiting: BTreeMap::new(),
-            output: Vec::new(),
+            waiting: Waiting::default(),
+            output: VecDeque::new(),
             spec: spec.clone(),
             direction: as_of.direction,
             tolerance: as_of.tolerance(unit)?,
@@ -127,8 +128,7 @@ impl AsOf {
     }
 
     fn byte_size(&self) -> usize {
-        let kept = self.left.byte_size() + self.right.byte_size();
-        kept + self.waiting.len() * 64
+        self.left.byte_size() + self.right.byte_size() + self.waiting.byte_size()
     }
 
     fn take(&mut self, side: usize, batch: TimedRows) -> Result<()> {
@@ -139,6 +139,9 @@ impl AsOf {
             &mut self.right
         };
         let first = buckets.keep(batch.rows)?;
+        if side == 0 {
+            self.waiting.begin();
+        }
         for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
             let row = first + index as u64;
             let key = keyed.key(index);
@@ -146,7 +149,7 @@ impl AsOf {
                 self.late_rows += 1;
                 buckets.release(row);
             } else if side == 0 {
-                self.waiting.insert((*time, row), key.map(Into::into));
+                self.waiting.push((*time, row), key);
             } else if let Some(key) = key {
                 buckets.insert(key, *time, row);
             } else {
@@ -156,25 +159,24 @@ impl AsOf {
         Ok(())
     }
 
-    /// Answers the left rows, in order, whose right row is certain.
+    /// Answers the left rows, in order, whose right row is certain, until there is enough to emit.
     fn join(&mut self) {
         let [left, right] = &self.inputs;
         let (left_mark, right_mark) = (left.watermark(), right.watermark());
-        while let Some(entry) = self.waiting.first_entry() {
-            let time = entry.key().0;
+        while self.output.len() < OUTPUT_ROWS
+            && let Some((time, key)) = self.waiting.first()
+        {
             if left_mark != i64::MAX && time >= left_mark {
                 break;
             }
-            let candidates = match entry.get() {
-                Some(key) => &*self.right.of(key),
-                None => &[],
-            };
-            let found = nearest(candidates, time, self.direction, self.tolerance);
+            let near = |held: &Held| held.time.abs_diff(time) <= self.tolerance.unsigned_abs();
+            let found = key.and_then(|key| nearest(&mut self.right, key, time, self.direction));
+            let found = found.filter(near);
             if right_mark != i64::MAX {
                 // From this time on a row that comes changes nothing.
                 let ahead = match self.direction {
                     Direction::Backward => 0,
-                    _ if entry.get().is_none() => 0,
+                    _ if key.is_none() => 0,
                     _ => found.map_or(self.tolerance, |held| held.time.abs_diff(time) as i64),
                 };
                 let certain = time.checked_add(ahead).is_some_and(|t| t < right_mark);
@@ -182,12 +184,14 @@ impl AsOf {
                     break;
                 }
             }
-            let ((_, row), _) = entry.remove_entry();
+            let Some(row) = self.waiting.pop() else {
+                break;
+            };
             let kind = self.columns.kind;
             match found {
-                Some(held) if kind.shows_right() => self.output.push((row, held.row)),
-                Some(_) if kind == JoinKind::LeftSemi => self.output.push((row, NO_ROW)),
-                None if kind.keeps_left() => self.output.push((row, NO_ROW)),
+                Some(held) if kind.shows_right() => self.output.push_back((row, held.row)),
+                Some(_) if kind == JoinKind::LeftSemi => self.output.push_back((row, NO_ROW)),
+                None if kind.keeps_left() => self.output.push_back((row, NO_ROW)),
                 _ => self.left.release(row),
             }
         }
@@ -198,7 +202,7 @@ impl AsOf {
         if !self.right.wants_sweep() {
             return;
         }
-        let first = self.waiting.first_key_value().map(|((time, _), _)| *time);
+        let first = self.waiting.first().map(|(time, _)| time);
         let mark = self.inputs[0].watermark();
         let frontier = first.map_or(mark, |time| time.min(mark));
         let oldest = frontier.saturating_sub(self.tolerance);
@@ -228,24 +232,30 @@ impl AsOf {
     }
 }
 
-/// The row of `candidates` that is joined with a row at `time`.
-fn nearest(candidates: &[Held], time: i64, direction: Direction, tolerance: i64) -> Option<Held> {
-    let near = |held: &&Held| held.time.abs_diff(time) <= tolerance.unsigned_abs();
-    let after = candidates.partition_point(|held| held.time <= time);
-    let before = after.checked_sub(1).and_then(|at| candidates.get(at));
-    let before = before.filter(near);
-    let from = candidates.partition_point(|held| held.time < time);
-    let next = candidates.get(from).filter(near);
-    let found = match direction {
-        Direction::Backward => before,
-        Direction::Forward => next,
-        Direction::Nearest => match (before, next) {
-            (Some(a), Some(b)) if b.time.abs_diff(time) < a.time.abs_diff(time) => Some(b),
-            (Some(a), _) => Some(a),
-            (None, next) => next,
-        },
-    };
-    found.copied()
+/// The row of `key` that is joined with a row at `time`.
+fn nearest(right: &mut Buckets, key: &[u8], time: i64, direction: Direction) -> Option<Held> {
+    match direction {
+        Direction::Backward => right
+            .parted(key, |held| held.time <= time)
+            .0
+            .last()
+            .copied(),
+        Direction::Forward => right
+            .parted(key, |held| held.time < time)
+            .1
+            .first()
+            .copied(),
+        Direction::Nearest => {
+            let (before, rest) = right.parted(key, |held| held.time < time);
+            let same = early_rows(rest, 0, |held| held.time <= time);
+            let found = match (rest[..same].last(), before.last(), rest.first()) {
+                (None, Some(a), Some(b)) if b.time.abs_diff(time) < a.time.abs_diff(time) => b,
+                (Some(a), ..) | (None, Some(a), _) | (None, None, Some(a)) => a,
+                (None, None, None) => return None,
+            };
+            Some(*found)
+        }
+    }
 }
 
 impl Source for AsOf {
@@ -255,6 +265,7 @@ impl Source for AsOf {
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
+            self.join();
             if let Some(rows) = self.emit()? {
                 return Ok(Some(rows));
             }
@@ -270,7 +281,6 @@ impl Source for AsOf {
             if let Some(batch) = self.inputs[side].next_timed()? {
                 self.take(side, batch)?;
             }
-            self.join();
             check_memory(self.byte_size(), self.limit)?;
         }
     }
@@ -306,10 +316,7 @@ impl Source for AsOf {
             .try_for_each(|input| input.snapshot(out))?;
         self.left.snapshot(out)?;
         self.right.snapshot(out)?;
-        out.list(self.waiting.iter(), |out, (row, key)| {
-            write_place(out, row);
-            out.key(key.as_deref());
-        });
+        self.waiting.snapshot(out);
         out.list(self.output.iter(), |out, (left, right)| {
             out.u64(*left);
             out.u64(*right);
@@ -324,7 +331,7 @@ impl Source for AsOf {
             .try_for_each(|input| input.restore(from))?;
         self.left.restore(from)?;
         self.right.restore(from)?;
-        self.waiting = from.list(|from| Ok((read_place(from)?, from.key()?)))?;
+        self.waiting.restore(from)?;
         self.output = from.list(|from| Ok((from.u64()?, from.u64()?)))?;
         self.late_rows = from.u64()?;
         Ok(())

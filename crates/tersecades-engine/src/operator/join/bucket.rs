@@ -22,10 +22,37 @@ pub struct Held {
     pub paired: bool,
 }
 
+/// How many of `rows`, which are `early` up to some place, are so, looked for from `near` on.
+///
+/// # Cost
+/// The logarithm of the distance from `near`.
+pub fn early_rows(rows: &[Held], near: usize, early: impl Fn(&Held) -> bool) -> usize {
+    let near = near.min(rows.len());
+    if rows[..near].last().is_some_and(|held| !early(held)) {
+        return rows[..near].partition_point(early);
+    }
+    let (mut from, mut step) = (near, 1);
+    while let Some(held) = rows.get(from + step - 1)
+        && early(held)
+    {
+        from += step;
+        step *= 2;
+    }
+    let to = rows.len().min(from + step - 1);
+    from + rows[from..to].partition_point(early)
+}
+
+/// The rows of one key, in order of time and arrival.
+struct Bucket {
+    rows: Vec<Held>,
+    /// Where they were [parted](Buckets::parted) last.
+    near: usize,
+}
+
 /// Rows of one input by key, each key's in order of time and arrival.
 pub struct Buckets {
     rows: KeptRows,
-    by_key: HashMap<Box<[u8]>, Vec<Held>, foldhash::fast::FixedState>,
+    by_key: HashMap<Box<[u8]>, Bucket, foldhash::fast::FixedState>,
     held: usize,
     sweep_at: usize,
     key_bytes: usize,
@@ -62,18 +89,35 @@ impl Buckets {
             paired: false,
         };
         self.held += 1;
-        if let Some(bucket) = self.by_key.get_mut(key) {
-            let at = bucket.partition_point(|known| (known.time, known.row) < (time, row));
-            bucket.insert(at, held);
+        if let Some(Bucket { rows, .. }) = self.by_key.get_mut(key) {
+            let early = |known: &Held| (known.time, known.row) < (time, row);
+            match rows.last().is_none_or(early) {
+                true => rows.push(held),
+                false => rows.insert(rows.partition_point(early), held),
+            }
             return;
         }
         self.key_bytes += key.len();
-        self.by_key.insert(key.into(), vec![held]);
+        let rows = vec![held];
+        self.by_key.insert(key.into(), Bucket { rows, near: 0 });
     }
 
     /// The rows of `key`, in order of time and arrival.
     pub fn of(&mut self, key: &[u8]) -> &mut [Held] {
-        self.by_key.get_mut(key).map_or(&mut [], Vec::as_mut_slice)
+        let bucket = self.by_key.get_mut(key);
+        bucket.map_or(&mut [], |bucket| &mut bucket.rows)
+    }
+
+    /// The rows of `key` that are `early`, which are the first ones, and those behind them.
+    ///
+    /// # Cost
+    /// Little where they are parted not far from where they were the last time.
+    pub fn parted(&mut self, key: &[u8], early: impl Fn(&Held) -> bool) -> (&[Held], &[Held]) {
+        let Some(bucket) = self.by_key.get_mut(key) else {
+            return (&[], &[]);
+        };
+        bucket.near = early_rows(&bucket.rows, bucket.near, early);
+        bucket.rows.split_at(bucket.near)
     }
 
     /// Whether enough rows came since the last sweep for another to be worth it.
@@ -84,14 +128,15 @@ impl Buckets {
     /// Drops what `old` says of each key's rows: how many of the first; they are passed to `gone`.
     pub fn sweep(&mut self, old: impl Fn(&[Held]) -> usize, mut gone: impl FnMut(Held)) {
         let (held, key_bytes) = (&mut self.held, &mut self.key_bytes);
-        self.by_key.retain(|key, bucket| {
-            let count = old(bucket);
+        self.by_key.retain(|key, Bucket { rows, near }| {
+            let count = old(rows);
             *held -= count;
-            bucket.drain(..count).for_each(&mut gone);
-            if bucket.is_empty() {
+            *near = near.saturating_sub(count);
+            rows.drain(..count).for_each(&mut gone);
+            if rows.is_empty() {
                 *key_bytes -= key.len();
             }
-            !bucket.is_empty()
+            !rows.is_empty()
         });
         self.sweep_at = SWEEP_ROWS_MIN.max(self.held * 2);
     }
@@ -117,7 +162,7 @@ impl Buckets {
         self.rows.snapshot_numbered(out)?;
         out.list(self.by_key.iter(), |out, (key, bucket)| {
             out.blob(key);
-            out.list(bucket.iter(), |out, held| {
+            out.list(bucket.rows.iter(), |out, held| {
                 out.i64(held.time);
                 out.u64(held.row);
                 out.bool(held.paired);
@@ -134,16 +179,16 @@ impl Buckets {
         self.rows.restore_numbered(from)?;
         for _ in 0..from.count()? {
             let key = from.blob()?;
-            let bucket: Vec<Held> = from.list(|from| {
+            let rows: Vec<Held> = from.list(|from| {
                 Ok(Held {
                     time: from.i64()?,
                     row: from.u64()?,
                     paired: from.bool()?,
                 })
             })?;
-            self.held += bucket.len();
+            self.held += rows.len();
             self.key_bytes += key.len();
-            self.by_key.insert(key.into(), bucket);
+            self.by_key.insert(key.into(), Bucket { rows, near: 0 });
         }
         self.sweep_at = SWEEP_ROWS_MIN.max(self.held * 2);
         Ok(())
@@ -151,7 +196,31 @@ impl Buckets {
 
     /// Bytes of memory.
     pub fn byte_size(&self) -> usize {
-        let cells = self.by_key.capacity() * size_of::<(Box<[u8]>, Vec<Held>)>();
+        let cells = self.by_key.capacity() * size_of::<(Box<[u8]>, Bucket)>();
         self.rows.byte_size() + self.held * size_of::<Held>() + self.key_bytes + cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_rows_are_found_from_wherever_they_are_looked_for() {
+        for count in [0usize, 1, 2, 7, 40] {
+            let held = |row: usize| Held {
+                time: row as i64 / 3,
+                row: row as u64,
+                paired: false,
+            };
+            let rows: Vec<Held> = (0..count).map(held).collect();
+            for time in -1..=count as i64 / 3 + 1 {
+                let early = |held: &Held| held.time < time;
+                let wanted = rows.partition_point(early);
+                for near in 0..=count + 3 {
+                    assert_eq!(early_rows(&rows, near, early), wanted, "{time} from {near}");
+                }
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A left row is joined when no row that could be its pair, and no left row before it, can still
 //! come; so pairs come out in order of time, and a row is kept no longer than its bounds ask for.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -21,6 +21,7 @@ use super::residual::Residual;
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 use super::timed::{TimedInput, TimedRows, in_ticks, is_right_next};
+use super::waiting::Waiting;
 
 /// The least and the greatest `time of the right row - time of the left row`, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +63,6 @@ impl IntervalSpec {
     }
 }
 
-/// A left row that waits for its pairs.
-struct Waiting {
-    key: Option<Box<[u8]>>,
-}
-
 /// A left row whose pairs are all there, and which rows of its key are near enough.
 struct Complete {
     time: i64,
@@ -81,8 +77,8 @@ pub struct IntervalJoin {
     keys: [SideKeys; 2],
     left: Buckets,
     right: Buckets,
-    /// By time and number.
-    waiting: BTreeMap<(i64, u64), Waiting>,
+    /// Left rows whose pairs are not all there.
+    waiting: Waiting,
     /// Right rows without a key that equals anything, to come out without a pair.
     keyless: BTreeSet<(i64, u64)>,
     /// What comes out, by its time, left and right row.
@@ -118,7 +114,7 @@ impl IntervalJoin {
             inputs: [left, right],
             left: Buckets::new(&schemas.0)?,
             right: Buckets::new(&schemas.1)?,
-            waiting: BTreeMap::new(),
+            waiting: Waiting::default(),
             keyless: BTreeSet::new(),
             output: BTreeSet::new(),
             left_past: VecDeque::new(),
@@ -134,14 +130,16 @@ impl IntervalJoin {
     }
 
     fn byte_size(&self) -> usize {
-        let kept = self.left.byte_size() + self.right.byte_size();
-        let nodes = self.waiting.len() + self.output.len() + self.keyless.len();
+        let rows = self.left.byte_size() + self.right.byte_size();
+        let kept = rows + self.waiting.byte_size();
+        let nodes = self.output.len() + self.keyless.len();
         kept + (nodes + self.left_past.len() + self.right_past.len()) * 48
     }
 
     fn take_left(&mut self, batch: TimedRows) -> Result<()> {
         let keyed = self.keys[0].of(&batch.rows)?;
         let first = self.left.keep(batch.rows)?;
+        self.waiting.begin();
         for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
             let row = first + index as u64;
             if time < watermark {
@@ -149,8 +147,7 @@ impl IntervalJoin {
                 self.left.release(row);
                 continue;
             }
-            let key = keyed.key(index).map(Into::into);
-            self.waiting.insert((*time, row), Waiting { key });
+            self.waiting.push((*time, row), keyed.key(index));
         }
         Ok(())
     }
@@ -189,11 +186,11 @@ impl IntervalJoin {
     fn join(&mut self, frontier: i64) -> Result<()> {
         let done = |time: i64| time < frontier || frontier == i64::MAX;
         let (mut complete, mut pairs) = (Vec::new(), Vec::new());
-        while let Some(entry) = self.waiting.first_entry() {
-            if !done(entry.key().0) {
+        while let Some((time, key)) = self.waiting.first().filter(|(time, _)| done(*time)) {
+            let key: Option<Box<[u8]>> = key.map(Into::into);
+            let Some(row) = self.waiting.pop() else {
                 break;
-            }
-            let ((time, row), Waiting { key }) = entry.remove_entry();
+            };
             self.left_past.push_back((time, row));
             let candidates = key.as_deref().map_or(&mut [][..], |key| self.right.of(key));
             let from = time.saturating_add(self.bounds.0);
@@ -437,10 +434,7 @@ impl Source for IntervalJoin {
             .try_for_each(|input| input.snapshot(out))?;
         self.left.snapshot(out)?;
         self.right.snapshot(out)?;
-        out.list(self.waiting.iter(), |out, (row, waiting)| {
-            write_place(out, row);
-            out.key(waiting.key.as_deref());
-        });
+        self.waiting.snapshot(out);
         out.list(self.keyless.iter(), write_place);
         out.list(self.output.iter(), |out, (time, left, right)| {
             write_place(out, &(*time, *left));
@@ -458,10 +452,7 @@ impl Source for IntervalJoin {
             .try_for_each(|input| input.restore(from))?;
         self.left.restore(from)?;
         self.right.restore(from)?;
-        self.waiting = from.list(|from| {
-            let row = read_place(from)?;
-            Ok((row, Waiting { key: from.key()? }))
-        })?;
+        self.waiting.restore(from)?;
         self.keyless = from.list(read_place)?;
         self.output = from.list(|from| {
             let (time, left) = read_place(from)?;

@@ -192,7 +192,8 @@ impl TimedInput {
         let timed: Vec<u32> = (0..ticks.len() as u32)
             .filter(|row| ticks[*row as usize].is_some())
             .collect();
-        let (mut times, mut watermarks) = (Vec::new(), Vec::new());
+        let mut times = Vec::with_capacity(timed.len());
+        let mut watermarks = Vec::with_capacity(timed.len());
         for time in ticks.iter().flatten() {
             times.push(*time);
             watermarks.push(self.watermark());
