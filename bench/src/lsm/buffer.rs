@@ -29,7 +29,7 @@ const BUFFERS: [usize; 8] = [
     1 << 20,
 ];
 /// Times that a load, its terms and reads are measured; the least counts.
-const TIMES: usize = 3;
+const TIMES: usize = 5;
 
 /// What the model of a load is made of, in seconds.
 struct Terms {
