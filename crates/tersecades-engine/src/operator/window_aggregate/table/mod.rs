@@ -416,7 +416,7 @@ impl GroupTable {
 
     #[inline(always)]
     fn find_or_push(&mut self, hash: u64, key: &[u64], same: impl Fn(&[u64]) -> bool) -> u32 {
-        if (self.len + 1) * 4 > self.slots.len() * 3 {
+        if (self.len + 1) * 2 > self.slots.len() {
             self.rehash();
         }
         let mask = self.slots.len() - 1;
@@ -434,9 +434,11 @@ impl GroupTable {
         }
     }
 
-    /// Makes twice as many slots as there are groups; groups with a cell need none.
+    /// Makes slots for twice as many groups, for four times as many where they are few; groups with
+    /// a cell need none.
     fn rehash(&mut self) {
-        let capacity = ((self.len + 1) * 2).next_power_of_two().max(64);
+        let room = if self.len < SLOTS_AT_HAND { 2 } else { 1 };
+        let capacity = ((self.len + 1) * 2).next_power_of_two().max(32) * room;
         self.slots.clear();
         self.slots.resize(capacity, EMPTY);
         for id in 0..self.len {
