@@ -1,7 +1,8 @@
 //! Records of a CSV file: fields as they mean, bytes as they stand, and the line they start on.
 //!
 //! `csv-core` splits; this file feeds it, keeps the original bytes for the bad-row report, and
-//! guesses the delimiter from the first records. A quote that is not closed costs its line alone:
+//! guesses the delimiter from the first records. Lines without quotes, which lie in memory whole,
+//! are split here. A quote that is not closed costs its line alone:
 //!
 //! ```text
 //! 1,"x        one record whose quote is open in line 1
@@ -33,6 +34,8 @@ pub struct Record {
     ends: Vec<usize>,
     fields: usize,
     raw: Vec<u8>,
+    /// Whether fields stand in `raw`, a delimiter between two, and not in `text`.
+    is_plain: bool,
     /// Line of the file on which the record starts, from 1.
     pub line: u64,
     /// Line of the quote that is not closed; such a record has no fields.
@@ -50,9 +53,10 @@ impl Record {
         let end = *self.ends.get(..self.fields)?.get(index)?;
         let start = match index {
             0 => 0,
-            _ => *self.ends.get(index - 1)?,
+            _ => *self.ends.get(index - 1)? + usize::from(self.is_plain),
         };
-        self.text.get(start..end)
+        let text = if self.is_plain { &self.raw } else { &self.text };
+        text.get(start..end)
     }
 
     /// Every field.
@@ -72,9 +76,33 @@ impl Record {
         rest.get(..rest.len() - tail).unwrap_or_default()
     }
 
+    /// Becomes the line that `input` starts with, where it has a text and an end, and no quotes; the
+    /// bytes that it takes, none if it does not.
+    fn take_line(&mut self, input: &[u8], delimiter: u8) -> usize {
+        self.ends.clear();
+        let mut special = memchr::memchr3_iter(delimiter, b'\n', b'"', input);
+        let end = loop {
+            match special.next() {
+                Some(at) if input[at] == delimiter => self.ends.push(at),
+                Some(at) if input[at] == b'\n' => break at,
+                _ => return 0,
+            }
+        };
+        let line = &input[..end];
+        let text = line.strip_suffix(b"\r").unwrap_or(line);
+        if text.is_empty() || memchr::memchr(b'\r', text).is_some() {
+            return 0;
+        }
+        self.ends.push(text.len());
+        self.fields = self.ends.len();
+        self.raw.extend_from_slice(&input[..=end]);
+        self.is_plain = true;
+        self.raw.len()
+    }
+
     /// Whether any field stands in quotes, whose bytes are no text.
     pub(super) fn has_quotes(&self) -> bool {
-        self.original().len() + 1 != self.text_bytes() + self.fields
+        !self.is_plain && self.original().len() + 1 != self.text_bytes() + self.fields
     }
 
     /// Whether `field` stands in quotes somewhere in the record.
@@ -108,6 +136,7 @@ impl Record {
             ends: self.ends.get(..self.fields).unwrap_or_default().to_vec(),
             fields: self.fields,
             raw: self.raw.clone(),
+            is_plain: self.is_plain,
             line: self.line,
             open_quote: self.open_quote,
         }
@@ -119,6 +148,8 @@ pub struct RecordReader {
     input: Box<dyn BufRead + Send>,
     splitter: Box<Reader>,
     delimiter: u8,
+    /// Whether the splitter has seen its first record, at which it passes over a byte order mark.
+    is_started: bool,
 }
 
 impl RecordReader {
@@ -128,6 +159,7 @@ impl RecordReader {
             input,
             splitter: Box::new(splitter(delimiter)),
             delimiter,
+            is_started: false,
         }
     }
 
@@ -140,7 +172,9 @@ impl RecordReader {
         let mut text_bytes = 0;
         record.fields = 0;
         record.raw.clear();
+        record.is_plain = false;
         record.open_quote = None;
+        let mut is_line_start = std::mem::replace(&mut self.is_started, true);
         let is_last = loop {
             let input = match self.input.fill_buf() {
                 Ok(input) => input,
@@ -151,6 +185,15 @@ impl RecordReader {
                 },
                 Err(error) => return Err(read_error(error).row(line)),
             };
+            if std::mem::take(&mut is_line_start) {
+                let read = record.take_line(input, self.delimiter);
+                if read > 0 {
+                    self.input.consume(read);
+                    self.splitter.set_line(line + 1);
+                    record.line = line;
+                    return Ok(Next::Record);
+                }
+            }
             let text = record.text.get_mut(text_bytes..).unwrap_or_default();
             let ends = record.ends.get_mut(record.fields..).unwrap_or_default();
             let is_end = input.is_empty();
@@ -203,6 +246,7 @@ impl RecordReader {
         record.open_quote = Some(quote_line);
         self.input = Box::new(Cursor::new(rest));
         self.splitter.reset();
+        self.is_started = false;
         self.splitter.set_line(quote_line);
     }
 }
@@ -284,7 +328,16 @@ mod tests {
     use std::io::BufReader;
 
     fn records(text: &[u8], delimiter: u8) -> Vec<(u64, Vec<String>, String)> {
-        let input = BufReader::with_capacity(3, Cursor::new(text.to_vec()));
+        records_by(3, text, delimiter)
+    }
+
+    /// The records of a text of which so many bytes are in memory at once.
+    fn records_by(
+        buffer_bytes: usize,
+        text: &[u8],
+        delimiter: u8,
+    ) -> Vec<(u64, Vec<String>, String)> {
+        let input = BufReader::with_capacity(buffer_bytes, Cursor::new(text.to_vec()));
         let mut reader = RecordReader::new(Box::new(input), delimiter);
         let (mut record, mut all) = (Record::default(), Vec::new());
         while reader.read(&mut record).unwrap() == Next::Record {
@@ -342,6 +395,38 @@ mod tests {
         assert_eq!((record.line, record.open_quote), (1, Some(2)));
         assert_eq!(record.compact().open_quote, Some(2));
         assert_eq!(reader.read(&mut record).unwrap(), Next::End);
+    }
+
+    #[test]
+    fn lines_in_memory_whole_are_split_as_others() {
+        let mut state = 3u64;
+        let mut below = |bound: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % bound
+        };
+        let parts: [&[u8]; 9] = [
+            b"a", b"bc ", b",", b",", b"\n", b"\n", b"\r\n", b"\r", b"\"",
+        ];
+        for case in 0..20_000 {
+            // Quotes and carriage returns are rare in every other text.
+            let kinds = if case % 2 == 0 { parts.len() } else { 6 };
+            let text: Vec<u8> = (0..below(60))
+                .flat_map(|_| match below(40) {
+                    0 => parts[below(parts.len())],
+                    _ => parts[below(kinds)],
+                })
+                .copied()
+                .collect();
+            // No line with a text is in memory whole where that is a byte long.
+            let wanted = records_by(1, &text, b',');
+            let shown = String::from_utf8_lossy(&text);
+            for buffer_bytes in [2, 5, 16, 1_024] {
+                let found = records_by(buffer_bytes, &text, b',');
+                assert_eq!(found, wanted, "{shown:?} by {buffer_bytes}");
+            }
+        }
     }
 
     #[test]
