@@ -7,7 +7,9 @@ use tersecades_columnar::error::Result;
 
 use crate::event_time::{Clock, SharedClock};
 use crate::expression::col;
+use crate::frame::Scope;
 use crate::plan::LookupTable;
+use crate::runtime::bound_time::bind_time;
 use crate::runtime::option::{OnLimit, TimeKind};
 use crate::source::arrival::{ARRIVAL_TIME, ArrivalTable};
 use crate::source::partitioned::PartitionedTable;
@@ -94,6 +96,16 @@ impl Stream {
 }
 
 impl Stream {
+    /// Whether rows of its table have the event time that is asked for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns; `SchemaMismatch` for what is no time.
+    pub fn check_event_time(&self) -> Result<()> {
+        let stream = self.clone().timed()?;
+        let mut scope = Scope::of_schema(&stream.table.schema());
+        bind_time(&stream.query.event_time, &mut scope).map(|_| ())
+    }
+
     /// Whether the rows are those of its table, as they are.
     pub fn is_plain(&self) -> bool {
         self.query.steps.is_empty() && self.options.time.kind == TimeKind::Event
