@@ -9,6 +9,7 @@ use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -133,6 +134,7 @@ impl RowOperatorPlan for Sort {
         Ok(Box::new(SortAll {
             rows: KeptRows::new(&schema)?,
             found: keys.empty(),
+            interrupt: Interrupt::default(),
             schema,
             keys,
         }))
@@ -151,7 +153,7 @@ impl RowOperator for SortWindows {
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
         let columns = self.keys.columns(&rows)?;
-        let order = Order::new([&self.keys.of(&columns)?]).sorted(rows.num_rows());
+        let order = Order::new([&self.keys.of(&columns)?]).sorted(rows.num_rows())?;
         out.push(take(&rows, order)?);
         Ok(())
     }
@@ -174,6 +176,7 @@ struct SortAll {
     keys: SortKeys,
     rows: KeptRows,
     found: Rows,
+    interrupt: Interrupt,
 }
 
 impl SortAll {
@@ -188,14 +191,20 @@ impl RowOperator for SortAll {
         SchemaRef::clone(&self.schema)
     }
 
+    fn interrupt_with(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
         self.keep(rows)
     }
 
     fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let order = Order::new([&self.found]).sorted(self.rows.next() as usize);
+        let order = Order::new([&self.found]).unless(&self.interrupt);
+        let order = order.sorted(self.rows.next() as usize)?;
         self.found.clear();
         for part in order.chunks(OUTPUT_ROWS) {
+            self.interrupt.check()?;
             let rows: Vec<u64> = part.iter().map(|row| u64::from(*row)).collect();
             let columns = self.rows.pick(&rows)?;
             out.push(batch_of(&self.schema, columns, rows.len())?);

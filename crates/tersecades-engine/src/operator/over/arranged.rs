@@ -5,6 +5,8 @@
 //!   └───one number or key a row──▶ sorted in each partition that is not in order as it came
 //! ```
 
+use std::ops::Range;
+
 use arrow_array::RecordBatch;
 use arrow_row::Rows;
 use tersecades_columnar::error::Result;
@@ -15,6 +17,7 @@ use crate::operator::row::keys::SortOrder;
 use crate::operator::row::order::Order;
 use crate::operator::row::word::OrderWords;
 use crate::operator::sort::SortKeys;
+use crate::runtime::Interrupt;
 
 /// What tells where kept rows stand.
 pub(super) struct Arranged {
@@ -78,39 +81,51 @@ impl Arranged {
 
     /// Positions of all rows in order, those that are equal in all as they came; and the partitions
     /// of the sorted rows, with the groups of peers in each.
-    pub(super) fn sorted(&self) -> (Vec<u32>, Vec<Partition>) {
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    pub(super) fn sorted(&self, interrupt: &Interrupt) -> Result<(Vec<u32>, Vec<Partition>)> {
+        let (mut positions, ranges) = self.by_partition(interrupt)?;
+        let (mut numbers, mut pace) = (Vec::new(), interrupt.pace());
+        let partitions = ranges.into_iter().map(|rows| {
+            pace.add(rows.len())?;
+            let of_partition = &mut positions[rows.clone()];
+            self.order.sort(of_partition, &mut numbers, interrupt)?;
+            let mut start = rows.start;
+            let peers = self.order.peers(of_partition).map(|count| {
+                start += count;
+                start - count..start
+            });
+            let peers = interrupt.collect(peers)?;
+            Ok(Partition { rows, peers })
+        });
+        let partitions = partitions.collect::<Result<_>>()?;
+        Ok((positions, partitions))
+    }
+
+    /// Positions of the rows of one partition after the other, as they came; and where each is.
+    fn by_partition(&self, interrupt: &Interrupt) -> Result<(Vec<u32>, Vec<Range<usize>>)> {
         let mut counts = vec![0; self.groups.len()];
         for group in &self.group_of {
             counts[*group as usize] += 1;
         }
         let mut next = vec![0; counts.len()];
         let (mut ranges, mut first) = (Vec::with_capacity(counts.len()), 0);
-        for group in self.groups.sorted() {
+        for group in self.groups.sorted(interrupt)? {
             let end = first + counts[group as usize];
             next[group as usize] = first;
             ranges.push(first..end);
             first = end;
         }
         let mut positions = vec![0; self.group_of.len()];
+        let mut pace = interrupt.pace();
         for (row, group) in self.group_of.iter().enumerate() {
+            pace.add(1)?;
             let at = &mut next[*group as usize];
             positions[*at] = row as u32;
             *at += 1;
         }
-        let mut numbers = Vec::new();
-        let partitions = ranges.into_iter().map(|rows| {
-            let of_partition = &mut positions[rows.clone()];
-            self.order.sort(of_partition, &mut numbers);
-            let mut start = rows.start;
-            let peers = self.order.peers(of_partition).map(|count| {
-                start += count;
-                start - count..start
-            });
-            let peers = peers.collect();
-            Partition { rows, peers }
-        });
-        let partitions = partitions.collect();
-        (positions, partitions)
+        Ok((positions, ranges))
     }
 
     /// Forgets all rows.
@@ -137,16 +152,24 @@ impl Arranged {
 
 impl RowOrder {
     /// Sorts ascending positions; equal ones stay as they are.
-    fn sort(&self, positions: &mut [u32], numbers: &mut Vec<(u128, u32)>) {
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    fn sort(
+        &self,
+        positions: &mut [u32],
+        numbers: &mut Vec<(u128, u32)>,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         match self {
             RowOrder::None => {}
             RowOrder::Words(words) => {
                 if positions.is_sorted_by_key(|at| words[*at as usize]) {
-                    return;
+                    return Ok(());
                 }
                 numbers.clear();
                 numbers.extend(positions.iter().map(|at| (words[*at as usize], *at)));
-                numbers.sort_unstable();
+                interrupt.sort(numbers, &Ord::cmp)?;
                 for (at, (_, sorted)) in positions.iter_mut().zip(numbers) {
                     *at = *sorted;
                 }
@@ -154,10 +177,11 @@ impl RowOrder {
             RowOrder::Keys(keys) => {
                 let key = |at: &u32| keys.row(*at as usize);
                 if !positions.is_sorted_by(|a, b| key(a) <= key(b)) {
-                    Order::new([keys]).sort(positions);
+                    Order::new([keys]).unless(interrupt).sort(positions)?;
                 }
             }
         }
+        Ok(())
     }
 
     /// How many rows each group of peers has.

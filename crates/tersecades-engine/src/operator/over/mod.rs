@@ -20,6 +20,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::Expression;
 use crate::frame::Scope;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -183,6 +184,7 @@ impl RowOperatorPlan for Over {
             arranged: Arranged::new(groups, by, orders),
             range: RangeOrder::bind(self, &scope)?,
             calls: bound,
+            interrupt: Interrupt::default(),
         }))
     }
 }
@@ -280,6 +282,7 @@ struct Around {
     arranged: Arranged,
     range: Option<RangeOrder>,
     calls: Vec<BoundCall>,
+    interrupt: Interrupt,
 }
 
 impl Around {
@@ -333,15 +336,16 @@ impl Around {
                     let at = frame.start as u64 + (number - 1);
                     (at < frame.end as u64).then_some(at as u32)
                 };
-                of_rows(frames()?.map(place).collect())
+                of_rows(self.interrupt.collect(frames()?.map(place))?)
             }
             F::Last => {
                 let place = |frame: Range<usize>| (!frame.is_empty()).then(|| frame.end as u32 - 1);
-                of_rows(frames()?.map(place).collect())
+                of_rows(self.interrupt.collect(frames()?.map(place))?)
             }
             F::Count | F::Sum | F::Mean | F::Min | F::Max => {
                 let wanted = (call.function, &call.data_type);
-                aggregate::over_frames(wanted, argument, frames()?, rows)
+                let frames = self.interrupt.collect(frames()?)?;
+                aggregate::over_frames(wanted, argument, &frames, &self.interrupt)
             }
         }
     }
@@ -410,16 +414,21 @@ impl RowOperator for Around {
         Arc::clone(&self.schema)
     }
 
+    fn interrupt_with(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
         self.keep(rows)
     }
 
     fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let (sorted, partitions) = self.arranged.sorted();
+        let (sorted, partitions) = self.arranged.sorted(&self.interrupt)?;
         let positions: Vec<u64> = sorted.iter().map(|row| u64::from(*row)).collect();
-        let mut columns = self.rows.pick(&positions)?;
+        let mut columns = self.rows.pick_unless(&positions, &self.interrupt)?;
         let given = columns.clone();
         for call in &self.calls {
+            self.interrupt.check()?;
             columns.push(self.compute(call, &given, &partitions)?);
         }
         for first in (0..sorted.len()).step_by(OUTPUT_ROWS) {
