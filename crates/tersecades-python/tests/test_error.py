@@ -1,6 +1,7 @@
 """One exception class for each kind of error, with message, place and hint."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,12 @@ def test_an_event_time_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> 
             opens(lateness="1s")
     with pytest.raises(tc.InvalidArgument, match="unknown column `tss`"):
         stream.event_time("tss")
+    with pytest.raises(tc.InvalidArgument, match="unknown column `tss`"):
+        stream.select("k").event_time("tss")
+    # What a step computes is the event time of the steps behind it.
+    later = stream.select("k", later=tc.col("ts") + timedelta(seconds=1)).event_time("later")
+    assert [row["k"] for row in later.in_order().to_pylist()] == ["a", "b"]
+    assert len(later.asof_join(later, "k").collect()) == 2
     with pytest.raises(tc.InvalidArgument, match="unknown column `zz`"):
         tc.generate("pingmesh", rows=10, event_time="zz")
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow_schema::Schema;
 use tersecades_columnar::error::Result;
 
 use crate::event_time::{Clock, SharedClock};
@@ -96,14 +97,23 @@ impl Stream {
 }
 
 impl Stream {
-    /// Whether rows of its table have the event time that is asked for.
+    /// Whether the event time that is asked for can be had: of the rows of its table, for windows,
+    /// or of the rows that come out, which joins and what goes by the order of time take.
     ///
     /// # Errors
     /// `InvalidArgument` for unknown columns; `SchemaMismatch` for what is no time.
     pub fn check_event_time(&self) -> Result<()> {
         let stream = self.clone().timed()?;
-        let mut scope = Scope::of_schema(&stream.table.schema());
-        bind_time(&stream.query.event_time, &mut scope).map(|_| ())
+        let of_rows = |schema: &Schema| {
+            let bound = bind_time(&stream.query.event_time, &mut Scope::of_schema(schema));
+            bound.map(|_| ())
+        };
+        match of_rows(&stream.table.schema()) {
+            Err(error) if !self.query.steps.is_empty() => {
+                of_rows(self.schema()?.as_ref()).map_err(|_| error)
+            }
+            checked => checked,
+        }
     }
 
     /// Whether the rows are those of its table, as they are.
