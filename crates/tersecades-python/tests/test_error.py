@@ -1,7 +1,6 @@
 """One exception class for each kind of error, with message, place and hint."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -143,9 +142,11 @@ def test_an_event_time_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> 
     with pytest.raises(tc.InvalidArgument, match="unknown column `tss`"):
         stream.select("k").event_time("tss")
     # What a step computes is the event time of the steps behind it.
-    later = stream.select("k", later=tc.col("ts") + timedelta(seconds=1)).event_time("later")
+    later = stream.select("k", later=tc.col("ts")).event_time("later")
     assert [row["k"] for row in later.in_order().to_pylist()] == ["a", "b"]
     assert len(later.asof_join(later, "k").collect()) == 2
+    with pytest.raises(tc.SchemaMismatch, match="event time `text` is Utf8"):
+        stream.select(text=tc.col("k")).event_time("text")
     with pytest.raises(tc.InvalidArgument, match="unknown column `zz`"):
         tc.generate("pingmesh", rows=10, event_time="zz")
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_schema::Schema;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{ErrorKind, Result};
 
 use crate::event_time::{Clock, SharedClock};
 use crate::expression::col;
@@ -110,7 +110,11 @@ impl Stream {
         };
         match of_rows(&stream.table.schema()) {
             Err(error) if !self.query.steps.is_empty() => {
-                of_rows(self.schema()?.as_ref()).map_err(|_| error)
+                let of_results = of_rows(self.schema()?.as_ref());
+                of_results.map_err(|other| match other.kind() {
+                    ErrorKind::SchemaMismatch => other,
+                    _ => error,
+                })
             }
             checked => checked,
         }
