@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tersecades::Error;
 use tersecades::columnar::goal::Tier;
-use tersecades::prelude::{DataType, TimeUnit};
+use tersecades::columnar::type_name::{TYPE_NAMES, type_of_name};
+use tersecades::prelude::DataType;
 use tersecades::store;
 
 /// A count such as `5000`, `20_000_000`, `20k`, `20M` or `1G`.
@@ -88,10 +89,20 @@ pub(crate) fn byte_range(text: &str) -> Result<Range<u64>, String> {
 
 /// `name=value`; the name may hold further `=`.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
-    match text.rsplit_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+    pair_at(text, text.rfind('='))
+}
+
+fn pair_at(text: &str, equals: Option<usize>) -> Result<(String, String), String> {
+    match equals {
+        Some(at @ 1..) => Ok((text[..at].to_owned(), text[at + 1..].to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
     }
+}
+
+/// `name=type`, where the type may hold a `=` in brackets: `t=timestamp[ms, tz=UTC]`.
+fn typed_name(text: &str) -> Result<(String, String), String> {
+    let before = &text[..text.rfind('[').unwrap_or(text.len())];
+    pair_at(text, before.rfind('=').or_else(|| text.rfind('=')))
 }
 
 /// `hot` or `cold`.
@@ -109,7 +120,7 @@ pub(crate) fn column_types(text: &str) -> Result<ColumnTypes, String> {
     let parts = store::split_list(text).into_iter();
     let types = parts.map(|part| {
         let (name, value) = match part.starts_with('"') {
-            false => pair(part)?,
+            false => typed_name(part)?,
             true => {
                 let said = |error: Error| error.message().to_owned();
                 let (name, rest) = store::take_name(part, |_| false).map_err(said)?;
@@ -123,41 +134,14 @@ pub(crate) fn column_types(text: &str) -> Result<ColumnTypes, String> {
 }
 
 fn data_type(name: &str) -> Result<DataType, String> {
-    if name.starts_with("decimal(") {
-        let parsed = store::parse_type(&name.to_uppercase());
-        return parsed.map_err(|error| error.message().to_owned());
-    }
-    let timestamp = |unit| DataType::Timestamp(unit, None);
-    Ok(match name {
-        "bool" => DataType::Boolean,
-        "int8" => DataType::Int8,
-        "int16" => DataType::Int16,
-        "int32" => DataType::Int32,
-        "int64" => DataType::Int64,
-        "uint8" => DataType::UInt8,
-        "uint16" => DataType::UInt16,
-        "uint32" => DataType::UInt32,
-        "uint64" => DataType::UInt64,
-        "float32" => DataType::Float32,
-        "float64" => DataType::Float64,
-        "utf8" => DataType::Utf8,
-        "binary" => DataType::Binary,
-        "date32" => DataType::Date32,
-        "timestamp_s" => timestamp(TimeUnit::Second),
-        "timestamp_ms" => timestamp(TimeUnit::Millisecond),
-        "timestamp_us" => timestamp(TimeUnit::Microsecond),
-        "timestamp_ns" => timestamp(TimeUnit::Nanosecond),
-        _ => {
-            let known = "bool, int8 to int64, uint8 to uint64, float32, float64, decimal(9,2), \
-                         utf8, binary, date32, timestamp_s, timestamp_ms, timestamp_us, \
-                         timestamp_ns";
-            return Err(format!("the types are {known}"));
-        }
-    })
+    type_of_name(name)
+        .ok_or_else(|| format!("no type is named `{name}`; the types are {TYPE_NAMES}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use tersecades::prelude::TimeUnit;
+
     use super::*;
 
     #[test]
@@ -190,11 +174,19 @@ mod tests {
 
     #[test]
     fn columns_take_types() {
-        let types = column_types(r#"a=b=int64,d=decimal(9, 2),"x,""y"=binary"#).unwrap();
+        let text = r#"a=b=int64,d=decimal(9, 2),"x,""y"=binary,a[0]=int8,t=timestamp[ms],
+            u=timestamp[us, tz=UTC],"v"=Timestamp(ns, "+02:00"),w=timestamp_s"#;
+        let time = |unit, zone: Option<&str>| DataType::Timestamp(unit, zone.map(Into::into));
+        let types = column_types(text).unwrap();
         let expected = [
             ("a=b", DataType::Int64),
             ("d", DataType::Decimal128(9, 2)),
             ("x,\"y", DataType::Binary),
+            ("a[0]", DataType::Int8),
+            ("t", time(TimeUnit::Millisecond, None)),
+            ("u", time(TimeUnit::Microsecond, Some("UTC"))),
+            ("v", time(TimeUnit::Nanosecond, Some("+02:00"))),
+            ("w", time(TimeUnit::Second, None)),
         ];
         let expected = expected.map(|(name, data_type)| (name.to_owned(), data_type));
         assert_eq!(types.0, expected);

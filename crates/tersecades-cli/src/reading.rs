@@ -46,6 +46,8 @@ pub(crate) struct ReadingArguments {
     null_strings: Option<Vec<String>>,
 
     /// Types of columns, as a=int64,"b c"=utf8 [default: inferred]
+    ///
+    /// Short names, as timestamp[ms] and timestamp[us, UTC], or types as `inspect` prints them.
     #[arg(long, value_name = "NAME=TYPE", value_parser = argument::column_types)]
     types: Vec<ColumnTypes>,
 

@@ -11,6 +11,7 @@
 pub mod error;
 pub mod nearest;
 
+pub mod type_name;
 pub mod types;
 
 pub mod kernels;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -160,42 +160,36 @@ fn a_snapshot_between_parts_has_the_rest() {
     }
 }
 
-/// Counts its checks, and stops at one of them.
-fn stopping(at: usize) -> (Interrupt, Arc<AtomicUsize>) {
-    let checks = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&checks);
-    let interrupt = Interrupt::new(move || match seen.fetch_add(1, Ordering::Relaxed) + 1 {
-        past if past < at => Ok(()),
-        _ => Err(Error::new(ErrorKind::Interrupted, "enough")),
-    });
-    (interrupt, checks)
-}
-
-/// Checks of a run before the end of the stream is read.
-const CHECKS: usize = (ROWS / BATCH + 2) as usize;
-
 #[test]
 fn a_limit_behind_a_sort_ends_it() {
-    let (interrupt, checks) = stopping(usize::MAX);
     let few = sorted(scattered()).filter(col("n").gt_eq(7)).limit(5, 0);
-    let running = few.interrupt(interrupt).run().unwrap();
-    let batches: Result<Vec<RecordBatch>> = running.collect();
-    let numbers = column(&batches.unwrap(), "n");
+    let mut running = few.run().unwrap();
+    let mut steps = 0usize;
+    while running.step().unwrap() {
+        assert!(running.take_result().is_none(), "there is more to come");
+        steps += 1;
+    }
+    assert_eq!(steps, (ROWS as usize).div_ceil(BATCH as usize));
+    let batches: Vec<RecordBatch> = std::iter::from_fn(|| running.take_result()).collect();
+    let numbers = column(&batches, "n");
     assert!(numbers.into_iter().eq((7..12).map(Some)));
-    assert_eq!(checks.load(Ordering::Relaxed), CHECKS);
 }
 
 #[test]
 fn a_run_is_stopped_between_parts() {
     for query in [sorted, around] {
-        let (interrupt, _) = stopping(CHECKS + 2);
+        let is_enough = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_enough);
+        let interrupt = Interrupt::new(move || match seen.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(Error::new(ErrorKind::Interrupted, "enough")),
+        });
         let mut running = query(scattered()).interrupt(interrupt).run().unwrap();
-        let results: Vec<Result<RecordBatch>> = running.by_ref().collect();
-        let (last, before) = results.split_last().unwrap();
-        let error = last.as_ref().unwrap_err();
+        let first = first_part(&mut running);
+        assert!(rows_of(&first) < ROWS as usize);
+        is_enough.store(true, Ordering::Relaxed);
+        let error = running.next().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted);
-        let rows: usize = before.iter().flatten().map(RecordBatch::num_rows).sum();
-        assert!((1..ROWS as usize).contains(&rows), "{rows} rows");
         assert!(running.next().is_none());
     }
 }

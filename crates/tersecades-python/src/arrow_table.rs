@@ -15,6 +15,7 @@ use tersecades::{Error, Result, prelude::Source};
 
 use crate::capsule::{exchange_error, import_batch, import_stream};
 use crate::error::{carry, raise};
+use crate::turn::call_in_query;
 
 /// Whether `object` hands out Arrow data.
 pub(crate) fn is_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -155,7 +156,7 @@ impl Table for IterableTable {
             let error = Error::invalid("this iterator was read by an earlier run");
             return Err(error.hint("give a list, or an object whose __iter__ begins anew"));
         }
-        Python::attach(|py| {
+        call_in_query(|py| {
             let iterator = self.iterable.bind(py).try_iter();
             let iterator = iterator.map_err(|raised| carry(py, raised))?;
             Ok(Origin::Source(Box::new(IteratorSource {
@@ -179,7 +180,7 @@ struct IteratorSource {
 impl IteratorSource {
     /// Asks for one more item; false at the end.
     fn pull(&mut self) -> Result<bool> {
-        Python::attach(|py| {
+        call_in_query(|py| {
             let item = self.iterator.bind(py).clone().next().transpose();
             let read = item.and_then(|item| item.map(|item| read_batches(&item)).transpose());
             let Some((schema, batches)) = read.map_err(|raised| carry(py, raised))? else {

@@ -16,6 +16,7 @@ use crate::error::{OrRaise as _, carry, raise};
 use crate::expression::{Expr, columns};
 use crate::promise::as_promised;
 use crate::table::{ArrowArray, library};
+use crate::turn::call_in_query;
 
 /// A function of Python whose arguments and result are columns; made by `udf`.
 ///
@@ -90,7 +91,7 @@ impl ScalarFunction for PythonFunction {
     }
 
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        Python::attach(|py| {
+        call_in_query(|py| {
             let called = self.call(py, arguments, rows);
             called.map_err(|raised| carry(py, raised))
         })

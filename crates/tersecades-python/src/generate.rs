@@ -44,7 +44,7 @@ fn generate(
     let seed = seed.unwrap_or(SEED_DEFAULT);
     let table = GeneratorTable::new(kind, rows, seed, given).or_raise()?;
     let stream = stream::Stream::from_table(table);
-    Ok(timed(stream, event_time, lateness).into())
+    Ok(timed(stream, event_time, lateness)?.into())
 }
 
 /// The kinds of streams that `generate` makes: what each is, and its parameters with their

@@ -48,6 +48,7 @@ mod store;
 mod progress_bar;
 mod running;
 mod standing;
+mod turn;
 
 mod explain;
 mod metrics;

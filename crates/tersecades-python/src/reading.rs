@@ -130,7 +130,7 @@ fn open(
             FilesTable::from_files(files, options).map(stream::Stream::from_table)
         }
     });
-    Ok(timed(opened.or_raise()?, time, lateness).into())
+    Ok(timed(opened.or_raise()?, time, lateness)?.into())
 }
 
 macro_rules! readers {
@@ -202,7 +202,7 @@ fn from_arrow(
     event_time: Option<Column>,
     lateness: Option<Length>,
 ) -> PyResult<Stream> {
-    Ok(timed(of_arrow(data)?, event_time, lateness).into())
+    Ok(timed(of_arrow(data)?, event_time, lateness)?.into())
 }
 
 /// The rows of an Arrow object: for one run when it is a reader, else for any number.
@@ -256,7 +256,7 @@ fn from_batches(
     let schema = schema.map(import_schema).transpose()?;
     let table = IterableTable::new(batches, schema)?;
     let stream = stream::Stream::from_table(table);
-    Ok(timed(stream, event_time, lateness).into())
+    Ok(timed(stream, event_time, lateness)?.into())
 }
 
 /// The rows of several streams of the same columns, each a partition: a batch of each in turn.
@@ -283,7 +283,7 @@ fn from_partitions(
     let tables = tables.map(stream::Stream::into_table);
     let tables = tables.collect::<tersecades::Result<Vec<_>>>().or_raise()?;
     let all = stream::Stream::from_partitions(tables).or_raise()?;
-    Ok(timed(all, event_time, lateness).into())
+    Ok(timed(all, event_time, lateness)?.into())
 }
 
 /// Adds the functions to the module.

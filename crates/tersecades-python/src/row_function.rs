@@ -19,6 +19,7 @@ use crate::data_type::NamedType;
 use crate::error::{carry, raise};
 use crate::promise::as_promised;
 use crate::table::{ResultTable, library};
+use crate::turn::call_in_query;
 
 /// A function of Python over tables, and the columns that it gives.
 pub(crate) struct RowFunction {
@@ -68,7 +69,7 @@ impl RowFunction {
 
     /// What it gives for `tables`, of which a missing one is `None`.
     fn call(&self, tables: &[Option<&RecordBatch>], expected: &SchemaRef) -> Result<RecordBatch> {
-        Python::attach(|py| {
+        call_in_query(|py| {
             let called = self.call_attached(py, tables, expected);
             called.map_err(|raised| carry(py, raised))
         })

@@ -1,7 +1,7 @@
 //! Running a stream: the engine works without Python's lock, and is interrupted between batches.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
@@ -21,6 +21,7 @@ use crate::progress_bar::Progress;
 use crate::schema::ColumnSchema;
 use crate::stream::Stream;
 use crate::table::ResultTable;
+use crate::turn::Turns;
 
 /// How long the engine works before it looks for Ctrl-C, or whether progress is to be shown.
 ///
@@ -113,31 +114,31 @@ impl Drive {
 
     /// The next batch of results, or `None` at the end; text may still be codes.
     pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        if self.over {
-            return Ok(None);
-        }
-        let next = self.next_of_open(py);
-        if !matches!(next, Ok(Some(_))) {
-            self.over = true;
-            self.progress.finish(py);
-        }
-        next
-    }
-
-    fn next_of_open(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         loop {
-            let running = &mut self.running;
-            let turn = py.detach(|| take_turn(running));
-            if self.progress.is_due() {
-                let all = self.running.rows_hint();
-                self.progress.show(py, self.running.metrics().rows, all);
-            }
-            match turn.or_raise()? {
+            match self.turn(py)? {
                 Turn::Result(batch) => return Ok(Some(batch)),
                 Turn::End => return Ok(None),
                 Turn::Time => {}
             }
         }
+    }
+
+    /// Works for a while, or until there is a result.
+    fn turn(&mut self, py: Python<'_>) -> PyResult<Turn> {
+        if self.over {
+            return Ok(Turn::End);
+        }
+        let running = &mut self.running;
+        let turn = py.detach(|| take_turn(running));
+        if self.progress.is_due() {
+            let all = self.running.rows_hint();
+            self.progress.show(py, self.running.metrics().rows, all);
+        }
+        if matches!(turn, Ok(Turn::End) | Err(_)) {
+            self.over = true;
+            self.progress.finish(py);
+        }
+        turn.or_raise()
     }
 
     /// All results.
@@ -241,16 +242,23 @@ fn take_turn(running: &mut runtime::Running) -> Result<Turn> {
 /// >>> counts = probes.window(tc.tumble("1s")).agg(n=tc.count())
 /// >>> sum(len(table) for table in counts.stream()) == len(counts.collect())
 /// True
-#[pyclass(name = "Running", module = "tersecades")]
+///
+/// Threads take turns at it: each table goes to one of them. Functions and sources of the query
+/// itself cannot wait for it.
+#[pyclass(name = "Running", module = "tersecades", frozen)]
 pub(crate) struct Running {
-    drive: Mutex<Drive>,
+    drive: Turns<Drive>,
+    schema: SchemaRef,
 }
 
 impl Running {
     /// Starts `stream`.
     pub(crate) fn start(py: Python<'_>, stream: &Stream) -> PyResult<Self> {
-        let drive = Mutex::new(Drive::start(py, stream)?);
-        Ok(Running { drive })
+        let drive = Drive::start(py, stream)?;
+        Ok(Running {
+            schema: Arc::clone(&drive.schema),
+            drive: Turns::new(drive),
+        })
     }
 
     /// The run with the state of an earlier one.
@@ -260,7 +268,7 @@ impl Running {
         snapshot: &[u8],
         from_first: bool,
     ) -> PyResult<Self> {
-        let running = &mut self.drive().running;
+        let running = &mut self.drive.get_mut().running;
         py.detach(|| match from_first {
             true => running.resume(snapshot),
             false => running.restore(snapshot),
@@ -269,11 +277,8 @@ impl Running {
         Ok(self)
     }
 
-    /// Nobody else can hold the lock while `self` is borrowed alone.
-    fn drive(&mut self) -> &mut Drive {
-        self.drive
-            .get_mut()
-            .unwrap_or_else(|held| held.into_inner())
+    fn table(&self, batch: RecordBatch) -> ResultTable {
+        ResultTable::of_batch(batch, &self.schema)
     }
 }
 
@@ -283,49 +288,52 @@ impl Running {
         slf
     }
 
-    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<ResultTable>> {
-        let drive = self.drive();
-        let batch = drive.next(py)?;
-        Ok(batch.map(|batch| ResultTable::of_batch(batch, &drive.schema)))
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<ResultTable>> {
+        loop {
+            match self.drive.take(py)?.turn(py)? {
+                Turn::Result(batch) => return Ok(Some(self.table(batch))),
+                Turn::End => return Ok(None),
+                Turn::Time => {}
+            }
+        }
     }
 
     /// Columns of the results.
     #[getter]
-    fn schema(&mut self) -> ColumnSchema {
-        self.drive().running.schema().into()
+    fn schema(&self) -> ColumnSchema {
+        Arc::clone(&self.schema).into()
     }
 
     /// What has been counted so far.
     #[getter]
-    fn metrics(&mut self) -> Metrics {
-        Metrics::of(&self.drive().running)
+    fn metrics(&self, py: Python<'_>) -> PyResult<Metrics> {
+        Ok(Metrics::of(&self.drive.take(py)?.running))
     }
 
     /// Rows of the stream read so far, those before a snapshot included; `None` where it is made of
     /// several streams, which are read anew, or lies in memory encoded.
     #[getter]
-    fn rows_read(&mut self) -> Option<u64> {
-        self.drive().running.rows_read()
+    fn rows_read(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.drive.take(py)?.running.rows_read())
     }
 
     /// Bytes of window state and retained batches.
     #[getter]
-    fn state_bytes(&mut self) -> usize {
-        self.drive().running.state_bytes()
+    fn state_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.drive.take(py)?.running.state_bytes())
     }
 
     /// Takes in one batch, without waiting for a result; false at the end. Results are then had
     /// by `take_ready()`.
-    fn step(&mut self, py: Python<'_>) -> PyResult<bool> {
-        let running = &mut self.drive().running;
+    fn step(&self, py: Python<'_>) -> PyResult<bool> {
+        let running = &mut self.drive.take(py)?.running;
         py.detach(|| running.step()).or_raise()
     }
 
     /// The next result if it is there already, else `None`; nothing is read for it.
-    fn take_ready(&mut self) -> Option<ResultTable> {
-        let drive = self.drive();
-        let ready = drive.running.take_result();
-        ready.map(|batch| ResultTable::of_batch(batch, &drive.schema))
+    fn take_ready(&self, py: Python<'_>) -> PyResult<Option<ResultTable>> {
+        let ready = self.drive.take(py)?.running.take_result();
+        Ok(ready.map(|batch| self.table(batch)))
     }
 
     /// The windows that have rows and have not closed, and what each waits for: a row for each.
@@ -339,8 +347,8 @@ impl Running {
     /// >>> first = next(running)
     /// >>> running.why_open().to_pylist()[0]["behind_by"]
     /// datetime.timedelta(seconds=8)
-    fn why_open(&mut self, py: Python<'_>) -> PyResult<ResultTable> {
-        let running = &mut self.drive().running;
+    fn why_open(&self, py: Python<'_>) -> PyResult<ResultTable> {
+        let running = &mut self.drive.take(py)?.running;
         let windows = py.detach(|| running.why_open()).or_raise()?;
         open_windows(&windows, time_unit(running)).or_raise()
     }
@@ -363,20 +371,20 @@ impl Running {
     /// >>> rest = total(rows[running.rows_read:]).stream(snapshot=state)
     /// >>> [table.to_pylist() for table in rest]
     /// [[{'n': 45}]]
-    fn snapshot<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let running = &mut self.drive().running;
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let running = &mut self.drive.take(py)?.running;
         let state = py.detach(|| running.snapshot()).or_raise()?;
         Ok(PyBytes::new(py, &state))
     }
 
     /// Takes the late rows so far, where the stream keeps them; `None` without any.
-    fn take_late(&mut self) -> Option<ResultTable> {
-        self.drive().take_late()
+    fn take_late(&self, py: Python<'_>) -> PyResult<Option<ResultTable>> {
+        Ok(self.drive.take(py)?.take_late())
     }
 
     /// What is kept of the stream, as a stream of its own; needs `.keep(...)`.
-    fn retained(&mut self) -> PyResult<Stream> {
-        match self.drive().running.retained() {
+    fn retained(&self, py: Python<'_>) -> PyResult<Stream> {
+        match self.drive.take(py)?.running.retained() {
             Some(retained) => Ok(Stream::of_retained(retained)),
             None => Err(invalid(
                 "nothing of this stream is kept",

@@ -1,7 +1,7 @@
 //! Queries that run together over one stream.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -15,6 +15,7 @@ use crate::lossy::named;
 use crate::metrics::Metrics;
 use crate::stream::Stream;
 use crate::table::ResultTable;
+use crate::turn::Turns;
 
 /// How long the engine works before Python looks for Ctrl-C.
 const TURN: Duration = Duration::from_millis(20);
@@ -32,9 +33,11 @@ const TURN: Duration = Duration::from_millis(20);
 /// True
 /// >>> running.metrics["rows"].rows
 /// 100000
-#[pyclass(name = "Standing", module = "tersecades")]
+///
+/// Threads take turns at them: each table goes to one of them.
+#[pyclass(name = "Standing", module = "tersecades", frozen)]
 pub(crate) struct Standing {
-    run: Mutex<runtime::Standing>,
+    run: Turns<runtime::Standing>,
     schemas: HashMap<Arc<str>, SchemaRef>,
 }
 
@@ -58,20 +61,15 @@ impl Standing {
         let schemas = schemas.map(|(name, query)| (Arc::from(name), query.schema()));
         Ok(Standing {
             schemas: schemas.collect(),
-            run: Mutex::new(run),
+            run: Turns::new(run),
         })
-    }
-
-    /// Nobody else can hold the lock while `self` is borrowed alone.
-    fn run(&mut self) -> &mut runtime::Standing {
-        self.run.get_mut().unwrap_or_else(|held| held.into_inner())
     }
 }
 
 impl Drop for Standing {
     /// Threads of the queries may be in need of Python's lock to end.
     fn drop(&mut self) {
-        let run = self.run();
+        let run = self.run.get_mut();
         Python::try_attach(|py| py.detach(|| run.stop()));
     }
 }
@@ -97,10 +95,10 @@ impl Standing {
         slf
     }
 
-    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<(String, ResultTable)>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<(String, ResultTable)>> {
         let (name, rows) = loop {
             py.check_signals()?;
-            let run = self.run();
+            let run = &mut *self.run.take(py)?;
             match py.detach(|| take_turn(run)).or_raise()? {
                 Turn::Result(result) => break result,
                 Turn::End => return Ok(None),
@@ -117,15 +115,16 @@ impl Standing {
 
     /// What has been counted so far, by query.
     #[getter]
-    fn metrics(&mut self) -> HashMap<String, Metrics> {
-        let queries = self.run().queries();
-        let figures = queries.map(|(name, query)| (name.to_owned(), Metrics::of(query)));
-        figures.collect()
+    fn metrics(&self, py: Python<'_>) -> PyResult<HashMap<String, Metrics>> {
+        let mut run = self.run.take(py)?;
+        let figures = run.queries();
+        let figures = figures.map(|(name, query)| (name.to_owned(), Metrics::of(query)));
+        Ok(figures.collect())
     }
 
     /// What is kept of the stream, as a stream of its own; needs `.keep(...)`.
-    fn retained(&mut self) -> PyResult<Stream> {
-        match self.run().retained() {
+    fn retained(&self, py: Python<'_>) -> PyResult<Stream> {
+        match self.run.take(py)?.retained() {
             Some(retained) => Ok(Stream::of_retained(retained)),
             None => Err(invalid(
                 "nothing of this stream is kept",

@@ -72,14 +72,15 @@ pub(crate) fn timed(
     stream: stream::Stream,
     time: Option<Column>,
     lateness: Option<Length>,
-) -> stream::Stream {
-    let lateness_given = lateness.is_some();
-    let lateness = lateness.map_or_else(Default::default, |length| length.0);
-    match time {
-        Some(time) => stream.event_time(time.expression, lateness),
-        None if lateness_given => stream.event_time(col("timestamp"), lateness),
-        None => stream,
+) -> PyResult<stream::Stream> {
+    if time.is_none() && lateness.is_none() {
+        return Ok(stream);
     }
+    let time = time.map_or_else(|| col("timestamp"), |time| time.expression);
+    let lateness = lateness.map_or_else(Default::default, |length| length.0);
+    let stream = stream.event_time(time, lateness);
+    stream.check_event_time().or_raise()?;
+    Ok(stream)
 }
 
 #[pymethods]

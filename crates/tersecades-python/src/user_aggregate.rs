@@ -22,6 +22,7 @@ use crate::error::{OrRaise as _, carry};
 use crate::expression::columns;
 use crate::promise::as_promised;
 use crate::table::{ArrowArray, library};
+use crate::turn::call_in_query;
 
 /// An aggregate of Python over whole groups; made by `udaf`.
 ///
@@ -159,7 +160,7 @@ impl UserState for GroupRows {
 
     fn finish(&self, groups: usize) -> Result<ArrayRef> {
         let (sorted, offsets) = self.grouped(groups)?;
-        Python::attach(|py| {
+        call_in_query(|py| {
             let called = self.call(py, &sorted, &offsets);
             called.map_err(|raised| carry(py, raised))
         })

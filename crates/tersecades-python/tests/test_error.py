@@ -1,5 +1,8 @@
 """One exception class for each kind of error, with message, place and hint."""
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -103,6 +106,49 @@ def test_rows_without_an_event_time_say_so() -> None:
     one_text = tc.udf(lambda v: "text", return_type="int64")
     with pytest.raises(tc.SchemaMismatch, match="single value"):
         stream.select(x=one_text("v")).collect()
+
+
+def test_an_event_time_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
+    rows = pa.table({"ts": pa.array([0, 1], pa.timestamp("ms")), "k": ["a", "b"]})
+    stream = tc.from_arrow(rows)
+    read = {
+        "parquet": tc.read_parquet,
+        "csv": tc.read_csv,
+        "jsonl": tc.read_json,
+        "arrow": tc.read_ipc,
+    }
+    opened: list[Callable[..., object]] = []
+    for suffix, reader in read.items():
+        stream.write(tmp_path / f"rows.{suffix}")
+        opened.append(partial(reader, tmp_path / f"rows.{suffix}"))
+    opened += [
+        partial(tc.from_arrow, rows),
+        partial(tc.from_batches, rows.to_batches()),
+        partial(tc.from_partitions, [stream]),
+    ]
+    for opens in opened:
+        opens(event_time="ts", lateness="1s")
+        with pytest.raises(tc.InvalidArgument, match="unknown column `tss`") as caught:
+            opens(event_time="tss")
+        assert caught.value.column == "tss" and "`ts`" in str(caught.value.hint)
+        with pytest.raises(tc.InvalidArgument, match="unknown column `zz`"):
+            opens(event_time=tc.col("ts") + tc.col("zz"))
+        with pytest.raises(tc.SchemaMismatch, match="event time `k` is Utf8"):
+            opens(event_time="k")
+        with pytest.raises(tc.InvalidArgument, match="no event time"):
+            opens(lateness="1s")
+    with pytest.raises(tc.InvalidArgument, match="unknown column `tss`"):
+        stream.event_time("tss")
+    with pytest.raises(tc.InvalidArgument, match="unknown column `tss`"):
+        stream.select("k").event_time("tss")
+    # What a step computes is the event time of the steps behind it.
+    later = stream.select("k", later=tc.col("ts")).event_time("later")
+    assert [row["k"] for row in later.in_order().to_pylist()] == ["a", "b"]
+    assert len(later.asof_join(later, "k").collect()) == 2
+    with pytest.raises(tc.SchemaMismatch, match="event time `text` is Utf8"):
+        stream.select(text=tc.col("k")).event_time("text")
+    with pytest.raises(tc.InvalidArgument, match="unknown column `zz`"):
+        tc.generate("pingmesh", rows=10, event_time="zz")
 
 
 def test_numbers_of_rows_are_not_below_zero(probes: pa.Table) -> None:

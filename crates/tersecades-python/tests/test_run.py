@@ -121,23 +121,78 @@ def test_what_is_kept_answers_further_queries() -> None:
         probes.stream().retained()
 
 
-def test_two_threads_cannot_pull_one_run() -> None:
-    began = threading.Event()
+@pytest.mark.parametrize("standing", [False, True])
+def test_threads_take_turns_at_one_run(standing: bool) -> None:
+    def slow() -> Iterator[pa.RecordBatch]:
+        for n in range(300):
+            time.sleep(0.001)
+            yield pa.record_batch({"n": [n]})
+
+    stream = tc.from_batches(slow())
+    running = stream.standing({"all": stream}) if standing else stream.stream()
+    taken: list[list[int]] = [[] for _ in range(3)]
+    raised: list[BaseException] = []
+
+    def take(to: list[int]) -> None:
+        try:
+            for found in running:
+                table = found[1] if isinstance(found, tuple) else found
+                to.extend(row["n"] for row in table.to_pylist())
+                assert running.metrics is not None
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=take, args=(to,)) for to in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert raised == []
+    assert sorted(n for to in taken for n in to) == list(range(300))
+    assert all(to == sorted(to) for to in taken)
+    assert sum(bool(to) for to in taken) > 1
+
+
+def test_control_c_ends_waiting_for_a_turn() -> None:
+    began, may_end = threading.Event(), threading.Event()
 
     def slow() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"n": [1]})
         began.set()
-        time.sleep(0.5)
+        may_end.wait()
         yield pa.record_batch({"n": [2]})
 
     running = tc.from_batches(slow()).stream()
     next(running)
-    thread = threading.Thread(target=lambda: next(running))
+    taken: list[tc.Table] = []
+    thread = threading.Thread(target=lambda: taken.extend(running))
     thread.start()
     began.wait()
-    with pytest.raises(RuntimeError):
+    press = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+    press.start()
+    with pytest.raises(KeyboardInterrupt):
         next(running)
+    press.join()
+    may_end.set()
     thread.join()
+    assert [table.to_pylist() for table in taken] == [[{"n": 2}]]
+    assert next(running, None) is None
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_function_of_a_run_does_not_wait_for_it(threads: int) -> None:
+    running: list[tc.Running] = []
+
+    def asks(n: pa.Array) -> pa.Array:
+        assert running[0].metrics is not None
+        return n
+
+    batches = [pa.record_batch({"n": [n]}) for n in range(100)]
+    asked = tc.udf(asks, return_type="int64")(tc.col("n"))
+    stream = tc.from_batches(batches).threads(threads).select(n=asked).agg(n=tc.sum("n"))
+    running.append(stream.stream())
+    with pytest.raises(tc.InvalidArgument, match="cannot wait for it"):
+        next(running[0])
 
 
 def test_limits_are_kept() -> None:

@@ -77,7 +77,7 @@ pub use point::PointReader;
 pub use repair::{Repaired, repair, repair_in};
 pub use scan::{ColumnRange, Found, Scan, Scanned};
 pub use schema::StoreSchema;
-pub use schema_text::{parse_fields, parse_names, parse_type, split_list, take_name};
+pub use schema_text::{parse_fields, parse_names, split_list, take_name};
 pub use stats::{ColumnStats, LevelStats, StoreStats};
 pub use store::Store;
 pub use upgrade::upgrade;

@@ -86,14 +86,14 @@ pub fn parse_names(text: &str) -> Result<Vec<String>> {
     split_list(text).into_iter().map(name).collect()
 }
 
-/// Parts of a list between commas that are not inside parentheses or double quotes, trimmed.
+/// Parts of a list between commas that are not inside parentheses, brackets or quotes, trimmed.
 pub fn split_list(text: &str) -> Vec<&str> {
     let (mut depth, mut is_quoted) = (0usize, false);
     let parts = text.split(|letter| {
         match letter {
             '"' => is_quoted = !is_quoted,
-            '(' if !is_quoted => depth += 1,
-            ')' if !is_quoted => depth = depth.saturating_sub(1),
+            '(' | '[' if !is_quoted => depth += 1,
+            ')' | ']' if !is_quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
         letter == ',' && depth == 0 && !is_quoted
@@ -131,7 +131,7 @@ pub fn take_name(text: &str, ends: impl Fn(char) -> bool) -> Result<(String, &st
 ///
 /// # Errors
 /// `InvalidArgument` for one that is not known, naming the nearest.
-pub fn parse_type(text: &str) -> Result<DataType> {
+fn parse_type(text: &str) -> Result<DataType> {
     if let Some((_, data_type)) = TYPES.iter().find(|(name, _)| *name == text) {
         return Ok(data_type.clone());
     }

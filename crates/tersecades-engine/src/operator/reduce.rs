@@ -8,6 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use tersecades_columnar::arrow::array_bytes;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -161,7 +162,7 @@ impl Folded {
         if self.folded.is_empty() {
             return Ok(());
         }
-        let order = self.groups.sorted();
+        let order = self.groups.sorted(&Interrupt::default())?;
         let rows: Vec<u64> = order.iter().map(|id| u64::from(*id)).collect();
         let mut columns = self.kept.pick(&rows)?;
         let states: Vec<RecordBatch> = order

@@ -9,6 +9,7 @@ use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -134,6 +135,7 @@ impl RowOperatorPlan for Sort {
             rows: KeptRows::new(&schema)?,
             found: keys.empty(),
             sorted: None,
+            interrupt: Interrupt::default(),
             schema,
             keys,
         }))
@@ -152,7 +154,7 @@ impl RowOperator for SortWindows {
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
         let columns = self.keys.columns(&rows)?;
-        let order = Order::new([&self.keys.of(&columns)?]).sorted(rows.num_rows());
+        let order = Order::new([&self.keys.of(&columns)?]).sorted(rows.num_rows())?;
         out.push(take(&rows, order)?);
         Ok(())
     }
@@ -177,6 +179,7 @@ struct SortAll {
     found: Rows,
     /// At the end of the stream, the rows that have not come out, in order.
     sorted: Option<std::vec::IntoIter<u32>>,
+    interrupt: Interrupt,
 }
 
 impl SortAll {
@@ -191,6 +194,10 @@ impl RowOperator for SortAll {
         SchemaRef::clone(&self.schema)
     }
 
+    fn interrupt_with(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
         self.keep(rows)
     }
@@ -200,13 +207,13 @@ impl RowOperator for SortAll {
             Some(sorted) => sorted,
             None => {
                 let found = std::mem::replace(&mut self.found, self.keys.empty());
-                let order = Order::new([&found]).sorted(self.rows.next() as usize);
-                order.into_iter()
+                let order = Order::new([&found]).unless(&self.interrupt);
+                order.sorted(self.rows.next() as usize)?.into_iter()
             }
         };
         let given = sorted.by_ref().take(GIVEN_ROWS).map(u64::from);
         let given: Vec<u64> = given.collect();
-        let columns = self.rows.pick(&given)?;
+        let columns = self.rows.pick_unless(&given, &self.interrupt)?;
         give(&self.schema, &columns, given.len(), out)?;
         match sorted.len() {
             0 => self.rows = KeptRows::new(&self.schema)?,

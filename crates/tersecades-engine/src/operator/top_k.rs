@@ -166,7 +166,7 @@ impl Best {
             return Ok(());
         }
         let keys = self.keys.of(&columns)?;
-        let better = self.better(&keys, rows.num_rows());
+        let better = self.better(&keys, rows.num_rows())?;
         if better.is_empty() {
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl Best {
         let some = (SAMPLE_STEP - 1..rows).step_by(SAMPLE_STEP);
         let columns = taken(&part.columns, &some.map(|row| row as u32).collect())?;
         let keys = self.keys.of(&columns)?;
-        let least = Order::new([&keys]).least(keys.num_rows(), self.wanted);
+        let least = Order::new([&keys]).least(keys.num_rows(), self.wanted)?;
         match (least.get(last), columns.first()) {
             (Some(row), Some(column)) => Bound::new(column, *row as usize, order, false),
             _ => Ok(None),
@@ -211,18 +211,18 @@ impl Best {
 
     /// Positions of the rows that come before the worst; where there are more than wanted, the
     /// first of them in their order.
-    fn better(&self, keys: &Rows, rows: usize) -> Vec<u32> {
+    fn better(&self, keys: &Rows, rows: usize) -> Result<Vec<u32>> {
         let before = |row: &u32| match &self.worst {
             // Of equal rows the first to arrive stays.
             Some(worst) => keys.row(*row as usize) < worst.key.row(),
             None => true,
         };
         if rows < self.wanted {
-            return (0..rows as u32).filter(before).collect();
+            return Ok((0..rows as u32).filter(before).collect());
         }
-        let mut least = Order::new([keys]).least(rows, self.wanted);
+        let mut least = Order::new([keys]).least(rows, self.wanted)?;
         least.truncate(least.partition_point(before));
-        least
+        Ok(least)
     }
 
     /// Remembers the last of so many rows as are wanted.
@@ -256,7 +256,7 @@ impl Best {
         let all = concat(&std::mem::take(&mut self.best))?;
         let columns = self.keys.columns(&all)?;
         let keys = self.keys.of(&columns)?;
-        let order = Order::new([&keys]).least(all.num_rows(), self.wanted);
+        let order = Order::new([&keys]).least(all.num_rows(), self.wanted)?;
         if order.len() == self.wanted {
             self.set_worst(&columns, &keys, &order)?;
         }

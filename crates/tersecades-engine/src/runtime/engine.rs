@@ -128,6 +128,9 @@ impl Running {
             retained.observed_as(options.observed.clone())
         };
         let retained = options.keep.map(keep);
+        for part in &mut tails {
+            part.interrupt_with(&options.interrupt);
+        }
         if options.measured {
             tails.iter_mut().for_each(Part::measure);
         }
@@ -397,6 +400,7 @@ impl Running {
         for part in &mut self.tails[first..] {
             let mut next = Vec::new();
             for batch in results.drain(..) {
+                self.options.interrupt.check()?;
                 part.push(batch, &mut next)?;
             }
             part.advance(start, &mut next)?;

@@ -1,11 +1,18 @@
 //! Stopping a run from outside: what is asked between two batches, however deep they are nested.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use tersecades_columnar::error::Result;
 
 type Check = dyn Fn() -> Result<()> + Send + Sync;
+
+/// Rows that long work takes between two checks.
+const CHECKED_ROWS: usize = 1 << 16;
+
+/// Values that are sorted between two checks: fewer make the others pass by more often.
+const SORTED_ROWS: usize = 1 << 18;
 
 /// Asked before every batch of a run and of the runs that feed it; its error ends them.
 ///
@@ -42,9 +49,74 @@ impl Interrupt {
         self.0.as_ref().map_or(Ok(()), |check| check())
     }
 
+    /// All of `items`, asking every so many of them.
+    ///
+    /// # Errors
+    /// As [`Interrupt::check`].
+    pub(crate) fn collect<T>(&self, mut items: impl Iterator<Item = T>) -> Result<Vec<T>> {
+        let mut all = Vec::with_capacity(items.size_hint().0);
+        loop {
+            let before = all.len();
+            all.extend(items.by_ref().take(CHECKED_ROWS));
+            if all.len() - before < CHECKED_ROWS {
+                return Ok(all);
+            }
+            self.check()?;
+        }
+    }
+
+    /// Sorts values of which no two are equal, asking every so many of them.
+    ///
+    /// # Errors
+    /// As [`Interrupt::check`]; the values are in any order then.
+    pub(crate) fn sort<T>(
+        &self,
+        values: &mut [T],
+        compare: &impl Fn(&T, &T) -> Ordering,
+    ) -> Result<()> {
+        if values.len() <= SORTED_ROWS {
+            values.sort_unstable_by(compare);
+            return Ok(());
+        }
+        let middle = values.len() / 2;
+        let (less, _, greater) = values.select_nth_unstable_by(middle, compare);
+        self.check()?;
+        self.sort(less, compare)?;
+        self.sort(greater, compare)
+    }
+
+    /// Counts work, to ask every so many rows.
+    pub(crate) fn pace(&self) -> Pace<'_> {
+        Pace {
+            interrupt: self,
+            rows: 0,
+        }
+    }
+
     /// This one, or `other` where this one checks nothing.
     pub(crate) fn or(self, other: &Interrupt) -> Interrupt {
         Interrupt(self.0.or_else(|| other.0.clone()))
+    }
+}
+
+/// Rows that were worked on since an interrupt was asked.
+pub(crate) struct Pace<'i> {
+    interrupt: &'i Interrupt,
+    rows: usize,
+}
+
+impl Pace<'_> {
+    /// Counts `rows` more.
+    ///
+    /// # Errors
+    /// As [`Interrupt::check`], which is asked where they are many.
+    pub(crate) fn add(&mut self, rows: usize) -> Result<()> {
+        self.rows += rows;
+        if self.rows < CHECKED_ROWS {
+            return Ok(());
+        }
+        self.rows = 0;
+        self.interrupt.check()
     }
 }
 

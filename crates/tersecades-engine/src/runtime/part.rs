@@ -11,6 +11,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::operator::row::{RowOperator, RowOperatorPlan};
 use crate::operator::window_aggregate::WindowAggregate;
 
+use super::interrupt::Interrupt;
 use super::meter::{self, Meter};
 use super::stage::StagePlan;
 use super::state::{StateReader, StateWriter};
@@ -47,6 +48,14 @@ impl Part {
         match self {
             Part::Stage(tail) => tail.stage.measure(),
             Part::Rows(.., meter) => *meter = Some(Meter::default()),
+        }
+    }
+
+    /// Says what is to be asked in the midst of work that is long.
+    pub fn interrupt_with(&mut self, interrupt: &Interrupt) {
+        match self {
+            Part::Stage(_) => {}
+            Part::Rows(_, operator, _) => operator.interrupt_with(interrupt),
         }
     }
 

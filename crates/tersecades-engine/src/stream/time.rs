@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tersecades_columnar::error::Result;
+use arrow_schema::Schema;
+use tersecades_columnar::error::{ErrorKind, Result};
 
 use crate::event_time::{Clock, SharedClock};
 use crate::expression::col;
+use crate::frame::Scope;
 use crate::plan::LookupTable;
+use crate::runtime::bound_time::bind_time;
 use crate::runtime::option::{OnLimit, TimeKind};
 use crate::source::arrival::{ARRIVAL_TIME, ArrivalTable};
 use crate::source::partitioned::PartitionedTable;
@@ -94,6 +97,29 @@ impl Stream {
 }
 
 impl Stream {
+    /// Whether the event time that is asked for can be had: of the rows of its table, for windows,
+    /// or of the rows that come out, which joins and what goes by the order of time take.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns; `SchemaMismatch` for what is no time.
+    pub fn check_event_time(&self) -> Result<()> {
+        let stream = self.clone().timed()?;
+        let of_rows = |schema: &Schema| {
+            let bound = bind_time(&stream.query.event_time, &mut Scope::of_schema(schema));
+            bound.map(|_| ())
+        };
+        match of_rows(&stream.table.schema()) {
+            Err(error) if !self.query.steps.is_empty() => {
+                let of_results = of_rows(self.schema()?.as_ref());
+                of_results.map_err(|other| match other.kind() {
+                    ErrorKind::SchemaMismatch => other,
+                    _ => error,
+                })
+            }
+            checked => checked,
+        }
+    }
+
     /// Whether the rows are those of its table, as they are.
     pub fn is_plain(&self) -> bool {
         self.query.steps.is_empty() && self.options.time.kind == TimeKind::Event

@@ -33,14 +33,18 @@ impl Stream {
     ///
     /// `unit` is that of an integer time: `s`, `ms` (the default), `us` or `ns`.
     #[pyo3(signature = (time, lateness=None, *, unit=None))]
-    fn event_time(&self, time: Column, lateness: Option<Length>, unit: Option<NamedUnit>) -> Self {
-        self.change(|stream| {
-            let stream = timed(stream, Some(time), lateness);
-            match unit {
-                Some(unit) => stream.event_time_unit(unit.0),
-                None => stream,
-            }
-        })
+    fn event_time(
+        &self,
+        time: Column,
+        lateness: Option<Length>,
+        unit: Option<NamedUnit>,
+    ) -> PyResult<Self> {
+        let stream = timed(self.stream.clone(), Some(time), lateness)?;
+        Ok(match unit {
+            Some(unit) => stream.event_time_unit(unit.0),
+            None => stream,
+        }
+        .into())
     }
 
     /// Takes the time at which rows arrive, in the column `arrival_time`, as event time; no row

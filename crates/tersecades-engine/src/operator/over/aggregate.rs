@@ -18,40 +18,41 @@ use arrow_select::take::take;
 use tersecades_columnar::error::{Error, Result};
 
 use super::OverFunction;
-use super::frame::Frames;
 use crate::aggregate::sum::too_large;
 use crate::operator::row::keys::{RowKeys, SortOrder};
+use crate::runtime::Interrupt;
 
-/// One value for each frame.
+/// One value for each frame, of which there is one a row.
 ///
 /// # Errors
-/// `LimitExceeded` for sums that do not fit; `Unsupported` for types without one.
+/// `LimitExceeded` for sums that do not fit; `Unsupported` for types without one; what the
+/// interrupt says, which is asked meanwhile.
 pub(super) fn over_frames(
     (function, data_type): (OverFunction, &DataType),
     argument: Option<&ArrayRef>,
-    frames: Frames<'_>,
-    rows: usize,
+    frames: &[Range<usize>],
+    interrupt: &Interrupt,
 ) -> Result<ArrayRef> {
-    let frames: Vec<Range<usize>> = frames.collect();
+    let rows = frames.len();
     let counts = counted(argument, rows);
     let count = |frame: &Range<usize>| counts[frame.end] - counts[frame.start];
     let argument = match (function, argument) {
         (OverFunction::Count, _) => {
             let counts = frames.iter().map(|frame| count(frame) as i64);
-            return Ok(Arc::new(counts.collect::<Int64Array>()));
+            return Ok(Arc::new(Int64Array::from(interrupt.collect(counts)?)));
         }
         (_, Some(argument)) => argument,
         (_, None) => return Err(Error::internal("an aggregate of no column")),
     };
     if matches!(function, OverFunction::Min | OverFunction::Max) {
-        return extremes(function, argument, &frames);
+        return extremes(function, argument, frames, interrupt);
     }
     let is_float = matches!(argument.data_type(), DataType::Float32 | DataType::Float64);
     if is_float {
         let values = cast(argument, &DataType::Float64)?;
         let values = values.as_primitive::<Float64Type>();
         let filled = |row| values.is_valid(row).then(|| values.value(row));
-        let tree = Tree::new((0..rows).map(filled), |a, b| a + b);
+        let tree = Tree::new((0..rows).map(filled), |a, b| a + b, interrupt)?;
         let value = |frame: &Range<usize>| {
             let sum = tree.of(frame.clone())?;
             Some(match function {
@@ -59,10 +60,12 @@ pub(super) fn over_frames(
                 _ => sum,
             })
         };
-        let result: ArrayRef = Arc::new(frames.iter().map(value).collect::<Float64Array>());
+        let values = interrupt.collect(frames.iter().map(value))?;
+        let result: ArrayRef = Arc::new(Float64Array::from(values));
         return Ok(cast(&result, data_type)?);
     }
     let sums = running_sums(argument)?;
+    interrupt.check()?;
     let sum = |frame: &Range<usize>| -> Result<i128> {
         let sum = sums[frame.end].less(sums[frame.start]);
         sum.ok_or_else(|| too_large(argument.data_type()))
@@ -84,6 +87,7 @@ pub(super) fn over_frames(
         return Ok(Arc::new(means));
     }
     let sums = frames.iter().map(sum).collect::<Result<Vec<_>>>()?;
+    interrupt.check()?;
     whole_sums(&sums, data_type).ok_or_else(|| too_large(argument.data_type()))
 }
 
@@ -184,9 +188,11 @@ fn extremes(
     function: OverFunction,
     argument: &ArrayRef,
     frames: &[Range<usize>],
+    interrupt: &Interrupt,
 ) -> Result<ArrayRef> {
     let keys = RowKeys::new([(argument.data_type().clone(), SortOrder::ASCENDING)])?;
     let keys = keys.of(std::slice::from_ref(argument))?;
+    interrupt.check()?;
     let nulls = argument.logical_nulls();
     let filled = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
     let rows = (0..argument.len()).map(|row| filled(row).then_some(row as u32));
@@ -198,8 +204,9 @@ fn extremes(
         };
         if second { b } else { a }
     };
-    let tree = Tree::new(rows, better);
-    let places: UInt32Array = frames.iter().map(|frame| tree.of(frame.clone())).collect();
+    let tree = Tree::new(rows, better, interrupt)?;
+    let places = frames.iter().map(|frame| tree.of(frame.clone()));
+    let places = UInt32Array::from(interrupt.collect(places)?);
     Ok(take(argument, &places, None)?)
 }
 
@@ -210,9 +217,13 @@ struct Tree<T, F> {
 }
 
 impl<T: Copy, F: Fn(T, T) -> T> Tree<T, F> {
-    fn new(values: impl Iterator<Item = Option<T>>, join: F) -> Self {
+    fn new(
+        values: impl Iterator<Item = Option<T>>,
+        join: F,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         let mut tree = Tree {
-            levels: vec![values.collect()],
+            levels: vec![interrupt.collect(values)?],
             join,
         };
         while tree.levels.last().is_some_and(|level| level.len() > 1) {
@@ -221,10 +232,10 @@ impl<T: Copy, F: Fn(T, T) -> T> Tree<T, F> {
                 [a, b] => tree.both(*a, *b),
                 other => other.first().copied().flatten(),
             });
-            let above = above.collect();
+            let above = interrupt.collect(above)?;
             tree.levels.push(above);
         }
-        tree
+        Ok(tree)
     }
 
     fn both(&self, a: Option<T>, b: Option<T>) -> Option<T> {
@@ -295,7 +306,8 @@ mod tests {
             let values: Vec<Option<i64>> = (0..len as i64)
                 .map(|value| (value % 5 != 2).then_some(value * 7 % 11))
                 .collect();
-            let tree = Tree::new(values.iter().copied(), i64::max);
+            let tree = Tree::new(values.iter().copied(), i64::max, &Interrupt::default());
+            let tree = tree.unwrap();
             for start in 0..=len {
                 for end in start..=len {
                     let wanted = values[start..end].iter().flatten().max().copied();

@@ -17,6 +17,7 @@ use crate::operator::row::keys::SortOrder;
 use crate::operator::row::order::Order;
 use crate::operator::row::word::OrderWords;
 use crate::operator::sort::SortKeys;
+use crate::runtime::Interrupt;
 
 /// What tells where kept rows stand.
 pub(super) struct Arranged {
@@ -101,51 +102,63 @@ impl Arranged {
     }
 
     /// All rows, partition by partition.
-    pub(super) fn spread(&self) -> Spread {
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    pub(super) fn spread(&self, interrupt: &Interrupt) -> Result<Spread> {
         let mut counts = vec![0; self.groups.len()];
         for group in &self.group_of {
             counts[*group as usize] += 1;
         }
         let mut next = vec![0; counts.len()];
         let (mut ranges, mut first) = (Vec::with_capacity(counts.len()), 0);
-        for group in self.groups.sorted() {
+        for group in self.groups.sorted(interrupt)? {
             let end = first + counts[group as usize];
             next[group as usize] = first;
             ranges.push(first..end);
             first = end;
         }
         let mut positions = vec![0; self.group_of.len()];
+        let mut pace = interrupt.pace();
         for (row, group) in self.group_of.iter().enumerate() {
+            pace.add(1)?;
             let at = &mut next[*group as usize];
             positions[*at] = row as u32;
             *at += 1;
         }
-        Spread {
+        Ok(Spread {
             positions,
             partitions: ranges.into_iter(),
-        }
+        })
     }
 
     /// Positions of the rows of the next partitions of `spread` in order, those that are equal in
     /// all as they came; and the partitions of those rows, with the groups of peers in each.
     ///
     /// So many partitions that they have at least `rows` rows, or all.
+    ///
+    /// # Errors
+    /// What the interrupt says.
     pub(super) fn sort_next(
         &mut self,
         spread: &mut Spread,
         rows: usize,
-    ) -> (Vec<u64>, Vec<Partition>) {
+        interrupt: &Interrupt,
+    ) -> Result<(Vec<u64>, Vec<Partition>)> {
         let (mut positions, mut partitions) = (Vec::new(), Vec::new());
+        let mut pace = interrupt.pace();
         for range in spread.partitions.by_ref() {
+            pace.add(range.len())?;
             let of_partition = &mut spread.positions[range];
-            self.order.sort(of_partition, &mut self.numbers);
+            self.order
+                .sort(of_partition, &mut self.numbers, interrupt)?;
             let first = positions.len();
             let mut start = first;
             let peers = self.order.peers(of_partition).map(|count| {
                 start += count;
                 start - count..start
             });
-            let peers = peers.collect();
+            let peers = interrupt.collect(peers)?;
             positions.extend(of_partition.iter().map(|row| u64::from(*row)));
             partitions.push(Partition {
                 rows: first..positions.len(),
@@ -155,7 +168,7 @@ impl Arranged {
                 break;
             }
         }
-        (positions, partitions)
+        Ok((positions, partitions))
     }
 
     /// Forgets all rows.
@@ -183,16 +196,24 @@ impl Arranged {
 
 impl RowOrder {
     /// Sorts ascending positions; equal ones stay as they are.
-    fn sort(&self, positions: &mut [u32], numbers: &mut Vec<(u128, u32)>) {
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    fn sort(
+        &self,
+        positions: &mut [u32],
+        numbers: &mut Vec<(u128, u32)>,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         match self {
             RowOrder::None => {}
             RowOrder::Words(words) => {
                 if positions.is_sorted_by_key(|at| words[*at as usize]) {
-                    return;
+                    return Ok(());
                 }
                 numbers.clear();
                 numbers.extend(positions.iter().map(|at| (words[*at as usize], *at)));
-                numbers.sort_unstable();
+                interrupt.sort(numbers, &Ord::cmp)?;
                 for (at, (_, sorted)) in positions.iter_mut().zip(numbers) {
                     *at = *sorted;
                 }
@@ -200,10 +221,11 @@ impl RowOrder {
             RowOrder::Keys(keys) => {
                 let key = |at: &u32| keys.row(*at as usize);
                 if !positions.is_sorted_by(|a, b| key(a) <= key(b)) {
-                    Order::new([keys]).sort(positions);
+                    Order::new([keys]).unless(interrupt).sort(positions)?;
                 }
             }
         }
+        Ok(())
     }
 
     /// How many rows each group of peers has.

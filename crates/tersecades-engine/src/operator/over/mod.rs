@@ -20,6 +20,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::Expression;
 use crate::frame::Scope;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -184,6 +185,7 @@ impl RowOperatorPlan for Over {
             spread: None,
             range: RangeOrder::bind(self, &scope)?,
             calls: bound,
+            interrupt: Interrupt::default(),
         }))
     }
 }
@@ -283,6 +285,7 @@ struct Around {
     spread: Option<Spread>,
     range: Option<RangeOrder>,
     calls: Vec<BoundCall>,
+    interrupt: Interrupt,
 }
 
 impl Around {
@@ -336,15 +339,16 @@ impl Around {
                     let at = frame.start as u64 + (number - 1);
                     (at < frame.end as u64).then_some(at as u32)
                 };
-                of_rows(frames()?.map(place).collect())
+                of_rows(self.interrupt.collect(frames()?.map(place))?)
             }
             F::Last => {
                 let place = |frame: Range<usize>| (!frame.is_empty()).then(|| frame.end as u32 - 1);
-                of_rows(frames()?.map(place).collect())
+                of_rows(self.interrupt.collect(frames()?.map(place))?)
             }
             F::Count | F::Sum | F::Mean | F::Min | F::Max => {
                 let wanted = (call.function, &call.data_type);
-                aggregate::over_frames(wanted, argument, frames()?, rows)
+                let frames = self.interrupt.collect(frames()?)?;
+                aggregate::over_frames(wanted, argument, &frames, &self.interrupt)
             }
         }
     }
@@ -413,17 +417,26 @@ impl RowOperator for Around {
         Arc::clone(&self.schema)
     }
 
+    fn interrupt_with(&mut self, interrupt: &Interrupt) {
+        self.interrupt = interrupt.clone();
+    }
+
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
         self.keep(rows)
     }
 
     fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
-        let spread = self.spread.take();
-        let mut spread = spread.unwrap_or_else(|| self.arranged.spread());
-        let (positions, partitions) = self.arranged.sort_next(&mut spread, GIVEN_ROWS);
-        let mut columns = self.rows.pick(&positions)?;
+        let interrupt = &self.interrupt;
+        let mut spread = match self.spread.take() {
+            Some(spread) => spread,
+            None => self.arranged.spread(interrupt)?,
+        };
+        let next = self.arranged.sort_next(&mut spread, GIVEN_ROWS, interrupt);
+        let (positions, partitions) = next?;
+        let mut columns = self.rows.pick_unless(&positions, interrupt)?;
         let given = columns.clone();
         for call in &self.calls {
+            self.interrupt.check()?;
             columns.push(self.compute(call, &given, &partitions)?);
         }
         give(&self.schema, &columns, positions.len(), out)?;

@@ -8,6 +8,7 @@ use super::coded::CodedRows;
 use super::keys::{KeyIds, RowKeys};
 use super::shape::take;
 use crate::frame::Scope;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// Groups of rows by key columns; without any, all rows are one group.
@@ -69,11 +70,15 @@ impl GroupKeys {
         &self.slots
     }
 
-    /// Groups in order of their keys, nulls last.
-    pub fn sorted(&self) -> Vec<u32> {
+    /// Groups in order of their keys, nulls last; `interrupt` is asked meanwhile.
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    pub fn sorted(&self, interrupt: &Interrupt) -> Result<Vec<u32>> {
         let mut ids: Vec<u32> = (0..self.len() as u32).collect();
-        ids.sort_by(|a, b| self.ids.key(*a).cmp(self.ids.key(*b)));
-        ids
+        let compare = |a: &u32, b: &u32| self.ids.key(*a).cmp(self.ids.key(*b));
+        interrupt.sort(&mut ids, &compare)?;
+        Ok(ids)
     }
 
     /// Number of groups.

@@ -12,6 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
 use super::shape::{concat, weave};
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// Fewer rows than this wait as they are for more, so that codecs see enough to choose by.
@@ -213,24 +214,32 @@ impl KeptRows {
     /// # Cost
     /// Decodes each asked row once.
     pub fn pick(&mut self, rows: &[u64]) -> Result<Vec<ArrayRef>> {
-        let asked = self.asked(rows)?;
+        self.pick_unless(rows, &Interrupt::default())
+    }
+
+    /// As [`KeptRows::pick`], of so many rows that `interrupt` is asked meanwhile.
+    ///
+    /// # Errors
+    /// As [`KeptRows::pick`]; what the interrupt says.
+    pub fn pick_unless(&mut self, rows: &[u64], interrupt: &Interrupt) -> Result<Vec<ArrayRef>> {
+        let asked = self.asked(rows, interrupt)?;
         let mut pieces = Vec::with_capacity(asked.parts.len());
         let mut positions = Vec::with_capacity(asked.parts.len());
+        let mut pace = interrupt.pace();
         for part in &asked.parts {
+            pace.add(part.rows.len())?;
             let (piece, within) = self.piece(part)?;
             pieces.push(piece);
             positions.push(within.into_iter());
         }
-        let from: Vec<Option<(usize, usize)>> = asked
-            .of_rows
-            .iter()
-            .map(|part| {
-                let part = part.as_ref().map(|part| *part as usize)?;
-                positions[part].next().map(|row| (part, row as usize))
-            })
-            .collect();
+        let from = asked.of_rows.iter().map(|part| {
+            let part = part.as_ref().map(|part| *part as usize)?;
+            positions[part].next().map(|row| (part, row as usize))
+        });
+        let from: Vec<Option<(usize, usize)>> = interrupt.collect(from)?;
         (0..self.schema.fields().len())
             .map(|index| {
+                pace.add(rows.len())?;
                 let columns = pieces.iter().map(|piece| Arc::clone(piece.column(index)));
                 let mut columns: Vec<ArrayRef> = columns.collect();
                 if columns.is_empty() {
@@ -242,7 +251,7 @@ impl KeptRows {
     }
 
     /// Where rows lie, segment by segment.
-    fn asked(&self, rows: &[u64]) -> Result<Asked> {
+    fn asked(&self, rows: &[u64], interrupt: &Interrupt) -> Result<Asked> {
         let mut asked = Asked {
             of_rows: Vec::with_capacity(rows.len()),
             parts: Vec::new(),
@@ -250,7 +259,9 @@ impl KeptRows {
         let mut part_of = vec![None; self.segments.len()];
         // Neighbours are mostly asked for together.
         let mut at = 0;
+        let mut pace = interrupt.pace();
         for row in rows {
+            pace.add(1)?;
             if *row == NO_ROW {
                 asked.of_rows.push(None);
                 continue;

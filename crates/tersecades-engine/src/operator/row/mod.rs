@@ -25,6 +25,7 @@ use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
 use crate::plan::EventTime;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// What a row operator takes in.
@@ -113,6 +114,9 @@ pub trait RowOperatorPlan: Debug + Send + Sync {
 pub trait RowOperator: Send {
     /// Names and logical types of what comes out.
     fn schema(&self) -> SchemaRef;
+
+    /// Says what is to be asked in the midst of work that is long.
+    fn interrupt_with(&mut self, _interrupt: &Interrupt) {}
 
     /// Takes in rows; what is ready is appended to `out`.
     ///

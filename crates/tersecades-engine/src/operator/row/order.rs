@@ -11,6 +11,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use arrow_row::Rows;
+use tersecades_columnar::error::Result;
+
+use crate::runtime::Interrupt;
 
 /// Leading bytes of a key that stand in a number before the position of its row.
 const DIGITS: usize = 12;
@@ -33,6 +36,7 @@ const SHORT_RUN: usize = 20;
 /// [`super::keys::RowKeys`].
 pub(crate) struct Order<'k> {
     parts: Vec<&'k Rows>,
+    interrupt: Interrupt,
 }
 
 /// A place between bytes of a key.
@@ -82,28 +86,41 @@ impl<'k> Order<'k> {
         let parts = parts.into_iter().filter(|part| part.num_rows() > 0);
         Order {
             parts: parts.collect(),
+            interrupt: Interrupt::default(),
         }
     }
 
+    /// The order, which asks `interrupt` in the midst of sorting whether to go on.
+    pub(crate) fn unless(mut self, interrupt: &Interrupt) -> Self {
+        self.interrupt = interrupt.clone();
+        self
+    }
+
     /// Positions of the first `rows` keys, sorted; equal ones as they came.
-    pub(crate) fn sorted(&self, rows: usize) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    pub(crate) fn sorted(&self, rows: usize) -> Result<Vec<u32>> {
         let mut positions: Vec<u32> = (0..rows as u32).collect();
-        self.sort(&mut positions);
-        positions
+        self.sort(&mut positions)?;
+        Ok(positions)
     }
 
     /// The first `wanted` of [`Order::sorted`].
     ///
+    /// # Errors
+    /// What the interrupt says.
+    ///
     /// # Cost
     /// Linear in `rows` where few are wanted of many.
-    pub(crate) fn least(&self, rows: usize, wanted: usize) -> Vec<u32> {
+    pub(crate) fn least(&self, rows: usize, wanted: usize) -> Result<Vec<u32>> {
         let mut positions: Vec<u32> = (0..rows as u32).collect();
         if wanted < rows / 2 {
             self.retain_least(&mut positions, wanted);
         }
-        self.sort(&mut positions);
+        self.sort(&mut positions)?;
         positions.truncate(wanted);
-        positions
+        Ok(positions)
     }
 
     /// Leaves the `wanted` least of more ascending `positions`, and those that are no greater in
@@ -128,12 +145,17 @@ impl<'k> Order<'k> {
     }
 
     /// Sorts ascending `positions` by their keys; equal ones stay as they are.
-    pub(crate) fn sort(&self, positions: &mut [u32]) {
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    pub(crate) fn sort(&self, positions: &mut [u32]) -> Result<()> {
         let mut numbers = Vec::new();
+        let mut pace = self.interrupt.pace();
         let mut runs = vec![(0..positions.len(), Place { part: 0, byte: 0 })];
         while let Some((run, place)) = runs.pop() {
             let first = run.start;
             let positions = &mut positions[run];
+            pace.add(positions.len())?;
             if positions.len() <= SHORT_RUN {
                 self.sort_short(positions, place);
                 continue;
@@ -142,8 +164,9 @@ impl<'k> Order<'k> {
             if digits.pieces.is_empty() {
                 continue;
             }
+            pace.add(positions.len())?;
             self.number(positions, &digits, &mut numbers);
-            numbers.sort_unstable();
+            self.interrupt.sort(&mut numbers, &u128::cmp)?;
             for (position, number) in positions.iter_mut().zip(&numbers) {
                 *position = *number as u32;
             }
@@ -151,12 +174,14 @@ impl<'k> Order<'k> {
                 continue;
             };
             for run in equal_runs(&numbers) {
+                pace.add(run.len())?;
                 match run.len() <= SHORT_RUN {
                     true => self.sort_short(&mut positions[run], rest),
                     false => runs.push((first + run.start..first + run.end, rest)),
                 }
             }
         }
+        Ok(())
     }
 
     /// Sorts a few positions whose keys are equal up to `place`.

@@ -76,8 +76,8 @@ impl Record {
         rest.get(..rest.len() - tail).unwrap_or_default()
     }
 
-    /// Becomes the line that `input` starts with, where it has a text and an end, and no quotes; the
-    /// bytes that it takes, none if it does not.
+    /// Becomes the line that `input` starts with, where it has a text and an end and no quotes;
+    /// how many bytes that takes, none where it does not.
     fn take_line(&mut self, input: &[u8], delimiter: u8) -> usize {
         self.ends.clear();
         let mut special = memchr::memchr3_iter(delimiter, b'\n', b'"', input);
