@@ -124,12 +124,30 @@ fn keeps_dead_letters(arguments: &[&str], letters: &str, signal: i32) {
     );
 }
 
+/// Whether this process ignores hang-ups, as below `nohup`; where the system does not tell, not.
+fn is_hang_up_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut ignored = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored
+        .next()
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (HUP - 1) & 1 == 1)
+}
+
 #[test]
 fn rows_that_could_not_be_read_are_in_their_file() {
     let ingest = [
         "store", "ingest", "s", "--input", "-", "--format", "csv", "--ack",
     ];
     for signal in [HUP, INT, TERM] {
+        if signal == HUP && is_hang_up_ignored() {
+            println!(
+                "SKIPPED: whoever runs the tests has hang-ups ignored, and so has the program"
+            );
+            continue;
+        }
         keeps_dead_letters(&ingest, "bad.csv", signal);
         keeps_dead_letters(&ingest, "bad.parquet", signal);
     }
