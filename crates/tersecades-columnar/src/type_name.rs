@@ -91,34 +91,19 @@ pub fn unit_of_name(name: &str) -> Option<TimeUnit> {
 
 #[cfg(test)]
 mod tests {
+    use tersecades_testkit::data::types;
+
     use super::*;
 
     #[test]
     fn types_of_columns_are_read_as_they_are_printed() {
-        let units = ["s", "ms", "us", "ns"].map(|unit| unit_of_name(unit).unwrap());
-        let zones = [None, Some("UTC".into()), Some("+02:00".into())];
-        let times = units
-            .iter()
-            .flat_map(|unit| zones.clone().map(|zone| DataType::Timestamp(*unit, zone)));
-        let plain = [
-            DataType::Boolean,
-            DataType::Int8,
-            DataType::Int16,
-            DataType::Int32,
-            DataType::Int64,
-            DataType::UInt8,
-            DataType::UInt16,
-            DataType::UInt32,
-            DataType::UInt64,
-            DataType::Float32,
-            DataType::Float64,
-            DataType::Utf8,
-            DataType::Binary,
-            DataType::Date32,
+        let utc = DataType::Timestamp(TimeUnit::Second, Some("UTC".into()));
+        let few = [
+            utc,
             DataType::Decimal128(38, 2),
             DataType::Decimal128(9, -2),
         ];
-        for data_type in times.chain(plain) {
+        for data_type in types().into_iter().chain(few) {
             let (short, printed) = (format!("{data_type:?}"), data_type.to_string());
             assert!(Physical::of(&data_type).is_ok());
             assert_eq!(type_of_name(&printed), Some(data_type), "{short}");
