@@ -36,29 +36,28 @@ impl Running {
             return Ok(false);
         }
         self.check_interrupt()?;
-        if self.is_finishing() {
-            self.finish_some()?;
-            self.check_memory()?;
-            return Ok(self.is_finishing());
-        }
-        let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
-        let batch = self.ingest.next_batch(satisfied)?;
-        if let Some(batch) = &batch {
-            self.observe_source(batch.rows())?;
-        }
-        match batch {
-            Some(batch) => self.take_in(batch)?,
-            None => {
-                self.finished = true;
-                if !satisfied {
-                    self.close(i64::MAX)?;
-                }
-                self.finishing = Some(0);
-                self.finish_some()?;
-            }
+        match self.is_finishing() {
+            true => self.finish_some()?,
+            false => self.read_on()?,
         }
         self.check_memory()?;
         Ok(!self.finished || self.is_finishing())
+    }
+
+    /// Takes in the next batch of the source; at its end, all that windows hold and some of what
+    /// follows them does.
+    fn read_on(&mut self) -> Result<()> {
+        let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
+        if let Some(batch) = self.ingest.next_batch(satisfied)? {
+            self.observe_source(batch.rows())?;
+            return self.take_in(batch);
+        }
+        self.finished = true;
+        if !satisfied {
+            self.close(i64::MAX)?;
+        }
+        self.finishing = Some(0);
+        self.finish_some()
     }
 
     /// Whether the end of the stream was read and not all has come out.
