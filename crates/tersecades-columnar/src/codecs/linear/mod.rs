@@ -182,6 +182,20 @@ impl<'a> View<'a> {
         (blocks == block_count(chunk.rows)).then_some(sum)
     }
 
+    /// Between what the key of `row` lies, as its line and the greatest residual have it.
+    fn near(&self, row: usize) -> (i128, i128) {
+        let line = self.line(row / BLOCK_ROWS);
+        let rise = line.rise(row % BLOCK_ROWS).cast_signed();
+        let least = i128::from(line.base) + i128::from(rise);
+        let Stats { max, known, .. } = self.residuals.stats;
+        let most = least + i128::from(if known { max } else { self.key_max });
+        match 0 <= least && most <= i128::from(self.key_max) {
+            true => (least, most),
+            // The key may have wrapped.
+            false => (0, i128::from(self.key_max)),
+        }
+    }
+
     /// Makes keys of the residuals of `rows`, which lie in one block.
     fn add_line(&self, rows: Range<usize>, keys: &mut [u64]) {
         let line = self.line(rows.start / BLOCK_ROWS);
@@ -428,6 +442,38 @@ impl Codec for Linear {
             let row = *row as usize;
             view.add_line(row..row + 1, std::slice::from_mut(key));
         }
+    }
+
+    /// Halves the rows by their lines, and looks at the few keys that these leave open.
+    fn search(&self, chunk: &Chunk, key: u64, rows: Range<usize>, work: &mut Work) -> Range<usize> {
+        let Some(view) = View::of(chunk) else {
+            return rows.start..rows.start;
+        };
+        let mut values = std::mem::take(&mut work.values);
+        let mut is_below = |row: usize, bound: i128| {
+            let (least, most) = view.near(row);
+            if most < bound || least >= bound {
+                return most < bound;
+            }
+            values.reset(chunk.physical);
+            self.gather(chunk, &[row as u32], &mut values, work);
+            i128::from(values.keys[0]) < bound
+        };
+        let mut first_from = |mut from: usize, bound: i128| {
+            let mut to = rows.end;
+            while from < to {
+                let middle = from + (to - from) / 2;
+                match is_below(middle, bound) {
+                    true => from = middle + 1,
+                    false => to = middle,
+                }
+            }
+            from
+        };
+        let start = first_from(rows.start, i128::from(key));
+        let end = first_from(start, i128::from(key) + 1);
+        work.values = values;
+        start..end
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

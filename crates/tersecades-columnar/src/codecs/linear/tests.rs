@@ -45,6 +45,22 @@ fn jitter_is_all_that_is_left_of_times() {
 }
 
 #[test]
+fn rows_are_found_by_their_lines() {
+    let times: Vec<i64> = (0..10_000).map(jittered).collect();
+    let chunk = encode(Arc::new(Int64Array::from(times.clone())));
+    let mut work = Work::default();
+    for (row, time) in times.iter().enumerate() {
+        let key = chunk.physical.key_of((*time).into()).unwrap();
+        assert_eq!(chunk.search(key, 0..times.len(), &mut work), row..row + 1);
+        let before = chunk.search(key - 1, 0..times.len(), &mut work);
+        assert_eq!(before, row..row, "no time is a millisecond earlier");
+        assert_eq!(chunk.search(key, 0..row, &mut work), row..row);
+        let (least, most) = View::of(&chunk).unwrap().near(row);
+        assert!((least..=most).contains(&i128::from(key)) && most - least < 24);
+    }
+}
+
+#[test]
 fn keys_wrap_at_the_ends_of_a_type() {
     let ends = [i8::MIN, i8::MAX, -1, 0, i8::MAX, i8::MIN, i8::MIN, 1];
     encode(Arc::new(Int8Array::from_iter_values(
