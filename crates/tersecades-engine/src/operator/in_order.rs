@@ -22,9 +22,9 @@ use crate::source::{Rejected, Source, SourceState};
 use crate::stream::Stream;
 
 use super::OperatorKind;
-use super::join::interval::{read_place, write_place};
 use super::join::kind::check_memory;
 use super::join::timed::{TimedInput, TimedRows, unit_of};
+use super::join::waiting::{read_place, write_place};
 use super::row::kept::KeptRows;
 use super::row::shape::{OUTPUT_ROWS, batch_of};
 

@@ -139,9 +139,7 @@ impl AsOf {
             &mut self.right
         };
         let first = buckets.keep(batch.rows)?;
-        if side == 0 {
-            self.waiting.begin();
-        }
+        let mut waiting = Vec::new();
         for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
             let row = first + index as u64;
             let key = keyed.key(index);
@@ -149,12 +147,15 @@ impl AsOf {
                 self.late_rows += 1;
                 buckets.release(row);
             } else if side == 0 {
-                self.waiting.push((*time, row), key);
+                waiting.push(((*time, row), index));
             } else if let Some(key) = key {
                 buckets.insert(key, *time, row);
             } else {
                 buckets.release(row);
             }
+        }
+        if side == 0 {
+            self.waiting.add(waiting, (&keyed, batch.times.len()));
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use super::residual::Residual;
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 use super::timed::{TimedInput, TimedRows, in_ticks, is_right_next};
-use super::waiting::Waiting;
+use super::waiting::{Waiting, read_place, write_place};
 
 /// The least and the greatest `time of the right row - time of the left row`, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl IntervalJoin {
     fn take_left(&mut self, batch: TimedRows) -> Result<()> {
         let keyed = self.keys[0].of(&batch.rows)?;
         let first = self.left.keep(batch.rows)?;
-        self.waiting.begin();
+        let mut waiting = Vec::with_capacity(batch.times.len());
         for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
             let row = first + index as u64;
             if time < watermark {
@@ -147,8 +147,9 @@ impl IntervalJoin {
                 self.left.release(row);
                 continue;
             }
-            self.waiting.push((*time, row), keyed.key(index));
+            waiting.push(((*time, row), index));
         }
+        self.waiting.add(waiting, (&keyed, batch.times.len()));
         Ok(())
     }
 
@@ -350,20 +351,6 @@ pub(super) fn picked(
         columns.extend(right.pick(&rows)?);
     }
     Ok(columns)
-}
-
-/// Writes the time and number of a row.
-pub(crate) fn write_place(out: &mut StateWriter, (time, row): &(i64, u64)) {
-    out.i64(*time);
-    out.u64(*row);
-}
-
-/// Reads what [`write_place`] wrote.
-///
-/// # Errors
-/// `Corrupt` at the end of the bytes.
-pub(crate) fn read_place(from: &mut StateReader<'_>) -> Result<(i64, u64)> {
-    Ok((from.i64()?, from.u64()?))
 }
 
 impl Source for IntervalJoin {

@@ -17,7 +17,7 @@ pub mod residual;
 pub mod side;
 pub mod table;
 pub mod timed;
-mod waiting;
+pub(crate) mod waiting;
 pub mod window;
 
 pub use kind::{JoinKind, JoinOptions};

@@ -44,9 +44,14 @@ impl Keyed {
 
     /// What `found` says of the key of each of `rows` rows, asked once for keys that rows share;
     /// `absent` for rows that nothing equals.
-    pub fn map<T: Copy>(&self, rows: usize, absent: T, found: impl Fn(&[u8]) -> T) -> Vec<T> {
+    pub fn map<T: Copy>(
+        &self,
+        rows: usize,
+        absent: T,
+        mut found: impl FnMut(&[u8]) -> T,
+    ) -> Vec<T> {
         let (Some(keys), Some(shared)) = (&self.keys, &self.shared) else {
-            let of_row = |row| self.key(row).map_or(absent, &found);
+            let of_row = |row| self.key(row).map_or(absent, &mut found);
             return (0..rows).map(of_row).collect();
         };
         let distinct: Vec<T> = keys.iter().map(|key| found(key.data())).collect();
