@@ -99,6 +99,8 @@ pub struct Sample<'a> {
     pub input: &'a Input<'a>,
     /// The sampled rows.
     pub windows: &'a [Range<usize>],
+    /// Rows of what is encoded: of the column, or of what a codec that composes makes of it.
+    pub encoded_rows: usize,
     /// What the column is encoded for.
     pub goal: &'a Goal,
     /// Where codecs inside the priced one stand; for the chooser, where the priced one does.
@@ -179,6 +181,7 @@ impl Sample<'_> {
         let sample = Sample {
             input: &input,
             windows: std::slice::from_ref(&window),
+            encoded_rows: (self.encoded_rows * window.len()).div_ceil(self.rows()),
             goal: self.goal,
             place: self.place,
         };
@@ -262,6 +265,7 @@ pub(crate) fn choose_inside(input: &Input<'_>, goal: &Goal, place: Place) -> Can
     let sample = Sample {
         input,
         windows: &windows[..count],
+        encoded_rows: input.rows(),
         goal,
         place,
     };

@@ -451,13 +451,6 @@ impl Chunk {
         });
     }
 
-    /// Asks for what a row list needs, ahead of [`Chunk::gather`] or [`Chunk::compare`].
-    pub fn prefetch(&self, within: &Selection) {
-        if within.shape() == Shape::Rows {
-            self.codec.prefetch(self, within.list());
-        }
-    }
-
     /// The chunk as codes and table, if that is how it lies.
     pub fn codes(&self) -> Option<Codes<'_>> {
         self.codec.codes(self)

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tersecades_columnar::batch::Batch;
+use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
@@ -120,7 +121,10 @@ impl Snapshot {
         let terms = sorted
             .iter()
             .map(|it| Term::new(fields.field(*it).data_type()));
+        let mut chunks = 0;
         let runs = self.version.runs.iter();
+        let runs = runs.map(|run| RunPlace::new(run, positions(run.fields()), &mut chunks));
+        let runs = runs.collect();
         Ok(PointReader {
             schema: schema.clone(),
             terms: terms.collect::<Result<_>>()?,
@@ -130,16 +134,14 @@ impl Snapshot {
                 deleted: wanted.end + 1,
                 wanted,
             },
-            runs: runs
-                .map(|run| RunPlace::new(run, positions(run.fields())))
-                .collect(),
+            runs,
             memory: self
                 .memory
                 .iter()
                 .map(|batch| (Arc::clone(batch), positions(batch.schema())))
                 .collect(),
             gone: gone.transpose()?,
-            kept: KeptChunks::new(KEPT_BYTES),
+            kept: KeptChunks::new(chunks, KEPT_BYTES),
             scratch: Scratch::default(),
             workload: Arc::clone(&self.workload),
         })
@@ -150,7 +152,7 @@ impl PointReader {
     /// The same, keeping at most `bytes` of opened chunks.
     #[must_use]
     pub fn keeping(mut self, bytes: usize) -> Self {
-        self.kept = KeptChunks::new(bytes);
+        self.kept.set_limit(bytes);
         self
     }
 
@@ -313,6 +315,7 @@ fn select(
 ) -> Result<bool> {
     let mut found = 0..rows;
     let mut searched = 0;
+    place.opened(kept).for_each(Chunk::prefetch_head);
     if place.is_sorted() {
         // Rows with the same values in the columns before ascend in this one.
         for (slot, term) in terms.iter().enumerate() {
@@ -328,6 +331,9 @@ fn select(
                 return Ok(false);
             }
             searched += 1;
+            if searched == 1 {
+                place.opened(kept).for_each(Chunk::prefetch_inside);
+            }
         }
     }
     scratch.selected.set_range(found, rows);

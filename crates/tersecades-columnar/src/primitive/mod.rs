@@ -9,6 +9,7 @@
 //! pair          two columns, row by row        conditions on two columns
 //! slice         a range of rows                cutting batches
 //! search        the rows with a key            reads by key
+//! prefetch      asks for what comes next       reads of few rows
 //! ```
 //! Each file has the default, which decodes and computes and is what overrides are tested
 //! against, and the method of [`Chunk`] that keeps nulls out and asks the codec.
@@ -18,6 +19,7 @@ mod counted;
 pub mod decoded;
 pub mod fold_by;
 pub mod pair;
+mod prefetch;
 pub mod rank;
 pub mod repeat;
 pub mod search;

@@ -17,7 +17,7 @@ pub(super) const CHUNK_MAGIC: [u8; 4] = *b"TCDC";
 pub(super) const FIXED_BYTES: usize = 64;
 
 /// Bytes of a chunk's header.
-pub(super) const HEADER_BYTES: usize = 192;
+pub(crate) const HEADER_BYTES: usize = 192;
 
 pub(super) const VERSION_AT: usize = 4;
 pub(super) const CONTENT_BYTES_AT: usize = 40;

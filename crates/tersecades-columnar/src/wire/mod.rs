@@ -28,6 +28,8 @@ use crate::chunk::Chunk;
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 
+pub(crate) use header::HEADER_BYTES as CHUNK_HEADER_BYTES;
+
 /// Version that is written, and the only one that is read.
 pub const VERSION: u16 = 1;
 

@@ -1,43 +1,42 @@
 //! Opened chunks that a reader keeps, within a limit of bytes.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::ops::Range;
 
-use foldhash::fast::FixedState;
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
-use crate::run::Run;
-
-/// Number of the run, group and column.
-type Key = (u64, u32, u32);
-
-struct Kept {
-    chunk: Arc<Chunk>,
-    bytes: usize,
-    /// Whether it was asked for since it was last looked at to make room.
-    asked: bool,
-}
-
-/// Chunks that were opened; those not asked for again make room for others.
+/// Chunks that were opened, each at its number; those not asked for again make room for others.
 pub(super) struct KeptChunks {
     limit: usize,
     bytes: usize,
-    chunks: HashMap<Key, Kept, FixedState>,
-    turn: VecDeque<Key>,
+    chunks: Vec<Option<Box<Chunk>>>,
+    /// Whether a chunk was asked for since it was last looked at to make room.
+    asked: Vec<bool>,
+    turn: VecDeque<usize>,
+    /// The last one that was larger than all that is kept.
+    too_large: Option<Box<Chunk>>,
     opened: u64,
 }
 
 impl KeptChunks {
-    /// None yet, and at most `limit` encoded bytes of them.
-    pub(super) fn new(limit: usize) -> Self {
+    /// None yet of so many, and at most `limit` encoded bytes of them.
+    pub(super) fn new(count: usize, limit: usize) -> Self {
         KeptChunks {
             limit,
             bytes: 0,
-            chunks: HashMap::default(),
+            chunks: std::iter::repeat_with(|| None).take(count).collect(),
+            asked: vec![false; count],
             turn: VecDeque::new(),
+            too_large: None,
             opened: 0,
         }
+    }
+
+    /// Keeps at most `limit` encoded bytes from here on.
+    pub(super) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.make_room(0);
     }
 
     /// Chunks that had to be read.
@@ -45,44 +44,53 @@ impl KeptChunks {
         self.opened
     }
 
-    /// Column `column` of group `group` of `run`.
+    /// Chunk `number`, which `read` reads where it is not kept.
     ///
     /// # Errors
     /// What reading says.
-    pub(super) fn get(&mut self, run: &Run, group: usize, column: usize) -> Result<Arc<Chunk>> {
-        let key = (run.id().number, group as u32, column as u32);
-        if let Some(kept) = self.chunks.get_mut(&key) {
-            kept.asked = true;
-            return Ok(Arc::clone(&kept.chunk));
-        }
-        let chunk = Arc::new(run.read_chunk(group, column)?);
-        self.opened += 1;
-        let bytes = chunk.byte_size() + size_of::<Chunk>();
-        if bytes <= self.limit {
+    pub(super) fn get(
+        &mut self,
+        number: usize,
+        read: impl FnOnce() -> Result<Chunk>,
+    ) -> Result<&Chunk> {
+        if self.chunks[number].is_none() {
+            let chunk = Box::new(read()?);
+            self.opened += 1;
+            let bytes = kept_bytes(&chunk);
+            if bytes > self.limit {
+                return Ok(self.too_large.insert(chunk));
+            }
             self.make_room(bytes);
             self.bytes += bytes;
-            self.turn.push_back(key);
-            let kept = Kept {
-                chunk: Arc::clone(&chunk),
-                bytes,
-                asked: false,
-            };
-            self.chunks.insert(key, kept);
+            self.turn.push_back(number);
+            self.asked[number] = false;
+            return Ok(self.chunks[number].insert(chunk));
         }
-        Ok(chunk)
+        self.asked[number] = true;
+        self.chunks[number]
+            .as_deref()
+            .ok_or_else(|| Error::internal("a kept chunk is gone"))
+    }
+
+    /// The kept ones of the chunks with these numbers.
+    pub(super) fn of(&self, numbers: Range<usize>) -> impl Iterator<Item = &Chunk> {
+        self.chunks[numbers].iter().flatten().map(|chunk| &**chunk)
     }
 
     fn make_room(&mut self, bytes: usize) {
         while self.bytes + bytes > self.limit {
-            let Some(key) = self.turn.pop_front() else {
+            let Some(number) = self.turn.pop_front() else {
                 return;
             };
-            if let Some(kept) = self.chunks.get_mut(&key).filter(|kept| kept.asked) {
-                kept.asked = false;
-                self.turn.push_back(key);
-            } else if let Some(gone) = self.chunks.remove(&key) {
-                self.bytes -= gone.bytes;
+            if std::mem::take(&mut self.asked[number]) {
+                self.turn.push_back(number);
+            } else if let Some(gone) = self.chunks[number].take() {
+                self.bytes -= kept_bytes(&gone);
             }
         }
     }
+}
+
+fn kept_bytes(chunk: &Chunk) -> usize {
+    chunk.byte_size() + size_of::<Chunk>()
 }

@@ -1,6 +1,6 @@
 //! Where rows with a key may be: groups of runs, and batches in memory.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 use tersecades_columnar::batch::Batch;
@@ -19,6 +19,8 @@ pub(super) struct RunPlace {
     run: Arc<Run>,
     /// Where the columns that are read stand in the run.
     columns: Vec<Option<usize>>,
+    /// Number of the chunk of the first column and group among those of all runs.
+    first_chunk: usize,
     /// Smallest and largest value of the first column of the order, group by group; empty where
     /// they are not known.
     ends: Vec<(u64, u64)>,
@@ -27,8 +29,11 @@ pub(super) struct RunPlace {
 }
 
 impl RunPlace {
-    /// `run`, of which `columns` are read; the first is the first of its order.
-    pub(super) fn new(run: &Arc<Run>, columns: Vec<Option<usize>>) -> Self {
+    /// `run`, of which `columns` are read; the first is the first of its order. `chunks` counts
+    /// those of all runs.
+    pub(super) fn new(run: &Arc<Run>, columns: Vec<Option<usize>>, chunks: &mut usize) -> Self {
+        let first_chunk = *chunks;
+        *chunks += run.groups().len() * columns.len();
         let stats = |column: usize| run.groups().iter().map(move |group| group.chunks[column]);
         let ends = columns.first().copied().flatten().and_then(|column| {
             let ends = stats(column).map(|chunk| {
@@ -52,8 +57,27 @@ impl RunPlace {
                 .collect(),
             ends: ends.unwrap_or_default(),
             columns,
+            first_chunk,
             run: Arc::clone(run),
         }
+    }
+
+    /// The column that is read as number `slot` in group `group`; `None` where it is null
+    /// throughout.
+    fn column<'k>(
+        &self,
+        group: usize,
+        slot: usize,
+        kept: &'k mut KeptChunks,
+    ) -> Result<Option<&'k Chunk>> {
+        let Some(column) = self.columns[slot] else {
+            return Ok(None);
+        };
+        // A column may be read for its order and for its values: its chunk is one.
+        let same = self.columns.iter().position(|it| *it == Some(column));
+        let number = self.first_chunk + group * self.columns.len() + same.unwrap_or(slot);
+        kept.get(number, || self.run.read_chunk(group, column))
+            .map(Some)
     }
 
     /// Whether a filter tells which keys there are.
@@ -103,23 +127,6 @@ impl RunPlace {
     }
 }
 
-/// A chunk that is looked at.
-pub(super) enum Held<'a> {
-    Kept(Arc<Chunk>),
-    Batch(&'a Chunk),
-}
-
-impl Deref for Held<'_> {
-    type Target = Chunk;
-
-    fn deref(&self) -> &Chunk {
-        match self {
-            Held::Kept(chunk) => chunk,
-            Held::Batch(chunk) => chunk,
-        }
-    }
-}
-
 /// Rows that lie together.
 pub(super) enum Place<'a> {
     /// A group of a run.
@@ -134,19 +141,33 @@ impl<'a> Place<'a> {
         matches!(self, Place::Group(..))
     }
 
+    /// The opened chunks that are read.
+    pub(super) fn opened<'k>(&self, kept: &'k KeptChunks) -> impl Iterator<Item = &'k Chunk> {
+        let numbers = match self {
+            Place::Group(place, group) => {
+                let first = place.first_chunk + group * place.columns.len();
+                first..first + place.columns.len()
+            }
+            Place::Batch(..) => 0..0,
+        };
+        kept.of(numbers)
+    }
+
     /// The column that is read as number `slot`; `None` where it is null throughout.
     ///
     /// # Errors
     /// What reading says.
-    pub(super) fn column(&self, slot: usize, kept: &mut KeptChunks) -> Result<Option<Held<'a>>> {
+    pub(super) fn column<'k>(
+        &self,
+        slot: usize,
+        kept: &'k mut KeptChunks,
+    ) -> Result<Option<&'k Chunk>>
+    where
+        'a: 'k,
+    {
         match self {
-            Place::Group(place, group) => match place.columns[slot] {
-                Some(column) => Ok(Some(Held::Kept(kept.get(&place.run, *group, column)?))),
-                None => Ok(None),
-            },
-            Place::Batch(batch, columns) => {
-                Ok(columns[slot].map(|column| Held::Batch(batch.column(column))))
-            }
+            Place::Group(place, group) => place.column(*group, slot, kept),
+            Place::Batch(batch, columns) => Ok(columns[slot].map(|column| batch.column(column))),
         }
     }
 }

@@ -237,17 +237,15 @@ where
     (D::packs(kernels()).pack)(&deltas[..keys.len()], width, out);
 }
 
-/// Bytes of the blocks that the sampled windows start in, and their rows.
-fn price<T: KeyLane>(lanes: &[T], sample: &Sample<'_>) -> (usize, usize) {
-    let (mut bytes, mut rows) = (0, 0);
-    for window in sample.windows {
+/// Mean width of the blocks that the sampled windows start in.
+fn width<T: KeyLane>(lanes: &[T], sample: &Sample<'_>) -> f64 {
+    let widths = sample.windows.iter().map(|window| {
         let block = window.start / BLOCK_ROWS;
         let values = &lanes[block_rows(block, lanes.len())];
         let (low, high) = key_ends(values, sample.input, block);
-        bytes += STEP_BYTES * usize::from(width_of(low, high));
-        rows += values.len();
-    }
-    (bytes, rows)
+        usize::from(width_of(low, high))
+    });
+    widths.sum::<usize>() as f64 / sample.windows.len().max(1) as f64
 }
 
 impl Codec for BitPack {
@@ -277,10 +275,12 @@ impl Codec for BitPack {
     }
 
     fn estimate(&self, sample: &Sample<'_>) -> Estimate {
-        let (bytes, rows) = with_lanes!(sample.input.lanes, lanes => price(lanes, sample),
+        let width = with_lanes!(sample.input.lanes, lanes => width(lanes, sample),
             else return Estimate::from(f64::INFINITY));
-        let packed = bytes as f64 / rows.max(1) as f64;
-        (packed + BLOCK_BYTES as f64 / BLOCK_ROWS as f64).into()
+        let rows = sample.encoded_rows;
+        // The last block is filled up.
+        let bytes = block_count(rows) as f64 * (width * STEP_BYTES as f64 + BLOCK_BYTES as f64);
+        (bytes / rows.max(1) as f64).into()
     }
 
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {

@@ -83,19 +83,24 @@ impl<'a> View<'a> {
     fn decode(&self, rows: Range<usize>, out: &mut Values) {
         let (first, start) = (rows.start / BLOCK_ROWS, out.keys.len());
         self.steps.codec.decode(self.steps, rows, out);
-        let flip = self.steps.physical.flip();
         let blocks = out.keys[start..].chunks_mut(BLOCK_ROWS);
         for (keys, first) in blocks.zip(&self.firsts[first..]) {
-            keys[0] = *first;
-            (kernels().u64.prefix_sum)(keys, 0);
-            // Every step came as its key, half the lane too large; two halves are none.
-            let (pairs, last) = keys.as_chunks_mut::<2>();
-            for [even, odd] in pairs {
-                *even &= self.key_max;
-                *odd = (*odd ^ flip) & self.key_max;
-            }
-            last.iter_mut().for_each(|even| *even &= self.key_max);
+            self.add_up(keys, *first);
         }
+    }
+
+    /// Makes keys of steps, but for the first, which is given.
+    fn add_up(&self, keys: &mut [u64], first: u64) {
+        let flip = self.steps.physical.flip();
+        keys[0] = first;
+        (kernels().u64.prefix_sum)(keys, 0);
+        // Every step came as its key, half the lane too large; two halves are none.
+        let (pairs, last) = keys.as_chunks_mut::<2>();
+        for [even, odd] in pairs {
+            *even &= self.key_max;
+            *odd = (*odd ^ flip) & self.key_max;
+        }
+        last.iter_mut().for_each(|even| *even &= self.key_max);
     }
 
     /// Calls `visit` with the keys of every block that `wanted` asks for.

@@ -16,6 +16,9 @@ use super::View;
 
 const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 
+/// Rows whose steps are added up before a search looks whether it has passed what it seeks.
+const SEARCHED_ROWS: usize = 256;
+
 impl View<'_> {
     /// What the ends of a block say.
     fn coverage(&self, predicate: &Predicate, block: usize) -> Coverage {
@@ -26,18 +29,30 @@ impl View<'_> {
         !matches!(within.block(block), BlockSelection::None)
     }
 
-    /// The keys of those of `rows` that lie in `block`, and the first of them.
-    fn keys_within<'v>(
+    /// The first of those of `rows` that lie in `block`, and the keys from there on, which ascend:
+    /// all of them, or as many as it takes to pass `bound`.
+    fn keys_up_to<'v>(
         &self,
         block: usize,
         rows: &Range<usize>,
-        values: &'v mut Values,
+        (bound, values): (u64, &'v mut Values),
     ) -> (usize, &'v [u64]) {
         let whole = block_rows(block, self.rows);
         let from = whole.start.max(rows.start);
         values.reset(self.steps.physical);
-        self.decode(whole.start..whole.end.min(rows.end), values);
-        (from, &values.keys[from - whole.start..])
+        let (steps, inside) = (self.steps, whole.start..whole.end.min(rows.end));
+        steps.codec.decode(steps, inside.clone(), values);
+        let (mut start, mut end, mut first) = (0, 0, self.firsts[block]);
+        while end < inside.len() {
+            end = inside.len().min(start + SEARCHED_ROWS);
+            self.add_up(&mut values.keys[start..end], first);
+            // The last key begins the next piece.
+            (start, first) = (end - 1, values.keys[end - 1]);
+            if first > bound && whole.start + start >= from {
+                break;
+            }
+        }
+        (from, &values.keys[from - whole.start..end])
     }
 }
 
@@ -194,11 +209,11 @@ pub(super) fn find_key(
     let begins = first + starts.partition_point(|start| *start < key);
     let ends = first + starts.partition_point(|start| *start <= key);
     let mut values = std::mem::take(&mut work.values);
-    let (mut from, mut keys) = view.keys_within(begins, &rows, &mut values);
+    let (mut from, mut keys) = view.keys_up_to(begins, &rows, (key, &mut values));
     work.tally.decoded += keys.len() as u64;
     let start = from + keys.partition_point(|other| *other < key);
     if ends != begins {
-        (from, keys) = view.keys_within(ends, &rows, &mut values);
+        (from, keys) = view.keys_up_to(ends, &rows, (key, &mut values));
         work.tally.decoded += keys.len() as u64;
     }
     let end = from + keys.partition_point(|other| *other <= key);

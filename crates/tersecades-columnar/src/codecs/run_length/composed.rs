@@ -14,11 +14,15 @@ use crate::input::{Input, Lanes};
 use crate::lane::KeyLane;
 use crate::types::{Physical, integer_type};
 use crate::values::Values;
+use crate::wire::CHUNK_HEADER_BYTES;
 
 use super::{ENDS, FIRST_ROWS, FIRST_RUNS, KEYS, for_each_start};
 
 /// The type of the lengths.
 const LENGTH_TYPE: DataType = DataType::UInt32;
+
+/// What two chunks inside take beside their parts where they are stored.
+const HEADS_BYTES: usize = 2 * CHUNK_HEADER_BYTES;
 
 /// Memory that composed runs are decoded into.
 ///
@@ -168,7 +172,7 @@ pub(super) fn encode(input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) 
     compose(input, out, work)?;
     let flat = work.ends.len() * (4 + input.physical.lane_bytes());
     let composed: usize = out.inner().map(Chunk::byte_size).sum();
-    let smaller = composed + 4 * block_count(input.rows()) < flat;
+    let smaller = composed + HEADS_BYTES + 4 * block_count(input.rows()) < flat;
     if !smaller {
         out.body.retire();
     }
@@ -200,7 +204,8 @@ pub(super) fn estimate(sample: &Sample<'_>, share: f64) -> Option<Estimate> {
     let lengths = sample.inner(&LENGTH_TYPE, Lanes::U32(&lengths));
     Some(Estimate {
         bytes_per_row: share * (keys.bytes_per_row + lengths.bytes_per_row)
-            + 8.0 / BLOCK_ROWS as f64,
+            + 8.0 / BLOCK_ROWS as f64
+            + HEADS_BYTES as f64 / sample.encoded_rows.max(1) as f64,
         inner_ns: share * (keys.inner_ns + lengths.inner_ns),
     })
 }
