@@ -139,23 +139,23 @@ impl AsOf {
             &mut self.right
         };
         let first = buckets.keep(batch.rows)?;
-        let mut waiting = Vec::new();
+        let rows = batch.times.len();
+        let mut waiting = Vec::with_capacity(if side == 0 { rows } else { 0 });
         for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
             let row = first + index as u64;
-            let key = keyed.key(index);
             if time < watermark {
                 self.late_rows += 1;
                 buckets.release(row);
             } else if side == 0 {
-                waiting.push(((*time, row), index));
-            } else if let Some(key) = key {
+                waiting.push((*time, index as u32));
+            } else if let Some(key) = keyed.key(index) {
                 buckets.insert(key, *time, row);
             } else {
                 buckets.release(row);
             }
         }
         if side == 0 {
-            self.waiting.add(waiting, (&keyed, batch.times.len()));
+            self.waiting.add((first, rows), waiting, &keyed);
         }
         Ok(())
     }

@@ -139,7 +139,8 @@ impl IntervalJoin {
     fn take_left(&mut self, batch: TimedRows) -> Result<()> {
         let keyed = self.keys[0].of(&batch.rows)?;
         let first = self.left.keep(batch.rows)?;
-        let mut waiting = Vec::with_capacity(batch.times.len());
+        let rows = batch.times.len();
+        let mut waiting = Vec::with_capacity(rows);
         for (index, (time, watermark)) in batch.times.iter().zip(&batch.watermarks).enumerate() {
             let row = first + index as u64;
             if time < watermark {
@@ -147,9 +148,9 @@ impl IntervalJoin {
                 self.left.release(row);
                 continue;
             }
-            waiting.push(((*time, row), index));
+            waiting.push((*time, index as u32));
         }
-        self.waiting.add(waiting, (&keyed, batch.times.len()));
+        self.waiting.add((first, rows), waiting, &keyed);
         Ok(())
     }
 

@@ -21,69 +21,103 @@ const SMALL_ROWS: usize = 256;
 /// Where a row stands: its time, and its number among the rows of its input.
 pub(crate) type Place = (i64, u64);
 
-/// Where the key of a row lies in the bytes of its run.
-#[derive(Clone, Copy, PartialEq)]
-struct KeyAt {
-    start: usize,
-    len: u32,
+/// The key of rows that nothing equals.
+const NO_KEY: u32 = u32::MAX;
+
+/// A row of a run.
+#[derive(Clone, Copy)]
+struct Row {
+    time: i64,
+    /// Its number, from that of the run on.
+    offset: u32,
+    /// Number of its key among those of the run.
+    key: u32,
 }
 
-impl KeyAt {
-    /// The key of rows that nothing equals.
-    const NONE: KeyAt = KeyAt {
-        start: 0,
-        len: u32::MAX,
-    };
+impl Row {
+    fn order(&self) -> (i64, u32) {
+        (self.time, self.offset)
+    }
+}
+
+/// Keys, one after the other.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    /// Adds `key`; its number.
+    fn push(&mut self, key: &[u8]) -> u32 {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+        self.ends.len() as u32 - 1
+    }
+
+    fn get(&self, number: u32) -> Option<&[u8]> {
+        let end = *self.ends.get(number as usize)?;
+        let before = (number as usize).checked_sub(1);
+        let start = before.map_or(0, |before| self.ends[before]);
+        Some(&self.bytes[start..end])
+    }
 }
 
 /// Rows in order, and their keys.
 #[derive(Default)]
 struct Run {
-    rows: VecDeque<(Place, KeyAt)>,
-    keys: Vec<u8>,
+    /// The number that offsets count from.
+    first: u64,
+    rows: VecDeque<Row>,
+    keys: Keys,
 }
 
 impl Run {
+    fn place(&self, row: &Row) -> Place {
+        (row.time, self.first + u64::from(row.offset))
+    }
+
     fn head(&self) -> Option<Place> {
-        self.rows.front().map(|(place, _)| *place)
+        self.rows.front().map(|row| self.place(row))
     }
 
-    /// The key at `at`, whose bytes are put behind those of the others.
-    fn keep(keys: &mut Vec<u8>, key: &[u8]) -> KeyAt {
-        let start = keys.len();
-        keys.extend_from_slice(key);
-        let len = key.len() as u32;
-        KeyAt { start, len }
-    }
-
-    fn key(&self, at: KeyAt) -> Option<&[u8]> {
-        (at != KeyAt::NONE).then(|| &self.keys[at.start..][..at.len as usize])
+    fn is_small(&self) -> bool {
+        self.rows.len() < SMALL_ROWS
     }
 
     /// Puts the rows in order.
     fn sort(&mut self) {
         let rows = self.rows.make_contiguous();
-        if !rows.is_sorted_by_key(|(place, _)| *place) {
-            rows.sort_unstable_by_key(|(place, _)| *place);
+        if !rows.is_sorted_by_key(Row::order) {
+            rows.sort_unstable_by_key(Row::order);
         }
     }
 
-    /// Takes in the rows of `other`.
-    fn append(&mut self, other: Run) {
-        let before = self.keys.len();
-        self.keys.extend_from_slice(&other.keys);
-        let moved = other.rows.into_iter().map(|(place, mut at)| {
-            if at != KeyAt::NONE {
-                at.start += before;
-            }
-            (place, at)
-        });
-        self.rows.extend(moved);
+    /// Takes in the rows of `other`, where their numbers allow it; whether they do.
+    fn append(&mut self, other: &Run) -> bool {
+        let farthest = other.rows.iter().map(|row| row.offset).max().unwrap_or(0);
+        let shift = other.first.checked_sub(self.first);
+        let Some(shift) = shift.and_then(|shift| u32::try_from(shift).ok()) else {
+            return false;
+        };
+        if shift.checked_add(farthest).is_none() {
+            return false;
+        }
+        for row in &other.rows {
+            let key = other.keys.get(row.key).map(|key| self.keys.push(key));
+            self.rows.push_back(Row {
+                offset: row.offset + shift,
+                key: key.unwrap_or(NO_KEY),
+                ..*row
+            });
+        }
         self.sort();
+        true
     }
 
     fn byte_size(&self) -> usize {
-        self.keys.capacity() + self.rows.capacity() * size_of::<(Place, KeyAt)>()
+        let keys = self.keys.bytes.capacity() + self.keys.ends.capacity() * size_of::<usize>();
+        keys + self.rows.capacity() * size_of::<Row>()
     }
 }
 
@@ -99,27 +133,41 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Adds rows, each with its position in a batch of which all keys and the length are given.
-    pub(super) fn add(&mut self, rows: Vec<(Place, usize)>, (keyed, batch_rows): (&Keyed, usize)) {
-        let mut keys = Vec::new();
-        let at = keyed.map(batch_rows, KeyAt::NONE, |key| Run::keep(&mut keys, key));
-        let rows = rows.into_iter().map(|(place, index)| (place, at[index]));
+    /// Adds the rows of a batch, of which `first` is the number of the first, with these times and
+    /// positions in it; `keyed` has the keys of all of its rows.
+    pub(super) fn add(
+        &mut self,
+        (first, batch_rows): (u64, usize),
+        rows: Vec<(i64, u32)>,
+        keyed: &Keyed,
+    ) {
+        let mut keys = Keys::default();
+        let numbers = keyed.map(batch_rows, NO_KEY, |key| keys.push(key));
+        let rows = rows.into_iter().map(|(time, offset)| Row {
+            time,
+            offset,
+            key: numbers[offset as usize],
+        });
+        let rows: Vec<Row> = rows.collect();
         self.add_run(Run {
-            rows: rows.collect(),
+            first,
+            rows: rows.into(),
             keys,
         });
     }
 
     fn add_run(&mut self, mut run: Run) {
         run.sort();
-        let is_small = |run: &Run| run.rows.len() < SMALL_ROWS;
-        if is_small(&run)
+        if run.is_small()
             && let Some(newest) = self.newest
-            && self.others.get(&newest).is_some_and(is_small)
-            && let Some(known) = self.others.remove(&newest)
+            && self.others.get(&newest).is_some_and(Run::is_small)
+            && let Some(mut known) = self.others.remove(&newest)
         {
-            let added = std::mem::replace(&mut run, known);
-            run.append(added);
+            if known.append(&run) {
+                run = known;
+            } else {
+                self.others.insert(newest, known);
+            }
         }
         let Some(head) = run.head() else {
             return;
@@ -148,15 +196,16 @@ impl Waiting {
 
     /// The time and the key of the first row.
     pub(super) fn first(&self) -> Option<(i64, Option<&[u8]>)> {
-        let ((time, _), at) = self.front.rows.front()?;
-        Some((*time, self.front.key(*at)))
+        let row = self.front.rows.front()?;
+        Some((row.time, self.front.keys.get(row.key)))
     }
 
     /// Takes the first row; its number.
     pub(super) fn pop(&mut self) -> Option<u64> {
-        let ((_, row), _) = self.front.rows.pop_front()?;
+        let row = self.front.rows.pop_front()?;
+        let (_, number) = self.front.place(&row);
         self.settle();
-        Some(row)
+        Some(number)
     }
 
     fn runs(&self) -> impl Iterator<Item = &Run> {
@@ -170,13 +219,14 @@ impl Waiting {
 
     /// Writes all rows.
     pub(super) fn snapshot(&self, out: &mut StateWriter) {
-        let mut rows: Vec<(&Place, Option<&[u8]>)> = Vec::new();
+        let mut rows: Vec<(Place, Option<&[u8]>)> = Vec::new();
         for run in self.runs() {
-            rows.extend(run.rows.iter().map(|(place, at)| (place, run.key(*at))));
+            let row_of = |row: &Row| (run.place(row), run.keys.get(row.key));
+            rows.extend(run.rows.iter().map(row_of));
         }
-        rows.sort_unstable_by_key(|(place, _)| **place);
+        rows.sort_unstable_by_key(|(place, _)| *place);
         out.list(rows.into_iter(), |out, (place, key)| {
-            write_place(out, place);
+            write_place(out, &place);
             out.key(key);
         });
     }
@@ -186,14 +236,20 @@ impl Waiting {
     /// # Errors
     /// `Corrupt` when the bytes do not hold it.
     pub(super) fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
-        let mut keys = Vec::new();
-        let rows = from.list(|from| {
-            let place = read_place(from)?;
+        // Rows whose numbers are alike but for their lower halves make a run.
+        let mut runs: BTreeMap<u64, Run> = BTreeMap::new();
+        let () = from.list(|from| {
+            let (time, number) = read_place(from)?;
             let key = from.key()?;
-            let at = key.map_or(KeyAt::NONE, |key| Run::keep(&mut keys, &key));
-            Ok((place, at))
+            let offset = number as u32;
+            let first = number - u64::from(offset);
+            let run = runs.entry(first).or_default();
+            run.first = first;
+            let key = key.map_or(NO_KEY, |key| run.keys.push(&key));
+            run.rows.push_back(Row { time, offset, key });
+            Ok(())
         })?;
-        self.add_run(Run { rows, keys });
+        runs.into_values().for_each(|run| self.add_run(run));
         Ok(())
     }
 }

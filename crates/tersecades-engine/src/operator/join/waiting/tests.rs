@@ -33,12 +33,14 @@ fn rows_come_out_by_time_and_number_with_their_keys() {
         (state >> 33) % bound
     };
     for turn in 0..600 {
+        // Numbers that far more rows lie between than halves of them tell apart.
+        row += if turn % 50 == 49 { 5 << 32 } else { 0 };
         // Few rows and many, near the newest time and far behind it.
         let count = below([2, 40, 900][turn as usize % 3]) as usize;
         let texts = (0..count).map(|_| (below(9) > 0).then(|| format!("key {}", below(50))));
         let texts: Vec<Option<String>> = texts.collect();
         let keys = keyed(&texts, turn % 2 == 0);
-        let mut rows = Vec::new();
+        let (first, mut rows) = (row, Vec::new());
         for (index, text) in texts.iter().enumerate() {
             let behind = if below(50) == 0 { 2_000 } else { 30 };
             let place = (turn * 10 - below(behind) as i64, row);
@@ -48,10 +50,10 @@ fn rows_come_out_by_time_and_number_with_their_keys() {
                 let key = keys.key(index).map(<[u8]>::to_vec);
                 assert_eq!(key.is_some(), text.is_some());
                 model.insert(place, key);
-                rows.push((place, index));
+                rows.push((place.0, index as u32));
             }
         }
-        waiting.add(rows, (&keys, count));
+        waiting.add((first, count), rows, &keys);
         if turn % 100 == 50 {
             let mut out = StateWriter::default();
             waiting.snapshot(&mut out);
