@@ -1,9 +1,11 @@
 //! The folds of one argument for all groups of a pane, part by part.
 //!
-//! Only asked parts take memory: a count is 8 bytes a group, a sum 16 more.
+//! Only asked parts take memory: a count is 8 bytes a group, a sum of integers 8 more.
+
+mod sums;
 
 use tersecades_columnar::error::Result;
-use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum, add_carrying};
+use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum};
 use tersecades_columnar::primitive::fold_by::GroupFold;
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
@@ -12,6 +14,8 @@ use crate::operator::window_aggregate::keys::SharedDictionary;
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
+use sums::Sums;
+
 /// Folds of one argument, by group id.
 #[derive(Debug, Clone)]
 pub struct FoldColumn {
@@ -19,7 +23,7 @@ pub struct FoldColumn {
     physical: Physical,
     dictionary: SharedDictionary,
     counts: Vec<u64>,
-    sums: Vec<(i128, i64)>,
+    sums: Sums,
     squares: Vec<SquareSum>,
     float_sums: Vec<FloatSum>,
     spreads: Vec<Spread>,
@@ -42,7 +46,7 @@ impl FoldColumn {
             physical,
             dictionary: SharedDictionary::default(),
             counts: Vec::new(),
-            sums: Vec::new(),
+            sums: Sums::of(physical),
             squares: Vec::new(),
             float_sums: Vec::new(),
             spreads: Vec::new(),
@@ -61,7 +65,7 @@ impl FoldColumn {
         if asked.sum && float {
             self.float_sums.resize(groups, FloatSum::default());
         } else if asked.sum {
-            self.sums.resize(groups, (0, 0));
+            self.sums.grow(groups);
         }
         if asked.squares && float {
             self.spreads.resize(groups, Spread::default());
@@ -94,10 +98,7 @@ impl FoldColumn {
                 to.float_sums[id].add(values.float(i))
             });
         } else if asked.sum {
-            self.for_valid(ids, values, |to, id, i| {
-                let (sum, carries) = &mut to.sums[id];
-                add_carrying((sum, carries), values.integer(i));
-            });
+            self.for_valid(ids, values, |to, id, i| to.sums.add(id, values.integer(i)));
         }
         if asked.squares && float {
             self.for_valid(ids, values, |to, id, i| to.spreads[id].add(values.float(i)));
@@ -160,9 +161,7 @@ impl FoldColumn {
 
     /// Adds the sums of integers of all groups.
     pub fn add_sums(&mut self, sums: impl Iterator<Item = i128>) {
-        for ((known, carries), sum) in self.sums.iter_mut().zip(sums) {
-            add_carrying((known, carries), sum);
-        }
+        self.sums.add_each(sums);
     }
 
     /// Widens the ends of all groups to keys; those of no key are the greatest and the least.
@@ -178,9 +177,8 @@ impl FoldColumn {
     /// Adds `fold` to group `id`.
     pub fn merge_fold(&mut self, id: usize, fold: &Fold) {
         self.counts[id] += fold.count;
-        if let Some((sum, carries)) = self.sums.get_mut(id) {
-            add_carrying((sum, carries), fold.sum);
-            *carries += fold.carries;
+        if self.asked.sum && !self.is_float() {
+            self.sums.merge_fold(id, fold);
         }
         if let Some(squares) = self.squares.get_mut(id) {
             squares.merge(fold.squares);
@@ -206,10 +204,7 @@ impl FoldColumn {
         for_each_target(&mut self.counts, &other.counts, targets, |to, count| {
             *to += count;
         });
-        for_each_target(&mut self.sums, &other.sums, targets, |to, sum| {
-            add_carrying((&mut to.0, &mut to.1), sum.0);
-            to.1 += sum.1;
-        });
+        self.sums.merge(&other.sums, targets);
         for_each_target(&mut self.squares, &other.squares, targets, |to, squares| {
             to.merge(*squares);
         });
@@ -237,9 +232,7 @@ impl FoldColumn {
         for_each_target(&mut self.counts, &other.counts, targets, |to, count| {
             *to -= count;
         });
-        for_each_target(&mut self.sums, &other.sums, targets, |to, sum| {
-            to.0 = to.0.wrapping_sub(sum.0);
-        });
+        self.sums.unmerge(&other.sums, targets);
         for_each_target(&mut self.squares, &other.squares, targets, |to, squares| {
             to.unmerge(*squares);
         });
@@ -259,9 +252,7 @@ impl FoldColumn {
     pub fn read(&self, ids: &[u32], folds: &mut [Fold]) {
         folds.fill(Fold::default());
         read(&self.counts, ids, folds, |fold, count| fold.count = *count);
-        read(&self.sums, ids, folds, |fold, (sum, carries)| {
-            (fold.sum, fold.carries) = (*sum, *carries);
-        });
+        self.sums.read(ids, folds);
         read(&self.squares, ids, folds, |fold, squares| {
             fold.squares = *squares
         });
@@ -284,7 +275,7 @@ impl FoldColumn {
     /// Bytes of memory held.
     pub fn byte_size(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
-            + self.sums.capacity() * size_of::<(i128, i64)>()
+            + self.sums.byte_size()
             + self.squares.capacity() * size_of::<SquareSum>()
             + self.float_sums.capacity() * size_of::<FloatSum>()
             + self.spreads.capacity() * size_of::<Spread>()
@@ -386,8 +377,8 @@ impl GroupFold for FoldColumn {
         for id in ids {
             let id = *id as usize;
             self.counts[id] += 1;
-            if let Some((sum, carries)) = self.sums.get_mut(id) {
-                add_carrying((sum, carries), integer);
+            if asked.sum {
+                self.sums.add(id, integer);
             }
         }
     }

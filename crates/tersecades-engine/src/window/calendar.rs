@@ -110,18 +110,18 @@ impl CalendarUnit {
 /// assert_eq!(unknown.hint_text(), Some("did you mean `Europe/Berlin`?"));
 /// ```
 pub fn calendar(unit: CalendarUnit, zone: &str) -> Result<Window> {
-    let zone = zone.parse().map_err(|_| {
-        let error = Error::invalid(format!("unknown time zone `{zone}`"));
-        let names: Vec<&str> = chrono_tz::TZ_VARIANTS
-            .iter()
-            .map(|zone| zone.name())
-            .collect();
-        match nearest(zone, &names) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("use a name of the IANA database, as Europe/Berlin or UTC"),
-        }
-    })?;
+    let zone = zone.parse().map_err(|_| unknown_zone(zone))?;
     Ok(Shape::Calendar { unit, zone }.into())
+}
+
+/// The error that there is no time zone `zone`.
+pub(crate) fn unknown_zone(zone: &str) -> Error {
+    let error = Error::invalid(format!("unknown time zone `{zone}`"));
+    let names = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+    match nearest(zone, &names.collect::<Vec<_>>()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("use a name of the IANA database, as Europe/Berlin or UTC"),
+    }
 }
 
 /// Seconds of a day without a change of clocks.

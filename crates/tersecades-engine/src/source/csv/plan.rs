@@ -7,6 +7,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, Field, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
@@ -15,6 +16,7 @@ use super::field::{FieldKind, TypeGuess};
 use super::record::{Record, RecordReader, open_quote_reason};
 use super::timestamp::TimePattern;
 use crate::source::text::{Next, SampleClock};
+use crate::window::calendar::unknown_zone;
 
 /// Most memory for the rows that types are inferred from; fewer rows are used beyond it.
 const INFER_BYTES_LIMIT: usize = 64 << 20;
@@ -123,17 +125,29 @@ pub(super) fn plan_types(names: &[String], options: &CsvOptions) -> Result<Vec<O
                 .hint(format!("the columns are: {}", names.join(", "))));
         }
     }
-    let fix = |name: &String| match find(&options.types, name) {
-        Some(data_type) => Ok(Some(data_type.clone())),
-        None => match find(&options.timestamp_formats, name) {
-            Some(pattern) => {
-                let zone = TimePattern::new(pattern)?.zoned.then(|| "UTC".into());
-                Ok(Some(DataType::Timestamp(TimeUnit::Microsecond, zone)))
+    names.iter().map(|name| options.type_of(name)).collect()
+}
+
+impl CsvOptions {
+    /// The type that is given for the column `name`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for wrong timestamp patterns and unknown time zones.
+    pub(in crate::source) fn type_of(&self, name: &str) -> Result<Option<DataType>> {
+        if let Some(data_type) = find(&self.types, name) {
+            if let DataType::Timestamp(_, Some(zone)) = data_type
+                && zone.parse::<Tz>().is_err()
+            {
+                return Err(unknown_zone(zone).column(name));
             }
-            None => Ok(None),
-        },
-    };
-    names.iter().map(fix).collect()
+            return Ok(Some(data_type.clone()));
+        }
+        let Some(pattern) = find(&self.timestamp_formats, name) else {
+            return Ok(None);
+        };
+        let zone = TimePattern::new(pattern)?.zoned.then(|| "UTC".into());
+        Ok(Some(DataType::Timestamp(TimeUnit::Microsecond, zone)))
+    }
 }
 
 fn find<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {

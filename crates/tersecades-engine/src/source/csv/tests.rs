@@ -245,6 +245,11 @@ fn wrong_options_are_named() {
     let list = DataType::Float16;
     let binary = csv(|csv| csv.types = vec![("a".into(), list)]);
     assert_eq!(read_error("a\n1\n", binary).kind(), ErrorKind::Unsupported);
+    let zone = DataType::Timestamp(TimeUnit::Second, Some("Europe/Berlim".into()));
+    let zone = csv(|csv| csv.types = vec![("a".into(), zone)]);
+    let error = read_error("a\n2024-01-01\n", zone);
+    assert_eq!(error.context().column.as_deref(), Some("a"));
+    assert_eq!(error.hint_text(), Some("did you mean `Europe/Berlin`?"));
     let quote = csv(|csv| csv.delimiter = Some(b'"'));
     assert_eq!(
         read_error("a\n1\n", quote).kind(),

@@ -8,14 +8,13 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, Field};
 use tersecades_columnar::error::{Error, Result};
 
 use super::record::Record;
 use super::scan::{Leaf, Scan, Visit, walk};
 use crate::source::csv::CsvOptions;
 use crate::source::csv::field::TypeGuess;
-use crate::source::csv::timestamp::TimePattern;
 use crate::source::text_type;
 
 /// What the first rows say about the keys.
@@ -82,13 +81,13 @@ impl Survey {
     /// The columns: those found, with the types that `options` fix, and those that only they name.
     ///
     /// # Errors
-    /// `InvalidArgument` for wrong timestamp patterns, `SchemaMismatch` without any column.
+    /// `InvalidArgument` for wrong timestamp patterns and time zones, `SchemaMismatch` without any column.
     pub(super) fn columns(&self, options: &CsvOptions) -> Result<Vec<Field>> {
         let (mut fields, mut names) = (Vec::new(), HashSet::new());
         let given = options.types.iter().map(|(name, _)| name);
         let given = given.chain(options.timestamp_formats.iter().map(|(name, _)| name));
         for name in self.order.iter().chain(given) {
-            let fixed = fixed_type(name, options)?;
+            let fixed = options.type_of(name)?;
             let guess = self.keys.get(name);
             let is_inside = self.enclosing(name, options);
             let is_column =
@@ -129,22 +128,6 @@ impl Survey {
         let is_object = |name: &&String| self.keys.get(*name).is_some_and(|it| it.has_object);
         self.order.iter().filter(is_object)
     }
-}
-
-fn fixed_type(name: &str, options: &CsvOptions) -> Result<Option<DataType>> {
-    let typed = options.types.iter().find(|(given, _)| given == name);
-    if let Some((_, data_type)) = typed {
-        return Ok(Some(data_type.clone()));
-    }
-    let pattern = options
-        .timestamp_formats
-        .iter()
-        .find(|(given, _)| given == name);
-    let Some((_, pattern)) = pattern else {
-        return Ok(None);
-    };
-    let zone = TimePattern::new(pattern)?.zoned.then(|| "UTC".into());
-    Ok(Some(DataType::Timestamp(TimeUnit::Microsecond, zone)))
 }
 
 impl<'a> Visit<'a> for Survey {
