@@ -109,10 +109,7 @@ fn other_processes_see_rows_of_a_pipe_as_they_come_and_a_kill_loses_none() {
     let mut known = 0;
     for _ in 0..2 {
         let arguments = ["sql", &create, "--table", "raw=-,format=csv"];
-        let mut running = tersecades(
-            path,
-            &[&arguments[..], &["--set", "batch_rows=500"]].concat(),
-        );
+        let mut running = tersecades(path, &[&arguments[..], &["--threads", "2"]].concat());
         let running = running.stdin(Stdio::piped()).stderr(Stdio::null());
         let mut running = running.spawn().unwrap();
         let mut pipe = running.stdin.take().unwrap();
@@ -130,6 +127,21 @@ fn other_processes_see_rows_of_a_pipe_as_they_come_and_a_kill_loses_none() {
         known = kept(path);
         assert!(known >= seen, "{known} rows after {seen}");
     }
+}
+
+#[test]
+fn a_pipe_whose_columns_are_declared_is_read_from_its_first_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let pipe = path.join("rows.csv");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let writer = std::thread::spawn(move || std::fs::write(pipe, "k,v\n1,007\n2,008\n"));
+    let create = "CREATE STREAM p (k BIGINT, v TEXT) FROM 'rows.csv'";
+    let output = sql(path, &format!("{create}; SELECT v, k FROM p"));
+    let error = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "v,k\n007,1\n008,2\n", "{error}");
+    writer.join().unwrap().unwrap();
 }
 
 #[test]

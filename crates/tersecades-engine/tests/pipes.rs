@@ -12,7 +12,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::DataType;
 use tersecades_engine::Result;
+use tersecades_engine::expression::col;
 use tersecades_engine::source::{CsvOptions, SourceOptions, Trickle, read};
+use tersecades_engine::stream::Stream;
 
 /// Longer than a pipe's pause, by much.
 const WHILE: Duration = Duration::from_millis(300);
@@ -45,7 +47,10 @@ fn batches(
         };
         let mut source = read(Trickle::start(reader).unwrap(), &options).unwrap();
         while let Some(batch) = source.next().unwrap() {
-            sender.send(numbers(batch)).unwrap();
+            // One without rows says that nothing is at hand.
+            if batch.num_rows() > 0 {
+                sender.send(numbers(batch)).unwrap();
+            }
         }
     });
     write(&mut writer, &|| found.recv_timeout(WHILE * 100).unwrap());
@@ -87,6 +92,33 @@ fn rows_come_while_the_pipe_is_open() {
         });
         assert_eq!(left, [[7]], "{format}");
     }
+}
+
+#[test]
+fn results_of_workers_come_while_the_pipe_is_open() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let (sender, found) = channel();
+    let reading = thread::spawn(move || {
+        let options = options("csv", &[("a", DataType::Int64)]);
+        let source = read(Trickle::start(reader).unwrap(), &options).unwrap();
+        let stream = Stream::from_source(source).threads(2);
+        let rows = stream.filter(col("a").gt(2)).run().unwrap();
+        for batch in rows {
+            sender.send(batch.unwrap().num_rows()).unwrap();
+        }
+    });
+    let next = || loop {
+        let rows = found.recv_timeout(WHILE * 100).unwrap();
+        if rows > 0 {
+            return rows;
+        }
+    };
+    for (text, rows) in [("a\n1\n3\n", 1), ("4\n5\n", 2), ("2\n9\n", 1)] {
+        writer.write_all(text.as_bytes()).unwrap();
+        assert_eq!(next(), rows, "{text}");
+    }
+    drop(writer);
+    reading.join().unwrap();
 }
 
 #[test]

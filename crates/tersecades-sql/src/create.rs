@@ -16,7 +16,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::runtime::Keep;
-use tersecades_engine::source::location::open_table;
+use tersecades_engine::source::location::{is_read_once, open_table};
 use tersecades_engine::source::table::MemoryTable;
 use tersecades_engine::stream::Stream;
 
@@ -154,11 +154,18 @@ impl Session {
             let table = open_table(path, &reading)?;
             return Ok(Relation::of_table(table, None)?.stream);
         }
-        let known = open_table(path, &reading)?.schema();
+        // What is read once cannot be looked at first: its columns are named as they are written.
+        let known = match is_read_once(path) {
+            true => None,
+            false => Some(open_table(path, &reading)?.schema()),
+        };
         let mut types = Vec::with_capacity(columns.len());
         for (name, wanted) in columns {
-            let found = find_column(&known, name, path)?;
-            types.push((known.field(found).name().clone(), self.arrow_type(wanted)?));
+            let found = match &known {
+                Some(known) => known.field(find_column(known, name, path)?).name(),
+                None => name,
+            };
+            types.push((found.clone(), self.arrow_type(wanted)?));
         }
         // Text is read as the types that are asked for: '007' stays text where that is wanted.
         reading.csv.types.extend(types.iter().cloned());

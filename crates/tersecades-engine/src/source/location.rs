@@ -39,10 +39,7 @@ pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result
         let source = read(input, options).map_err(|error| error.file("stdin"))?;
         return Ok(Arc::new(OneRun::new(source)));
     }
-    if path
-        .metadata()
-        .is_ok_and(|found| !found.is_file() && !found.is_dir())
-    {
+    if is_read_once(path) {
         return Ok(Arc::new(OneRun::new(open(path, options)?)));
     }
     if !is_pattern(path) {
@@ -53,6 +50,14 @@ pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result
         true => Ok(Arc::new(FilesTable::new(path, options)?)),
         false => Ok(Arc::new(FileTable::new(path, options)?)),
     }
+}
+
+/// Whether the rows at `location` can be read once only: those of standard input and of pipes.
+pub fn is_read_once(location: impl AsRef<Path>) -> bool {
+    let path = location.as_ref();
+    let found = path.metadata();
+    path == Path::new(STANDARD_INPUT)
+        || found.is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Whether `path` stands for several files; a file that has such a name stands for itself.

@@ -174,7 +174,9 @@ impl<F: TextFormat> TextSource<F> {
                 Some(sampled) => record = sampled,
                 None => match self.format.read(&mut record)? {
                     Next::Record => {}
-                    Next::Pause if rows == 0 => continue,
+                    Next::Pause if rows == 0 => {
+                        return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
+                    }
                     Next::Pause | Next::End => break,
                 },
             }

@@ -49,8 +49,15 @@ impl Running {
     fn read_on(&mut self) -> Result<()> {
         let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
         if let Some(batch) = self.ingest.next_batch(satisfied)? {
-            self.observe_source(batch.rows())?;
-            return self.take_in(batch);
+            let rows = batch.rows();
+            self.observe_source(rows)?;
+            self.take_in(batch)?;
+            // Nothing more is at hand: rows that workers have done with need not wait for it.
+            let hands_over = rows == 0 && !self.workers.is_empty();
+            return match hands_over && self.plan.aggregate().is_none() {
+                true => self.flush(),
+                false => Ok(()),
+            };
         }
         self.finished = true;
         if !satisfied {
