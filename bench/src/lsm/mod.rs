@@ -36,8 +36,17 @@ const POINTS: usize = 2_000;
 /// Prints every figure.
 ///
 /// # Errors
-/// What the store says.
+/// `InvalidArgument` for an experiment that is not there; what the store says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let names: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = options
+        .queries
+        .iter()
+        .find(|it| !names.contains(&it.as_str()))
+    {
+        let error = Error::invalid(format!("lsm has no experiment `{unknown}`"));
+        return Err(error.hint(format!("they are: {}", names.join(", "))));
+    }
     let asked = |name: &str| options.queries.iter().any(|query| query == name);
     for (name, experiment) in EXPERIMENTS {
         if options.queries.is_empty() || asked(name) {

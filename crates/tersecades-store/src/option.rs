@@ -271,16 +271,24 @@ const BLOOM_BITS_MAX: usize = 64;
 
 fn number(name: &str, value: &str, least: usize) -> Result<usize> {
     let parsed = value.parse().ok().filter(|number| *number >= least);
-    parsed.ok_or_else(|| Error::invalid(format!("`{name}` is a number from {least} on")))
+    parsed.ok_or_else(|| {
+        Error::invalid(format!(
+            "`{name}` is a number from {least} on, not `{value}`"
+        ))
+        .hint("digits alone: no units, no separators")
+    })
 }
 
 fn limit<T: FromStr>(name: &str, value: &str) -> Result<Option<T>> {
     match value {
         "all" => Ok(None),
-        _ => value
-            .parse()
-            .map(Some)
-            .map_err(|_| Error::invalid(format!("`{name}` is a number, or `all`"))),
+        _ => value.parse().map(Some).map_err(|_| {
+            let hint = match name {
+                "keep_time" => "in units of the time column: 604800000 for 7 days of ms",
+                _ => "in bytes, as 10485760",
+            };
+            Error::invalid(format!("`{name}` is a number or `all`, not `{value}`")).hint(hint)
+        }),
     }
 }
 

@@ -31,7 +31,7 @@ impl Layout for Zstd {
     }
 
     fn summary(&self) -> &'static str {
-        "Zstandard frames with a common dictionary that stock tools lack; smaller, faster than zlib"
+        "Zstandard frames with a common dictionary that stock tools lack; decoded faster than zlib"
     }
 
     fn partition_default(&self) -> usize {
