@@ -2,7 +2,7 @@
 //!
 //! Only asked parts take memory: a count is 8 bytes a group, a sum of integers 8 more.
 
-mod sums;
+mod sum;
 
 use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread, SquareSum};
@@ -14,7 +14,7 @@ use crate::operator::window_aggregate::keys::SharedDictionary;
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use sums::Sums;
+use sum::Sums;
 
 /// Folds of one argument, by group id.
 #[derive(Debug, Clone)]

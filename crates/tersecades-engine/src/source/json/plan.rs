@@ -81,7 +81,8 @@ impl Survey {
     /// The columns: those found, with the types that `options` fix, and those that only they name.
     ///
     /// # Errors
-    /// `InvalidArgument` for wrong timestamp patterns and time zones, `SchemaMismatch` without any column.
+    /// `InvalidArgument` for wrong timestamp patterns and time zones, `SchemaMismatch` without any
+    /// column.
     pub(super) fn columns(&self, options: &CsvOptions) -> Result<Vec<Field>> {
         let (mut fields, mut names) = (Vec::new(), HashSet::new());
         let given = options.types.iter().map(|(name, _)| name);
