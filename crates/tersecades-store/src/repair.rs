@@ -76,6 +76,8 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let _lock = directory.lock()?;
     let mut repaired = Repaired::default();
     let catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
+    // A folder that is gone is one whose files are all missing.
+    directory.make()?;
     let mark = Mark::begin(&directory)?;
     let mut repair = Repair {
         directory: directory.of_store(catalog.identity),

@@ -311,3 +311,25 @@ fn what_repair_keeps_of_a_run_takes_no_number_of_a_run_that_is_missing() {
     assert!(kept.len() > 300, "{} rows", kept.len());
     assert_eq!(repaired.lost_rows, 900 - kept.len() as u64);
 }
+
+#[test]
+fn folders_that_are_gone_are_given_up_as_their_files_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Store::create(&path, schema(), options()).unwrap();
+    append(&store, &rows(0..600, 1));
+    store.close().unwrap();
+    std::fs::remove_dir_all(path.join("log")).unwrap();
+    let repaired = repair(&path).unwrap();
+    assert_eq!((repaired.lost_rows, repaired.lost_log_rows), (0, 0));
+    assert_eq!(values(&path).len(), 600);
+
+    std::fs::remove_dir_all(path.join("runs")).unwrap();
+    let repaired = repair(&path).unwrap();
+    assert_eq!((repaired.lost_rows, repaired.rows), (600, 0));
+    assert_eq!(repaired.given_up.len(), 1, "{:?}", repaired.given_up);
+    let store = Store::open(&path).unwrap();
+    append(&store, &rows(0..5, 2));
+    store.close().unwrap();
+    assert_eq!(values(&path).len(), 5);
+}

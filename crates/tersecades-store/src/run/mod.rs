@@ -150,7 +150,13 @@ impl Run {
     /// # Errors
     /// `Corrupt`, naming the file, where it is not the one that was written.
     pub(crate) fn open(directory: &Directory, id: RunId) -> Result<Self> {
-        Self::open_as(directory, id, u64::MAX)
+        // What a run holds whose ends are damaged, nobody knows: no scan passes it over.
+        Self::open_as(directory, id, u64::MAX).map_err(|error| {
+            let repair = "`store repair` puts the run aside and says what it gives up";
+            let hint = error.hint_text();
+            let hint = hint.map_or_else(|| repair.to_owned(), |own| format!("{own}; {repair}"));
+            error.hint(hint)
+        })
     }
 
     /// As [`Run::open`], also where bytes follow that are no part of the run.
@@ -165,15 +171,14 @@ impl Run {
     fn open_as(directory: &Directory, id: RunId, most: u64) -> Result<Self> {
         let name = file_name(id.number);
         let run = Self::open_front(directory, &name, (id.number, id.level), most);
-        let run = run.map_err(|error| directory.name_file(error, &name))?;
-        match run.id == id {
+        let run = run.and_then(|run| match run.id == id {
             true => Ok(run),
-            false => Err(directory.name_file(
+            false => Err(
                 Error::corrupt("the run is not the one that the manifest names")
                     .hint("the file was replaced or cut"),
-                &name,
-            )),
-        }
+            ),
+        });
+        run.map_err(|error| directory.name_file(error, &name))
     }
 
     /// The same, of a run that lies where `placement` says: a hot one is read into memory whole.
@@ -401,7 +406,10 @@ impl Run {
 
 /// Where the footer lies, and its checksum.
 fn read_trailer(tail: &[u8], length: u64) -> Result<(Range<u64>, u32)> {
-    let wrong = || Error::corrupt("the run has no whole trailer").hint("the file was cut short");
+    let wrong = || {
+        Error::corrupt("the run has no whole trailer")
+            .hint("the file was cut short, or its end is damaged")
+    };
     let trailer = &tail[tail.len() - TRAILER_BYTES..];
     let mut take = Take::new(trailer);
     let (start, bytes, checksum) = (take.u64()?, take.u64()?, take.u32()?);
