@@ -100,7 +100,7 @@ fn rows_are_stored_queried_merged_and_written() {
     let stats = text(&store(path, &["stats", "s"]).stdout);
     assert!(stats.contains(left) && stats.contains(" s ago"), "{stats}");
     std::fs::remove_file(path.join("s").join(left)).unwrap();
-    assert!(text(&store(path, &["verify", "s"]).stdout).contains("0 damaged groups"));
+    assert!(text(&store(path, &["verify", "s"]).stdout).contains("0 damaged places"));
     store(path, &["export", "s", "-o", "out.parquet"]);
     let again = "SELECT count(*) AS n FROM 'out.parquet'";
     let sql = Command::new(env!("CARGO_BIN_EXE_tersecades"))
@@ -253,7 +253,7 @@ fn the_end_of_a_log_that_is_no_record_is_told() {
     bytes.extend_from_slice(&[7; 100]);
     std::fs::write(&last, bytes).unwrap();
     let said = verify();
-    assert!(text(&said.stdout).contains("0 damaged groups"));
+    assert!(text(&said.stdout).contains("0 damaged places"));
     assert!(
         text(&said.stderr).contains("hold no whole record"),
         "{}",

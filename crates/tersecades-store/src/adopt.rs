@@ -144,8 +144,8 @@ pub(crate) fn inputs_of(
     Ok(Inputs { runs, gaps })
 }
 
-/// Makes `catalog`, of a store that has had no row, that of the store whose runs lie in its folder:
-/// they were copied there because no manifest of theirs was left.
+/// Makes `catalog`, of a store that has had no row, that of the store whose runs and log lie in its
+/// folder: they were copied there because no manifest of theirs was left.
 ///
 /// # Errors
 /// What the system says.
@@ -161,11 +161,17 @@ pub(crate) fn take_identity(directory: &Directory, catalog: &mut Catalog) -> Res
             owners.push(run.store());
         }
     }
+    for number in log::segments(directory)? {
+        let bytes = directory.read(&log::file_name(number))?;
+        owners.extend(log::owner_of_rows(number, &bytes));
+    }
     owners.retain(|owner| *owner != 0);
     owners.sort_unstable();
     owners.dedup();
     if let [owner] = owners[..] {
         catalog.identity = owner;
+        // Numbers of segments are those of the other store.
+        catalog.log_start = 0;
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ pub(crate) fn header_sum(front: &[u8], behind: &[u8]) -> u32 {
 /// # Errors
 /// `Corrupt` where it is no whole header, `Unsupported` for another version.
 pub(crate) fn read_file_header(magic: [u8; 4], file: u64, bytes: &[u8]) -> Result<FileHeader> {
-    let wrong = || Error::corrupt("the header of the file is damaged");
+    let wrong = || Error::corrupt("the header of the file, at byte 0, is damaged");
     let header = bytes.get(..FILE_HEADER_BYTES).ok_or_else(wrong)?;
     let mut take = Take::new(header);
     let (mark, version) = (take.bytes(4)?, take.bytes(4)?);
@@ -166,6 +166,21 @@ pub(crate) fn read(file: u64, bytes: &[u8]) -> Option<Frame<'_>> {
         payload,
         durable,
         length,
+    })
+}
+
+/// The whole frames of `bytes` from `start` on, each with its offset, whatever lies between them.
+pub(crate) fn whole(
+    file: u64,
+    bytes: &[u8],
+    start: usize,
+) -> impl Iterator<Item = (usize, Frame<'_>)> {
+    let mut next = start;
+    std::iter::from_fn(move || {
+        let mut offsets = next..bytes.len();
+        let found = offsets.find_map(|at| Some((at, read(file, &bytes[at..])?)))?;
+        next = found.0 + found.1.length;
+        Some(found)
     })
 }
 

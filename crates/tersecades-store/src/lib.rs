@@ -81,7 +81,7 @@ pub use schema_text::{parse_fields, parse_names, split_list, take_name};
 pub use stats::{ColumnStats, LevelStats, StoreStats};
 pub use store::Store;
 pub use upgrade::upgrade;
-pub use verify::Verified;
+pub use verify::{Verified, verify, verify_in};
 pub use version::Snapshot;
 pub use writer::Writer;
 pub use zone::Ends;

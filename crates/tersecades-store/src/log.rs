@@ -254,6 +254,13 @@ pub(crate) fn is_foreign(directory: &Directory, number: u64, bytes: &[u8]) -> bo
     header.is_ok_and(|header| !directory.owns(header.store))
 }
 
+/// The store that segment `number`, which `bytes` are, belongs to, where anything follows its
+/// header.
+pub(crate) fn owner_of_rows(number: u64, bytes: &[u8]) -> Option<u32> {
+    let header = frame::read_file_header(MAGIC, number, bytes).ok()?;
+    (bytes.len() > FILE_HEADER_BYTES).then_some(header.store)
+}
+
 /// The error of `what`, a file that belongs to another store.
 pub(crate) fn of_another_store(what: &str) -> Error {
     Error::corrupt(format!("{what} belongs to another store"))
@@ -358,22 +365,16 @@ fn read_batches(entries: &[Entry<'_>]) -> Result<Vec<Result<Batch>>> {
 /// Adds the batches of every whole record of a segment, wherever it lies, each with the number of
 /// its first row; bytes that hold none.
 pub(crate) fn salvage(number: u64, bytes: &[u8], batches: &mut Vec<(u64, Batch)>) -> u64 {
-    let mut lost = 0;
-    let mut offset = FILE_HEADER_BYTES.min(bytes.len());
-    while offset < bytes.len() {
-        let Some(frame) = frame::read(number, &bytes[offset..]) else {
-            lost += 1;
-            offset += 1;
-            continue;
-        };
+    let start = FILE_HEADER_BYTES.min(bytes.len());
+    let mut lost = bytes.len() - start;
+    for (_, frame) in frame::whole(number, bytes, start) {
         let mut take = Take::new(frame.payload);
         while let Ok(batch) = take_batch(&mut take) {
             batches.push(batch);
         }
-        lost += take.rest().len() as u64;
-        offset += frame.length();
+        lost -= frame.length() - take.rest().len();
     }
-    lost
+    lost as u64
 }
 
 fn take_batch(take: &mut Take<'_>) -> Result<(u64, Batch)> {

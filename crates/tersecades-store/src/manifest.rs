@@ -1,12 +1,13 @@
 //! The manifest: a file to which every change of a store appends the whole catalogue.
 //!
 //! A catalogue is a few kilobytes, so that writing it whole costs no more than writing what
-//! changed, and the last one is all that is needed. `CURRENT` names the manifest in use.
+//! changed, and the last one is all that is needed. Each is there twice, so that damage to one place
+//! takes none away. `CURRENT` names the manifest in use.
 
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use crate::catalog::Catalog;
-use crate::frame::{self, End, FILE_HEADER_BYTES, FileHeader};
+use crate::frame::{self, FILE_HEADER_BYTES, FileHeader, Frame};
 use crate::fs::{Directory, Output};
 use crate::recovery::holds_rows;
 
@@ -17,6 +18,9 @@ const PREFIX: &str = "MANIFEST-";
 /// Names the manifest in use.
 pub(crate) const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
+
+/// How often each catalogue is there; earlier releases wrote one, and 0 in the header.
+const COPIES: u64 = 2;
 
 /// Length at which a new file is begun.
 const ROTATE_BYTES: usize = 1 << 20;
@@ -30,7 +34,7 @@ pub(crate) struct Manifest {
 }
 
 /// Name of manifest `number`.
-fn file_name(number: u64) -> String {
+pub(crate) fn file_name(number: u64) -> String {
     format!("{PREFIX}{number:010}")
 }
 
@@ -73,19 +77,39 @@ pub(crate) fn newest(directory: &Directory) -> Result<u64> {
     Ok(numbers.max().unwrap_or(0))
 }
 
+/// A manifest that was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    /// What it says last.
+    pub(crate) catalog: Catalog,
+    /// The first byte in front of that which is of no whole record.
+    pub(crate) damaged: Option<usize>,
+    /// Bytes behind it that hold no whole record.
+    pub(crate) torn: usize,
+}
+
 /// The number of the manifest in use, and what it says last.
 ///
 /// # Errors
 /// `InvalidArgument` where there is no store; `Corrupt`, naming file and offset, for damage.
 pub(crate) fn read(directory: &Directory) -> Result<(u64, Catalog)> {
+    let (number, read) = read_whole(directory)?;
+    Ok((number, read.catalog))
+}
+
+/// The number of the manifest in use, and what was found in it.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_whole(directory: &Directory) -> Result<(u64, Read)> {
     let number = read_current(directory)?;
     let name = file_name(number);
-    let catalog = directory.read(&name).and_then(|bytes| {
+    let read = directory.read(&name).and_then(|bytes| {
         frame::read_file_header(MAGIC, number, &bytes)?;
         last_catalog(number, &bytes)
     });
-    match catalog {
-        Ok(catalog) => Ok((number, catalog)),
+    match read {
+        Ok(read) => Ok((number, read)),
         Err(error) => Err(directory.name_file(error, &name)),
     }
 }
@@ -103,51 +127,66 @@ pub(crate) fn version(directory: &Directory) -> Result<u16> {
         .map_err(|error| directory.name_file(error, &name))
 }
 
-/// The last catalogue of the manifest that `bytes` are.
+/// The last catalogue of the manifest that `bytes` are. What is damaged in front of it was
+/// superseded, or is the same.
 ///
 /// # Errors
-/// `Corrupt` for damage, and where there is none.
-pub(crate) fn last_catalog(number: u64, bytes: &[u8]) -> Result<Catalog> {
-    let mut last = None;
-    let end = frame::read_all(number, bytes, FILE_HEADER_BYTES, |offset, frame| {
-        last = (frame.kind == CATALOG).then_some((offset, frame.payload));
-        match last {
-            Some(_) => Ok(()),
-            None => Err(frame::damaged(offset)),
+/// `Corrupt` where there is none, or it cannot be read; `Unsupported` for one of a later release.
+pub(crate) fn last_catalog(number: u64, bytes: &[u8]) -> Result<Read> {
+    let (mut last, mut damaged, mut end) = (None, None, FILE_HEADER_BYTES);
+    for (offset, frame) in catalogs(number, bytes) {
+        if offset > end {
+            damaged = damaged.or(Some(end));
         }
+        end = offset + frame.length();
+        last = Some((offset, frame.payload));
+    }
+    let (offset, payload) = last.ok_or_else(|| match bytes.len() > end {
+        true => frame::damaged(end),
+        false => Error::corrupt("the manifest is empty"),
     })?;
-    let (offset, payload) = last.ok_or_else(|| match end {
-        End::Torn(offset) => frame::damaged(offset),
-        End::Whole => Error::corrupt("the manifest is empty"),
-    })?;
-    Catalog::from_bytes(payload).map_err(|error| match error.kind() {
-        tersecades_columnar::ErrorKind::Unsupported => error,
+    let catalog = Catalog::from_bytes(payload).map_err(|error| match error.kind() {
+        ErrorKind::Unsupported => error,
         _ => frame::damaged(offset),
+    })?;
+    let torn = bytes.len().saturating_sub(end);
+    Ok(Read {
+        catalog,
+        damaged,
+        torn,
     })
 }
 
-/// The last catalogue of the newest manifest that can be read, whatever `CURRENT` says.
+fn catalogs(number: u64, bytes: &[u8]) -> impl Iterator<Item = (usize, Frame<'_>)> {
+    let frames = frame::whole(number, bytes, FILE_HEADER_BYTES);
+    frames.filter(|(_, frame)| frame.kind == CATALOG)
+}
+
+/// The newest manifest that can be read, whatever `CURRENT` says: its number and its last
+/// catalogue.
 ///
 /// # Errors
 /// `Corrupt` where none can be read; why others could not is added to `unread`.
-pub(crate) fn read_newest(directory: &Directory, unread: &mut Vec<Error>) -> Result<Catalog> {
+pub(crate) fn read_newest(
+    directory: &Directory,
+    unread: &mut Vec<Error>,
+) -> Result<(u64, Catalog)> {
     if let Err(error) = read_current(directory) {
         unread.push(error);
     }
     let names = directory.names("")?;
     for name in names.iter().rev().filter(|name| name.starts_with(PREFIX)) {
-        let number = name
-            .strip_prefix(PREFIX)
-            .and_then(|digits| digits.parse().ok());
-        let bytes = directory.read(name)?;
-        let catalog = number.and_then(|number| salvage(number, &bytes));
-        match catalog {
-            Some((catalog, whole)) => {
-                if !whole {
+        let digits = name.strip_prefix(PREFIX);
+        let Some(number) = digits.and_then(|digits| digits.parse().ok()) else {
+            continue;
+        };
+        match salvage(number, &directory.read(name)?) {
+            Some((catalog, is_last)) => {
+                if !is_last {
                     let error = Error::corrupt("the manifest is damaged: an older state is used");
                     unread.push(directory.name_file(error, name));
                 }
-                return Ok(catalog);
+                return Ok((number, catalog));
             }
             None => unread.push(directory.name_file(Error::corrupt("no state is readable"), name)),
         }
@@ -157,26 +196,24 @@ pub(crate) fn read_newest(directory: &Directory, unread: &mut Vec<Error>) -> Res
     Err(Error::corrupt("no manifest can be read").hint(hint))
 }
 
-/// The last catalogue that can be read, and whether nothing behind the header is damaged.
+/// The last catalogue that can be read, and whether no other was behind it.
 fn salvage(number: u64, bytes: &[u8]) -> Option<(Catalog, bool)> {
-    let mut found = None;
-    let mut whole = true;
-    let mut offset = FILE_HEADER_BYTES;
-    while offset < bytes.len() {
-        match frame::read(number, &bytes[offset..]) {
-            Some(frame) => {
-                if let Ok(catalog) = Catalog::from_bytes(frame.payload) {
-                    found = Some(catalog);
-                }
-                offset += frame.length();
-            }
-            None => {
-                whole = false;
-                offset += 1;
-            }
-        }
+    let (mut found, mut end, mut count, mut is_gapless) = (None, FILE_HEADER_BYTES, 0, true);
+    for (offset, frame) in catalogs(number, bytes) {
+        let Ok(catalog) = Catalog::from_bytes(frame.payload) else {
+            continue;
+        };
+        is_gapless &= offset == end;
+        end = offset + frame.length();
+        count += 1;
+        found = Some((catalog, frame.length()));
     }
-    found.map(|catalog| (catalog, whole))
+    let (catalog, length) = found?;
+    let left = bytes.len() - end;
+    let header = frame::read_file_header(MAGIC, number, bytes);
+    let is_twice = header.is_ok_and(|header| header.free == COPIES);
+    let is_first = is_twice && is_gapless && count % COPIES == 1;
+    Some((catalog, left == 0 || (is_first && left == length)))
 }
 
 /// Whether `directory` holds a store.
@@ -185,6 +222,11 @@ fn salvage(number: u64, bytes: &[u8]) -> Option<(Catalog, bool)> {
 /// What the system says.
 pub(crate) fn exists(directory: &Directory) -> Result<bool> {
     Ok(directory.names("")?.iter().any(|name| name == CURRENT))
+}
+
+/// Whether manifest `number` is in use.
+pub(crate) fn is_in_use(directory: &Directory, number: u64) -> bool {
+    read_current(directory).is_ok_and(|current| current == number)
 }
 
 fn read_current(directory: &Directory) -> Result<u64> {
@@ -254,19 +296,19 @@ impl Manifest {
     fn extend(&mut self, mut output: Box<dyn Output>, catalog: &Catalog) -> Result<()> {
         let name = file_name(self.number);
         let mut bytes = Vec::new();
-        let durable = self.bytes as u64;
-        frame::write(
-            self.number,
-            durable,
-            CATALOG,
-            &catalog.to_bytes()?,
-            &mut bytes,
-        )?;
+        self.write(catalog, self.bytes, &mut bytes)?;
         self.directory.write(output.as_mut(), &name, &bytes)?;
         self.directory.sync(output.as_mut(), &name)?;
         self.bytes += bytes.len();
         self.output = Some(output);
         Ok(())
+    }
+
+    /// Appends the records of `catalog` to `out`, of a file with `durable` bytes on the device.
+    fn write(&self, catalog: &Catalog, durable: usize, out: &mut Vec<u8>) -> Result<()> {
+        let payload = catalog.to_bytes()?;
+        let mut copies = 0..COPIES;
+        copies.try_for_each(|_| frame::write(self.number, durable as u64, CATALOG, &payload, out))
     }
 
     fn rotate(&mut self, catalog: &Catalog) -> Result<()> {
@@ -290,11 +332,11 @@ impl Manifest {
         let number = self.number;
         let mut bytes = Vec::new();
         let header = FileHeader {
-            free: 0,
+            free: COPIES,
             store: catalog.identity,
         };
         frame::write_file_header(MAGIC, number, header, &mut bytes);
-        frame::write(number, 0, CATALOG, &catalog.to_bytes()?, &mut bytes)?;
+        self.write(catalog, 0, &mut bytes)?;
         let mut output = self.directory.create(name)?;
         self.directory.write(output.as_mut(), name, &bytes)?;
         self.directory.sync(output.as_mut(), name)?;

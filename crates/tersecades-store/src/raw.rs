@@ -81,7 +81,7 @@ pub fn read_log(number: u64, bytes: &[u8]) -> Result<u64> {
 /// # Errors
 /// `Corrupt` for damage.
 pub fn read_manifest(number: u64, bytes: &[u8]) -> Result<usize> {
-    Ok(manifest::last_catalog(number, bytes)?.runs.len())
+    Ok(manifest::last_catalog(number, bytes)?.catalog.runs.len())
 }
 
 /// Rows of run `number`, which `bytes` are, all of them decoded.

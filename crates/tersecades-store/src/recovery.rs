@@ -12,7 +12,7 @@ use crate::fs::{Directory, RUN_FOLDER, owns};
 use crate::log;
 use crate::manifest;
 use crate::memory::Memory;
-use crate::run::{self, Run};
+use crate::run::{self, Run, RunId};
 use crate::version::Version;
 
 /// A store that was read.
@@ -41,13 +41,8 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     let (manifest, catalog) = manifest::read(directory)?;
     let directory = &directory.of_store(catalog.identity);
-    let runs = catalog.runs.iter().cloned().map(|id| {
-        let placement = catalog.options.tier(id.level as usize);
-        let run = Run::open_placed(directory, id, placement)?;
-        check_belongs(&run, &catalog)
-            .map_err(|error| directory.name_file(error, &run::file_name(run.id().number)))?;
-        Ok(Arc::new(run))
-    });
+    let runs = catalog.runs.iter().cloned();
+    let runs = runs.map(|id| Ok(Arc::new(open_run(directory, id, &catalog)?)));
     let runs = runs.collect::<Result<Vec<_>>>()?;
     let replay = log::replay(
         directory,
@@ -71,6 +66,18 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
         next_segment: segments.last().copied().unwrap_or(0) + 1,
         place,
     })
+}
+
+/// The run that `catalog` knows as `id`.
+///
+/// # Errors
+/// `Corrupt`, naming the file, where it is not the one that was written.
+pub(crate) fn open_run(directory: &Directory, id: RunId, catalog: &Catalog) -> Result<Run> {
+    let placement = catalog.options.tier(id.level as usize);
+    let run = Run::open_placed(directory, id, placement)?;
+    check_belongs(&run, catalog)
+        .map_err(|error| directory.name_file(error, &run::file_name(run.id().number)))?;
+    Ok(run)
 }
 
 /// A run is one of the store, and every column of it, with its type.

@@ -11,6 +11,7 @@
 //! The file `REPAIR` is there from the first change to the last.
 
 mod mark;
+mod write;
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,23 +19,20 @@ use std::sync::Arc;
 
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::wire;
 
-use crate::adopt::{Inputs, adopt, inputs_of, take_identity, with_columns};
-use crate::bookmark;
+use crate::adopt::{Inputs, adopt, inputs_of, take_identity};
 use crate::catalog::Catalog;
 use crate::compaction;
-use crate::feed::FeedMark;
 use crate::frame::FILE_HEADER_BYTES;
-use crate::fs::{Directory, FileSystem, RUN_FOLDER, RealFileSystem};
-use crate::log::{self, Segment};
+use crate::fs::{Directory, FileSystem, LOG_FOLDER, RUN_FOLDER, RealFileSystem};
+use crate::log;
 use crate::lost::{Lost, stale_rows};
-use crate::manifest::{self, Manifest};
-use crate::recovery::{aside, check_owner};
+use crate::manifest;
+use crate::recovery::check_owner;
 use crate::run::{self, Run, RunId, RunWriter};
 use crate::sort_key::SortKey;
-use mark::Mark;
 pub(crate) use mark::require_done;
+use mark::{LostCounts, Mark};
 
 /// What a repair found and did.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +57,27 @@ pub struct Repaired {
     pub rows: u64,
 }
 
+impl Repaired {
+    /// Adds what a repair that was cut short has given up.
+    fn lose(&mut self, lost: LostCounts) {
+        let [rows, log_rows, log_bytes, stale_rows] = lost;
+        self.lost_rows += rows;
+        self.lost_log_rows += log_rows;
+        self.lost_log_bytes += log_bytes;
+        self.stale_rows += stale_rows;
+    }
+
+    /// How much was given up.
+    fn lost(&self) -> LostCounts {
+        [
+            self.lost_rows,
+            self.lost_log_rows,
+            self.lost_log_bytes,
+            self.stale_rows,
+        ]
+    }
+}
+
 /// Repairs the store in the folder at `path`, which nobody may have open.
 ///
 /// # Errors
@@ -75,7 +94,7 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     let directory = Directory::new(files, path);
     let _lock = directory.lock()?;
     let mut repaired = Repaired::default();
-    let catalog = manifest::read_newest(&directory, &mut repaired.given_up)?;
+    let (number, catalog) = manifest::read_newest(&directory, &mut repaired.given_up)?;
     // A folder that is gone is one whose files are all missing.
     directory.make()?;
     let mark = Mark::begin(&directory)?;
@@ -90,9 +109,24 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
         gone: Vec::new(),
         lost: Vec::new(),
     };
-    let in_log = repair.find().inspect_err(|_| mark.forget())?;
-    mark.note(&repair.damaged)?;
-    repair.write(&in_log)?;
+    let next = manifest::newest(&directory)? + 1;
+    let segments = log::segments(&directory)?;
+    let written = repair.find().and_then(|in_log| {
+        // What that manifest gave up, this one does not know of.
+        if let Some(lost) = mark.lost_before(number) {
+            repair.repaired.lose(lost);
+        }
+        mark.note(&repair.damaged, repair.repaired.lost(), next)?;
+        repair.write(&in_log, next)
+    });
+    if let Err(error) = written {
+        let is_in_use = manifest::is_in_use(&directory, next);
+        if !is_in_use && log::segments(&directory)? == segments {
+            directory.sync_names(LOG_FOLDER)?;
+            mark.forget();
+        }
+        return Err(error);
+    }
     repair.give_up_again(&mark);
     mark.end(&repair.damaged)?;
     Ok(repair.repaired)
@@ -406,68 +440,6 @@ impl Repair {
         self.catalog.raise_floor(newest, keep);
         Ok(())
     }
-
-    /// Writes the rows of the log and the manifest anew.
-    fn write(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
-        let catalog = &mut self.catalog;
-        for (_, batch) in in_log {
-            catalog.schema = with_columns(batch.schema(), &catalog.schema)?;
-        }
-        if !self.repaired.given_up.is_empty() {
-            catalog.feeds.iter_mut().for_each(FeedMark::doubt);
-        }
-        if !self.is_newest {
-            catalog.feeds.push(FeedMark::of_unknown());
-        }
-        let rows: u64 = in_log.iter().map(|(_, batch)| batch.rows() as u64).sum();
-        let end = catalog.flushed + rows;
-        match self.log_is_whole(end) {
-            // A process that was killed has not synced its last rows.
-            true => log::sync(&self.directory, self.catalog.log_start)?,
-            false => self.write_log(in_log)?,
-        }
-        self.repaired.rows += rows;
-        self.catalog.closed = Some(end);
-        let directory = &self.directory;
-        let newest = manifest::newest(directory)?;
-        if !self.is_newest {
-            keep_manifests(directory)?;
-        }
-        Manifest::begin(directory, newest, &self.catalog)?;
-        Ok(())
-    }
-
-    /// Whether nothing was given up and the log holds the rows up to `end` as it is, so that who
-    /// follows the store goes on in it.
-    fn log_is_whole(&self, end: u64) -> bool {
-        let Catalog {
-            log_start, flushed, ..
-        } = self.catalog;
-        self.repaired.given_up.is_empty()
-            && log::replay(&self.directory, log_start, flushed, Some(end)).is_ok()
-    }
-
-    /// Writes the rows of the log anew, as a segment behind all others.
-    fn write_log(&mut self, in_log: &[(u64, Batch)]) -> Result<()> {
-        let (directory, catalog) = (&self.directory, &mut self.catalog);
-        // Who was there goes on neither in the segments nor by the numbers of rows that they knew:
-        // no segment has the number again of one that is gone, which a bookmark names.
-        let segments = log::segments(directory)?;
-        let newest = segments.last().copied().max(bookmark::newest(directory)?);
-        let number = newest.unwrap_or(0) + 1;
-        let mut segment = Segment::create(directory, number, catalog.flushed)?;
-        bookmark::remove_before(directory, u64::MAX)?;
-        let mut row = catalog.flushed;
-        for (_, batch) in in_log {
-            let (mut bytes, mut payload) = (Vec::new(), Vec::new());
-            wire::write_batch(batch, &mut bytes)?;
-            log::write_entry(row, batch.rows(), &bytes, &mut payload)?;
-            segment.append(&payload, true)?;
-            row += batch.rows() as u64;
-        }
-        catalog.log_start = number;
-        Ok(())
-    }
 }
 
 /// What is wrong with each group of a run.
@@ -475,19 +447,4 @@ fn damage(run: &Run) -> Vec<Option<Error>> {
     let columns = run.fields().fields().len();
     let damage = |group: usize| (0..columns).find_map(|column| run.read_chunk(group, column).err());
     (0..run.groups().len()).map(damage).collect()
-}
-
-/// Copies manifests to names under which nothing reads or removes them: the new one takes the place
-/// of the damaged.
-fn keep_manifests(directory: &Directory) -> Result<()> {
-    for name in directory.names("")? {
-        if manifest::is_manifest(&name) {
-            let bytes = directory.read(&name)?;
-            let copy = aside(directory, &name)?;
-            let mut output = directory.create(&copy)?;
-            directory.write(output.as_mut(), &copy, &bytes)?;
-            directory.sync(output.as_mut(), &copy)?;
-        }
-    }
-    Ok(())
 }

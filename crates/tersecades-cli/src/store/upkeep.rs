@@ -19,13 +19,12 @@ pub(crate) struct VerifyArguments {
 
 /// Reads every chunk.
 pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
-    let store = Store::open_read_only(&arguments.dir)?;
-    let verified = store.verify()?;
+    let verified = store::verify(&arguments.dir)?;
     for error in &verified.damage {
         console::say(error);
     }
     console::print(format_args!(
-        "{} rows in {} runs of {} and {} in the log: {} damaged groups\n",
+        "{} rows in {} runs of {} and {} in the log: {} damaged places\n",
         figure::grouped(verified.rows),
         verified.runs,
         figure::mebibytes(verified.bytes),
@@ -37,6 +36,13 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Outcome {
             "note: {} bytes at the end of the log hold no whole record: rows that were cut off \
              before they were acknowledged, or damaged since",
             figure::grouped(verified.torn_log_bytes)
+        ));
+    }
+    if verified.torn_manifest_bytes > 0 {
+        console::say(format_args!(
+            "note: {} bytes at the end of the manifest hold no whole record: of a change that was \
+             cut off, or damaged since",
+            figure::grouped(verified.torn_manifest_bytes)
         ));
     }
     match verified.damage.is_empty() {

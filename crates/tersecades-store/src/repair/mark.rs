@@ -2,7 +2,8 @@
 //!
 //! Opening a store for writing removes what its manifest does not name, and so could take from a
 //! repair that was cut short what the next one needs: it is refused as long as the file is there.
-//! Before the new manifest, which names them no more, the names of damaged files are written to it.
+//! Before the new manifest, which knows nothing of them any more, the names of damaged files are
+//! written to it, and how much is lost.
 
 use tersecades_columnar::error::{Error, Result};
 
@@ -15,11 +16,48 @@ use crate::run;
 const MARK: &str = "REPAIR";
 const MARK_NEW: &str = "REPAIR.new";
 
+/// Begins a line with the number of a manifest and what is lost with it.
+const LOST: &str = "lost";
+
+/// Rows of runs, rows of the log, bytes of the log and rows out of date.
+pub(super) type LostCounts = [u64; 4];
+
 /// A repair that is under way.
 pub(super) struct Mark {
     directory: Directory,
-    /// Files that a repair has given up which was cut short, if one was.
-    earlier: Option<Vec<String>>,
+    /// What a repair has noted that was cut short, if one was.
+    earlier: Option<Note>,
+}
+
+/// What a repair notes before it writes a manifest.
+#[derive(Default)]
+struct Note {
+    /// Files that are given up.
+    names: Vec<String>,
+    /// Numbers of manifests, and what is lost with each of them and those before it.
+    lost: Vec<(u64, LostCounts)>,
+}
+
+impl Note {
+    fn read(text: &str) -> Self {
+        let mut note = Note::default();
+        for line in text.lines() {
+            match line.strip_prefix(LOST) {
+                Some(numbers) => note.lost.extend(read_numbers(numbers)),
+                None => note.names.push(line.to_owned()),
+            }
+        }
+        note
+    }
+}
+
+/// Five numbers behind blanks.
+fn read_numbers(text: &str) -> Option<(u64, LostCounts)> {
+    let numbers: Option<Vec<u64>> = text.split(' ').skip(1).map(|it| it.parse().ok()).collect();
+    let [manifest, counts @ ..] = &numbers?[..] else {
+        return None;
+    };
+    Some((*manifest, counts.try_into().ok()?))
 }
 
 impl Mark {
@@ -34,28 +72,42 @@ impl Mark {
         };
         if !directory.exists(MARK)? {
             let begun = mark(None);
-            begun.write("")?;
+            begun.write("").inspect_err(|_| begun.forget())?;
             return Ok(begun);
         }
         let bytes = directory.read(MARK)?;
-        let names = String::from_utf8_lossy(&bytes);
-        Ok(mark(Some(names.lines().map(str::to_owned).collect())))
+        Ok(mark(Some(Note::read(&String::from_utf8_lossy(&bytes)))))
     }
 
     /// The files that an earlier repair has given up, and that `catalog` does not name.
     pub(super) fn given_up(&self, catalog: &Catalog) -> Vec<String> {
-        let names = self.earlier.iter().flatten();
+        let names = self.earlier.iter().flat_map(|note| &note.names);
         names
             .filter(|name| is_unnamed(name, catalog))
             .cloned()
             .collect()
     }
 
-    /// Notes files that are to be put aside, beside those of an earlier repair.
-    pub(super) fn note(&self, names: &[String]) -> Result<()> {
-        let names = self.earlier.iter().flatten().chain(names);
-        let lines: Vec<&str> = names.map(String::as_str).collect();
-        self.write(&lines.join("\n"))
+    /// What is lost since a repair that was cut short, where it wrote manifest `number` or one
+    /// before it.
+    pub(super) fn lost_before(&self, number: u64) -> Option<LostCounts> {
+        let lost = self.earlier.iter().flat_map(|note| &note.lost).rev();
+        let mut before = lost.filter(|(manifest, _)| *manifest <= number);
+        before.next().map(|(_, lost)| *lost)
+    }
+
+    /// Notes files that are to be put aside, beside those of an earlier repair, and what is lost
+    /// when manifest `number` is written.
+    pub(super) fn note(&self, names: &[String], lost: LostCounts, number: u64) -> Result<()> {
+        let earlier = || self.earlier.iter();
+        let names = earlier().flat_map(|note| &note.names).chain(names);
+        let mut text: String = names.map(|name| format!("{name}\n")).collect();
+        let written = [(number, lost)];
+        for (number, counts) in earlier().flat_map(|note| &note.lost).chain(&written) {
+            let counts: String = counts.iter().map(|count| format!(" {count}")).collect();
+            text.push_str(&format!("{LOST} {number}{counts}\n"));
+        }
+        self.write(&text)
     }
 
     /// Puts the files of these names aside, and says that the repair is at its end.
@@ -74,6 +126,7 @@ impl Mark {
     pub(super) fn forget(&self) {
         if self.earlier.is_none() {
             // Where it stays, the next repair goes on.
+            let _ = self.directory.remove(MARK_NEW);
             let _ = self.directory.remove(MARK);
         }
     }

@@ -406,8 +406,9 @@ impl Run {
 
 /// Where the footer lies, and its checksum.
 fn read_trailer(tail: &[u8], length: u64) -> Result<(Range<u64>, u32)> {
+    let at = length - TRAILER_BYTES as u64;
     let wrong = || {
-        Error::corrupt("the run has no whole trailer")
+        Error::corrupt(format!("the run has no whole trailer at byte {at}"))
             .hint("the file was cut short, or its end is damaged")
     };
     let trailer = &tail[tail.len() - TRAILER_BYTES..];
@@ -417,7 +418,7 @@ fn read_trailer(tail: &[u8], length: u64) -> Result<(Range<u64>, u32)> {
     let sum = take.u32()?;
     let sealed = crc32c::crc32c(&trailer[..24]) == sum && take.rest().iter().all(|b| *b == 0);
     let end = start.checked_add(bytes).ok_or_else(wrong)?;
-    let ends_there = end == length - TRAILER_BYTES as u64 && start >= HEADER_BYTES as u64;
+    let ends_there = end == at && start >= HEADER_BYTES as u64;
     match magic == TRAILER_MAGIC && sealed && ends_there {
         true => Ok((start..end, checksum)),
         false => Err(wrong()),
@@ -426,7 +427,7 @@ fn read_trailer(tail: &[u8], length: u64) -> Result<(Range<u64>, u32)> {
 
 /// The store that run `number` belongs to.
 fn read_header(header: &[u8; HEADER_BYTES], number: u64) -> Result<u32> {
-    let wrong = || Error::corrupt("the header of the run is damaged");
+    let wrong = || Error::corrupt("the header of the run, at byte 0, is damaged");
     let mut take = Take::new(header);
     let magic = take.bytes(4)?;
     let [low, high, 0, 0] = *take.bytes(4)? else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tersecades_columnar::Error;
 use tersecades_store::fs::FileSystem;
-use tersecades_store::{Durability, Layout, Store};
+use tersecades_store::{Durability, Layout, Store, repair_in};
 
 use crate::ran;
 use crate::simulated::{Loss, SimulatedFileSystem};
@@ -200,6 +200,52 @@ fn whatever_call_finds_the_disk_full_the_store_goes_on_and_opens_again() {
     }
     assert!(reopened > 10, "{reopened}");
     ran("a full disk at every call");
+}
+
+#[test]
+fn a_repair_that_finds_the_disk_full_leaves_the_store_as_it_was() {
+    let (files, count) = lived();
+    let all = files.files();
+    let last = |part: &str| {
+        let mut found = all
+            .iter()
+            .filter(|(name, _)| name.to_string_lossy().contains(part));
+        found.next_back().unwrap().clone()
+    };
+    let mut refused = 0;
+    for (name, mut bytes) in [last(".tcr"), last(".log")] {
+        let at = bytes.len() - 100;
+        let damaged = files.copied();
+        bytes[at] ^= 1;
+        damaged.overwrite(&name, &bytes);
+        for space in (0..).step_by(32) {
+            let damaged = damaged.copied();
+            damaged.set_capacity(Some(damaged.used() + space));
+            let done = repair_in(shared(&damaged), root());
+            damaged.set_capacity(None);
+            let Err(error) = done else { break };
+            refused += 1;
+            let what = format!("{name:?}, {space} bytes");
+            assert!(error.message().contains("space"), "{what}: {error}");
+            let left = names(&damaged);
+            assert!(
+                left.iter()
+                    .all(|it| !it.to_string_lossy().contains("REPAIR")),
+                "{what}"
+            );
+            let repaired = repair_in(shared(&damaged), root()).unwrap();
+            let lost = repaired.lost_rows + repaired.lost_log_rows;
+            assert!(lost + repaired.lost_log_bytes > 0, "{what}: {repaired:?}");
+            assert!(repaired.rows + lost <= count, "{what}: {repaired:?}");
+            let store = open(&damaged).unwrap();
+            assert_eq!(
+                numbers(&store).unwrap().len() as u64,
+                repaired.rows,
+                "{what}"
+            );
+        }
+    }
+    assert!(refused > 20, "{refused}");
 }
 
 /// A store that has just written its manifest has no files but those that it needs.
