@@ -1,8 +1,8 @@
 //! The manifest: a file to which every change of a store appends the whole catalogue.
 //!
 //! A catalogue is a few kilobytes, so that writing it whole costs no more than writing what
-//! changed, and the last one is all that is needed. Each is there twice, so that damage to one place
-//! takes none away. `CURRENT` names the manifest in use.
+//! changed, and the last one is all that is needed. Each is there twice: damage to one place takes
+//! none away. `CURRENT` names the manifest in use.
 
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
