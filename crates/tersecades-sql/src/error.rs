@@ -8,6 +8,10 @@ use tersecades_columnar::nearest::nearest;
 use crate::function::window::Edge;
 use crate::parse::{check, place};
 
+/// What lengths of time are counted in.
+pub(crate) const UNITS_OF_TIME: &str = "units of time are nanoseconds, microseconds, \
+    milliseconds, seconds, minutes, hours, days and weeks";
+
 /// What an error of planning or of a scalar function means.
 pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
     let place = error
@@ -114,6 +118,10 @@ fn placed(own: &Error, place: &str) -> Error {
 }
 
 fn of_arrow(message: &str, place: &str) -> Error {
+    if let Some((_, text)) = message.split_once("syntax for type interval: ") {
+        return Error::invalid(format!("{} is no interval{place}", first_line(text)))
+            .hint(UNITS_OF_TIME);
+    }
     let overflow = ["overflow", "leaves the range", "too large", "out of range"];
     match overflow.iter().any(|word| message.contains(word)) {
         true => Error::limit(format!("{}{place}", first_line(message)))

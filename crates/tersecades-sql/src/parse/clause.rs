@@ -9,6 +9,8 @@
 //! ```
 //! They are cut off as tokens, so that the grammar of queries does not take them for aliases.
 
+use arrow_cast::parse::parse_interval_month_day_nano;
+use datafusion_sql::sqlparser::ast::Expr;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -187,14 +189,43 @@ fn emit(parser: &mut Parser) -> Parsed<EmitClause> {
     parser.expected("FINAL, UPDATE or EVERY INTERVAL ...", parser.peek_token())
 }
 
+/// What stands behind a number that is a length of time.
+pub(super) const UNIT: &str = "a unit of time";
+
 /// `INTERVAL '2' SECOND` or `2 SECONDS`, as the text of an interval.
 fn length(parser: &mut Parser) -> Parsed<String> {
-    let Token::Number(number, _) = parser.peek_token().token else {
-        return Ok(parser.parse_expr()?.to_string());
+    let start = parser.peek_token();
+    let Token::Number(number, _) = &start.token else {
+        let length = parser.parse_expr()?;
+        return match has_no_unit(&length) {
+            true => parser.expected(&format!("{UNIT} in an interval"), start),
+            false => Ok(length.to_string()),
+        };
     };
     parser.next_token();
-    match parser.next_token().token {
-        Token::Word(unit) => Ok(format!("INTERVAL '{number} {}'", unit.value)),
-        _ => parser.expected("a unit, as in 2 SECONDS", parser.peek_token()),
+    let unit = parser.next_token();
+    match &unit.token {
+        Token::Word(word) if is_interval(&format!("{number} {}", word.value)) => {
+            Ok(format!("INTERVAL '{number} {}'", word.value))
+        }
+        _ => parser.expected(&format!("{UNIT}, as in 2 SECONDS"), unit),
     }
+}
+
+/// Whether `length` is `INTERVAL 'text'` with words in the text that are no units.
+fn has_no_unit(length: &Expr) -> bool {
+    let Expr::Interval(interval) = length else {
+        return false;
+    };
+    match &*interval.value {
+        Expr::Value(value) if interval.leading_field.is_none() => {
+            let text = value.value.clone().into_string().unwrap_or_default();
+            text.contains(char::is_alphabetic) && !is_interval(&text)
+        }
+        _ => false,
+    }
+}
+
+fn is_interval(text: &str) -> bool {
+    parse_interval_month_day_nano(text).is_ok()
 }

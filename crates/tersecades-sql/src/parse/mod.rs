@@ -27,6 +27,7 @@ use datafusion_sql::sqlparser::tokenizer::{
 };
 use tersecades_columnar::error::{Error, Result};
 
+use crate::error::UNITS_OF_TIME;
 use clause::Clauses;
 
 /// What an `EXPLAIN` shows.
@@ -241,7 +242,11 @@ fn syntax_error(error: &ParserError, tokens: &[TokenWithSpan], end: Option<Locat
         (Some(message), Some(end)) => format!("{message}found: the end{}", place(end)),
         _ => message,
     };
-    Error::invalid(format!("syntax error: {message}"))
+    let error = Error::invalid(format!("syntax error: {message}"));
+    match message.contains(clause::UNIT) {
+        true => error.hint(UNITS_OF_TIME),
+        false => error,
+    }
 }
 
 /// Whether the next token is the word `word`, which it then passes.
@@ -315,5 +320,27 @@ mod tests {
             error("DROP TABLE t")
         );
         assert!(error("SHOW TABLES now").contains("unexpected `now`"));
+    }
+
+    #[test]
+    fn lengths_of_time_that_have_no_unit_are_told_of_units() {
+        let mark = "CREATE STREAM p FROM 'p.csv' WATERMARK FOR ts AS ts - 2 SECONDS";
+        for keep in ["7 DAYS", "7 MONTHS", "1.5 hours INTO 's'", "INTERVAL '7'"] {
+            parse(&format!("{mark} KEEP {keep}")).unwrap();
+        }
+        for keep in ["7 APPLES", "7 apples INTO 's'", "7", "INTERVAL '7 apples'"] {
+            let error = parse(&format!("{mark} KEEP {keep}")).unwrap_err();
+            let message = error.message();
+            let place = match keep {
+                "7" => "the end at line 1, column",
+                "INTERVAL '7 apples'" => "at line 1, column 70",
+                _ => "at line 1, column 72",
+            };
+            assert!(message.contains("a unit of time"), "{message}");
+            assert!(message.contains(place), "{message}");
+            assert_eq!(error.hint_text(), Some(UNITS_OF_TIME));
+        }
+        let error = parse("CREATE STREAM p FROM 'p.csv' WATERMARK FOR ts AS ts - 2 apples");
+        assert!(error.unwrap_err().message().contains("found: apples"));
     }
 }
