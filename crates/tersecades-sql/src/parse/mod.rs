@@ -171,6 +171,7 @@ fn parse_statement(tokens: &[TokenWithSpan]) -> Result<Command> {
     let (mut parser, mut rest) = (parser_of(main), parser_of(behind.to_vec()));
     let end = tokens.last().map(|token| token.span.end);
     let wrong = |error: ParserError| syntax_error(&error, tokens, end);
+    statement::check_first_word(&parser)?;
     let command = statement::parse(&mut parser).map_err(wrong)?;
     check_end(&parser)?;
     let clauses = clause::parse(&mut rest).map_err(wrong)?;
@@ -314,12 +315,26 @@ mod tests {
             "{}",
             error("SELECT\n1 +")
         );
-        assert!(
-            error("DROP TABLE t").contains("DROP"),
-            "{}",
-            error("DROP TABLE t")
-        );
         assert!(error("SHOW TABLES now").contains("unexpected `now`"));
+    }
+
+    #[test]
+    fn statements_of_other_engines_are_refused_with_ours() {
+        for (text, hint) in [
+            ("ALTER TABLE t ADD COLUMN w BIGINT", "store add-column DIR"),
+            ("alter stream t drop column w", "CREATE OR REPLACE TABLE"),
+            ("DROP TABLE t", "names last as long as the session"),
+            ("UPDATE t SET a = 1", "store ingest"),
+            ("DELETE FROM t WHERE a = 1", "store delete"),
+            ("TRUNCATE t", "store delete"),
+            ("MERGE INTO t USING u ON t.a = u.a", "store ingest"),
+        ] {
+            let error = parse(&format!("SELECT 1;\n{text}")).unwrap_err();
+            let word = text.split(' ').next().unwrap_or_default().to_uppercase();
+            let message = format!("{word} is not supported at line 2, column 1");
+            assert_eq!(error.message(), message);
+            assert!(error.hint_text().unwrap().contains(hint), "{error:?}");
+        }
     }
 
     #[test]

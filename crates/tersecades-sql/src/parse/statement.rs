@@ -16,6 +16,51 @@ pub(super) type Parsed<T> = Result<T, ParserError>;
 const KNOWN: &str = "SELECT, WITH, VALUES, EXPLAIN, DESCRIBE, SHOW TABLES, SUMMARIZE, COPY, \
                      INSERT INTO, CREATE STREAM, CREATE TABLE, SET";
 
+/// Statements of other engines, and what is written in their place.
+const REFUSED: [(&str, &str); 6] = [
+    (
+        "ALTER",
+        "CREATE OR REPLACE TABLE t AS SELECT ... gives t other columns; a store gets one by \
+         `tersecades store add-column DIR \"w BIGINT\"`",
+    ),
+    (
+        "DROP",
+        "names last as long as the session; CREATE OR REPLACE gives them to other rows",
+    ),
+    (
+        "UPDATE",
+        "CREATE OR REPLACE TABLE t AS SELECT ... FROM t computes rows anew; rows of a store \
+         with a primary key are replaced by `tersecades store ingest`",
+    ),
+    ("DELETE", LESS_ROWS),
+    ("TRUNCATE", LESS_ROWS),
+    (
+        "MERGE",
+        "CREATE OR REPLACE TABLE t AS SELECT ... UNION ALL SELECT ... joins rows; a store with \
+         a primary key takes new and changed rows by `tersecades store ingest`",
+    ),
+];
+
+const LESS_ROWS: &str = "CREATE OR REPLACE TABLE t AS SELECT ... FROM t WHERE ... keeps fewer \
+                         rows; rows of a store with a primary key go by `tersecades store delete`";
+
+/// Refuses statements of other engines.
+///
+/// # Errors
+/// `Unsupported` with the place and what to write.
+pub(super) fn check_first_word(parser: &Parser) -> OwnResult<()> {
+    let first = parser.peek_token();
+    let Token::Word(word) = &first.token else {
+        return Ok(());
+    };
+    let mut refused = REFUSED.iter();
+    let Some((name, hint)) = refused.find(|(name, _)| word.value.eq_ignore_ascii_case(name)) else {
+        return Ok(());
+    };
+    let message = format!("{name} is not supported{}", place(first.span.start));
+    Err(Error::unsupported(message).hint(*hint))
+}
+
 /// Parses one statement.
 pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
     if starts_query(parser) {
