@@ -350,3 +350,41 @@ fn columns_have_any_name_and_types_of_decimals_and_bytes() {
         text(&refused.stderr)
     );
 }
+
+#[test]
+fn rows_are_exported_by_times_as_people_write_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    create(path, &["--time", "ts"]);
+    std::fs::write(path.join("rows.csv"), csv(0..200)).unwrap();
+    store(path, &["ingest", "s", "--input", "rows.csv"]);
+    for (range, expected) in [
+        (&["--from", "2024-05-01 12:01:00"][..], 140),
+        (&["--until", "2024-05-01T14:00:30+02:00"], 30),
+        (
+            &["--from", "2024-05-01T12:00:10Z", "--until", "1714564820000"],
+            10,
+        ),
+        (&["--from", "2024-05-02"], 0),
+    ] {
+        std::fs::remove_file(path.join("out.csv")).unwrap_or_default();
+        let arguments = [&["export", "s", "-o", "out.csv"], range].concat();
+        let said = text(&store(path, &arguments).stderr);
+        assert!(
+            said.contains(&format!("{expected} rows written")),
+            "{range:?}: {said}"
+        );
+    }
+    let arguments = ["export", "s", "-o", "no.csv", "--until", "yesterday"];
+    let output = command(path, &arguments).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("`yesterday` of --until is no time (column ts)"),
+        "{said}"
+    );
+    assert!(
+        said.contains("2018-07-11T00:00:00Z or milliseconds since 1970"),
+        "{said}"
+    );
+    assert!(!path.join("no.csv").exists());
+}
