@@ -127,6 +127,19 @@ fn mistakes_are_named() {
     assert!(failed(&again).contains("there is a store already"));
     std::fs::write(path.join("rows.csv"), "k,x\n1,2\n").unwrap();
     assert!(failed(&["ingest", "s", "--input", "rows.csv"]).contains("no such column"));
+    std::fs::write(path.join("nulls.csv"), "k,v\n1,2\n2,3\n3,4\n4,5\n,6\n7,7\n").unwrap();
+    let said = failed(&["ingest", "s", "--input", "nulls.csv", "--batch-rows", "2"]);
+    assert!(
+        said.contains("may not be (file nulls.csv, row 5, column k)"),
+        "{said}"
+    );
+    assert!(said.contains("hint: leave such rows out"), "{said}");
+    std::fs::write(path.join("lacks.csv"), "v\n1\n").unwrap();
+    let said = failed(&["ingest", "s", "--input", "lacks.csv"]);
+    assert!(
+        said.contains("that may not be null (file lacks.csv, column k)"),
+        "{said}"
+    );
     std::fs::write(path.join("s/CURRENT"), "MANIFEST-0000000009 00000000\n").unwrap();
     assert!(failed(&["stats", "s"]).contains("damaged"));
     assert!(text(&store(path, &["repair", "s"]).stdout).contains("given up"));

@@ -162,7 +162,7 @@ impl Store {
     /// reading; `Corrupt` where a repair does not know how many rows of the stream are left; what
     /// writing says.
     pub fn feed(&self, name: &str) -> Result<FeedWriter<'_>> {
-        let writer = self.writer()?.of_feed();
+        let writer = self.writer()?;
         let version = self.snapshot().version;
         let mut marks = version.catalog.feeds.iter();
         let mark = marks.clone().find(|mark| mark.name == name);
@@ -204,7 +204,7 @@ impl Store {
         let rows = begun.inspect_err(|error| self.end_feed(Some(error)))?;
         Ok(FeedWriter {
             store: self,
-            writer,
+            writer: writer.of_feed(rows),
             rows,
             has_ended: false,
         })

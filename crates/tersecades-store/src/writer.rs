@@ -26,6 +26,8 @@ pub struct Writer<'s> {
     encoder: Encoder,
     /// Whether the rows are those of the stream that feeds the store.
     of_feed: bool,
+    /// Rows that were written, from which errors count.
+    rows: u64,
 }
 
 impl<'s> Writer<'s> {
@@ -41,13 +43,15 @@ impl<'s> Writer<'s> {
             schema,
             policy,
             of_feed: false,
+            rows: 0,
         })
     }
 
-    /// The same, for the rows of the stream that feeds the store.
-    pub(crate) fn of_feed(self) -> Self {
+    /// The same, for what comes behind the first `rows` of the stream that feeds the store.
+    pub(crate) fn of_feed(self, rows: u64) -> Self {
         Writer {
             of_feed: true,
+            rows,
             ..self
         }
     }
@@ -59,7 +63,8 @@ impl<'s> Writer<'s> {
     /// row takes the place of the one with its key.
     ///
     /// # Errors
-    /// `SchemaMismatch` for rows that do not fit; `LimitExceeded` on a full disk, after which it
+    /// `SchemaMismatch` for rows that do not fit, which are counted from the first that this writer
+    /// was given; `LimitExceeded` on a full disk, after which it
     /// may be tried again; what the system says, after which nothing is acknowledged until the
     /// store is opened again.
     ///
@@ -101,6 +106,7 @@ impl<'s> Writer<'s> {
             }
             end = self.store.commit.append(batch, bytes, self.of_feed)?;
         }
+        self.rows += rows.num_rows() as u64;
         self.store.maintain(rows.num_rows())?;
         Ok(end)
     }
@@ -128,12 +134,19 @@ impl<'s> Writer<'s> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.fields().len() + 1);
         for (index, field) in fields.fields().iter().enumerate() {
             let is_key = self.schema.key_columns().contains(&index);
-            let column = match rows.column_by_name(field.name()) {
-                Some(column) => widened(field, column)?,
-                None => new_null_array(field.data_type(), count),
-            };
             let may_be_null = field.is_nullable() || (deleted && !is_key);
-            check(field, &column, may_be_null)?;
+            let column = match rows.column_by_name(field.name()) {
+                Some(column) => {
+                    let column = widened(field, column)?;
+                    self.check(field, &column, may_be_null)?;
+                    column
+                }
+                None if may_be_null || count == 0 => new_null_array(field.data_type(), count),
+                None => {
+                    let error = Error::schema("the rows lack a column that may not be null");
+                    return Err(error.column(field.name()));
+                }
+            };
             columns.push(match deleted && !field.is_nullable() && !is_key {
                 // What a deleted row held is nobody's business.
                 true => zeros(field, count)?,
@@ -144,6 +157,28 @@ impl<'s> Writer<'s> {
             columns.push(Arc::new(BooleanArray::from(vec![deleted; count])));
         }
         with_types(&columns, &self.schema.stored())
+    }
+
+    /// Whether `column` can be `field`.
+    fn check(&self, field: &Field, column: &ArrayRef, may_be_null: bool) -> Result<()> {
+        let name = field.name().as_str();
+        if logical_type(column.data_type()) != *field.data_type() {
+            let (got, expected) = (column.data_type(), field.data_type());
+            return Err(
+                Error::schema(format!("expected values of {expected}, got {got}"))
+                    .column(name)
+                    .hint("CAST it in a query, or make the store with the type that comes"),
+            );
+        }
+        if may_be_null || column.logical_null_count() == 0 {
+            return Ok(());
+        }
+        let nulls = column.logical_nulls();
+        let first = nulls.and_then(|nulls| nulls.iter().position(|is_valid| !is_valid));
+        Err(Error::schema("a value is null, and the column may not be")
+            .row(self.rows + first.unwrap_or(0) as u64 + 1)
+            .column(name)
+            .hint("leave such rows out, or make the store without NOT NULL"))
     }
 }
 
@@ -181,23 +216,6 @@ fn is_widening(from: &DataType, to: &DataType) -> bool {
             }
         }
         _ => false,
-    }
-}
-
-/// Whether `column` can be `field`.
-fn check(field: &Field, column: &ArrayRef, may_be_null: bool) -> Result<()> {
-    let name = field.name().as_str();
-    if logical_type(column.data_type()) != *field.data_type() {
-        let (got, expected) = (column.data_type(), field.data_type());
-        return Err(
-            Error::schema(format!("expected values of {expected}, got {got}"))
-                .column(name)
-                .hint("CAST it in a query, or make the store with the type that comes"),
-        );
-    }
-    match may_be_null || column.logical_null_count() == 0 {
-        true => Ok(()),
-        false => Err(Error::schema("a value is null, and the column may not be").column(name)),
     }
 }
 

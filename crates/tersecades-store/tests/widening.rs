@@ -118,3 +118,23 @@ fn texts_with_a_table_and_without_go_together() {
         );
     }
 }
+
+#[test]
+fn nulls_of_columns_that_may_not_be_null_are_told_by_row() {
+    let fields = Schema::new(vec![Field::new("n", DataType::Int64, false)]);
+    let schema = StoreSchema::new(&fields).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), schema, StoreOptions::default()).unwrap();
+    let mut writer = store.writer().unwrap();
+    let rows = |values: &[Option<i64>]| {
+        let array: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        RecordBatch::try_from_iter_with_nullable([("n", array, true)]).unwrap()
+    };
+    writer.append(&rows(&[Some(1), Some(2)])).unwrap();
+    for _ in 0..2 {
+        let error = writer.append(&rows(&[Some(3), None, None])).unwrap_err();
+        assert_eq!(error.context().row, Some(4));
+        assert_eq!(error.context().column.as_deref(), Some("n"));
+    }
+    assert_eq!(writer.append(&rows(&[Some(3)])).unwrap(), 3);
+}

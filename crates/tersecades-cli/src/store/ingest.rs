@@ -4,11 +4,11 @@ use std::io::{BufRead as _, BufReader, Cursor, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
-use tersecades::Error;
 use tersecades::engine::source::trickle::{Trickle, through_pauses};
 use tersecades::engine::source::{self, Source, SourceOptions};
 use tersecades::prelude::{RecordBatch, SchemaRef};
 use tersecades::store::{Store, StoreSchema, Writer};
+use tersecades::{Error, ErrorKind};
 
 use crate::console;
 use crate::outcome::Outcome;
@@ -69,7 +69,7 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
         if batch.num_rows() == 0 {
             continue;
         }
-        how(&mut writer, &batch)?;
+        how(&mut writer, &batch).map_err(|error| of_input(error, arguments))?;
         rows += batch.num_rows() as u64;
         progress.show(rows);
         if arguments.ack {
@@ -88,6 +88,24 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
         console::say(format_args!("{rows} rows {done}"));
     }
     Ok(closed?)
+}
+
+/// The error of rows that do not fit, with the place where they come from.
+fn of_input(error: Error, arguments: &IngestArguments) -> Error {
+    if error.kind() != ErrorKind::SchemaMismatch || error.context().file.is_some() {
+        return error;
+    }
+    let hint = match (error.context().row, error.hint_text()) {
+        (Some(_), Some(hint)) => Some(format!(
+            "{hint}; rows count from the first behind a header, without those that cannot be read"
+        )),
+        _ => None,
+    };
+    let error = error.file(arguments.input.display().to_string());
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }
 
 /// The input, its columns typed as those of the store that have their names.
