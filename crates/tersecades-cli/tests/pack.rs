@@ -131,7 +131,11 @@ fn gzip_files_of_others_are_read_in_the_middle() {
         assert_eq!(part.stdout, text[1_000..2_000]);
         assert!(fs::exists(&index).unwrap());
     }
-    fs::write(&gzip, &fs::read(&gzip).unwrap()[..100]).unwrap();
+    let whole = fs::read(&gzip).unwrap();
+    fs::write(&gzip, [&whole[..], b"more"].concat()).unwrap();
+    let said = format!("the last 4 bytes, at offset {}", whole.len());
+    bad(&["cat", &gzip, "--range", "0:9"], 1, &said);
+    fs::write(&gzip, &whole[..100]).unwrap();
     bad(&["cat", &gzip], 1, "ends inside a member");
     bad(&["cat", &gzip, "--index", &index], 1, "another gzip file");
 }
@@ -156,6 +160,8 @@ fn mistakes_are_named() {
     );
     bad(&["cat", &packed, "--range", "1GiB:"], 1, "behind the end");
     let mut damaged = fs::read(&packed).unwrap();
+    fs::write(&packed, &damaged[..damaged.len() - 9]).unwrap();
+    bad(&["cat", &packed], 1, "is cut short: its index is missing");
     damaged[1_000] ^= 1;
     fs::write(&packed, damaged).unwrap();
     let output = tersecades(&["cat", &packed]);

@@ -119,7 +119,66 @@ fn damage_to_a_gzip_file_is_found_when_its_index_is_made() {
             assert!(read.read_range(0..read.len()).unwrap() == text, "bit {bit}");
         }
     }
-    let other = [file.as_slice(), b"more"].concat();
-    assert!(Gzip::new(Arc::<[u8]>::from(other)).is_err());
     assert!(Gzip::new(Arc::<[u8]>::from(b"no gzip file at all".as_slice())).is_err());
+}
+
+#[test]
+fn bytes_behind_the_last_member_are_told_by_their_place() {
+    let file = compressed(&bytes_of(1, 6_000, 8), 6);
+    let length = file.len();
+    let long = [b'x'; 5_000];
+    for (behind, zeros, said) in [
+        (b"m".as_slice(), 0, "byte, at offset {at}, is"),
+        (b"more", 0, "4 bytes, at offset {at}, are"),
+        (b"\x1fmore", 0, "5 bytes, at offset {at}, are"),
+        (&long, 0, "5000 bytes, at offset {at}, are"),
+        (b"more", 300, "4 bytes, at offset {at}, are"),
+    ] {
+        let whole = [file.as_slice(), &vec![0; zeros], behind].concat();
+        let error = Gzip::new(Arc::<[u8]>::from(whole)).unwrap_err();
+        let at = length + zeros;
+        let said = said.replace("{at}", &at.to_string());
+        let said = format!("the last {said} no gzip member");
+        assert_eq!(error.message(), said);
+        assert!(
+            error
+                .hint_text()
+                .unwrap()
+                .contains(&format!("head -c {at} "))
+        );
+    }
+    // The start of another member.
+    for cut in [1, 2, 9, 40] {
+        let whole = [file.as_slice(), &file[..cut]].concat();
+        let error = Gzip::new(Arc::<[u8]>::from(whole)).unwrap_err();
+        assert!(error.message().contains("ends inside a member"), "{error}");
+    }
+}
+
+#[test]
+fn containers_that_are_cut_are_no_gzip_files_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = bytes_of(1, 100_000, 8);
+    let packed = pack(&text, &PackOptions::default()).unwrap();
+    for (name, bytes, is_ours) in [
+        ("packed", &packed[..packed.len() - 1], true),
+        ("packed", &packed[..packed.len() / 2], true),
+        ("few.tcz", &packed[..100], true),
+        ("other", &compressed(&text, 6)[..2_000], false),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = open_gzip(&path, None).unwrap_err();
+        assert_eq!(
+            error.message().contains("its index is missing"),
+            is_ours,
+            "{error}"
+        );
+        assert_eq!(
+            error.hint_text().unwrap().contains("pack it again"),
+            is_ours,
+            "{error}"
+        );
+        assert!(error.context().file.as_ref().unwrap().ends_with(name));
+    }
 }

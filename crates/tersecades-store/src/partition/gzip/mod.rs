@@ -21,10 +21,15 @@ use std::sync::{Mutex, PoisonError};
 
 use tersecades_columnar::error::{Error, Result};
 
+use super::PARTITION_MAX;
+use super::layout::{Layout as _, Zlib};
 use super::read_at::ReadAt;
 use crate::whole_file::WholeFile;
 use index::GzipIndex;
 use stream::Stream;
+
+/// What stands behind each partition of a container.
+const FLUSH: [u8; 4] = [0, 0, 0xff, 0xff];
 
 /// A gzip file of others in a file.
 pub type GzipFile = Gzip<File>;
@@ -77,24 +82,49 @@ pub fn is_gzip(path: &Path) -> Result<bool> {
 /// there is none yet; without a name for it it is made each time.
 ///
 /// # Errors
-/// Files that cannot be read or written; `Corrupt` for a file that is no gzip or damaged, and for
-/// an index that is damaged or of another file.
+/// Files that cannot be read or written; `Corrupt` for a file that is no gzip or damaged, a
+/// container of ours that is cut short, and an index that is damaged or of another file.
 pub fn open_gzip(path: &Path, index: Option<&Path>) -> Result<GzipFile> {
     let named = |error: Error| error.file(path.display().to_string());
     let file = File::open(path).map_err(|error| named(error.into()))?;
+    let decode = |file: File| Gzip::new(file).map_err(|error| named(of_container(error, path)));
     let Some(index_path) = index else {
-        return Gzip::new(file).map_err(named);
+        return decode(file);
     };
     let index_named = |error: Error| error.file(index_path.display().to_string());
     match fs::read(index_path) {
         Ok(bytes) => Gzip::with_index(file, &bytes).map_err(index_named),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let gzip = Gzip::new(file).map_err(named)?;
+            let gzip = decode(file)?;
             write_whole(index_path, &gzip.index_bytes()?).map_err(index_named)?;
             Ok(gzip)
         }
         Err(error) => Err(index_named(error.into())),
     }
+}
+
+/// The error of a container of ours that lost its end, or the `error` of another gzip file.
+fn of_container(error: Error, path: &Path) -> Error {
+    let is_ours = || path.extension().is_some_and(|suffix| suffix == "tcz");
+    let is_cut = error.message().ends_with(stream::IS_CUT);
+    match is_cut && (is_ours() || begins_as_container(path)) {
+        true => Error::corrupt("the packed file is cut short: its index is missing")
+            .hint("pack it again; `gunzip` and other readers of gzip files still read its start"),
+        false => error,
+    }
+}
+
+/// Whether a file has the head of a container and the flush behind its first partition.
+fn begins_as_container(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let head = Zlib.framing().head();
+    let length = file.byte_len().unwrap_or(0).min(PARTITION_MAX as u64);
+    let mut front = vec![0; length as usize];
+    file.read_exact_at(0, &mut front).is_ok()
+        && front.starts_with(head)
+        && front.windows(FLUSH.len()).any(|it| it == FLUSH)
 }
 
 /// Writes a file that appears when it is whole.

@@ -62,8 +62,21 @@ impl std::fmt::Debug for Stream {
     }
 }
 
+/// What a file does that is too short.
+pub(super) const IS_CUT: &str = "ends inside a member";
+
 fn damaged(what: &str) -> Error {
     Error::corrupt(format!("the gzip file {what}")).hint("`gunzip -t` says the same")
+}
+
+/// The error that what stands at `offset`, behind the last member, is none.
+fn no_member<S: ReadAt>(source: &S, offset: u64) -> Result<Error> {
+    let bytes = source.byte_len()?.saturating_sub(offset);
+    let message = match bytes {
+        1 => format!("the last byte, at offset {offset}, is no gzip member"),
+        _ => format!("the last {bytes} bytes, at offset {offset}, are no gzip member"),
+    };
+    Ok(Error::corrupt(message).hint(format!("`head -c {offset} FILE` gives what comes before")))
 }
 
 impl Stream {
@@ -193,7 +206,7 @@ impl Stream {
                 TINFLStatus::HasMoreOutput => {}
                 TINFLStatus::NeedsMoreInput if !self.at_end => {}
                 TINFLStatus::NeedsMoreInput | TINFLStatus::FailedCannotMakeProgress => {
-                    return Err(damaged("ends inside a member"));
+                    return Err(damaged(IS_CUT));
                 }
                 _ => return Err(damaged("holds bytes that are no deflate stream")),
             }
@@ -210,15 +223,19 @@ impl Stream {
             Some(0) if !is_first => return self.only_zeros(source).map(|()| false),
             Some(_) => {}
         }
-        let head = self.take::<S, 10>(source)?;
-        if head[..2] != MAGIC {
+        let start = self.offset();
+        let [first] = self.take(source)?;
+        // A member that is cut behind its first byte is one.
+        let second = self.peek(source)?.unwrap_or(MAGIC[1]);
+        if [first, second] != MAGIC {
             return Err(match is_first {
                 true => Error::corrupt("the file is no gzip file"),
-                false => damaged("goes on behind its last member with other bytes"),
+                false => no_member(source, start)?,
             });
         }
-        let flags = head[3];
-        if head[2] != 8 || flags & RESERVED != 0 {
+        let head = self.take::<S, 9>(source)?;
+        let [_, method, flags, ..] = head;
+        if method != 8 || flags & RESERVED != 0 {
             return Err(Error::unsupported(
                 "a method of compression that gzip never had",
             ));
@@ -254,7 +271,7 @@ impl Stream {
     fn only_zeros<S: ReadAt>(&mut self, source: &S) -> Result<()> {
         while let Some(byte) = self.peek(source)? {
             if byte != 0 {
-                return Err(damaged("goes on behind its last member with other bytes"));
+                return Err(no_member(source, self.offset())?);
             }
             self.used += 1;
         }
@@ -272,7 +289,7 @@ impl Stream {
         let mut bytes = [0; N];
         for byte in &mut bytes {
             let next = self.peek(source)?;
-            *byte = next.ok_or_else(|| damaged("ends inside a member"))?;
+            *byte = next.ok_or_else(|| damaged(IS_CUT))?;
             self.used += 1;
         }
         Ok(bytes)
