@@ -1,54 +1,40 @@
 //! The cost model beside what is measured, for a store as it is.
 
+mod level;
+
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::RecordBatch;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::Tier;
 use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Value;
 use tersecades_columnar::values::Values;
 
-use crate::codec_policy::CodecPolicy;
 use crate::cost_model::{TreeShape, runs_opened};
-use crate::encode::{Encoder, decode};
+use crate::option::Layout;
 use crate::run::Run;
 use crate::scan::Scan;
 use crate::version::Snapshot;
 
+pub use level::{AccessCost, LevelCost};
+
 /// Groups that are read, in turns: more than the caches next to a core hold, as other reads are.
 const READ_GROUPS: usize = 32;
-
-/// Of the groups that are read, one in this many is coded under each policy.
-const CODED_SHARE: usize = 4;
-
-/// What one policy makes of the store's rows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PolicyCost {
-    /// The policy.
-    pub policy: CodecPolicy,
-    /// Encoded bytes of a row.
-    pub bytes_per_row: f64,
-    /// Nanoseconds to encode a row.
-    pub encode_ns: f64,
-    /// Nanoseconds to decode a row.
-    pub decode_ns: f64,
-    /// By the model: nanoseconds to code a row on its way through all levels.
-    pub write_ns: f64,
-}
 
 /// The model beside measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
-    /// Each policy on a sample of the store's rows.
-    pub policies: Vec<PolicyCost>,
-    /// Levels that the rows need.
-    pub levels: f64,
-    /// Times that a row is written to a run.
-    pub write_amplification: f64,
+    /// Each level that has runs, the newest first.
+    pub levels: Vec<LevelCost>,
+    /// Levels that the rows need, by the model.
+    pub levels_model: f64,
+    /// Times that a row is written to a run, by the model.
+    pub written_model: f64,
+    /// The same of the rows that are there, which the levels of their runs tell; `None` for leveled
+    /// trees, which write rows of a level again.
+    pub written_measured: Option<f64>,
     /// By the model, microseconds to read the rows of a key: finding the groups that may hold it,
     /// and a group of each run that filters leave, at what it cost to read a group of the sample
     /// and to find and decode a key in it.
@@ -67,83 +53,57 @@ impl Snapshot {
     /// What reading says.
     ///
     /// # Cost
-    /// Some groups are decoded and encoded under each policy, and some keys read.
+    /// Some groups of each level are decoded and encoded under each policy, and some keys and
+    /// ranges read.
     pub fn explain(&self) -> Result<Option<Explained>> {
         let (schema, options) = (self.schema(), self.options());
-        let groups = self.some_groups();
-        let Some(key) = schema
-            .sort_columns()
-            .first()
-            .copied()
-            .filter(|_| !groups.is_empty())
-        else {
+        let groups = self.some_groups(None, READ_GROUPS);
+        let sorted = schema.sort_columns();
+        let Some(key) = sorted.first().filter(|_| !groups.is_empty()) else {
             return Ok(None);
         };
-        let name = schema.fields().field(key).name();
+        let name = schema.fields().field(*key).name();
         let keys = keys_of(name, &groups)?;
         let group_ns = self.group_ns(name, &groups, &keys)?;
         let plan_ns = self.plan_ns(name, &keys)?;
-        let coded = groups.iter().step_by(CODED_SHARE);
-        let stored = schema.stored();
-        let rows = coded.map(|(run, group)| decode(&run.read_group(*group, &stored)?));
-        let rows = rows.collect::<Result<Vec<_>>>()?;
         let shape = TreeShape {
             rows: self.sequence() as f64,
             buffer_rows: options.buffer_rows as f64,
             level_ratio: options.level_ratio as f64,
             layout: options.layout,
         };
-        let policies = CodecPolicy::all().map(|policy| self.measure(policy, &rows, &shape));
         let opened = runs_opened(self.version.runs.len() as f64, options.bloom_bits as f64);
         Ok(Some(Explained {
-            policies: policies.collect::<Result<_>>()?,
-            levels: shape.levels(),
-            write_amplification: shape.write_amplification(),
+            levels: self.level_costs(name)?,
+            levels_model: shape.levels(),
+            written_model: shape.write_amplification(),
+            written_measured: self.times_written(),
             point_model_us: (plan_ns + opened * group_ns) / 1e3,
             point_measured_us: self.points_ns(name, &keys)? / 1e3,
             points: groups.len(),
         }))
     }
 
-    /// Groups spread over all runs.
-    fn some_groups(&self) -> Vec<(Arc<Run>, usize)> {
-        let runs = self.version.runs.iter();
+    /// The mean of the times that the rows of runs were written.
+    fn times_written(&self) -> Option<f64> {
+        let runs = self.version.runs.iter().map(|run| run.id());
+        let rows: u64 = runs.clone().map(|run| run.rows).sum();
+        let times: u64 = runs.map(|run| run.rows * u64::from(run.level + 1)).sum();
+        let is_tiered = self.options().layout == Layout::Tiered;
+        is_tiered.then(|| times as f64 / rows.max(1) as f64)
+    }
+
+    /// At most `most` groups spread over the runs of `level`, or all.
+    fn some_groups(&self, level: Option<u32>, most: usize) -> Vec<(Arc<Run>, usize)> {
+        let of_level = |run: &&Arc<Run>| level.is_none_or(|level| run.id().level == level);
+        let runs = self.version.runs.iter().filter(of_level);
         let groups = runs.flat_map(|run| (0..run.groups().len()).map(move |group| (run, group)));
         let groups: Vec<_> = groups.collect();
-        let step = groups.len().div_ceil(READ_GROUPS).max(1);
+        let step = groups.len().div_ceil(most).max(1);
         let sampled = groups.into_iter().step_by(step);
         sampled
             .map(|(run, group)| (Arc::clone(run), group))
             .collect()
-    }
-
-    /// Encodes and decodes `sample` under `policy`.
-    fn measure(
-        &self,
-        policy: CodecPolicy,
-        sample: &[RecordBatch],
-        shape: &TreeShape,
-    ) -> Result<PolicyCost> {
-        let mut encoder = Encoder::new(&self.schema().stored(), policy, Tier::Cold)?;
-        let rows: usize = sample.iter().map(RecordBatch::num_rows).sum();
-        let each = |started: Instant| started.elapsed().as_nanos() as f64 / rows as f64;
-        let started = Instant::now();
-        let encoded = sample.iter().map(|rows| encoder.encode(rows));
-        let encoded = encoded.collect::<Result<Vec<_>>>()?;
-        let encode_ns = each(started);
-        let started = Instant::now();
-        for batch in &encoded {
-            decode(batch)?;
-        }
-        let decode_ns = each(started);
-        let bytes: usize = encoded.iter().map(|batch| batch.byte_size()).sum();
-        Ok(PolicyCost {
-            policy,
-            bytes_per_row: bytes as f64 / rows as f64,
-            encode_ns,
-            decode_ns,
-            write_ns: shape.write_ns(encode_ns, decode_ns),
-        })
     }
 
     /// The mean nanoseconds to read one of `groups`, find the one of `keys` that is in it and
@@ -221,17 +181,18 @@ fn mean(times: &[f64]) -> f64 {
 /// A value of column `name` from the middle of each group.
 fn keys_of(name: &str, groups: &[(Arc<Run>, usize)]) -> Result<Vec<Value>> {
     let keys = groups.iter().map(|(run, group)| {
-        let column = run.fields().index_of(name)?;
-        value_in_the_middle(run, *group, column)
+        let middle = run.group(*group).rows / 2;
+        value_of(run, *group, name, middle)
     });
     keys.collect()
 }
 
-fn value_in_the_middle(run: &Run, group: usize, column: usize) -> Result<Value> {
-    let chunk = run.read_chunk(group, column)?;
-    let mut middle = Selection::default();
-    middle.set_rows(chunk.rows()).push(chunk.rows() as u32 / 2);
+/// The value of column `name` in a row of a group.
+fn value_of(run: &Run, group: usize, name: &str, row: u32) -> Result<Value> {
+    let chunk = run.read_chunk(group, run.fields().index_of(name)?)?;
+    let mut one = Selection::default();
+    one.set_rows(chunk.rows()).push(row);
     let mut values = Values::default();
-    chunk.gather(&middle, &mut values, &mut Work::default());
+    chunk.gather(&one, &mut values, &mut Work::default());
     Ok(values.value(0))
 }

@@ -67,7 +67,7 @@ pub use bookmark::{Bookmark, BookmarkStats};
 pub use codec_policy::CodecPolicy;
 pub use cost_model::{TreeShape, UnitCosts, runs_opened};
 pub use counters::Activity;
-pub use explain::{Explained, PolicyCost};
+pub use explain::{AccessCost, Explained, LevelCost};
 pub use feed::FeedWriter;
 pub use follow::{Arrival, Arrivals};
 pub use merger::Merger;

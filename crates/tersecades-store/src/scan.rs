@@ -298,6 +298,14 @@ impl Scanned {
         self.fields_in(0..self.columns)
     }
 
+    /// Parts that are still to be read, unless rows are merged.
+    pub(crate) fn parts_left(&self) -> Option<usize> {
+        match &self.plan {
+            Plan::Parts(parts) => Some(parts.len()),
+            Plan::Merge(..) => None,
+        }
+    }
+
     /// How much older than the newest row before it a row may be.
     pub fn lateness(&self) -> i64 {
         self.lateness

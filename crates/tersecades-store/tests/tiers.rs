@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use tersecades_store::fs::{Bandwidth, FileSystem, RealFileSystem, Throttled};
-use tersecades_store::{Durability, Placement, Scan, Store, StoreOptions, StoreSchema};
+use tersecades_store::{AccessCost, Durability, Placement, Scan, Store, StoreOptions, StoreSchema};
 
 const ROWS: i64 = 4_000;
 
@@ -181,4 +181,50 @@ fn a_modelled_memory_moves_no_more_than_its_bandwidth() {
         }
     });
     assert!(started.elapsed().as_secs_f64() >= 400_000.0 / many.read);
+}
+
+#[test]
+fn each_level_is_explained_under_every_policy_and_as_it_lies_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), "warm");
+    load(&store, 7);
+    let stats = store.snapshot().stats(false).unwrap();
+    let explained = store.snapshot().explain().unwrap().unwrap();
+    let levels = |runs: &dyn Fn(usize) -> (u32, usize, u64)| -> Vec<_> {
+        (0..stats.levels.len()).map(runs).collect()
+    };
+    let of_stats = levels(&|at| {
+        let level = &stats.levels[at];
+        (level.level, level.runs, level.rows)
+    });
+    let of_costs = levels(&|at| {
+        let level = &explained.levels[at];
+        (level.level, level.runs, level.rows)
+    });
+    assert_eq!(of_costs, of_stats);
+    assert!(of_stats.len() > 1, "{of_stats:?}");
+    // A row of level n was written once more for each level above.
+    let times: u64 = of_stats
+        .iter()
+        .map(|(n, _, rows)| u64::from(n + 1) * rows)
+        .sum();
+    let mean = times as f64 / (7 * ROWS) as f64;
+    assert!((explained.written_measured.unwrap() - mean).abs() < 1e-9);
+    for level in &explained.levels {
+        assert_eq!(level.model.len(), 5);
+        let own = |cost: &&AccessCost| cost.policy == level.measured.policy;
+        let model = level.model.iter().find(own).unwrap();
+        let files = level.measured.bytes_per_row;
+        // Files have headers and footers.
+        assert!(
+            model.bytes_per_row <= files && files < 2.0 * model.bytes_per_row,
+            "{level:?}"
+        );
+        for cost in level.model.iter().chain([&level.measured]) {
+            assert!(
+                cost.point_us > 0.0 && cost.range_us > 0.0 && cost.write_ns > 0.0,
+                "{cost:?}"
+            );
+        }
+    }
 }
