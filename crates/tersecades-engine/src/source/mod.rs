@@ -25,6 +25,7 @@ pub(crate) mod guard;
 pub mod history;
 pub(crate) mod ipc_bounds;
 pub mod json;
+mod lines;
 pub mod live;
 pub mod location;
 pub mod memory;
@@ -200,7 +201,8 @@ pub struct SourceOptions {
     /// formats whose parts cannot be read apart use one.
     ///
     /// Parquet files are read so many row groups at once, of which up to 16 batches each wait in
-    /// memory for their turn.
+    /// memory for their turn; CSV without quotes and JSON lines in files so many stretches of up to
+    /// 2 MiB at once.
     pub threads: Option<usize>,
 }
 

@@ -4,17 +4,22 @@
 //! records of a TextFormat -> cells, whole row or nothing -> column builders -> batch
 //!                                          | bad row: policy, line and original bytes
 //! ```
-//! A batch of a pipe ends early where nothing has come for a while.
+//! A batch of a pipe ends early where nothing has come for a while. Where several threads may read,
+//! stretches of a file are read ahead, each by one of them (ahead.rs).
+
+mod ahead;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
+use self::ahead::Ahead;
 use super::csv::column::ColumnBuilder;
 use super::csv::field::Cell;
 use super::{OnError, Rejected, RejectedRow, Source, SourceOptions};
@@ -114,6 +119,12 @@ pub trait TextFormat: Send {
     /// `Io` and `Corrupt` if reading fails.
     fn read(&mut self, record: &mut Self::Record) -> Result<Next>;
 
+    /// Takes out the records that come next, at most `rows` of them, where it is seen without
+    /// reading them where they end; who reads on finds those behind them.
+    fn take_stretch(&mut self, rows: usize) -> Option<Self>
+    where
+        Self: Sized;
+
     /// Parses a whole row into `cells` and returns the texts they came from.
     ///
     /// # Errors
@@ -125,6 +136,56 @@ pub trait TextFormat: Send {
     ) -> RowResult<Vec<Cow<'a, str>>>;
 }
 
+/// The columns of a batch while its rows arrive.
+struct Columns {
+    schema: SchemaRef,
+    builders: Vec<ColumnBuilder>,
+    cells: Vec<Cell>,
+    rows: usize,
+}
+
+impl Columns {
+    fn new(schema: &SchemaRef) -> Self {
+        let fields = schema.fields().iter();
+        let builders = fields.map(|field| ColumnBuilder::new(field.data_type().clone()));
+        Columns {
+            schema: Arc::clone(schema),
+            builders: builders.collect(),
+            cells: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    /// Adds the row of `record`, or says what is wrong with it.
+    fn push<F: TextFormat>(&mut self, format: &mut F, record: &F::Record) -> Result<RowResult<()>> {
+        let texts = match format.parse(record, &mut self.cells) {
+            Ok(texts) => texts,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        let cells = self.cells.iter().zip(&texts);
+        for (column, (cell, text)) in self.builders.iter_mut().zip(cells) {
+            column.push(*cell, text)?;
+        }
+        self.rows += 1;
+        Ok(Ok(()))
+    }
+
+    /// The batch, where there are rows.
+    fn finish(&mut self) -> Result<Option<RecordBatch>> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows == 0 {
+            return Ok(None);
+        }
+        let arrays = self.builders.iter_mut().map(ColumnBuilder::finish);
+        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        let sized = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        Ok(Some(RecordBatch::try_new_with_options(
+            schema, arrays, &sized,
+        )?))
+    }
+}
+
 /// Rows of one text file or stream.
 pub struct TextSource<F: TextFormat> {
     format: F,
@@ -133,12 +194,15 @@ pub struct TextSource<F: TextFormat> {
     file: Option<String>,
     options: SourceOptions,
     schema: SchemaRef,
-    columns: Vec<ColumnBuilder>,
+    columns: Columns,
     rejected: Rejected,
+    /// How many threads may read.
+    threads: usize,
+    ahead: Option<Ahead<F>>,
     done: bool,
 }
 
-impl<F: TextFormat> TextSource<F> {
+impl<F: TextFormat + 'static> TextSource<F> {
     /// Rows of `schema`, first those of `sample`.
     pub(super) fn of_format(
         format: F,
@@ -146,73 +210,108 @@ impl<F: TextFormat> TextSource<F> {
         schema: Schema,
         options: SourceOptions,
     ) -> Self {
-        let fields = schema.fields().iter();
-        let columns = fields.map(|field| ColumnBuilder::new(field.data_type().clone()));
+        let schema = Arc::new(schema);
         TextSource {
             format,
             sample,
             file: None,
             options,
-            columns: columns.collect(),
-            schema: Arc::new(schema),
+            columns: Columns::new(&schema),
+            schema,
             rejected: Rejected::default(),
+            threads: 1,
+            ahead: None,
             done: false,
         }
     }
 
-    /// The same rows, with errors that name the file.
-    pub(super) fn named(mut self, file: String) -> Self {
-        self.file = Some(file);
+    /// The same rows of the file at `path`, whose name errors have; a regular one may be read by
+    /// several threads.
+    pub(super) fn of_file(mut self, path: &Path) -> Self {
+        self.file = Some(path.display().to_string());
+        if path.is_file() {
+            self.threads = self.options.threads.unwrap_or(1);
+        }
         self
     }
 
     fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let (mut record, mut cells) = (F::Record::default(), Vec::new());
-        let (mut rows, mut size_bytes) = (0, 0);
-        while rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
+        if self.threads > 1 && self.sample.is_empty() {
+            let batch = self.read_ahead()?;
+            if batch.is_some() {
+                return Ok(batch);
+            }
+        }
+        self.read_here()
+    }
+
+    /// The next batch of the stretches that threads read; `None` where the next record is of none.
+    fn read_ahead(&mut self) -> Result<Option<RecordBatch>> {
+        if self.ahead.is_none() {
+            let stops = self.options.on_error == OnError::Fail;
+            match Ahead::start(self.threads, &self.schema, stops) {
+                Ok(ahead) => self.ahead = Some(ahead),
+                Err(_) => self.threads = 1,
+            }
+        }
+        loop {
+            let Some(ahead) = &mut self.ahead else {
+                return Ok(None);
+            };
+            while ahead.has_room() {
+                match self.format.take_stretch(self.options.batch_rows) {
+                    Some(stretch) => ahead.push(stretch),
+                    None => break,
+                }
+            }
+            let Some(stretch) = ahead.next()? else {
+                return Ok(None);
+            };
+            for (line, original, bad) in stretch.bad {
+                self.reject(line, original, bad)?;
+            }
+            if stretch.batch.is_some() {
+                return Ok(stretch.batch);
+            }
+        }
+    }
+
+    fn read_here(&mut self) -> Result<Option<RecordBatch>> {
+        let mut record = F::Record::default();
+        let mut size_bytes = 0;
+        let has_sample = !self.sample.is_empty();
+        while self.columns.rows < self.options.batch_rows && size_bytes < BATCH_BYTES_LIMIT {
             match self.sample.pop_front() {
                 Some(sampled) => record = sampled,
+                // The rest is for others.
+                None if has_sample && self.threads > 1 && self.columns.rows > 0 => break,
                 None => match self.format.read(&mut record)? {
                     Next::Record => {}
-                    Next::Pause if rows == 0 => {
+                    Next::Pause if self.columns.rows == 0 => {
                         return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
                     }
                     Next::Pause | Next::End => break,
                 },
             }
-            match self.format.parse(&record, &mut cells) {
-                Ok(texts) => {
-                    for ((column, cell), text) in self.columns.iter_mut().zip(&cells).zip(&texts) {
-                        column.push(*cell, text)?;
-                    }
-                    rows += 1;
-                    size_bytes += record.size_bytes();
-                }
-                Err(bad) => self.reject(&record, bad)?,
+            match self.columns.push(&mut self.format, &record)? {
+                Ok(()) => size_bytes += record.size_bytes(),
+                Err(bad) => self.reject(record.line(), record.original().to_vec(), bad)?,
             }
         }
-        if rows == 0 {
-            return Ok(None);
-        }
-        let arrays = self.columns.iter_mut().map(ColumnBuilder::finish);
-        let arrays = arrays.collect::<Result<_>>()?;
-        let sized = RecordBatchOptions::new().with_row_count(Some(rows));
-        let schema = Arc::clone(&self.schema);
-        let batch = RecordBatch::try_new_with_options(schema, arrays, &sized)?;
-        Ok(Some(batch))
+        self.columns.finish()
     }
 
-    fn reject(&mut self, record: &F::Record, bad: BadRow) -> Result<()> {
-        let mut error = Error::schema(&bad.reason).row(record.line()).hint(bad.hint);
+    fn reject(&mut self, line: u64, original: Vec<u8>, bad: BadRow) -> Result<()> {
+        let mut error = Error::schema(&bad.reason).row(line).hint(bad.hint);
         if let Some(column) = &bad.column {
             error = error.column(column);
         }
         let row = RejectedRow {
             file: self.file.clone(),
-            line: record.line(),
+            line,
             column: bad.column,
             reason: bad.reason,
-            original: record.original().to_vec(),
+            original,
         };
         if let (OnError::DeadLetter, Some(letters)) =
             (self.options.on_error, &self.options.dead_letters)
@@ -223,7 +322,7 @@ impl<F: TextFormat> TextSource<F> {
     }
 }
 
-impl<F: TextFormat> Source for TextSource<F> {
+impl<F: TextFormat + 'static> Source for TextSource<F> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -234,6 +333,9 @@ impl<F: TextFormat> Source for TextSource<F> {
         }
         let outcome = self.read_batch();
         self.done = !matches!(outcome, Ok(Some(_)));
+        if self.done {
+            self.ahead = None;
+        }
         outcome.map_err(|error| match &self.file {
             Some(file) => error.file(file),
             None => error,

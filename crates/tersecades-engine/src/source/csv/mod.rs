@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 use tersecades_columnar::error::{Error, Result};
@@ -108,7 +109,7 @@ pub type CsvSource = TextSource<Csv>;
 pub struct Csv {
     records: RecordReader,
     delimiter: u8,
-    plans: Vec<ColumnPlan>,
+    plans: Arc<[ColumnPlan]>,
     fields: usize,
 }
 
@@ -123,8 +124,7 @@ impl CsvSource {
         if shown.to_lowercase().contains(".tsv") {
             options.csv.delimiter = options.csv.delimiter.or(Some(b'\t'));
         }
-        let source = Self::new(packed::open(path)?, options)?;
-        Ok(source.named(shown))
+        Ok(Self::new(packed::open(path)?, options)?.of_file(path))
     }
 
     /// Reads plain text from `input`; any bytes may come.
@@ -170,7 +170,7 @@ impl CsvSource {
         let plans = positions
             .into_iter()
             .map(|position| plan_column(position, whole.field(position), &options.csv))
-            .collect::<Result<Vec<_>>>()?;
+            .collect::<Result<_>>()?;
         let format = Csv {
             records,
             delimiter,
@@ -202,6 +202,16 @@ impl TextFormat for Csv {
         self.records.read(record)
     }
 
+    fn take_stretch(&mut self, rows: usize) -> Option<Self> {
+        let records = self.records.take_lines(rows)?;
+        Some(Csv {
+            records,
+            delimiter: self.delimiter,
+            plans: Arc::clone(&self.plans),
+            fields: self.fields,
+        })
+    }
+
     fn parse<'a>(
         &mut self,
         record: &'a Record,
@@ -228,7 +238,7 @@ impl TextFormat for Csv {
         cells.clear();
         let mut texts = Vec::with_capacity(self.plans.len());
         let mut quotes = QuoteWalk::new(record, self.delimiter);
-        for plan in &self.plans {
+        for plan in self.plans.iter() {
             let bytes = record.field(plan.position).unwrap_or_default();
             let (cell, text) = parse_field(plan, bytes, &mut quotes)?;
             cells.push(cell);

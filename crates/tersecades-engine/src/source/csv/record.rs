@@ -15,6 +15,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use tersecades_columnar::error::{Error, Result};
 
 use super::quote::open_quote;
+use crate::source::lines::LineInput;
 use crate::source::text::Next;
 use crate::source::trickle::is_pause;
 
@@ -145,7 +146,7 @@ impl Record {
 
 /// Splits bytes into records.
 pub struct RecordReader {
-    input: Box<dyn BufRead + Send>,
+    input: LineInput,
     splitter: Box<Reader>,
     delimiter: u8,
     /// Whether the splitter has seen its first record, at which it passes over a byte order mark.
@@ -156,11 +157,25 @@ impl RecordReader {
     /// Reads `input`, which has no byte order mark, by `delimiter`.
     pub fn new(input: Box<dyn BufRead + Send>, delimiter: u8) -> Self {
         RecordReader {
-            input,
+            input: LineInput::new(input),
             splitter: Box::new(splitter(delimiter)),
             delimiter,
             is_started: false,
         }
+    }
+
+    /// The lines that come next, at most `most` of them and up to the first with a quote, to be
+    /// read by another.
+    pub(super) fn take_lines(&mut self, most: usize) -> Option<Self> {
+        let lines = self.input.take_lines(most, Some(b'"'))?;
+        let line = self.splitter.line();
+        self.splitter.set_line(line + lines.count as u64);
+        let mut reader = RecordReader::new(Box::new(Cursor::new(lines.bytes)), self.delimiter);
+        // It is in the midst of the text, where a byte order mark is none.
+        reader.splitter.read_record(b"\n", &mut [], &mut []);
+        reader.splitter.set_line(line);
+        reader.is_started = true;
+        Some(reader)
     }
 
     /// Reads the next record into `record`. Blank lines are passed over.
@@ -244,7 +259,7 @@ impl RecordReader {
         let rest = record.raw.split_off(start + quote + length);
         record.fields = 0;
         record.open_quote = Some(quote_line);
-        self.input = Box::new(Cursor::new(rest));
+        self.input = LineInput::new(Box::new(Cursor::new(rest)));
         self.splitter.reset();
         self.is_started = false;
         self.splitter.set_line(quote_line);

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_schema::Schema;
 use tersecades_columnar::error::Result;
@@ -81,7 +82,7 @@ pub type JsonSource = TextSource<Json>;
 /// Objects, one a row.
 pub struct Json {
     records: RecordReader,
-    plan: RowPlan,
+    plan: Arc<RowPlan>,
     /// Memory for the path to a value.
     path: String,
 }
@@ -105,8 +106,7 @@ impl JsonSource {
     }
 
     fn open(path: &Path, framing: Framing, options: &SourceOptions) -> Result<Self> {
-        let source = Self::new(packed::open(path)?, framing, options)?;
-        Ok(source.named(path.display().to_string()))
+        Ok(Self::new(packed::open(path)?, framing, options)?.of_file(path))
     }
 
     fn new(
@@ -129,7 +129,7 @@ impl JsonSource {
         let plan = RowPlan::new(&whole, &positions, survey.objects(), &options.csv)?;
         let format = Json {
             records,
-            plan,
+            plan: Arc::new(plan),
             path: String::new(),
         };
         Ok(Self::of_format(format, sample, schema, options.clone()))
@@ -155,6 +155,15 @@ impl TextFormat for Json {
 
     fn read(&mut self, record: &mut Record) -> Result<Next> {
         self.records.read(record)
+    }
+
+    fn take_stretch(&mut self, rows: usize) -> Option<Self> {
+        let records = self.records.take_lines(rows)?;
+        Some(Json {
+            records,
+            plan: Arc::clone(&self.plan),
+            path: String::new(),
+        })
     }
 
     fn parse<'a>(

@@ -5,11 +5,12 @@
 //! elements:  [{"a":1}, {"a":2}]   or   {"a":1} {"a":2}   brackets tell where one ends
 //! ```
 
-use std::io::{BufRead, ErrorKind as IoErrorKind};
+use std::io::{BufRead, Cursor, ErrorKind as IoErrorKind};
 
 use tersecades_columnar::error::{Error, Result};
 
 use crate::source::csv::record::{RECORD_BYTES_LIMIT, read_error};
+use crate::source::lines::LineInput;
 use crate::source::text::Next;
 use crate::source::trickle::is_pause;
 
@@ -49,7 +50,7 @@ enum Place {
 
 /// Splits text into records.
 pub(super) struct RecordReader {
-    input: Box<dyn BufRead + Send>,
+    input: LineInput,
     framing: Framing,
     place: Place,
     line: u64,
@@ -59,11 +60,27 @@ impl RecordReader {
     /// Records of `input`.
     pub(super) fn new(input: Box<dyn BufRead + Send>, framing: Framing) -> Self {
         RecordReader {
-            input,
+            input: LineInput::new(input),
             framing,
             place: Place::Start,
             line: 1,
         }
+    }
+
+    /// The lines that come next, at most `most` of them, to be read by another.
+    pub(super) fn take_lines(&mut self, most: usize) -> Option<Self> {
+        if self.framing != Framing::Lines {
+            return None;
+        }
+        let lines = self.input.take_lines(most, None)?;
+        let line = self.line;
+        self.line += lines.count as u64;
+        let input = LineInput::new(Box::new(Cursor::new(lines.bytes)));
+        Some(RecordReader {
+            input,
+            line,
+            ..*self
+        })
     }
 
     /// Reads the next record into `record`. Blank lines are passed over.
@@ -213,7 +230,7 @@ impl RecordReader {
 }
 
 /// What the buffer of `input` holds, filled if it was empty; `None` in a pause.
-fn fill(input: &mut Box<dyn BufRead + Send>, line: u64) -> Result<Option<&[u8]>> {
+fn fill(input: &mut LineInput, line: u64) -> Result<Option<&[u8]>> {
     // The loop cannot hand out the borrow of its own call, so the buffer is asked for twice.
     loop {
         match input.fill_buf() {
