@@ -116,6 +116,9 @@ impl Catalog {
             .iter()
             .try_for_each(|mark| mark.write(&mut out))?;
         out.put_u32(self.identity);
+        self.runs
+            .iter()
+            .try_for_each(|run| run.write_fences(&mut out))?;
         Ok(out)
     }
 
@@ -132,7 +135,7 @@ impl Catalog {
         let floor = take_optional(&mut take)?.map(u64::cast_signed);
         let count = take.count(1)?;
         let runs = (0..count).map(|_| RunId::read(&mut take));
-        let runs = runs.collect::<Result<_>>()?;
+        let mut runs = runs.collect::<Result<Vec<_>>>()?;
         // Version 0 ends here.
         let count = match take.rest().is_empty() {
             true => 0,
@@ -145,6 +148,11 @@ impl Catalog {
             true => 0,
             false => take.u32()?,
         };
+        // Version 2 ends here.
+        if !take.rest().is_empty() {
+            runs.iter_mut()
+                .try_for_each(|run| run.read_fences(&mut take))?;
+        }
         let catalog = Catalog {
             schema,
             options,

@@ -56,6 +56,7 @@ impl Snapshot {
     /// Some groups of each level are decoded and encoded under each policy, and some keys and
     /// ranges read.
     pub fn explain(&self) -> Result<Option<Explained>> {
+        self.version.check(|_| true)?;
         let (schema, options) = (self.schema(), self.options());
         let groups = self.some_groups(None, READ_GROUPS);
         let sorted = schema.sort_columns();

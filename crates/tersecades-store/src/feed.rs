@@ -218,7 +218,7 @@ impl Store {
         let changed = change(&mut catalog);
         self.commit_catalog(&mut upkeep, &catalog)?;
         let runs = version.runs.clone();
-        self.install(&mut self.commit.lock(), Version { catalog, runs });
+        self.install(&mut self.commit.lock(), Version::whole(catalog, runs));
         Ok(changed)
     }
 

@@ -19,7 +19,7 @@ const HEADER_BYTES: usize = 24;
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
 
 /// The version that is written; all up to it are read.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 
 /// The version from which on files say whose they are.
 const OWNED_FROM: u16 = 2;

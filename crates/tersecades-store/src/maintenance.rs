@@ -100,10 +100,7 @@ impl Store {
         let is_oldest = version.runs.is_empty();
         let sources = vec![Source::Rows(sorted)];
         let number = upkeep.take_run_number();
-        let version = Version {
-            catalog,
-            runs: version.runs.clone(),
-        };
+        let version = Version::whole(catalog, version.runs.clone());
         let sequences = frozen.sequences();
         let place = Place {
             number,
@@ -124,13 +121,7 @@ impl Store {
         self.commit_catalog(&mut upkeep, &next)?;
         let mut state = self.commit.lock();
         state.frozen = None;
-        self.install(
-            &mut state,
-            Version {
-                catalog: next.clone(),
-                runs,
-            },
-        );
+        self.install(&mut state, Version::whole(next.clone(), runs));
         drop(state);
         remove_segments(&self.directory, &next)
     }
@@ -204,7 +195,7 @@ impl Store {
         catalog.schema = catalog.schema.with_column(name, data_type)?;
         self.commit_catalog(&mut upkeep, &catalog)?;
         let runs = version.runs.clone();
-        self.install(&mut self.commit.lock(), Version { catalog, runs });
+        self.install(&mut self.commit.lock(), Version::whole(catalog, runs));
         Ok(())
     }
 

@@ -247,10 +247,7 @@ impl Store {
         catalog.runs = left.iter().map(|run| run.id().clone()).collect();
         self.commit_catalog(&mut upkeep, &catalog)?;
         let kept: Vec<u64> = left.iter().map(|run| run.id().number).collect();
-        let next = Version {
-            catalog,
-            runs: left,
-        };
+        let next = Version::whole(catalog, left);
         self.install(&mut self.commit.lock(), next);
         for run in runs {
             if !kept.contains(&run.id().number) {

@@ -100,6 +100,7 @@ impl Snapshot {
             return Err(Error::invalid("the store has neither a key nor a time")
                 .hint("scan it; a key is named when a store is made"));
         }
+        self.version.check(|_| true)?;
         let name = |column: &usize| fields.field(*column).name().clone();
         let mut names: Vec<String> = sorted.iter().map(name).collect();
         for column in columns {

@@ -34,16 +34,21 @@ pub(crate) struct Recovered {
     pub(crate) place: (u64, usize),
 }
 
-/// Reads manifest, runs and log; changes nothing.
+/// Reads manifest, runs and log; changes nothing. Damaged runs are part of what is found.
 ///
 /// # Errors
-/// `Corrupt`, naming the file, where acknowledged rows cannot be read.
+/// `Corrupt`, naming the file, where manifest or log cannot be read.
 pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     let (manifest, catalog) = manifest::read(directory)?;
     let directory = &directory.of_store(catalog.identity);
-    let runs = catalog.runs.iter().cloned();
-    let runs = runs.map(|id| Ok(Arc::new(open_run(directory, id, &catalog)?)));
-    let runs = runs.collect::<Result<Vec<_>>>()?;
+    let (mut runs, mut damaged) = (Vec::new(), Vec::new());
+    for id in &catalog.runs {
+        match open_run(directory, id.clone(), &catalog) {
+            Ok(run) => runs.push(Arc::new(run)),
+            Err(error) if error.kind() == ErrorKind::Corrupt => damaged.push((id.clone(), error)),
+            Err(error) => return Err(error),
+        }
+    }
     let replay = log::replay(
         directory,
         catalog.log_start,
@@ -58,7 +63,11 @@ pub(crate) fn recover(directory: &Directory) -> Result<Recovered> {
     }
     let segments = log::segments(directory)?;
     Ok(Recovered {
-        version: Version { catalog, runs },
+        version: Version {
+            catalog,
+            runs,
+            damaged,
+        },
         memory,
         manifest,
         newest_manifest: manifest.max(manifest::newest(directory)?),

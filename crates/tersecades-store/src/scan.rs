@@ -195,6 +195,10 @@ impl Snapshot {
         read.extend(compared.filter(|name| !names.contains(name)));
         read.dedup();
         let keys = KeyRange::new(schema, &scan.ranges)?;
+        self.version.check(|id| {
+            let of_level = scan.level.is_none_or(|level| id.level == level);
+            of_level && keys.may_be_between(id.fences.as_ref())
+        })?;
         let mut lateness = 0;
         let time = schema.time_column();
         let time = time.map(|time| schema.fields().field(time).name().clone());

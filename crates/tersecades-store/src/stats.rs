@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::codec_policy::CodecPolicy;
 use crate::placement::Placement;
+use crate::run::RunId;
 use crate::version::Snapshot;
 
 /// One level.
@@ -49,8 +50,10 @@ pub struct ColumnStats {
 pub struct StoreStats {
     /// Levels, newest first.
     pub levels: Vec<LevelStats>,
-    /// Columns.
+    /// Columns, in the runs that can be opened.
     pub columns: Vec<ColumnStats>,
+    /// Why other runs, which levels count, cannot be opened.
+    pub damaged: Vec<Error>,
     /// Rows in memory and in the log.
     pub memory_rows: u64,
     /// Encoded bytes in memory.
@@ -69,8 +72,8 @@ impl Snapshot {
     pub fn stats(&self, with_codecs: bool) -> Result<StoreStats> {
         let options = self.options();
         let mut levels: BTreeMap<u32, LevelStats> = BTreeMap::new();
-        for run in &self.version.runs {
-            let level = run.id().level;
+        let mut add = |id: &RunId, groups: usize, resident_bytes: usize| {
+            let level = id.level;
             let stats = levels.entry(level).or_insert_with(|| LevelStats {
                 level,
                 tier: options.tier(level as usize),
@@ -82,14 +85,24 @@ impl Snapshot {
                 resident_bytes: 0,
             });
             stats.runs += 1;
-            stats.groups += run.groups().len();
-            stats.rows += run.id().rows;
-            stats.bytes += run.id().length;
-            stats.resident_bytes += run.resident_bytes();
+            stats.groups += groups;
+            stats.rows += id.rows;
+            stats.bytes += id.length;
+            stats.resident_bytes += resident_bytes;
+        };
+        for run in &self.version.runs {
+            add(run.id(), run.groups().len(), run.resident_bytes());
         }
+        let damaged = self.version.damaged.iter();
+        let damaged = damaged.map(|(id, error)| {
+            add(id, 0, 0);
+            error.clone()
+        });
+        let damaged = damaged.collect();
         Ok(StoreStats {
             levels: levels.into_values().collect(),
             columns: self.column_stats(with_codecs)?,
+            damaged,
             memory_rows: self.memory.iter().map(|batch| batch.rows() as u64).sum(),
             memory_bytes: self.memory.iter().map(|batch| batch.byte_size()).sum(),
             sequence: self.sequence(),

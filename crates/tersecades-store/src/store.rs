@@ -194,8 +194,12 @@ impl Store {
     fn open_locked(directory: Directory, lock: Box<dyn Lock>) -> Result<Self> {
         repair::require_done(&directory)?;
         let mut recovered = recover(&directory)?;
+        recovered.version.check(|_| true)?;
         let end = recovered.memory.sequences().end;
+        let runs = recovered.version.runs.iter();
         let catalog = &mut recovered.version.catalog;
+        // What an earlier release wrote of them lacks their keys.
+        catalog.runs = runs.map(|run| run.id().clone()).collect();
         if catalog.identity == 0 {
             catalog.identity = new_identity();
         }
@@ -226,8 +230,10 @@ impl Store {
 
     /// Opens the store in the folder at `path` for reading; it stays as it is when opened.
     ///
+    /// Where a run is damaged, what needs none of its rows can still be read.
+    ///
     /// # Errors
-    /// As [`Store::open`]; another process may write meanwhile.
+    /// As [`Store::open`], but for damaged runs; another process may write meanwhile.
     pub fn open_read_only(path: &Path) -> Result<Self> {
         Self::open_read_only_in(Arc::new(RealFileSystem), path)
     }
@@ -242,6 +248,9 @@ impl Store {
         loop {
             // The writer may remove files between our looks at the manifest and at them.
             match recover(&directory) {
+                Ok(recovered) if recovered.version.check(|_| true).is_err() && tries > 0 => {
+                    tries -= 1;
+                }
                 Err(_) if tries > 0 => tries -= 1,
                 Err(error) => return Err(error),
                 Ok(recovered) => {

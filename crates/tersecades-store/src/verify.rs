@@ -46,6 +46,10 @@ impl Snapshot {
             ..Verified::default()
         };
         self.version.runs.iter().for_each(|run| verified.add(run));
+        let damaged = self.version.damaged.iter();
+        verified
+            .damage
+            .extend(damaged.map(|(_, error)| error.clone()));
         Ok(verified)
     }
 }

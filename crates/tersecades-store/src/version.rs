@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use tersecades_columnar::batch::Batch;
+use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
 use crate::commit::State;
 use crate::retention::Floor;
-use crate::run::Run;
+use crate::run::{Run, RunId};
 use crate::workload::Workload;
 
 /// The runs of a store, and what the manifest says of it.
@@ -17,9 +18,32 @@ pub(crate) struct Version {
     pub(crate) catalog: Catalog,
     /// The open runs, in the order of the catalogue.
     pub(crate) runs: Vec<Arc<Run>>,
+    /// Runs that cannot be opened, and why; a store that has any is only read.
+    pub(crate) damaged: Vec<(RunId, Error)>,
 }
 
 impl Version {
+    /// A state whose runs are all open.
+    pub(crate) fn whole(catalog: Catalog, runs: Vec<Arc<Run>>) -> Self {
+        Version {
+            catalog,
+            runs,
+            damaged: Vec::new(),
+        }
+    }
+
+    /// Refuses to leave out a run that cannot be opened and may hold what is asked for.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub(crate) fn check(&self, is_asked_for: impl Fn(&RunId) -> bool) -> Result<()> {
+        let mut damaged = self.damaged.iter();
+        match damaged.find(|(id, _)| is_asked_for(id)) {
+            None => Ok(()),
+            Some((_, error)) => Err(error.clone()),
+        }
+    }
+
     /// Which rows are gone.
     pub(crate) fn floor(&self) -> Floor {
         let schema = &self.catalog.schema;

@@ -29,6 +29,7 @@ impl Snapshot {
         if schema.is_primary() || !matches!(physical, Physical::Integer { .. }) {
             return None;
         }
+        self.version.check(|_| true).ok()?;
         let floor = self.version.floor();
         let gone_below = match floor.limit() {
             Some((time, limit)) if time == column => i128::from(limit),

@@ -21,6 +21,9 @@ pub(crate) struct StatsArguments {
 pub(crate) fn run(arguments: &StatsArguments) -> Outcome {
     let store = Store::open_read_only(&arguments.dir)?;
     let stats = store.snapshot().stats(true)?;
+    for error in &stats.damaged {
+        console::say(error);
+    }
     let mut text = format!(
         "{}\n{}\n{} rows acknowledged, {} of them in the log and in memory ({} encoded)\n",
         levels(&stats),

@@ -10,6 +10,7 @@ use tersecades_columnar::stats::Stats;
 use crate::bytes::{Put as _, Take};
 use crate::schema::{read_fields, write_fields};
 
+use super::Fences;
 use super::bloom::Bloom;
 
 /// Least bytes of a column's entry and of a group's.
@@ -126,6 +127,12 @@ impl Footer {
             groups,
             bloom,
         })
+    }
+
+    /// Sort keys of the first and the last row.
+    pub(crate) fn fences(&self) -> Option<Fences> {
+        let (first, last) = (self.groups.first()?, self.groups.last()?);
+        Some((first.fences.0.clone(), last.fences.1.clone()))
     }
 
     /// Number of rows.

@@ -7,6 +7,7 @@
 
 mod bloom;
 mod footer;
+mod id;
 mod write;
 
 use std::ops::Range;
@@ -18,7 +19,7 @@ use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::wire;
 
-use crate::bytes::{Put as _, Take};
+use crate::bytes::Take;
 use crate::encode;
 use crate::frame;
 use crate::fs::{Directory, Input, RUN_FOLDER};
@@ -26,6 +27,7 @@ use crate::placement::Placement;
 
 pub(crate) use bloom::hash;
 pub(crate) use footer::{ChunkEntry, Footer, Group};
+pub(crate) use id::{Fences, RunId};
 pub(crate) use write::RunWriter;
 
 /// First bytes of a run.
@@ -68,51 +70,6 @@ pub(crate) fn newest(directory: &Directory) -> Result<u64> {
         .filter_map(|name| number_of(name))
         .max()
         .unwrap_or(0))
-}
-
-/// A run as the manifest knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RunId {
-    /// Number of the file, never used twice.
-    pub(crate) number: u64,
-    /// Level of the tree.
-    pub(crate) level: u32,
-    /// Bytes of the file.
-    pub(crate) length: u64,
-    /// CRC-32C of the footer.
-    pub(crate) footer_checksum: u32,
-    /// Number of rows.
-    pub(crate) rows: u64,
-    /// Numbers of the rows of the store that are there.
-    pub(crate) sequences: Range<u64>,
-}
-
-impl RunId {
-    /// Appends the entry.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.put_u64(self.number);
-        out.put_u32(self.level);
-        out.put_u64(self.length);
-        out.put_u32(self.footer_checksum);
-        out.put_u64(self.rows);
-        out.put_u64(self.sequences.start);
-        out.put_u64(self.sequences.end);
-    }
-
-    /// Takes an entry off the front of `bytes`.
-    ///
-    /// # Errors
-    /// `Corrupt` where bytes are missing.
-    pub(crate) fn read(bytes: &mut Take<'_>) -> Result<Self> {
-        Ok(RunId {
-            number: bytes.u64()?,
-            level: bytes.u32()?,
-            length: bytes.u64()?,
-            footer_checksum: bytes.u32()?,
-            rows: bytes.u64()?,
-            sequences: bytes.u64()?..bytes.u64()?,
-        })
-    }
 }
 
 /// CRC-32C of the checksums of a chunk unit, which stand for its content.
@@ -171,7 +128,7 @@ impl Run {
     fn open_as(directory: &Directory, id: RunId, most: u64) -> Result<Self> {
         let name = file_name(id.number);
         let run = Self::open_front(directory, &name, (id.number, id.level), most);
-        let run = run.and_then(|run| match run.id == id {
+        let run = run.and_then(|run| match run.is(&id) {
             true => Ok(run),
             false => Err(
                 Error::corrupt("the run is not the one that the manifest names")
@@ -179,6 +136,16 @@ impl Run {
             ),
         });
         run.map_err(|error| directory.name_file(error, &name))
+    }
+
+    /// Whether it is the run that the manifest knows as `id`.
+    fn is(&self, id: &RunId) -> bool {
+        let fences = id.fences.as_ref().or(self.id.fences.as_ref());
+        self.id
+            == RunId {
+                fences: fences.cloned(),
+                ..id.clone()
+            }
     }
 
     /// The same, of a run that lies where `placement` says: a hot one is read into memory whole.
@@ -269,6 +236,7 @@ impl Run {
                 footer_checksum,
                 rows: footer.rows(),
                 sequences: footer.sequences.clone(),
+                fences: footer.fences(),
             },
             directory: directory.clone(),
             name: name.to_owned(),

@@ -187,6 +187,7 @@ impl RunWriter {
             footer_checksum,
             rows: self.footer.rows(),
             sequences: self.footer.sequences.clone(),
+            fences: self.footer.fences(),
         })
     }
 

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::types::Value;
 
-use crate::run::{self, Run};
+use crate::run::{self, Fences, Run};
 use crate::schema::StoreSchema;
 use crate::sort_key::prefix;
 
@@ -63,6 +63,16 @@ impl KeyRange {
     /// Whether a run may hold a wanted key, by its filter.
     pub(crate) fn may_be_in(&self, run: &Run) -> bool {
         self.hash.is_none_or(|hash| run.may_hold(hash))
+    }
+
+    /// Whether wanted keys may lie between those of two rows, which may not be known.
+    pub(crate) fn may_be_between(&self, fences: Option<&Fences>) -> bool {
+        let Some((first, last)) = fences else {
+            return true;
+        };
+        let begins = |high: &Vec<u8>| first <= high || first.starts_with(high);
+        let ends = |low: &Vec<u8>| low <= last;
+        self.high.as_ref().is_none_or(begins) && self.low.as_ref().is_none_or(ends)
     }
 
     /// The groups that may hold wanted keys, by their fences.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tersecades_columnar::ErrorKind;
 use tersecades_columnar::error::Error;
 use tersecades_store::fs::FileSystem;
-use tersecades_store::{Durability, Layout, Store, repair_in, verify_in};
+use tersecades_store::{
+    Durability, Layout, Scan, Store, StoreOptions, StoreSchema, repair_in, verify_in,
+};
 
 use crate::simulated::{LOSSES, SimulatedFileSystem};
 use crate::workload::{self, live, numbers, options, root, rows, schema};
@@ -142,6 +144,66 @@ fn all_runs_that_do_not_open_are_told() {
     let names = runs.iter().map(|(name, _)| name.to_string_lossy());
     for (said, name) in said.iter().zip(names) {
         assert!(said.contains(&*name) && said.contains("at byte"), "{said}");
+    }
+}
+
+#[test]
+fn a_run_that_does_not_open_keeps_no_other_from_being_read() {
+    let files = SimulatedFileSystem::default();
+    let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+    let options = StoreOptions {
+        buffer_rows: 1_000,
+        level_ratio: 100,
+        ..options(Layout::Tiered, Durability::Durable)
+    };
+    // In the order of time.
+    let by_time = StoreSchema::new(schema().fields())
+        .unwrap()
+        .time("ts")
+        .unwrap();
+    let store = Store::create_in(Arc::clone(&shared), root(), by_time, options).unwrap();
+    for first in [0, 100, 200] {
+        store.writer().unwrap().append(&rows(first, 100)).unwrap();
+        store.flush().unwrap();
+    }
+    store.writer().unwrap().append(&rows(300, 5)).unwrap();
+    drop(store);
+    let is_run = |name: &PathBuf| name.extension().is_some_and(|it| it == "tcr");
+    let all = files.files();
+    let mut runs = all.iter().filter(|(name, _)| is_run(name));
+    let (name, bytes) = runs.nth(1).unwrap();
+    for at in [0, bytes.len() - 100, bytes.len() - 1] {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        files.overwrite(name, &flipped);
+        assert!(Store::open_in(Arc::clone(&shared), root()).is_err());
+        let store = Store::open_read_only_in(Arc::clone(&shared), root()).unwrap();
+        let snapshot = store.snapshot();
+        let read = |scan: &Scan| -> Result<u64, Error> {
+            let found = snapshot.scan(scan)?;
+            found.map(|batch| Ok(batch?.rows() as u64)).sum()
+        };
+        let between = |low: i64, high: i64| read(&Scan::default().between("ts", low, high));
+        let mut readable = 0;
+        for low in (0..310).step_by(10) {
+            match between(low, low + 4) {
+                Ok(rows) => {
+                    let whole = (low..low + 5).filter(|row| *row < 305).count() as u64;
+                    assert_eq!(rows, whole, "byte {at}, rows from {low}");
+                    readable += 1;
+                }
+                Err(error) => assert!((100..200).contains(&low), "{low}: {error}"),
+            }
+        }
+        assert_eq!(readable, 21, "byte {at}");
+        let error = read(&Scan::default()).unwrap_err();
+        assert!(
+            error.to_string().contains(&*name.to_string_lossy()),
+            "{error}"
+        );
+        let stats = snapshot.stats(false).unwrap();
+        assert_eq!((stats.levels[0].rows, stats.damaged.len()), (300, 1));
+        assert_eq!(store.verify().unwrap().damage.len(), 1);
     }
 }
 
