@@ -16,7 +16,8 @@ pub const TYPE_NAMES: &str = "bool, int8 to int64, uint8 to uint64, float32, flo
 /// use arrow_schema::{DataType, TimeUnit};
 /// use tersecades_columnar::type_name::type_of_name;
 /// let utc = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-/// for name in ["timestamp[ms, UTC]", "timestamp[ms, tz=UTC]", &utc.to_string()] {
+/// let printed = utc.to_string();
+/// for name in ["timestamp[ms, UTC]", "timestamp[ms, tz=UTC]", "Timestamp(ms, UTC)", &printed] {
 ///     assert_eq!(type_of_name(name).as_ref(), Some(&utc));
 /// }
 /// assert_eq!(type_of_name("int63"), None);
@@ -43,12 +44,14 @@ pub fn type_of_name(name: &str) -> Option<DataType> {
 
 /// `timestamp[ms]`, `timestamp_ms`, `decimal(9, 2)` and their like.
 fn with_parameters(name: &str) -> Option<DataType> {
-    if let Some(inside) = between(name, "timestamp[", "]") {
+    let short = between(name, "timestamp[", "]");
+    if let Some(inside) = short.or_else(|| between(name, "Timestamp(", ")")) {
         let (unit, zone) = match inside.split_once(',') {
             Some((unit, zone)) => (unit, Some(zone.trim())),
             None => (inside, None),
         };
-        let zone = zone.map(|zone| zone.strip_prefix("tz=").unwrap_or(zone).into());
+        let zone = zone.map(|zone| zone.strip_prefix("tz=").unwrap_or(zone));
+        let zone = zone.map(|zone| between(zone, "\"", "\"").unwrap_or(zone).into());
         return Some(DataType::Timestamp(unit_of_name(unit.trim())?, zone));
     }
     if let Some(unit) = name.strip_prefix("timestamp_") {

@@ -1,8 +1,10 @@
 //! Columns as people write them: `k BIGINT, "a name" TIMESTAMP, v DOUBLE NOT NULL`.
 
+use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
+use tersecades_columnar::type_name::type_of_name;
 
 /// Names of types without parameters.
 const TYPES: &[(&str, DataType)] = &[
@@ -59,15 +61,20 @@ pub fn parse_fields(text: &str) -> Result<Schema> {
         if name.is_empty() {
             return Err(wrong(&format!("a column without a name: `{column}`")));
         }
-        let upper = rest.trim().to_uppercase();
-        let (type_name, nullable) = match upper.strip_suffix("NOT NULL") {
+        let (type_name, nullable) = match without_suffix(rest.trim(), "NOT NULL") {
             Some(type_name) => (type_name.trim(), false),
-            None => (upper.as_str(), true),
+            None => (rest.trim(), true),
         };
         let data_type = parse_type(type_name).map_err(|error| error.column(name.as_str()))?;
         fields.push(Field::new(name, data_type, nullable));
     }
     Ok(Schema::new(fields))
+}
+
+/// `text` before `suffix`, which stands there in any letters.
+fn without_suffix<'a>(text: &'a str, suffix: &str) -> Option<&'a str> {
+    let (before, end) = text.split_at_checked(text.len().checked_sub(suffix.len())?)?;
+    end.eq_ignore_ascii_case(suffix).then_some(before)
 }
 
 fn wrong(message: &str) -> Error {
@@ -127,48 +134,112 @@ pub fn take_name(text: &str, ends: impl Fn(char) -> bool) -> Result<(String, &st
     }
 }
 
-/// The type that `text` names, in capitals.
+/// The type that `text` names: one of SQL in any letters, or one as `inspect` prints it.
 ///
 /// # Errors
 /// `InvalidArgument` for one that is not known, naming the nearest.
 fn parse_type(text: &str) -> Result<DataType> {
-    if let Some((_, data_type)) = TYPES.iter().find(|(name, _)| *name == text) {
-        return Ok(data_type.clone());
+    if let Some(data_type) = printed(text) {
+        return data_type;
     }
-    let (name, parameters) = match text.split_once('(') {
-        Some((name, rest)) => (name.trim(), rest.trim_end_matches(')')),
-        None => (text, ""),
+    let (name, parameters) = take_parameters(&text.to_uppercase())?;
+    let Some(parameters) = parameters else {
+        return without_parameters(&name);
     };
-    let numbers: Vec<i64> = parameters
-        .split(',')
-        .filter_map(|number| number.trim().parse().ok())
-        .collect();
-    match (name, numbers.as_slice()) {
-        ("TIMESTAMP", digits) => Ok(DataType::Timestamp(unit(digits)?, None)),
-        ("TIMESTAMPTZ", digits) => Ok(DataType::Timestamp(unit(digits)?, Some("UTC".into()))),
-        ("DECIMAL" | "NUMERIC", []) => Err(Error::invalid("a decimal names its digits")
-            .hint("DECIMAL(18, 2) has 18 digits, 2 of them behind the point")),
+    match (name.as_str(), parameters.as_slice()) {
+        ("TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE", [digits]) => {
+            Ok(DataType::Timestamp(unit(*digits)?, None))
+        }
+        ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", [digits]) => {
+            Ok(DataType::Timestamp(unit(*digits)?, Some("UTC".into())))
+        }
         ("DECIMAL" | "NUMERIC", [precision]) => decimal(*precision, 0),
         ("DECIMAL" | "NUMERIC", [precision, scale]) => decimal(*precision, *scale),
         ("VARCHAR", [_]) => Ok(DataType::Utf8),
-        _ => {
-            let known = TYPES.iter().map(|(name, _)| *name).chain(WITH_PARAMETERS);
-            let known: Vec<&str> = known.collect();
-            let error = Error::invalid(format!("no type is named `{text}`"));
-            Err(match nearest(text, &known) {
-                Some(near) => error.hint(format!("did you mean {near}?")),
-                None => error.hint(format!("the types are {}", known.join(", "))),
-            })
-        }
+        _ => Err(match without_parameters(&name) {
+            Ok(_) => unread(text).hint(format!("write {name} without them")),
+            Err(unknown) => unknown,
+        }),
     }
 }
 
-fn unit(digits: &[i64]) -> Result<TimeUnit> {
+fn unread(text: &str) -> Error {
+    Error::invalid(format!("the parameters of the type `{text}` are not known"))
+}
+
+/// A type as `inspect` prints it; `None` where the text is one of SQL: its `INT8` has 8 bytes.
+fn printed(text: &str) -> Option<Result<DataType>> {
+    if text == text.to_lowercase() && !text.contains('[') {
+        return None;
+    }
+    let data_type = type_of_name(text)?;
+    match &data_type {
+        DataType::Timestamp(_, Some(zone)) if zone.parse::<Tz>().is_err() => {
+            let error = Error::invalid(format!("unknown time zone `{zone}`"));
+            Some(Err(error.hint(
+                "use a name of the IANA database, as Europe/Berlin, or an offset, as +02:00",
+            )))
+        }
+        _ => Some(Ok(data_type)),
+    }
+}
+
+/// The words of a type around its parameters, and the parameters if it has any:
+/// `TIMESTAMP(3) WITH TIME ZONE`.
+fn take_parameters(text: &str) -> Result<(String, Option<Vec<i64>>)> {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some((before, rest)) = text.split_once('(') else {
+        return Ok((words(text), None));
+    };
+    let (inside, behind) = rest.split_once(')').ok_or_else(|| {
+        Error::invalid(format!("the parenthesis is not closed: `{text}`"))
+            .hint("parameters stand in parentheses, as DECIMAL(18, 2)")
+    })?;
+    let numbers = inside.split(',').map(|number| number.trim().parse().ok());
+    let numbers: Option<Vec<i64>> = numbers.collect();
+    let numbers = numbers.ok_or_else(|| {
+        unread(text).hint(
+            "write numbers, as TIMESTAMP(3) and DECIMAL(18, 2), or types as `inspect` prints \
+             them, as Timestamp(ms, UTC)",
+        )
+    })?;
+    Ok((words(&format!("{before} {behind}")), Some(numbers)))
+}
+
+/// The type of this name, which has no parameters.
+fn without_parameters(name: &str) -> Result<DataType> {
+    match name {
+        "TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE" => {
+            return Ok(DataType::Timestamp(TimeUnit::Microsecond, None));
+        }
+        "TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE" => {
+            let utc = Some("UTC".into());
+            return Ok(DataType::Timestamp(TimeUnit::Microsecond, utc));
+        }
+        "DECIMAL" | "NUMERIC" => {
+            return Err(Error::invalid("a decimal names its digits")
+                .hint("DECIMAL(18, 2) has 18 digits, 2 of them behind the point"));
+        }
+        _ => {}
+    }
+    if let Some((_, data_type)) = TYPES.iter().find(|(known, _)| *known == name) {
+        return Ok(data_type.clone());
+    }
+    let known = TYPES.iter().map(|(name, _)| *name).chain(WITH_PARAMETERS);
+    let known: Vec<&str> = known.collect();
+    let error = Error::invalid(format!("no type is named `{name}`"));
+    Err(match nearest(name, &known) {
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error.hint(format!("the types are {}", known.join(", "))),
+    })
+}
+
+fn unit(digits: i64) -> Result<TimeUnit> {
     match digits {
-        [] | [6] => Ok(TimeUnit::Microsecond),
-        [0] => Ok(TimeUnit::Second),
-        [3] => Ok(TimeUnit::Millisecond),
-        [9] => Ok(TimeUnit::Nanosecond),
+        0 => Ok(TimeUnit::Second),
+        3 => Ok(TimeUnit::Millisecond),
+        6 => Ok(TimeUnit::Microsecond),
+        9 => Ok(TimeUnit::Nanosecond),
         _ => Err(Error::invalid(
             "a timestamp has 0, 3, 6 or 9 digits of seconds",
         )),
@@ -222,6 +293,50 @@ mod tests {
         }
         let error = parse_fields("k BIGNT").unwrap_err();
         assert!(error.hint_text().unwrap().contains("BIGINT"));
+    }
+
+    #[test]
+    fn types_are_read_whole_or_refused() {
+        let time = |unit, zone: Option<&str>| DataType::Timestamp(unit, zone.map(Into::into));
+        let (millisecond, utc) = (TimeUnit::Millisecond, Some("UTC"));
+        let berlin = time(millisecond, Some("Europe/Berlin"));
+        for (text, expected) in [
+            ("timestamp(3) with  time zone", time(millisecond, utc)),
+            ("TIMESTAMP WITH TIME ZONE", time(TimeUnit::Microsecond, utc)),
+            ("TIMESTAMPTZ (9)", time(TimeUnit::Nanosecond, utc)),
+            (
+                "TIMESTAMP(0) WITHOUT TIME ZONE",
+                time(TimeUnit::Second, None),
+            ),
+            ("Timestamp(ms)", time(millisecond, None)),
+            ("Timestamp(ms, Europe/Berlin)", berlin.clone()),
+            ("Timestamp(ms, \"Europe/Berlin\") NOT NULL", berlin.clone()),
+            ("timestamp[ms, tz=Europe/Berlin]", berlin.clone()),
+            ("Decimal128(9, 2)", DataType::Decimal128(9, 2)),
+            ("double  precision", DataType::Float64),
+        ] {
+            let fields = parse_fields(&format!("ts {text}")).unwrap();
+            assert_eq!(fields.field(0).data_type(), &expected, "{text}");
+        }
+        for bad in [
+            "TIMESTAMP(3) WITH ZONE",
+            "TIMESTAMP(3",
+            "TIMESTAMP()",
+            "TIMESTAMP(ms)",
+            "TIMESTAMP(3) x",
+            "TIMESTAMP(3)) WITH TIME ZONE",
+            "TIMESTAMP(3, 6)",
+            "Timestamp(ms, Europe/Berlim)",
+            "Timestamp(ms) x",
+            "DECIMAL(9, 2, 1)",
+            "DECIMAL(9, x)",
+            "INT(5)",
+            "INT8",
+            "BIGINT NULL",
+        ] {
+            let error = parse_fields(&format!("ts {bad}")).unwrap_err();
+            assert!(error.hint_text().is_some(), "{bad}: {error}");
+        }
     }
 
     #[test]
