@@ -1,13 +1,15 @@
-//! What whole-stream operators hold at the end comes out part by part, not all at once.
+//! What whole-stream operators and workers hold comes out part by part, not all at once.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::SchemaRef;
 use tersecades_engine::expression::col;
 use tersecades_engine::operator::over::{Bound, Frame, Over, OverCall, OverFunction, Units};
 use tersecades_engine::operator::row::Extent;
@@ -15,6 +17,7 @@ use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::operator::row::shape::GIVEN_ROWS;
 use tersecades_engine::operator::sort::Sort;
 use tersecades_engine::runtime::{Interrupt, Running};
+use tersecades_engine::source::{Rejected, Source};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::{Error, ErrorKind, Result};
 
@@ -211,4 +214,48 @@ fn standing_queries_give_all_parts() {
     }
     check_sorted(&by_number);
     check_around(&by_digit);
+}
+
+/// A batch of one row every 150 ms, and how many were given.
+struct Slow {
+    given: Arc<AtomicUsize>,
+    rejected: Rejected,
+}
+
+const SLOW_BATCHES: usize = 14;
+
+impl Source for Slow {
+    fn schema(&self) -> SchemaRef {
+        one_row().schema()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        std::thread::sleep(Duration::from_millis(150));
+        let given = self.given.fetch_add(1, Ordering::Relaxed);
+        Ok((given < SLOW_BATCHES).then(one_row))
+    }
+
+    fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+}
+
+fn one_row() -> RecordBatch {
+    let number: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    RecordBatch::try_from_iter([("n", number)]).unwrap()
+}
+
+#[test]
+fn rows_of_slow_work_come_out_within_about_a_second() {
+    let given = Arc::new(AtomicUsize::new(0));
+    let stream = Stream::from_source(Box::new(Slow {
+        given: Arc::clone(&given),
+        rejected: Rejected::default(),
+    }));
+    let mut run = stream.filter(col("n").gt(0)).threads(2).run().unwrap();
+    assert_eq!(run.next().unwrap().unwrap().num_rows(), 1);
+    let read = given.load(Ordering::Relaxed);
+    assert!(read < SLOW_BATCHES, "{read} batches were read before");
+    let rest: usize = run.map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rest, SLOW_BATCHES - 1);
 }

@@ -11,6 +11,7 @@ mod time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -66,6 +67,8 @@ pub struct Running {
     closing: Option<Held>,
     /// Frames dispatched so far.
     frames: u64,
+    /// When workers last gave all their rows.
+    flushed: Instant,
     /// Rows of a stage without group-by, each batch with the number of its frame.
     unordered: Vec<(u64, RecordBatch)>,
     tails: Vec<Part>,
@@ -110,10 +113,8 @@ impl Running {
         share: Option<&Share>,
     ) -> Result<Self> {
         let (first, mut tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
-        let ingest = {
-            let uses = |column: &str| query.uses(column);
-            Ingest::new(origin, first.columns_read(), &options, &uses)?
-        };
+        let uses = |column: &str| query.uses(column);
+        let ingest = Ingest::new(origin, first.columns_read(), &options, &uses)?;
         let plan = first_stage(&first, &ingest, &options, share)?;
         let mut scope = Scope::of_schema(&plan.input);
         let time = plan
@@ -155,6 +156,7 @@ impl Running {
             by_pane,
             closing: None,
             frames: 0,
+            flushed: Instant::now(),
             unordered: Vec::new(),
             tails,
             work: options.ablation.work(),

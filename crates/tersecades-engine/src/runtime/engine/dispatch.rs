@@ -4,6 +4,8 @@
 //! already: first the workers hand over their panes, then they get frames again, then the panes are
 //! merged and emitted. A frame that this thread runs itself waits for that.
 
+use std::time::{Duration, Instant};
+
 use tersecades_columnar::error::Result;
 
 use super::Running;
@@ -12,6 +14,10 @@ use crate::frame::Frame;
 use crate::operator::window_aggregate::Partial;
 use crate::runtime::worker::Job;
 use crate::window::Windowing;
+
+/// How long rows of a stage without group-by stay with workers: who keeps them in a store loses no
+/// more than that when it is killed.
+const HELD_MAX: Duration = Duration::from_secs(1);
 
 /// Windows to be emitted up to a watermark.
 pub(super) struct Held {
@@ -46,7 +52,9 @@ impl Running {
             self.run_here(job)?;
         }
         let in_order = self.plan.aggregate().is_none();
-        match in_order && self.frames.is_multiple_of(self.workers.round()) {
+        let is_due =
+            self.frames.is_multiple_of(self.workers.round()) || self.flushed.elapsed() >= HELD_MAX;
+        match in_order && is_due {
             true => self.flush(),
             false => self.pass_on(),
         }
@@ -94,6 +102,7 @@ impl Running {
         for meters in &flushed.meters {
             self.stage.absorb_meters(meters);
         }
+        self.flushed = Instant::now();
         self.unordered.extend(flushed.rows);
         self.unordered.sort_by_key(|(number, _)| *number);
         let rows = self.unordered.drain(..).map(|(_, rows)| rows);
