@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_store::{CodecPolicy, Store, StoreOptions};
 
 use crate::Options;
@@ -12,7 +12,6 @@ use super::folder::Folder;
 use super::rows::{Distribution, Rows};
 use super::{APPEND_ROWS, load, points, unsafe_with};
 
-const COUNT: usize = 1_000_000;
 /// Runs of one row, and of one append, that are written to see what a run costs before its rows.
 const SMALL_RUNS: usize = 9;
 /// Runs that are merged to see what that costs.
@@ -61,10 +60,9 @@ impl Terms {
     ///
     /// # Errors
     /// What the store says.
-    fn measure(policy: CodecPolicy) -> Result<Self> {
-        let rows = Rows::Pairs(Distribution::Uniform, COUNT);
+    fn measure(policy: CodecPolicy, rows: &Rows) -> Result<Self> {
         let (folder, started) = (Folder::new()?, Instant::now());
-        let store = load(&folder, &rows, unsafe_with(policy))?;
+        let store = load(&folder, rows, unsafe_with(policy))?;
         let append = started.elapsed().as_secs_f64();
         let started = Instant::now();
         store.flush()?;
@@ -72,16 +70,16 @@ impl Terms {
         Ok(Terms {
             append,
             flush,
-            file: small_run(&store, &rows, 1)?,
-            small: small_run(&store, &rows, APPEND_ROWS)?,
-            merge: Self::merge_once(&rows, policy)?,
+            file: small_run(&store, rows, 1)?,
+            small: small_run(&store, rows, APPEND_ROWS)?,
+            merge: Self::merge_once(rows, policy)?,
         })
     }
 
     /// Seconds to make one run of those of a store, which are as many as never merge by themselves.
     fn merge_once(rows: &Rows, policy: CodecPolicy) -> Result<f64> {
         let options = StoreOptions {
-            buffer_rows: COUNT / MERGED_RUNS,
+            buffer_rows: rows.count() / MERGED_RUNS,
             ..unsafe_with(policy)
         };
         let folder = Folder::new()?;
@@ -92,11 +90,12 @@ impl Terms {
         Ok(started.elapsed().as_secs_f64())
     }
 
-    /// Seconds of a load with runs of `buffer_rows`: rows are coded once, because merges move what
-    /// overlaps nothing, and are moved once, into a file more, for each level they come to.
-    fn load_s(&self, buffer_rows: usize, level_ratio: usize) -> f64 {
+    /// Seconds of a load of `count` rows with runs of `buffer_rows`: rows are coded once, because
+    /// merges move what overlaps nothing, and are moved once, into a file more, for each level they
+    /// come to.
+    fn load_s(&self, count: usize, buffer_rows: usize, level_ratio: usize) -> f64 {
         let ratio = level_ratio as f64;
-        let all = COUNT as f64 / buffer_rows.next_multiple_of(APPEND_ROWS) as f64;
+        let all = count as f64 / buffer_rows.next_multiple_of(APPEND_ROWS) as f64;
         let (mut runs, mut merged_from) = (all, 1.0);
         let (mut merges, mut moved) = (0.0, 0.0);
         while runs >= ratio {
@@ -106,7 +105,7 @@ impl Terms {
             moved += runs.floor() * merged_from / all;
         }
         // What a run costs before its rows: its file, and codecs that are chosen anew.
-        let row = (self.flush - self.small) / (COUNT - APPEND_ROWS) as f64;
+        let row = (self.flush - self.small) / (count - APPEND_ROWS) as f64;
         let run = (self.small - row * APPEND_ROWS as f64).max(self.file);
         let coded = self.append + self.flush + (all.ceil() - 1.0) * run;
         coded + merges * self.file + moved * (self.merge - self.file).max(0.0)
@@ -129,9 +128,17 @@ fn small_run(store: &Store, rows: &Rows, count: usize) -> Result<f64> {
 /// Load and read time by buffer and codec, and the model of both.
 ///
 /// # Errors
-/// What the store says.
-pub(super) fn run(_: &Options, report: &mut Report) -> Result<()> {
-    report.note("load and read time by buffer, a million pairs with values below a million");
+/// `InvalidArgument` for too few rows; what the store says.
+pub(super) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let count = options.scaled(1_000_000);
+    let least = APPEND_ROWS * MERGED_RUNS;
+    if count < least {
+        let error = Error::invalid(format!("`buffers` cannot measure {count} rows"));
+        return Err(error.hint(format!("ask for {least} at least: --rows {least}")));
+    }
+    let rows = &Rows::Pairs(Distribution::Uniform, count);
+    let what = format!("load and read time by buffer, {count} pairs with values below a million");
+    report.note(&what);
     let columns = [
         "buffer rows",
         "codecs",
@@ -151,19 +158,19 @@ pub(super) fn run(_: &Options, report: &mut Report) -> Result<()> {
             ..unsafe_with(policy)
         };
         // In turns, so that what else the machine does slows terms and loads alike.
-        let mut terms = Terms::measure(policy)?;
+        let mut terms = Terms::measure(policy, rows)?;
         let mut least_s = [f64::INFINITY; BUFFERS.len()];
         for _ in 0..TIMES {
             for (least_s, buffer_rows) in least_s.iter_mut().zip(BUFFERS) {
-                *least_s = least_s.min(timed_load(&with(buffer_rows))?.2);
+                *least_s = least_s.min(timed_load(&with(buffer_rows), rows)?.2);
             }
-            terms = terms.least(Terms::measure(policy)?);
+            terms = terms.least(Terms::measure(policy, rows)?);
         }
         for (load_s, buffer_rows) in least_s.into_iter().zip(BUFFERS) {
             let options = with(buffer_rows);
-            let model_s = terms.load_s(buffer_rows, options.level_ratio);
-            let (_folder, store, _) = timed_load(&options)?;
-            let (read_us, model_us) = reads(&store)?;
+            let model_s = terms.load_s(count, buffer_rows, options.level_ratio);
+            let (_folder, store, _) = timed_load(&options, rows)?;
+            let (read_us, model_us) = reads(&store, count)?;
             let off = [model_s / load_s - 1.0, model_us / read_us - 1.0];
             for (near, off) in near.iter_mut().zip(off) {
                 *near += usize::from(off.abs() <= 0.25);
@@ -192,11 +199,10 @@ pub(super) fn run(_: &Options, report: &mut Report) -> Result<()> {
 }
 
 /// A store with all rows, and the seconds that they took.
-fn timed_load(options: &StoreOptions) -> Result<(Folder, Store, f64)> {
+fn timed_load(options: &StoreOptions, rows: &Rows) -> Result<(Folder, Store, f64)> {
     let folder = Folder::new()?;
     let started = Instant::now();
-    let rows = Rows::Pairs(Distribution::Uniform, COUNT);
-    let store = load(&folder, &rows, options.clone())?;
+    let store = load(&folder, rows, options.clone())?;
     store.flush()?;
     let load_s = started.elapsed().as_secs_f64();
     Ok((folder, store, load_s))
@@ -204,10 +210,10 @@ fn timed_load(options: &StoreOptions) -> Result<(Folder, Store, f64)> {
 
 /// The median of reads of a key, and what the model says of it, in microseconds; in turns, as what
 /// else the machine does slows both.
-fn reads(store: &Store) -> Result<(f64, f64)> {
+fn reads(store: &Store, count: usize) -> Result<(f64, f64)> {
     let mut least_us = (f64::INFINITY, f64::INFINITY);
     for _ in 0..TIMES {
-        least_us.0 = least_us.0.min(points(store, COUNT)?.0);
+        least_us.0 = least_us.0.min(points(store, count)?.0);
         let model = store.snapshot().explain()?;
         least_us.1 = least_us
             .1

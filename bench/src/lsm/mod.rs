@@ -102,12 +102,25 @@ fn run_bytes(store: &Store) -> Result<f64> {
     Ok(stats.levels.iter().map(|level| level.bytes as f64).sum())
 }
 
+/// The asked number of rows, or each of `counts`.
+///
+/// # Errors
+/// `InvalidArgument` for less than one row.
+fn counts_of(options: &Options, counts: &[usize]) -> Result<Vec<usize>> {
+    match options.rows {
+        Some(0) => Err(Error::invalid("`--rows` asks for no rows").hint("ask for one at least")),
+        Some(count) => Ok(vec![count]),
+        None => Ok(counts.to_vec()),
+    }
+}
+
 /// Compression ratios by distribution, size and codec.
-fn ratios(_: &Options, report: &mut Report) -> Result<()> {
+fn ratios(options: &Options, report: &mut Report) -> Result<()> {
+    let counts = counts_of(options, &[10_000, 100_000, 1_000_000])?;
     report.note("compression ratio, merged into one run");
     report.head(&["values", "rows", "codecs", "ratio"]);
     for distribution in Distribution::ALL {
-        for count in [10_000, 100_000, 1_000_000] {
+        for &count in &counts {
             for policy in CodecPolicy::all() {
                 let folder = Folder::new()?;
                 let store = load(
@@ -131,10 +144,11 @@ fn ratios(_: &Options, report: &mut Report) -> Result<()> {
 }
 
 /// Run time by size where every other operation reads a pair.
-fn mixed(_: &Options, report: &mut Report) -> Result<()> {
+fn mixed(options: &Options, report: &mut Report) -> Result<()> {
+    let counts = counts_of(options, &[5_000, 10_000, 20_000])?;
     report.note("run time, half of the operations read a pair and half write one");
     report.head(&["rows", "codecs", "s"]);
-    for count in [5_000, 10_000, 20_000] {
+    for count in counts {
         for policy in CodecPolicy::all() {
             let folder = Folder::new()?;
             let rows = Rows::Pairs(Distribution::Uniform, count);
