@@ -136,6 +136,8 @@ of_one_column! {
     sum_distinct,
     /// Mean of the different values of a group.
     mean_distinct,
+    /// Product of the values of a group, as a float.
+    product,
     /// Bits that all integers of a group have.
     bit_and,
     /// Bits that some integer of a group has.

@@ -430,10 +430,12 @@ impl Session {
         let plan_then = || {
             let written = query.clone();
             let planned = || {
+                parse::power::bind(&mut query);
                 parse::from_first::select_all(&mut query);
                 parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
+                parse::using::rename::expand(&mut query, &self.catalog)?;
                 parse::using::merge_keys(&mut query, &self.catalog);
                 parse::check::check(&query)?;
                 let plan = plan::plan(query, &self.catalog);

@@ -37,6 +37,7 @@ pub mod first_last;
 pub mod histogram;
 pub mod mode;
 mod pair_measure;
+pub mod product;
 pub mod quantile;
 pub mod quantile_disc;
 pub mod regression;
@@ -145,6 +146,7 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &min::Min,
     &max::Max,
     &mean::Mean,
+    &product::Product,
     &variance::VARIANCE,
     &variance::VARIANCE_POPULATION,
     &stddev::STDDEV,

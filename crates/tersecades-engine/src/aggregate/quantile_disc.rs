@@ -13,7 +13,8 @@ use super::{Aggregate, fraction};
 
 const NAME: &str = "quantile_disc";
 
-/// The least value that at least the given share of the values is not greater than.
+/// The least value that at least the given share of the values is not greater than; of a negative
+/// share the greatest that it is not less than.
 #[derive(Debug)]
 pub struct QuantileDisc;
 
@@ -31,7 +32,12 @@ impl Aggregate for QuantileDisc {
     }
 
     fn parameter(&self, given: Option<f64>) -> Result<f64> {
-        fraction(NAME, given)
+        let given = given.map(|given| (given.is_sign_negative(), given.abs()));
+        let share = fraction(NAME, given.map(|(_, share)| share))?;
+        Ok(match given {
+            Some((true, _)) => -share,
+            _ => share,
+        })
     }
 
     fn result_type(&self, argument: &DataType) -> Result<DataType> {
@@ -56,18 +62,21 @@ impl Aggregate for QuantileDisc {
     }
 }
 
-/// The value at `fraction` of sorted ones.
+/// The value at `fraction` of sorted ones; from the other end where it is negative.
 fn at(values: &[Counted], fraction: f64) -> Option<Counted> {
     let total: u64 = values.iter().map(|counted| counted.rows).sum();
     let all = total as f64;
-    let behind = (all - all * fraction).floor() as u64;
+    let behind = (all - all * fraction.abs()).floor() as u64;
     let rank = total.saturating_sub(behind).max(1);
     let mut before = 0;
-    let found = values.iter().find(|counted| {
+    let is_found = |counted: &&Counted| {
         before += counted.rows;
         before >= rank
-    });
-    found.copied()
+    };
+    match fraction.is_sign_negative() {
+        false => values.iter().find(is_found).copied(),
+        true => values.iter().rev().find(is_found).copied(),
+    }
 }
 
 #[cfg(test)]
@@ -82,6 +91,10 @@ mod tests {
         assert_eq!(
             [0.0, 0.5, 0.51, 0.75, 0.76, 1.0].map(found),
             [Some(10), Some(10), Some(20), Some(20), Some(30), Some(30)]
+        );
+        assert_eq!(
+            [-0.0, -0.25, -0.26, -0.5, -0.51, -1.0].map(found),
+            [Some(30), Some(30), Some(20), Some(20), Some(10), Some(10)]
         );
         assert_eq!(at(&[], 0.5), None);
     }

@@ -50,6 +50,7 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("max", "max", Shape::Value, false),
     ("avg", "mean", Shape::Value, false),
     ("mean", "mean", Shape::Value, false),
+    ("product", "product", Shape::Value, false),
     ("var", "variance", Shape::Value, false),
     ("variance", "variance", Shape::Value, false),
     ("var_samp", "variance", Shape::Value, false),

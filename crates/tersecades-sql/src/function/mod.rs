@@ -14,6 +14,7 @@ pub(crate) mod far;
 pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod key;
+mod md5;
 mod number;
 pub(crate) mod over;
 pub(crate) mod real;
@@ -67,7 +68,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let functions = datafusion_functions::all_default_functions();
     let marks = [&*AS_OF_MARK, &*CAST_MARK, &*IN_WINDOW_MARK, &*SIGNED_MARK];
     let ours = WINDOW_EDGES.iter().chain(marks).chain([&*MAKE_TIMESTAMP]);
-    let texts = std::iter::once(regexp_extract::function());
+    let texts = [regexp_extract::function(), md5::function()];
     let built = time::functions().chain(number::functions()).chain(texts);
     let ours = ours.cloned().chain(built.map(Arc::new));
     for function in functions.into_iter().chain(ours) {

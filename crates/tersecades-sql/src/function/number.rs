@@ -1,10 +1,11 @@
 //! Functions of numbers that DataFusion lacks: `bit_count`, `xor`, `isinf`, `isfinite`, `even`,
-//! `fmod`.
+//! `fmod`, and `power`, which is always a float.
 //!
 //! DataFusion's operator is no `xor`: of the same column twice it makes zero, where nulls are null.
 
 use std::sync::Arc;
 
+use arrow_arith::arity::binary;
 use arrow_arith::bitwise::bitwise_xor;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -25,6 +26,7 @@ enum Computes {
     IsFinite,
     Even,
     Modulo,
+    Power,
 }
 
 /// A function of numbers.
@@ -43,6 +45,8 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         ("isfinite", Computes::IsFinite),
         ("even", Computes::Even),
         ("fmod", Computes::Modulo),
+        ("power", Computes::Power),
+        ("pow", Computes::Power),
     ];
     named.into_iter().map(|(name, computes)| {
         ScalarUDF::new_from_impl(OfNumbers {
@@ -64,7 +68,7 @@ impl ScalarUDFImpl for OfNumbers {
 
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let wanted = match self.computes {
-            Computes::Modulo | Computes::Xor => 2,
+            Computes::Modulo | Computes::Power | Computes::Xor => 2,
             _ => 1,
         };
         if given.len() != wanted {
@@ -94,13 +98,14 @@ impl ScalarUDFImpl for OfNumbers {
             Computes::Xor => arguments.first().cloned().unwrap_or(DataType::Int64),
             Computes::BitCount => DataType::Int8,
             Computes::IsInfinite | Computes::IsFinite => DataType::Boolean,
-            Computes::Even | Computes::Modulo => DataType::Float64,
+            Computes::Even | Computes::Modulo | Computes::Power => DataType::Float64,
         })
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let compute = |arrays: &[ArrayRef]| match (self.computes, arrays) {
             (Computes::Modulo, [a, b]) => Ok(modulo(a.as_primitive(), b.as_primitive())),
+            (Computes::Power, [a, b]) => power(a.as_primitive(), b.as_primitive()),
             (Computes::Xor, [a, b]) => xor(a, b),
             (Computes::BitCount, [whole]) => bit_counts(whole),
             (computes, [floats]) => Ok(of_floats(computes, floats.as_primitive())),
@@ -152,6 +157,11 @@ fn modulo(numbers: &Float64Array, divisors: &Float64Array) -> ArrayRef {
         })
     });
     Arc::new(remainders.collect::<Float64Array>())
+}
+
+fn power(numbers: &Float64Array, exponents: &Float64Array) -> Result<ArrayRef> {
+    let powers = binary::<_, _, _, Float64Type>(numbers, exponents, f64::powf)?;
+    Ok(Arc::new(powers))
 }
 
 /// The bits that one of two numbers of a type has.

@@ -346,11 +346,13 @@ fn arguments(
                 ))
             })?;
             let descending = call.params.order_by.first().is_some_and(|sort| !sort.asc);
-            if descending && known.function == "quantile_disc" {
-                let message = format!("{} in a descending order", known.name);
-                return Err(Error::unsupported(message).hint("it is exact in ascending order"));
-            }
-            lowered.parameter = Some(if descending { 1.0 - number } else { number });
+            // A zero of either sign is the same share.
+            let number = number + 0.0;
+            lowered.parameter = Some(match (descending, known.function) {
+                (false, _) => number,
+                (true, "quantile_disc") => -number,
+                (true, _) => 1.0 - number,
+            });
         }
         (Shape::By | Shape::Pair, Some(second)) => lowered.by = Some(lowerer.typed_value(second)?),
         _ => {}

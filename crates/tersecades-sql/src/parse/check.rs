@@ -126,10 +126,6 @@ impl Visitor for Checks {
             Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) => {
                 check_operand(right)
             }
-            Expr::BinaryOp {
-                op: BinaryOperator::BitwiseXor,
-                ..
-            } => refuse("`^`", expr, "write power(a, b)"),
             Expr::Subquery(query) if has_no_column(&query.body) => refuse(
                 "a value of no column",
                 expr,

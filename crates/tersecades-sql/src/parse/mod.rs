@@ -10,6 +10,7 @@ pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;
 pub(crate) mod order_by;
+pub(crate) mod power;
 pub(crate) mod sign;
 mod spelling;
 mod statement;
@@ -150,7 +151,7 @@ fn parse_here(text: &str) -> Result<Vec<Command>> {
             Error::invalid(format!("{message}{}", place(location)))
                 .hint("is a quote or a comment left open?")
         })?;
-    let tokens = spelling::whole_numbers(tokens)?;
+    let tokens = power::marked(spelling::whole_numbers(tokens)?)?;
     let statements = tokens.split(|token| token.token == Token::SemiColon);
     let mut commands = Vec::new();
     for tokens in statements {

@@ -4,6 +4,7 @@
 //! 1_000                      ─▶ 1000
 //! mod(a, b)                  ─▶ (a) % (b)
 //! a // b                     ─▶ a / b
+//! a ^ b                      ─▶ power(a, b)
 //! if(c, a, b)                ─▶ CASE WHEN c THEN a ELSE b END
 //! FETCH FIRST 5 ROWS ONLY    ─▶ LIMIT 5
 //! ```
@@ -17,6 +18,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
 
 use super::place;
+use super::window::call_of;
 
 /// The tokens with numbers whole: their digits may be grouped by `_`.
 ///
@@ -62,6 +64,14 @@ pub(super) fn respell(value: &mut Expr) {
         } => {
             *op = BinaryOperator::Divide;
             return;
+        }
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::BitwiseXor,
+            right,
+        } => {
+            let operands = [(**left).clone(), (**right).clone()];
+            Some(Expr::Function(call_of("power", operands)))
         }
         Expr::Function(function) if function.over.is_none() => respelt(function),
         _ => None,

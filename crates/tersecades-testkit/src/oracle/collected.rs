@@ -45,6 +45,7 @@ pub(super) const NAMES: &[&str] = &[
     "last",
     "mean_distinct",
     "mode",
+    "product",
     "quantile_disc",
     "regr_avgx",
     "regr_avgy",
@@ -144,11 +145,9 @@ pub(super) fn compute(
         "sum_distinct" => aggregate::sum(&values, &data_type, 0.0),
         "approx_count_distinct" => {
             let count = values.len();
-            let sketched = count > DISTINCT_ERROR.0;
-            let slack = if sketched {
-                DISTINCT_ERROR.1 * count as f64
-            } else {
-                0.0
+            let slack = match count > DISTINCT_ERROR.0 {
+                true => DISTINCT_ERROR.1 * count as f64,
+                false => 0.0,
             };
             Ok((Value::from(count as u64), slack))
         }
@@ -163,7 +162,9 @@ pub(super) fn compute(
                 )
             }))
         }
-        "skewness" | "kurtosis" | "kurtosis_population" => Ok(statistic::form(function, &values)),
+        "product" | "skewness" | "kurtosis" | "kurtosis_population" => {
+            Ok(statistic::form(function, &values))
+        }
         "quantile_disc" => exact(at(&values, call.parameter.unwrap_or(0.0))),
         "mode" => exact(frequent(&values).into_iter().next().unwrap_or(Value::Null)),
         "top_k" => exact(top(call, &values, &data_type)),

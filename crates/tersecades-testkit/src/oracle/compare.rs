@@ -59,11 +59,12 @@ pub fn difference(expected: &Answer, got: &Answer) -> Option<String> {
     })
 }
 
-/// Aggregates that add floats: how they round hangs on what is added first.
-const ADDING: [&str; 21] = [
+/// Aggregates that add or multiply floats: how they round hangs on what is taken first.
+const ADDING: [&str; 22] = [
     "sum",
     "mean",
     "mean_distinct",
+    "product",
     "variance",
     "variance_population",
     "stddev",

@@ -64,8 +64,31 @@ pub(super) fn regression(function: &str, ys: &[Value], xs: &[Value]) -> (Value, 
     }
 }
 
-/// Skewness and kurtosis of values, and their slack.
+/// The product of values, by their logarithms, and its slack.
+fn product(values: &[Value]) -> (Value, f64) {
+    if values.is_empty() {
+        return (Value::Null, 0.0);
+    }
+    let numbers = values.iter().map(as_float);
+    let digits: f64 = numbers.clone().map(|number| number.abs().log2()).sum();
+    let is_negative = numbers.filter(|number| number.is_sign_negative()).count() % 2 == 1;
+    let product = if is_negative {
+        -digits.exp2()
+    } else {
+        digits.exp2()
+    };
+    let slack = ERROR * product.abs() * (1.0 + digits.abs());
+    (
+        Value::Float(product),
+        if slack.is_nan() { 0.0 } else { slack },
+    )
+}
+
+/// Skewness, kurtosis or product of values, and their slack.
 pub(super) fn form(function: &str, values: &[Value]) -> (Value, f64) {
+    if function == "product" {
+        return product(values);
+    }
     let numbers: Vec<f64> = values.iter().map(as_float).collect();
     let least = match function {
         "skewness" => 3,

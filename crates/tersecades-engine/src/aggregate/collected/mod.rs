@@ -10,6 +10,7 @@
 //! BitSets       bits of all, some, an odd number of values  bit_and, bit_or, bit_xor
 //! Comoments     means and summed products of two columns    covariance, correlation, regr_slope …
 //! Powers        mean and summed powers of deviations        skewness, kurtosis
+//! Factors       products                                    product
 //! ```
 //! A collection holds all groups of a pane. Aggregates that collect the same of the same arguments
 //! and rows share one, as folds are shared. What a collection holds depends on the rows it was
@@ -20,6 +21,7 @@ pub mod comoment;
 mod dense;
 pub mod distinct;
 pub mod extreme;
+pub mod factor;
 mod grouped_value;
 pub mod hyper_log_log;
 mod pair_count;

@@ -7,6 +7,7 @@ use datafusion_sql::sqlparser::ast::{
 
 use super::super::column_name::name_of;
 use super::super::{folded, single};
+use super::rename::{renaming, starred};
 use crate::catalog::Catalog;
 
 /// The tables that a query sees.
@@ -129,7 +130,13 @@ impl<'c> Scope<'c> {
                 let columns: Option<Vec<_>> = tables.collect();
                 Some(columns?.concat())
             }
-            item => Some(vec![name_of(item)?]),
+            item => match renaming(item) {
+                Some(options) => {
+                    let columns = starred(self, item, options, select).ok()?;
+                    Some(columns.into_iter().map(|column| column.name).collect())
+                }
+                None => Some(vec![name_of(item)?]),
+            },
         }
     }
 
