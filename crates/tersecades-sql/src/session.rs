@@ -435,7 +435,10 @@ impl Session {
                 parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
-                parse::using::rename::expand(&mut query, &self.catalog)?;
+                if parse::using::rename::expand(&mut query, &self.catalog)? {
+                    // Columns may have one name that had none before.
+                    parse::column_name::name_by_text(&mut query);
+                }
                 parse::using::merge_keys(&mut query, &self.catalog);
                 parse::check::check(&query)?;
                 let plan = plan::plan(query, &self.catalog);

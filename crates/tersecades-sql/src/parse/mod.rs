@@ -239,7 +239,9 @@ fn syntax_error(error: &ParserError, tokens: &[TokenWithSpan], end: Option<Locat
     };
     let message = message
         .replace(" at Line: ", " at line ")
-        .replace(", Column: ", ", column ");
+        .replace(", Column: ", ", column ")
+        // What stands for powers.
+        .replace(": ^@", ": ^");
     let message = match (message.strip_suffix("found: EOF"), end) {
         (Some(message), Some(end)) => format!("{message}found: the end{}", place(end)),
         _ => message,

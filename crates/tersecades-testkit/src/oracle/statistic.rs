@@ -77,7 +77,7 @@ fn product(values: &[Value]) -> (Value, f64) {
     } else {
         digits.exp2()
     };
-    let slack = ERROR * product.abs() * (1.0 + digits.abs());
+    let slack = ERROR * product.abs() * (1.0 + digits.abs()) + f64::MIN_POSITIVE;
     (
         Value::Float(product),
         if slack.is_nan() { 0.0 } else { slack },

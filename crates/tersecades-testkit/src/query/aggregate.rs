@@ -93,7 +93,7 @@ fn of_numbers(scope: &Scope, call: &mut AggregateCall, random: &mut Random) -> O
     let argument = pick(scope.that(numeric), random)?;
     Some(match random.below(8) {
         5 => {
-            let functions = ["skewness", "kurtosis", "kurtosis_population"];
+            let functions = ["skewness", "kurtosis", "kurtosis_population", "product"];
             let argument = pick(scope.that(tame), random)?;
             (*random.pick(&functions), argument, DataType::Float64, false)
         }

@@ -22,18 +22,20 @@ use super::joined::Side;
 use super::scope::Scope;
 use crate::catalog::Catalog;
 
-/// Writes each `*` with a `RENAME` as its columns.
+/// Writes each `*` with a `RENAME` as its columns; gives whether there was one.
 ///
 /// # Errors
 /// `InvalidArgument` for columns that are not there, `Unsupported` where it is not known which are.
-pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> Result<()> {
-    match query.visit(&mut Stars(Scope::new(catalog))) {
+pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> Result<bool> {
+    let mut stars = Stars(Scope::new(catalog), false);
+    match query.visit(&mut stars) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Continue(()) => Ok(stars.1),
     }
 }
 
-struct Stars<'c>(Scope<'c>);
+/// The tables that are seen, and whether a `*` was written as its columns.
+struct Stars<'c>(Scope<'c>, bool);
 
 impl VisitorMut for Stars<'_> {
     type Break = Error;
@@ -53,7 +55,10 @@ impl VisitorMut for Stars<'_> {
         let mut items = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
             match renaming(item).map(|options| starred(&self.0, item, options, select)) {
-                Some(Ok(columns)) => items.extend(columns.into_iter().map(Column::item)),
+                Some(Ok(columns)) => {
+                    items.extend(columns.into_iter().map(Column::item));
+                    self.1 = true;
+                }
                 Some(Err(error)) => return ControlFlow::Break(error),
                 None => items.push(item.clone()),
             }
