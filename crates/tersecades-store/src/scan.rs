@@ -23,9 +23,9 @@ use crate::encode::{Encoder, conform};
 use crate::memory::decode_all;
 use crate::merge::{Merge, MergeOptions, Piece, Source};
 use crate::retention::Floor;
-use crate::run::{self, Run};
+use crate::run::{self, Run, RunId};
 use crate::schema::{DELETED, StoreSchema};
-use crate::sort_key::{SortKey, Sorted};
+use crate::sort_key::{SortKey, Sorted, first_stats};
 use crate::version::Snapshot;
 
 use filter::{Filter, Looks};
@@ -197,7 +197,7 @@ impl Snapshot {
         let keys = KeyRange::new(schema, &scan.ranges)?;
         self.version.check(|id| {
             let of_level = scan.level.is_none_or(|level| id.level == level);
-            of_level && keys.may_be_between(id.fences.as_ref())
+            of_level && keys.may_be_between(id.fences.as_ref()) && self.may_match(&filter, id)
         })?;
         let mut lateness = 0;
         let time = schema.time_column();
@@ -222,6 +222,18 @@ impl Snapshot {
             oldest: i64::MIN,
             looks: Looks::default(),
         })
+    }
+
+    /// Whether rows of a run may be wanted, by what is known of the first column of their keys.
+    fn may_match(&self, filter: &Filter, id: &RunId) -> bool {
+        let first = self.schema().sort_columns().first().copied();
+        first
+            .zip(id.fences.as_ref())
+            .is_none_or(|(column, fences)| {
+                let field = self.schema().fields().field(column);
+                let stats = first_stats(field.data_type(), fences);
+                filter.may_match_in(field.name(), stats)
+            })
     }
 
     /// What may hold rows that match.

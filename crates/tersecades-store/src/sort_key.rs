@@ -10,9 +10,11 @@ use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, SchemaRef};
 use foldhash::fast::FixedState;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::stats::Stats;
+use tersecades_columnar::types::Physical;
 
 use crate::encode::decode;
-use crate::run::{self, Run};
+use crate::run::{self, Fences, Run};
 use crate::schema::StoreSchema;
 
 /// Bytes that end a sort key with a time: one for null, eight for the value.
@@ -126,6 +128,27 @@ impl SortKey {
             true => &key[..key.len().saturating_sub(TIME_BYTES)],
             false => key,
         }
+    }
+}
+
+/// What the values of the first column, of type `data_type`, lie between in rows with sort keys
+/// between two; unknown but for times and whole numbers of eight bytes, none of them null.
+pub(crate) fn first_stats(data_type: &DataType, (first, last): &Fences) -> Stats {
+    let is_long = matches!(data_type, DataType::Int64 | DataType::Timestamp(..));
+    let key = |bytes: &[u8]| {
+        let (1, value) = bytes.split_first().map(|(flag, rest)| (*flag, rest))? else {
+            return None;
+        };
+        let value = i64::from_be_bytes(*value.first_chunk::<8>()?) ^ i64::MIN;
+        Physical::of(data_type).ok()?.key_of(value.into())
+    };
+    match (is_long, key(first), key(last)) {
+        (true, Some(min), Some(max)) if min <= max => Stats {
+            min,
+            max,
+            known: true,
+        },
+        _ => Stats::default(),
     }
 }
 

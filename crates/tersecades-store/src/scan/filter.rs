@@ -123,6 +123,14 @@ impl Filter {
         })
     }
 
+    /// Whether rows may be wanted whose values of `column`, none of them null, are known by `stats`
+    /// alone.
+    pub(super) fn may_match_in(&self, column: &str, stats: Stats) -> bool {
+        let terms = self.terms.iter().chain(&self.of_groups);
+        let mut of_column = terms.filter(|term| term.column == column);
+        of_column.all(|term| term.may_match(stats, 0, 1))
+    }
+
     /// Whether a batch in memory may hold wanted rows, by its statistics.
     pub(super) fn may_match_batch(&self, batch: &Batch) -> bool {
         self.terms.iter().chain(&self.of_groups).all(|term| {

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use tersecades_columnar::ErrorKind;
 use tersecades_columnar::error::Error;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{
     Durability, Layout, Scan, Store, StoreOptions, StoreSchema, repair_in, verify_in,
@@ -196,6 +198,13 @@ fn a_run_that_does_not_open_keeps_no_other_from_being_read() {
             }
         }
         assert_eq!(readable, 21, "byte {at}");
+        // The predicates of a query leave runs out as ranges do.
+        let passing = |low: i64, high: i64| {
+            let passing = Predicate::between(&DataType::Int64, &low.into(), &high.into());
+            read(&Scan::default().passing("ts", Arc::new(passing.unwrap())))
+        };
+        assert!(passing(0, 99).unwrap() >= 100 && passing(200, 204).unwrap() >= 5);
+        assert!(passing(0, 100).is_err() && passing(199, 300).is_err());
         let error = read(&Scan::default()).unwrap_err();
         assert!(
             error.to_string().contains(&*name.to_string_lossy()),
