@@ -401,3 +401,43 @@ fn rows_are_exported_by_times_as_people_write_them() {
     );
     assert!(!path.join("no.csv").exists());
 }
+
+#[cfg(feature = "sql")]
+#[test]
+fn times_of_other_runs_are_queried_where_one_does_not_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let options = [
+        "--time",
+        "ts",
+        "--set",
+        "buffer_rows=60",
+        "--set",
+        "level_ratio=99",
+    ];
+    create(path, &options);
+    std::fs::write(path.join("rows.csv"), csv(0..180)).unwrap();
+    let ingest = ["ingest", "s", "--input", "rows.csv", "--batch-rows", "60"];
+    store(path, &ingest);
+    let run = path.join("s/runs/0000000002.tcr");
+    let mut bytes = std::fs::read(&run).unwrap();
+    bytes[3] ^= 1;
+    std::fs::write(&run, bytes).unwrap();
+    let count = "SELECT count(*) AS n FROM history WHERE ts";
+    let before = format!("{count} < '2024-05-01 12:01:00'");
+    assert_eq!(query(path, &before), "n\n60\n");
+    let behind = format!("{count} >= '2024-05-01 12:02:00'");
+    assert_eq!(query(path, &behind), "n\n60\n");
+    let across = format!("{count} <= '2024-05-01 12:01:00'");
+    let refused = command(path, &["query", "s", &across]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("0000000002.tcr") && said.contains("store repair"),
+        "{said}"
+    );
+    let verified = command(path, &["verify", "s"]).output().unwrap();
+    assert_eq!(verified.status.code(), Some(1));
+    let said = text(&store(path, &["stats", "s"]).stderr);
+    assert!(said.contains("0000000002.tcr"), "{said}");
+}

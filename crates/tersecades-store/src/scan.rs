@@ -165,6 +165,22 @@ impl Snapshot {
     /// See [`Store`](crate::Store).
     pub fn scan(&self, scan: &Scan) -> Result<Scanned> {
         self.workload.scanned();
+        self.scan_of(scan, true)
+    }
+
+    /// How much older than the newest row before it a row may be, where groups of rows are read in
+    /// the order of their earliest times; of runs that cannot be opened nothing is read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::scan`], but for such runs.
+    pub fn lateness(&self) -> Result<i64> {
+        let scanned = self.scan_of(&Scan::default(), false)?;
+        Ok(scanned.lateness)
+    }
+
+    /// The rows that `scan` wants, of runs that can be opened; where `is_whole`, no other may have
+    /// any.
+    fn scan_of(&self, scan: &Scan, is_whole: bool) -> Result<Scanned> {
         let schema = self.schema();
         let names = match &scan.columns {
             Some(names) => names.clone(),
@@ -197,7 +213,10 @@ impl Snapshot {
         let keys = KeyRange::new(schema, &scan.ranges)?;
         self.version.check(|id| {
             let of_level = scan.level.is_none_or(|level| id.level == level);
-            of_level && keys.may_be_between(id.fences.as_ref()) && self.may_match(&filter, id)
+            is_whole
+                && of_level
+                && keys.may_be_between(id.fences.as_ref())
+                && self.may_match(&filter, id)
         })?;
         let mut lateness = 0;
         let time = schema.time_column();
@@ -320,11 +339,6 @@ impl Scanned {
             Plan::Parts(parts) => Some(parts.len()),
             Plan::Merge(..) => None,
         }
-    }
-
-    /// How much older than the newest row before it a row may be.
-    pub fn lateness(&self) -> i64 {
-        self.lateness
     }
 
     /// The least time of what was found last and of what is still to be found.

@@ -43,12 +43,7 @@ impl HistoryTable {
                     .column(field.name().as_str()),
             );
         }
-        let ticks = self
-            .snapshot
-            .scan(&Scan::default())?
-            .lateness()
-            .max(0)
-            .cast_unsigned();
+        let ticks = self.snapshot.lateness()?.max(0).cast_unsigned();
         let lateness = match field.data_type() {
             DataType::Timestamp(TimeUnit::Second, _) => Duration::from_secs(ticks),
             DataType::Timestamp(TimeUnit::Microsecond, _) => Duration::from_micros(ticks),
