@@ -120,9 +120,10 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
         repair.write(&in_log, next)
     });
     if let Err(error) = written {
-        let is_in_use = manifest::is_in_use(&directory, next);
-        if !is_in_use && log::segments(&directory)? == segments {
-            directory.sync_names(LOG_FOLDER)?;
+        let is_as_before = !manifest::is_in_use(&directory, next)
+            && log::segments(&directory).is_ok_and(|left| left == segments)
+            && directory.sync_names(LOG_FOLDER).is_ok();
+        if is_as_before {
             mark.forget();
         }
         return Err(error);

@@ -37,20 +37,19 @@ impl Repair {
         };
         self.repaired.rows += rows;
         self.catalog.closed = Some(end);
-        let directory = &self.directory;
-        let begun = match self.is_newest {
+        let (directory, mut copies) = (&self.directory, Vec::new());
+        let kept = match self.is_newest {
             true => Ok(()),
-            false => keep_manifests(directory),
+            false => keep_manifests(directory, &mut copies),
         };
-        let begun = begun.and_then(|()| Manifest::begin(directory, number - 1, &self.catalog));
-        match (begun, segment) {
-            (Ok(_), _) => Ok(()),
-            (Err(error), Some(segment)) if !manifest::is_in_use(directory, number) => {
-                segment.abandon();
-                Err(error)
+        let begun = kept.and_then(|()| Manifest::begin(directory, number - 1, &self.catalog));
+        begun.map(drop).inspect_err(|_| {
+            if !manifest::is_in_use(directory, number) {
+                // What is left over takes space, and nothing reads it.
+                copies.iter().for_each(|copy| drop(directory.remove(copy)));
+                segment.into_iter().for_each(Segment::abandon);
             }
-            (Err(error), _) => Err(error),
-        }
+        })
     }
 
     /// Whether nothing was given up and the log holds the rows up to `end` as it is, so that who
@@ -94,14 +93,15 @@ fn append(segment: &mut Segment, mut row: u64, batches: &[(u64, Batch)]) -> Resu
     Ok(())
 }
 
-/// Copies manifests to names under which nothing reads or removes them: the new one takes the place
-/// of the damaged.
-fn keep_manifests(directory: &Directory) -> Result<()> {
+/// Copies manifests to names under which nothing reads or removes them, and adds those to `copies`:
+/// the new one takes the place of the damaged.
+fn keep_manifests(directory: &Directory, copies: &mut Vec<String>) -> Result<()> {
     for name in directory.names("")? {
         if manifest::is_manifest(&name) {
             let bytes = directory.read(&name)?;
             let copy = aside(directory, &name)?;
             let mut output = directory.create(&copy)?;
+            copies.push(copy.clone());
             directory.write(output.as_mut(), &copy, &bytes)?;
             directory.sync(output.as_mut(), &copy)?;
         }
