@@ -82,12 +82,6 @@ impl TreeShape {
             Layout::Leveled => 1.0 + (self.levels() - 1.0) * (self.level_ratio + 1.0) / 2.0,
         }
     }
-
-    /// Nanoseconds to write a row, all its merges included; each but the first decodes it too.
-    pub fn write_ns(&self, encode_ns: f64, decode_ns: f64) -> f64 {
-        let times = self.write_amplification();
-        times * encode_ns + (times - 1.0) * decode_ns
-    }
 }
 
 /// Runs that a point read of a key in one of `runs` opens, when a filter of `bits` per key lets few
@@ -150,7 +144,6 @@ mod tests {
             ..TREE
         };
         assert_eq!(leveled.write_amplification(), 1.0 + 3.0 * 5.5);
-        assert_eq!(TREE.write_ns(10.0, 3.0), 49.0);
         assert_eq!(runs_opened(10.0, 0.0), 10.0);
         assert!((runs_opened(10.0, 10.0) - 1.074).abs() < 0.01);
     }

@@ -65,8 +65,10 @@ struct Sample {
     rows: Vec<RecordBatch>,
     /// A key of each group.
     keys: Vec<Value>,
-    /// The first and the last key of each group.
-    ends: Vec<(Value, Value)>,
+    /// A scan of each of those keys.
+    points: Vec<Scan>,
+    /// A scan from the first to the last key of each group.
+    ranges: Vec<Scan>,
     /// Position of the column of the keys.
     column: usize,
     /// What a row of the level costs to decode, as it lies there.
@@ -101,7 +103,7 @@ impl Snapshot {
                 0 => 0.0,
                 _ => above.unwrap_or(sample.decode_ns),
             };
-            costs.push(self.level_cost(level, name, &sample, source_ns)?);
+            costs.push(self.level_cost(level, &sample, source_ns)?);
             above = Some(sample.decode_ns);
         }
         Ok(costs)
@@ -110,14 +112,14 @@ impl Snapshot {
     fn sample(&self, level: u32, name: &str) -> Result<Sample> {
         let groups = self.some_groups(Some(level), LEVEL_GROUPS);
         let fields = self.schema().stored();
-        let ends = groups.iter().map(|(run, group)| {
+        let keys = keys_of(name, &groups)?;
+        let scan = || self.key_scan(level);
+        let points = keys.iter().map(|key| scan().equal(name, key.clone()));
+        let ranges = groups.iter().map(|(run, group)| {
+            let value = |row| value_of(run, *group, name, row);
             let last = run.group(*group).rows - 1;
-            Ok((
-                value_of(run, *group, name, 0)?,
-                value_of(run, *group, name, last)?,
-            ))
+            Ok(scan().between(name, value(0)?, value(last)?))
         });
-        let ends = ends.collect::<Result<_>>()?;
         let batches = groups
             .iter()
             .map(|(run, group)| run.read_group(*group, &fields));
@@ -132,26 +134,21 @@ impl Snapshot {
         let decode_ns = medians_ns(batches.len(), |at| decode(&batches[at]).map(drop))?;
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
         Ok(Sample {
-            keys: keys_of(name, &groups)?,
+            points: points.collect(),
+            ranges: ranges.collect::<Result<_>>()?,
+            keys,
             column: fields.index_of(name)?,
             decode_ns: decode_ns.iter().sum::<f64>() / count as f64,
             byte_ns: read_ns.iter().sum::<f64>() / bytes as f64,
-            ends,
             rows,
             groups,
         })
     }
 
-    fn level_cost(
-        &self,
-        level: u32,
-        name: &str,
-        sample: &Sample,
-        source_ns: f64,
-    ) -> Result<LevelCost> {
+    fn level_cost(&self, level: u32, sample: &Sample, source_ns: f64) -> Result<LevelCost> {
         let runs = self.version.runs.iter().map(|run| run.id());
         let runs: Vec<_> = runs.filter(|run| run.level == level).collect();
-        let paths = self.paths(level, name, sample, runs.len())?;
+        let paths = self.paths(sample, runs.len())?;
         let policies = CodecPolicy::all().map(|it| self.model(it, sample, &paths, source_ns));
         let rows = runs.iter().map(|run| run.rows).sum();
         let bytes: u64 = runs.iter().map(|run| run.length).sum();
@@ -165,13 +162,8 @@ impl Snapshot {
             measured: AccessCost {
                 policy,
                 bytes_per_row: bytes as f64 / f64::max(rows as f64, 1.0),
-                point_us: self.read_us(sample.keys.len(), |at| {
-                    self.key_scan(level).equal(name, sample.keys[at].clone())
-                })?,
-                range_us: self.read_us(sample.ends.len(), |at| {
-                    let (first, last) = sample.ends[at].clone();
-                    self.key_scan(level).between(name, first, last)
-                })?,
+                point_us: self.read_us(&sample.points)?,
+                range_us: self.read_us(&sample.ranges)?,
                 write_ns: self.write_ns(policy, level, sample)?,
             },
         })
@@ -185,19 +177,14 @@ impl Snapshot {
         }
     }
 
-    fn paths(&self, level: u32, name: &str, sample: &Sample, runs: usize) -> Result<Paths> {
-        let point = |at: usize| self.key_scan(level).equal(name, sample.keys[at].clone());
-        let range = |at: usize| {
-            let (first, last) = sample.ends[at].clone();
-            self.key_scan(level).between(name, first, last)
-        };
-        let count = sample.keys.len();
-        let point_ns = medians_ns(count, |at| self.scan(&point(at)).map(drop))?;
-        let range_ns = medians_ns(count, |at| self.scan(&range(at)).map(drop))?;
+    fn paths(&self, sample: &Sample, runs: usize) -> Result<Paths> {
+        let count = sample.points.len();
+        let plan_ns = |scans: &[Scan]| medians_ns(count, |at| self.scan(&scans[at]).map(drop));
+        let (point_ns, range_ns) = (plan_ns(&sample.points)?, plan_ns(&sample.ranges)?);
         let mut touched = 0.0;
-        for at in 0..count {
+        for range in &sample.ranges {
             // A merge reads a group of each run, and the one behind it.
-            let parts = self.scan(&range(at))?.parts_left();
+            let parts = self.scan(range)?.parts_left();
             touched += parts.unwrap_or(2 * self.version.runs.len()) as f64;
         }
         let bits = self.options().bloom_bits as f64;
@@ -242,10 +229,10 @@ impl Snapshot {
         })
     }
 
-    /// Microseconds to read what `scan` says of each of `count` keys, their mean.
-    fn read_us(&self, count: usize, scan: impl Fn(usize) -> Scan) -> Result<f64> {
-        let times = medians_ns(count, |at| {
-            self.scan(&scan(at))?
+    /// Microseconds to read what each of `scans` wants, their mean.
+    fn read_us(&self, scans: &[Scan]) -> Result<f64> {
+        let times = medians_ns(scans.len(), |at| {
+            self.scan(&scans[at])?
                 .try_for_each(|it| it?.to_arrow().map(drop))
         })?;
         Ok(mean(&times) / 1e3)
@@ -255,25 +242,27 @@ impl Snapshot {
     fn write_ns(&self, policy: CodecPolicy, level: u32, sample: &Sample) -> Result<f64> {
         let fields = self.schema().stored();
         let mut encoder = Encoder::new(&fields, policy, Tier::Cold)?;
-        let above = match level.checked_sub(1) {
-            Some(above) => self.some_groups(Some(above), LEVEL_GROUPS),
-            None => Vec::new(),
+        let per_row = |times: Vec<f64>, rows: usize| times.iter().sum::<f64>() / rows as f64;
+        let Some(above) = level.checked_sub(1) else {
+            let count = sample.rows.len();
+            let times = medians_ns(count, |at| encoder.encode(&sample.rows[at]).map(drop))?;
+            return Ok(per_row(
+                times,
+                sample.rows.iter().map(RecordBatch::num_rows).sum(),
+            ));
         };
-        let (mut rows, mut times) = (0, 0.0);
+        let above = self.some_groups(Some(above), LEVEL_GROUPS);
         let source = match above.is_empty() {
             true => &sample.groups,
             false => &above,
         };
-        for (at, (run, group)) in source.iter().enumerate() {
-            let batch = run.read_group(*group, &fields)?;
-            rows += batch.rows();
-            let timed = medians_ns(1, |_| match level {
-                0 => encoder.encode(&sample.rows[at]).map(drop),
-                _ => encoder.encode(&decode(&batch)?).map(drop),
-            })?;
-            times += timed[0];
-        }
-        Ok(times / f64::max(rows as f64, 1.0))
+        let batches = source
+            .iter()
+            .map(|(run, group)| run.read_group(*group, &fields));
+        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let recode = |at: usize| encoder.encode(&decode(&batches[at])?).map(drop);
+        let times = medians_ns(batches.len(), recode)?;
+        Ok(per_row(times, batches.iter().map(Batch::rows).sum()))
     }
 }
 
