@@ -429,9 +429,15 @@ fn times_of_other_runs_are_queried_where_one_does_not_open() {
     let behind = format!("{count} >= '2024-05-01 12:02:00'");
     assert_eq!(query(path, &behind), "n\n60\n");
     let across = format!("{count} <= '2024-05-01 12:01:00'");
-    let refused = command(path, &["query", "s", &across]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    let said = text(&refused.stderr);
+    let all = "SELECT count(*) AS n FROM history";
+    let newest = "SELECT max(ts) FROM history";
+    let latest = "SELECT ts FROM history ORDER BY ts DESC LIMIT 1";
+    let mut said = String::new();
+    for sql in [all, newest, latest, &across] {
+        let refused = command(path, &["query", "s", sql]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{sql}");
+        said = text(&refused.stderr);
+    }
     assert!(
         said.contains("0000000002.tcr") && said.contains("store repair"),
         "{said}"

@@ -244,7 +244,7 @@ fn feather_1_is_named() {
 }
 
 /// A small pseudo-random sequence, the same in every run.
-fn next_random(state: &mut u64) -> usize {
+pub(super) fn next_random(state: &mut u64) -> usize {
     *state = state
         .wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407);

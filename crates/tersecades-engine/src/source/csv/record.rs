@@ -340,6 +340,7 @@ fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::tests::next_random;
     use std::io::BufReader;
 
     fn records(text: &[u8], delimiter: u8) -> Vec<(u64, Vec<String>, String)> {
@@ -415,12 +416,7 @@ mod tests {
     #[test]
     fn lines_in_memory_whole_are_split_as_others() {
         let mut state = 3u64;
-        let mut below = |bound: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) as usize % bound
-        };
+        let mut below = |bound: usize| next_random(&mut state) % bound;
         let parts: [&[u8]; 9] = [
             b"a", b"bc ", b",", b",", b"\n", b"\n", b"\r\n", b"\r", b"\"",
         ];

@@ -133,6 +133,7 @@ mod tests {
     use arrow_cast::display::array_value_to_string;
     use arrow_select::concat::concat_batches;
 
+    use crate::source::tests::next_random;
     use crate::source::{OnError, RejectedRow, SourceOptions, open};
 
     /// The rows of a file read by `threads` threads, those left out, and the error at the end.
@@ -182,12 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         let mut state = 5u64;
-        let mut below = |bound: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) as usize % bound
-        };
+        let mut below = |bound: usize| next_random(&mut state) % bound;
         for case in 0..400 {
             let text = text(&mut below);
             std::fs::write(&path, &text).unwrap();
