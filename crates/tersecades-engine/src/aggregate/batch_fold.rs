@@ -1,36 +1,49 @@
-//! Counts, sums, squares and ends of one batch by group, in 64-bit cells, before they join the
+//! Counts, sums, squares and ends of one batch by bucket, in 64-bit cells, before they join the
 //! folds of their groups.
 //!
-//! Integers are added as their distances from the least of the batch, floats as they are. Where
-//! groups are few, rows of one group often follow each other, and each would wait for the store of
-//! the one before: so neighbours have cells of their own, several for each group.
+//! A bucket is a group, or a place by direct address that may have one: what the rows of a place
+//! come to is known before its group is looked up, once for all of them. Integers are added as
+//! their distances from the least of the batch, floats as they are. Where buckets are few, rows of
+//! one often follow each other, and each would wait for the store of the one before: so neighbours
+//! have cells of their own, several for each bucket.
+
+mod cell;
 
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::fold::{FloatSum, Fold, Spread};
+use tersecades_columnar::fold::{Asked, FloatSum, Fold, Spread};
 use tersecades_columnar::primitive::fold_by::GroupFold;
 use tersecades_columnar::stats::Stats;
-use tersecades_columnar::types::{Physical, float_key};
-use tersecades_columnar::values::{Values, float_of_bits};
+use tersecades_columnar::types::Physical;
 
 use super::fold_column::FoldColumn;
 
-/// Cells of a group where groups are few.
+use cell::{Cells, Counted, reset, visit};
+
+/// Cells of a bucket where buckets are few.
 const LANES: usize = 4;
 
-/// Most groups with several cells: they stay in the first-level cache.
-const LANE_GROUPS_MAX: usize = 1_024;
+/// Most buckets with several cells: they stay in the first-level cache.
+const LANE_BUCKETS_MAX: usize = 1_024;
 
-/// Fewer rows for each group than this are added to the folds one by one.
-const GROUP_ROWS_MIN: usize = 4;
+/// Fewer rows for each bucket than this are added to the folds one by one.
+const BUCKET_ROWS_MIN: usize = 4;
+
+/// Where the count begins in a cell that holds a sum of distances as well.
+const COUNT_SHIFT: u32 = 40;
 
 /// Distances from zero and within a batch below which sums of squares fit 128 bits.
 const SQUARED_BITS_MAX: u32 = 50;
 
-/// The scratch memory of a worker, and the rows of each group of the batch at hand.
+/// The scratch memory of a worker, and the rows of each bucket of the batch at hand.
 #[derive(Debug, Default)]
 pub struct BatchFold {
     lanes: usize,
     counts: Vec<u64>,
+    /// The group of each bucket with rows; none where buckets are groups.
+    groups: Vec<u32>,
+    /// The argument that was added up as rows were counted, and the sum of each bucket.
+    counted: Option<usize>,
+    counted_sums: Vec<u64>,
     sums: Vec<u64>,
     squares: Vec<u64>,
     float_sums: Vec<FloatSum>,
@@ -39,33 +52,110 @@ pub struct BatchFold {
 }
 
 impl BatchFold {
-    /// Counts the rows of each of `groups` groups; does nothing where they are too many for `ids`.
-    pub fn count(&mut self, ids: &[u32], groups: usize) {
-        self.counts.clear();
-        if ids.len() < groups.saturating_mul(GROUP_ROWS_MIN) {
+    /// Counts the rows of each of `buckets` buckets; does nothing where they are too many for
+    /// `ids`, each row's bucket.
+    pub fn count(&mut self, ids: &[u32], buckets: usize) {
+        if !self.start(ids, buckets) {
             return;
         }
-        let few = groups <= LANE_GROUPS_MAX && ids.len() >= groups * LANES * GROUP_ROWS_MIN;
-        self.lanes = if few { LANES } else { 1 };
         let (lanes, sums) = (self.lanes, &mut self.sums);
-        reset(sums, groups * lanes, 0);
         visit(ids, ids, lanes, |cell, _| sums[cell] += 1);
-        let groups = sums.chunks_exact(lanes);
+        let buckets = sums.chunks_exact(lanes);
         self.counts
-            .extend(groups.map(|cells| cells.iter().sum::<u64>()));
+            .extend(buckets.map(|cells| cells.iter().sum::<u64>()));
     }
 
-    /// Rows of each group; none where they were not counted.
-    pub fn counts(&self) -> &[u64] {
-        &self.counts
+    /// As [`BatchFold::count`]; adds up argument `argument`, the integers of `column`, as it does,
+    /// where one number holds both.
+    pub fn count_and_add(
+        &mut self,
+        (ids, buckets): (&[u32], usize),
+        (argument, column): (usize, &Chunk),
+        read: impl FnOnce(&mut dyn GroupFold),
+    ) {
+        let base = Some(column).filter(|column| column.nulls() == 0);
+        let base = base.and_then(|column| base_of(column, ids.len(), false));
+        let Some(base) = base.filter(|base| {
+            let span = column.stats().max - base;
+            let sum = u128::from(span) * ids.len() as u128;
+            sum >> COUNT_SHIFT == 0 && ids.len() >> (u64::BITS - COUNT_SHIFT) == 0
+        }) else {
+            return self.count(ids, buckets);
+        };
+        if !self.start(ids, buckets) {
+            return;
+        }
+        let (lanes, cells) = (self.lanes, &mut self.sums);
+        let one = (1u64 << COUNT_SHIFT).wrapping_sub(base);
+        read(&mut Counted { one, lanes, cells });
+        for cells in self.sums.chunks_exact(lanes) {
+            let all: u64 = cells.iter().sum();
+            self.counts.push(all >> COUNT_SHIFT);
+            self.counted_sums.push(all & ((1 << COUNT_SHIFT) - 1));
+        }
+        self.counted = Some(argument);
     }
 
-    /// Adds the values of `column`, which `read` hands out, to the folds of the groups `ids`; does
-    /// nothing and says false where they have to go one by one.
+    /// Makes cells for rows to be counted in; says false where buckets are too many for `ids`.
+    fn start(&mut self, ids: &[u32], buckets: usize) -> bool {
+        self.counts.clear();
+        self.counted = None;
+        self.counted_sums.clear();
+        if ids.len() < buckets.saturating_mul(BUCKET_ROWS_MIN) {
+            return false;
+        }
+        let few = buckets <= LANE_BUCKETS_MAX && ids.len() >= buckets * LANES * BUCKET_ROWS_MIN;
+        self.lanes = if few { LANES } else { 1 };
+        reset(&mut self.sums, buckets * self.lanes, 0);
+        true
+    }
+
+    /// As [`BatchFold::count`], for some of the rows, of buckets that are placed; there are
+    /// `groups` groups.
+    pub fn count_again(&mut self, ids: &[u32], groups: usize) {
+        let buckets = match self.groups.len() {
+            0 => groups,
+            placed => placed,
+        };
+        self.count(ids, buckets);
+    }
+
+    /// Rows of each bucket, and where to put the group of each of those with rows; none where rows
+    /// were not counted.
+    pub fn place(&mut self) -> (&[u64], &mut Vec<u32>) {
+        self.groups.clear();
+        (&self.counts, &mut self.groups)
+    }
+
+    /// The group of each bucket with rows; none where buckets are groups.
+    pub fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// Adds the rows of each group to `rows`; says false where they were not counted.
+    pub fn add_rows(&self, rows: &mut [u64]) -> bool {
+        let found = self.found();
+        found.for_each(|(_, group, count)| rows[group] += count);
+        !self.counts.is_empty()
+    }
+
+    /// Each bucket with rows, its group, and how many they are.
+    fn found(&self) -> impl Iterator<Item = (usize, usize, u64)> {
+        let group = |bucket| {
+            let group = self.groups.get(bucket);
+            group.map_or(bucket, |group| *group as usize)
+        };
+        let buckets = self.counts.iter().copied().enumerate();
+        let found = buckets.filter(|(_, rows)| *rows > 0);
+        found.map(move |(bucket, rows)| (bucket, group(bucket), rows))
+    }
+
+    /// Adds the values of `column`, argument `argument`, which `read` hands out by bucket, to the
+    /// folds of their groups; does nothing and says false where they have to go one by one.
     pub fn add(
         &mut self,
         (column, ids): (&Chunk, &[u32]),
-        folds: &mut FoldColumn,
+        (argument, folds): (usize, &mut FoldColumn),
         read: impl FnOnce(&mut dyn GroupFold),
     ) -> bool {
         let asked = folds.asked();
@@ -73,7 +163,8 @@ impl BatchFold {
             return false;
         }
         if !(asked.sum || asked.squares || asked.ends) {
-            folds.add_counts(&self.counts);
+            let rows = self.found().map(|(_, group, rows)| (group, rows));
+            folds.add_counts(rows);
             return true;
         }
         let is_float = matches!(column.physical(), Physical::Float { .. });
@@ -84,89 +175,97 @@ impl BatchFold {
         let Some(base) = base else {
             return false;
         };
-        let all = self.counts.len() * self.lanes;
-        let cells = |wanted: bool| if wanted { all } else { 0 };
-        reset(
-            &mut self.sums,
-            cells(!is_float && (asked.sum || asked.squares)),
-            0,
-        );
-        reset(&mut self.squares, cells(!is_float && asked.squares), 0);
-        reset(
-            &mut self.float_sums,
-            cells(is_float && asked.sum),
-            FloatSum::default(),
-        );
-        reset(
-            &mut self.spreads,
-            cells(is_float && asked.squares),
-            Spread::default(),
-        );
-        reset(&mut self.ends, cells(asked.ends), (u64::MAX, 0));
-        read(&mut Cells { base, batch: self });
+        let added = self.counted == Some(argument) && !asked.squares;
+        self.empty_cells(asked, is_float, added);
+        if !added || asked.ends {
+            read(&mut Cells { base, batch: self });
+        }
         if is_float || asked.squares {
             let base = if is_float {
                 0
             } else {
                 column.physical().value_of(base)
             };
-            let groups = self.counts.iter().enumerate();
-            for (id, rows) in groups.filter(|(_, rows)| **rows > 0) {
-                folds.merge_fold(id, &self.fold(id, *rows, base));
+            for (bucket, group, rows) in self.found() {
+                folds.merge_fold(group, &self.fold(bucket, rows, base));
             }
             return true;
         }
-        folds.add_counts(&self.counts);
-        let (base, lanes) = (column.physical().value_of(base), self.lanes);
-        let distances = self.sums.chunks_exact(lanes).zip(&self.counts);
-        folds.add_sums(distances.map(|(cells, rows)| {
-            let distances = cells.iter().map(|cell| i128::from(*cell));
-            i128::from(*rows) * base + distances.sum::<i128>()
-        }));
-        folds.add_ends(self.ends.chunks_exact(lanes).map(|cells| {
-            let ends = cells.iter().copied();
-            ends.fold((u64::MAX, 0), |(low, high), (least, greatest)| {
-                (low.min(least), high.max(greatest))
-            })
-        }));
+        let base = column.physical().value_of(base);
+        folds.add_counts(self.found().map(|(_, group, rows)| (group, rows)));
+        if asked.sum {
+            folds.add_sums(self.found().map(|(bucket, group, rows)| {
+                let distances = match added {
+                    true => i128::from(self.counted_sums[bucket]),
+                    false => self.distances(bucket),
+                };
+                (group, i128::from(rows) * base + distances)
+            }));
+        }
+        if asked.ends {
+            folds.add_ends(self.found().map(|(bucket, group, _)| {
+                let mut ends = (u64::MAX, 0);
+                for (least, greatest) in self.cells(&self.ends, bucket) {
+                    ends = (ends.0.min(*least), ends.1.max(*greatest));
+                }
+                (group, ends)
+            }));
+        }
         true
     }
 
-    /// The fold of the `rows` rows of group `id`, whose distances are counted from `base`.
-    fn fold(&self, id: usize, rows: u64, base: i128) -> Fold {
+    /// Makes cells for what is asked for, integers that were `added` left out.
+    fn empty_cells(&mut self, asked: Asked, is_float: bool, added: bool) {
+        let all = self.counts.len() * self.lanes;
+        let cells = |wanted: bool| if wanted { all } else { 0 };
+        let distances = cells(!is_float && (asked.sum || asked.squares) && !added);
+        let floats = cells(is_float && asked.sum);
+        let spreads = cells(is_float && asked.squares);
+        reset(&mut self.sums, distances, 0);
+        reset(&mut self.squares, cells(!is_float && asked.squares), 0);
+        reset(&mut self.float_sums, floats, FloatSum::default());
+        reset(&mut self.spreads, spreads, Spread::default());
+        reset(&mut self.ends, cells(asked.ends), (u64::MAX, 0));
+    }
+
+    /// The sum of the distances in the cells of a bucket.
+    fn distances(&self, bucket: usize) -> i128 {
+        let cells = self.cells(&self.sums, bucket);
+        cells.map(|cell| i128::from(*cell)).sum()
+    }
+
+    /// The fold of the `rows` rows of a bucket, whose distances are counted from `base`.
+    fn fold(&self, bucket: usize, rows: u64, base: i128) -> Fold {
         let mut fold = Fold {
             count: rows,
             ..Fold::default()
         };
         let rows = i128::from(rows);
-        let distances: i128 = self
-            .cells(&self.sums, id)
-            .map(|cell| i128::from(*cell))
-            .sum();
+        let distances = self.distances(bucket);
         fold.sum = rows * base + distances;
         if !self.squares.is_empty() {
             let squares: i128 = self
-                .cells(&self.squares, id)
+                .cells(&self.squares, bucket)
                 .map(|cell| i128::from(*cell))
                 .sum();
             fold.squares
                 .add((rows * base * base + 2 * base * distances + squares) as u128);
         }
         let (sums, spreads) = (&self.float_sums, &self.spreads);
-        self.cells(sums, id)
+        self.cells(sums, bucket)
             .for_each(|sum| fold.float_sum.merge(*sum));
-        self.cells(spreads, id)
+        self.cells(spreads, bucket)
             .for_each(|spread| fold.spread.merge(*spread));
-        for (least, greatest) in self.cells(&self.ends, id) {
+        for (least, greatest) in self.cells(&self.ends, bucket) {
             fold.min = fold.min.min(i128::from(*least));
             fold.max = fold.max.max(i128::from(*greatest));
         }
         fold
     }
 
-    /// The cells of group `id`, of which there are none where the part is not asked for.
-    fn cells<'a, T>(&self, cells: &'a [T], id: usize) -> impl Iterator<Item = &'a T> {
-        let range = id * self.lanes..(id + 1) * self.lanes;
+    /// The cells of a bucket, of which there are none where the part is not asked for.
+    fn cells<'a, T>(&self, cells: &'a [T], bucket: usize) -> impl Iterator<Item = &'a T> {
+        let range = bucket * self.lanes..(bucket + 1) * self.lanes;
         cells.get(range).unwrap_or_default().iter()
     }
 }
@@ -185,117 +284,6 @@ fn base_of(column: &Chunk, rows: usize, squares: bool) -> Option<u64> {
     span.checked_mul(rows as u64).map(|_| min)
 }
 
-/// Where the values of a batch go.
-struct Cells<'a> {
-    base: u64,
-    batch: &'a mut BatchFold,
-}
-
-impl Cells<'_> {
-    fn add_integers(&mut self, ids: &[u32], keys: &[u64]) {
-        let (base, lanes, batch) = (self.base, self.batch.lanes, &mut *self.batch);
-        let (sums, squares) = (&mut batch.sums, &mut batch.squares);
-        if !squares.is_empty() {
-            visit(ids, keys, lanes, |cell, key| {
-                let distance = key - base;
-                sums[cell] += distance;
-                squares[cell] += distance * distance;
-            });
-        } else if !sums.is_empty() {
-            visit(ids, keys, lanes, |cell, key| sums[cell] += key - base);
-        }
-        if !batch.ends.is_empty() {
-            visit(ids, keys, lanes, |cell, key| {
-                widen(&mut batch.ends[cell], key)
-            });
-        }
-    }
-
-    /// Adds the one `key` to each of the groups `ids`.
-    fn add_repeats(&mut self, ids: &[u32], key: u64) {
-        let (distance, lanes, batch) = (key - self.base, self.batch.lanes, &mut *self.batch);
-        let (sums, squares) = (&mut batch.sums, &mut batch.squares);
-        if !sums.is_empty() {
-            visit(ids, ids, lanes, |cell, _| sums[cell] += distance);
-        }
-        if !squares.is_empty() {
-            visit(ids, ids, lanes, |cell, _| {
-                squares[cell] += distance * distance
-            });
-        }
-        if !batch.ends.is_empty() {
-            visit(ids, ids, lanes, |cell, _| widen(&mut batch.ends[cell], key));
-        }
-    }
-
-    fn add_floats(&mut self, ids: &[u32], keys: &[u64], bytes: u8) {
-        let (lanes, batch) = (self.batch.lanes, &mut *self.batch);
-        let value = |key| float_of_bits(key, bytes);
-        if !batch.float_sums.is_empty() {
-            visit(ids, keys, lanes, |cell, key| {
-                batch.float_sums[cell].add(value(key))
-            });
-        }
-        if !batch.spreads.is_empty() {
-            visit(ids, keys, lanes, |cell, key| {
-                batch.spreads[cell].add(value(key))
-            });
-        }
-        if !batch.ends.is_empty() {
-            let key_of = |key| float_key(value(key));
-            visit(ids, keys, lanes, |cell, key| {
-                widen(&mut batch.ends[cell], key_of(key))
-            });
-        }
-    }
-}
-
-impl GroupFold for Cells<'_> {
-    fn add(&mut self, ids: &[u32], values: &Values) {
-        match values.physical {
-            Physical::Float { bytes } => self.add_floats(ids, &values.keys, bytes),
-            _ => self.add_integers(ids, &values.keys),
-        }
-    }
-
-    fn add_same(&mut self, ids: &[u32], value: &Values) {
-        match value.physical {
-            Physical::Float { .. } => ids.iter().for_each(|id| self.add(&[*id], value)),
-            _ => self.add_repeats(ids, value.keys[0]),
-        }
-    }
-}
-
-#[inline]
-fn widen((least, greatest): &mut (u64, u64), key: u64) {
-    (*least, *greatest) = ((*least).min(key), (*greatest).max(key));
-}
-
-fn reset<T: Clone>(cells: &mut Vec<T>, count: usize, empty: T) {
-    cells.clear();
-    cells.resize(count, empty);
-}
-
-/// Calls `add` with the cell and the item of each row; neighbours have different cells.
-#[inline(always)]
-fn visit<T: Copy>(ids: &[u32], items: &[T], lanes: usize, mut add: impl FnMut(usize, T)) {
-    if lanes == 1 {
-        ids.iter()
-            .zip(items)
-            .for_each(|(id, item)| add(*id as usize, *item));
-        return;
-    }
-    let (id_lanes, id_rest) = ids.as_chunks::<LANES>();
-    let (item_lanes, item_rest) = items.as_chunks::<LANES>();
-    for (ids, items) in id_lanes.iter().zip(item_lanes) {
-        for lane in 0..LANES {
-            add(ids[lane] as usize * LANES + lane, items[lane]);
-        }
-    }
-    let rest = id_rest.iter().zip(item_rest);
-    rest.for_each(|(id, item)| add(*id as usize * LANES, *item));
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -303,7 +291,6 @@ mod tests {
     use arrow_array::{ArrayRef, Float64Array, Int64Array};
     use tersecades_columnar::codec::Work;
     use tersecades_columnar::encoder::ColumnEncoder;
-    use tersecades_columnar::fold::Asked;
     use tersecades_columnar::registry::by_id;
     use tersecades_columnar::selection::Selection;
 
@@ -357,9 +344,15 @@ mod tests {
             let (within, mut work) = (Selection::all(rows), Work::default());
             chunk.fold_by(&within, &ids, &mut one, &mut work);
             let mut batch = BatchFold::default();
-            batch.count(&ids, groups);
-            let read = |cells: &mut dyn GroupFold| chunk.fold_by(&within, &ids, cells, &mut work);
-            if batch.add((&chunk, &ids), &mut all, read) {
+            let mut read = |cells: &mut dyn GroupFold| {
+                chunk.fold_by(&within, &ids, cells, &mut work);
+            };
+            match case % 2 == 1 && case % 9 < 8 {
+                true => batch.count_and_add((&ids, groups), (0, &chunk), &mut read),
+                false => batch.count(&ids, groups),
+            }
+            batch.place();
+            if batch.add((&chunk, &ids), (0, &mut all), read) {
                 taken += 1;
                 for id in 0..groups {
                     assert!(same(&all.get(id), &one.get(id)), "case {case}");

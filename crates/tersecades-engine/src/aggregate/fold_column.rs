@@ -153,24 +153,22 @@ impl FoldColumn {
         self.asked
     }
 
-    /// Adds to how many values each group has.
-    pub fn add_counts(&mut self, counts: &[u64]) {
-        let groups = self.counts.iter_mut().zip(counts);
-        groups.for_each(|(known, count)| *known += count);
+    /// Adds to how many values a group has, for each group and number of `counts`.
+    pub fn add_counts(&mut self, counts: impl Iterator<Item = (usize, u64)>) {
+        counts.for_each(|(group, count)| self.counts[group] += count);
     }
 
-    /// Adds the sums of integers of all groups.
-    pub fn add_sums(&mut self, sums: impl Iterator<Item = i128>) {
-        self.sums.add_each(sums);
+    /// Adds sums of integers to those of groups.
+    pub fn add_sums(&mut self, sums: impl Iterator<Item = (usize, i128)>) {
+        sums.for_each(|(group, sum)| self.sums.add(group, sum));
     }
 
-    /// Widens the ends of all groups to keys; those of no key are the greatest and the least.
-    pub fn add_ends(&mut self, ends: impl Iterator<Item = (u64, u64)>) {
-        for (known, (least, greatest)) in self.ends.iter_mut().zip(ends) {
-            if least <= greatest {
-                let (least, greatest) = (i128::from(least), i128::from(greatest));
-                *known = (known.0.min(least), known.1.max(greatest));
-            }
+    /// Widens the ends of groups to keys.
+    pub fn add_ends(&mut self, ends: impl Iterator<Item = (usize, (u64, u64))>) {
+        for (group, (least, greatest)) in ends {
+            let known = &mut self.ends[group];
+            let (least, greatest) = (i128::from(least), i128::from(greatest));
+            *known = (known.0.min(least), known.1.max(greatest));
         }
     }
 

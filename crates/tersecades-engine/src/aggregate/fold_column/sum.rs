@@ -77,14 +77,6 @@ impl Sums {
         }
     }
 
-    /// Adds a value for each group, in their order.
-    pub(super) fn add_each(&mut self, values: impl Iterator<Item = i128>) {
-        let groups = self.low.len().max(self.wide.len());
-        (0..groups)
-            .zip(values)
-            .for_each(|(id, value)| self.add(id, value));
-    }
-
     /// The sum of a group, whose values are not wide.
     fn sum(&self, id: usize) -> i128 {
         let high = self.high.get(id).copied().unwrap_or(0);
@@ -178,16 +170,13 @@ mod tests {
             let (id, value) = ((state >> 33) as usize % groups, (state >> 40) as usize);
             // Sums stay in one word at first.
             let value = values[value % if turn < 1_000 { 3 } else { values.len() }];
-            match turn % 3 {
+            let fold = Fold {
+                sum: value,
+                ..Fold::default()
+            };
+            match turn % 2 {
                 0 => sums.add(id, value),
-                1 => sums.merge_fold(
-                    id,
-                    &Fold {
-                        sum: value,
-                        ..Fold::default()
-                    },
-                ),
-                _ => sums.add_each((0..groups).map(|at| if at == id { value } else { 0 })),
+                _ => sums.merge_fold(id, &fold),
             }
             model[id] += value;
             if turn % 500 == 0 || turn == 3_999 {

@@ -1,5 +1,7 @@
 //! A pane: the groups of a stretch of time that no window boundary cuts.
 
+mod snapshot;
+
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::Fold;
@@ -12,12 +14,11 @@ use crate::aggregate::batch_fold::BatchFold;
 use crate::aggregate::collected::{CollectWork, Collection, Rows};
 use crate::aggregate::fold_column::{FoldColumn, for_each_target};
 use crate::frame::Frame;
-use crate::runtime::state::{StateReader, StateWriter};
 
 use super::feed::PaneReader;
 use super::keys::Translation;
 use super::packer::KeyPacker;
-use super::part::PartReader;
+use super::part::{Assigned, PartReader};
 use super::plan::AggregatePlan;
 use super::table::GroupTable;
 
@@ -45,7 +46,7 @@ pub type PaneRows<'a> = (&'a Frame, &'a Selection, u64);
 struct Part<'a> {
     frame: &'a Frame,
     within: &'a Selection,
-    /// The group of each row; none where there is one group.
+    /// The bucket of each row, as [`BatchFold`] has them; none where there is one group.
     ids: &'a [u32],
     rows_before: u64,
     /// Index of the filter.
@@ -58,7 +59,10 @@ pub struct PaneWork {
     /// Packs keys.
     pub packer: KeyPacker,
     parts: PartReader,
+    /// The bucket of each row.
     ids: Vec<u32>,
+    /// The group of each row, where buckets are none.
+    groups: Vec<u32>,
     passed: Selection,
     passed_ids: Vec<u32>,
     /// The group of every row where there is one.
@@ -169,7 +173,9 @@ impl Pane {
         rows: PaneRows<'_>,
         (scratch, work): (&mut PaneWork, &mut Work),
     ) -> Result<()> {
-        count_rows(&mut self.rows, &scratch.ids, &mut scratch.batch);
+        scratch.batch.count(&scratch.ids, self.len());
+        scratch.batch.place();
+        count_rows(&mut self.rows, &scratch.ids, &scratch.batch);
         self.add_parts(plan, rows, (scratch, work))
     }
 
@@ -198,7 +204,8 @@ impl Pane {
         added
     }
 
-    /// Finds the group of each row: the ids in `scratch`, which are none where there is one group.
+    /// Finds the bucket of each row, the ids in `scratch`, and the groups of buckets; there are
+    /// none where there is one group.
     fn assign(
         &mut self,
         plan: &AggregatePlan,
@@ -219,11 +226,29 @@ impl Pane {
             ..
         } = scratch;
         let found = (&mut self.groups, &mut *ids);
-        if !parts.assign(&plan.keys, (frame, within), found, work) {
+        let assigned = parts.assign(&plan.keys, (frame, within), found, work);
+        if assigned == Assigned::No {
             packer.pack(&plan.keys, frame, within, work)?;
             let (keys, rows) = (&plan.keys, within.count());
             self.groups.cover(keys, keys.spans(frame), rows);
             self.groups.assign_packed(packer.keys(), ids);
+        }
+        let buckets = match assigned {
+            Assigned::Cells(cells) => cells,
+            _ => self.groups.group_count(),
+        };
+        match plan.counted_argument() {
+            None => batch.count(ids, buckets),
+            Some((index, argument)) => {
+                let column = frame.column(argument.slot);
+                batch.count_and_add((ids, buckets), (index, column), |cells| {
+                    column.fold_by(within, ids, cells, work);
+                });
+            }
+        }
+        let (counts, groups) = batch.place();
+        if let Assigned::Cells(_) = assigned {
+            self.groups.assign_addressed(counts, groups);
         }
         self.grow(self.groups.group_count());
         count_rows(&mut self.rows, ids, batch);
@@ -254,7 +279,7 @@ impl Pane {
         }
         let mut added = Ok(());
         if !passed.is_empty() {
-            scratch.batch.count(&ids, self.len());
+            scratch.batch.count_again(&ids, self.len());
             let part = Part {
                 within: &passed,
                 ids: &ids,
@@ -287,7 +312,7 @@ impl Pane {
             let rows = Rows {
                 frame: part.frame,
                 within: part.within,
-                ids: part.ids,
+                ids: groups_of(&part, &scratch.batch, &mut scratch.groups),
                 rows_before: part.rows_before,
                 arguments: &plan.arguments,
                 read: &collecting.arguments,
@@ -316,17 +341,23 @@ impl Pane {
                 .dictionary
                 .unify(&mut scratch.values, &mut known[index])?;
             scratch.zeros.resize(scratch.values.len(), 0);
-            let one_group = part.ids.is_empty();
-            let ids = if one_group { &scratch.zeros } else { part.ids };
+            let ids = match part.ids.is_empty() {
+                true => &scratch.zeros,
+                false => groups_of(&part, &scratch.batch, &mut scratch.groups),
+            };
             folds.update(ids, &scratch.values);
         } else if part.ids.is_empty() {
             let mut fold = Fold::default();
             column.fold(argument.asked, part.within, &mut fold, work);
             folds.merge_fold(0, &fold);
-        } else if !scratch.batch.add((column, part.ids), folds, |cells| {
-            column.fold_by(part.within, part.ids, cells, work);
-        }) {
-            column.fold_by(part.within, part.ids, folds, work);
+        } else if !scratch
+            .batch
+            .add((column, part.ids), (index, folds), |cells| {
+                column.fold_by(part.within, part.ids, cells, work);
+            })
+        {
+            let groups = groups_of(&part, &scratch.batch, &mut scratch.groups);
+            column.fold_by(part.within, groups, folds, work);
         }
         Ok(())
     }
@@ -390,78 +421,22 @@ impl Pane {
             folds.unmerge(other, targets);
         }
     }
+}
 
-    /// Writes all groups; text keys mean the dictionaries of the plan, which are written apart.
-    pub fn snapshot(&self, out: &mut StateWriter) {
-        out.u64(self.len() as u64);
-        self.rows.iter().for_each(|rows| out.u64(*rows));
-        self.groups.snapshot(out);
-        self.folds.iter().for_each(|folds| folds.snapshot(out));
-        self.collections.iter().for_each(|c| c.snapshot(out));
-    }
-
-    /// Reads what [`Pane::snapshot`] wrote.
-    ///
-    /// # Errors
-    /// `Corrupt` when the bytes do not fit the plan.
-    pub fn restore(plan: &AggregatePlan, from: &mut StateReader<'_>) -> Result<Self> {
-        Pane::read(plan, from, |groups, key| {
-            groups.assign_one(key);
-        })
-    }
-
-    /// As [`Pane::restore`], where several groups may have one key.
-    ///
-    /// # Errors
-    /// `Corrupt` when the bytes do not fit the plan.
-    pub fn restore_slots(plan: &AggregatePlan, from: &mut StateReader<'_>) -> Result<Self> {
-        Pane::read(plan, from, |groups, key| {
-            groups.push(key);
-        })
-    }
-
-    fn read(
-        plan: &AggregatePlan,
-        from: &mut StateReader<'_>,
-        add: impl Fn(&mut GroupTable, &[u64]),
-    ) -> Result<Self> {
-        let mut pane = Pane::new(plan);
-        let groups = from.count()?;
-        let rows: Result<Vec<u64>> = (0..groups).map(|_| from.u64()).collect();
-        let words: Result<Vec<u64>> = (0..from.count()?).map(|_| from.u64()).collect();
-        let words = words?;
-        if words.len() != groups * plan.keys.words {
-            return Err(tersecades_columnar::Error::corrupt(
-                "group keys do not fit the query",
-            ));
-        }
-        let keys = || words.chunks_exact(plan.keys.words.max(1));
-        let null = |word: usize| keys().any(|key| key[word] != 0);
-        let width = match plan.keys.null_word() {
-            Some(word) if !null(word) => word,
-            _ => plan.keys.words,
-        };
-        match plan.keys.words {
-            0 => (0..groups).for_each(|_| add(&mut pane.groups, &[])),
-            _ => keys().for_each(|key| add(&mut pane.groups, &key[..width])),
-        }
-        pane.rows = rows?;
-        for folds in &mut pane.folds {
-            folds.restore(groups, from)?;
-        }
-        for collection in &mut pane.collections {
-            collection.restore(groups, from)?;
-        }
-        Ok(pane)
+/// Adds the rows of each group, which `batch` counted where that is the faster way.
+fn count_rows(rows: &mut [u64], ids: &[u32], batch: &BatchFold) {
+    if !batch.add_rows(rows) {
+        ids.iter().for_each(|id| rows[*id as usize] += 1);
     }
 }
 
-/// Adds the rows of each group, which `batch` counts first where that is the faster way.
-fn count_rows(rows: &mut [u64], ids: &[u32], batch: &mut BatchFold) {
-    batch.count(ids, rows.len());
-    if batch.counts().is_empty() {
-        return ids.iter().for_each(|id| rows[*id as usize] += 1);
+/// The group of each row of `part`, in `memory` where its ids are not the groups themselves.
+fn groups_of<'a>(part: &Part<'a>, batch: &BatchFold, memory: &'a mut Vec<u32>) -> &'a [u32] {
+    let groups = batch.groups();
+    if groups.is_empty() {
+        return part.ids;
     }
-    let groups = rows.iter_mut().zip(batch.counts());
-    groups.for_each(|(rows, count)| *rows += count);
+    memory.clear();
+    memory.extend(part.ids.iter().map(|id| groups[*id as usize]));
+    memory
 }

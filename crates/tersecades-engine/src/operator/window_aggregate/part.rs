@@ -4,7 +4,9 @@
 //! source codes       3 1 3 …  ┐ a block at a time       cell 3·n + 7 ──▶ group 0
 //! destination codes  7 2 7 …  ┘ (they stay in cache)    cell 1·n + 2 ──▶ group 1
 //! ```
-//! A text's part of the key is its code, an integer's its distance from the least.
+//! A text's part of the key is its code, an integer's its distance from the least. Where cells are
+//! few beside the rows of a batch, rows are counted and folded by cell, and groups looked up once
+//! for each cell that has rows.
 
 use std::sync::Arc;
 
@@ -21,6 +23,23 @@ use super::direct::AXES;
 use super::keys::{KeyColumn, KeyLayout};
 use super::table::GroupTable;
 
+/// Most cells that rows are folded by: one 64-bit number for each stays in the first-level cache.
+const CELLS_MAX: usize = 4_096;
+
+/// Fewer rows for each cell than this are looked up one by one.
+const CELL_ROWS_MIN: usize = 16;
+
+/// What the ids of rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assigned {
+    /// There are none: keys have to be packed.
+    No,
+    /// Groups.
+    Groups,
+    /// Cells by direct address, so many in all.
+    Cells(usize),
+}
+
 /// The parts of keys of one block, their memory reused.
 #[derive(Debug, Default)]
 pub struct PartReader {
@@ -29,8 +48,8 @@ pub struct PartReader {
 }
 
 impl PartReader {
-    /// Appends to `ids` the group of each row of `within`, new ones included; does nothing and says
-    /// false unless all keys are texts whose codes all panes share, or integers of few values,
+    /// Appends to `ids` the group of each row of `within`, new ones included, or its cell; does
+    /// nothing unless all keys are texts whose codes all panes share, or integers of few values,
     /// without nulls.
     pub fn assign(
         &mut self,
@@ -38,24 +57,25 @@ impl PartReader {
         (frame, within): (&Frame, &Selection),
         (groups, ids): (&mut GroupTable, &mut Vec<u32>),
         work: &mut Work,
-    ) -> bool {
+    ) -> Assigned {
         let columns = layout.columns.len();
         if layout.standard_map || !(1..=AXES).contains(&columns) {
-            return false;
+            return Assigned::No;
         }
         let mut chunks = [None; AXES];
         for (column, into) in layout.columns.iter().zip(&mut chunks) {
             *into = parts_of(column, frame);
             if into.is_none() {
-                return false;
+                return Assigned::No;
             }
         }
-        if !groups.cover(layout, layout.spans(frame), within.count()) {
-            return false;
+        let rows = within.count();
+        if !groups.cover(layout, layout.spans(frame), rows) {
+            return Assigned::No;
         }
-        let chunks = chunks.into_iter().flatten();
-        ids.reserve(within.count());
+        ids.reserve(rows);
         if within.shape() == Shape::Rows {
+            let chunks = chunks.into_iter().flatten();
             chunks.clone().for_each(|chunk| chunk.prefetch(within));
             for (chunk, into) in chunks.zip(&mut self.parts) {
                 chunk.gather(within, &mut self.decoded, work);
@@ -63,14 +83,38 @@ impl PartReader {
             }
             let [first, second] = &mut self.parts;
             groups.assign_parts(first, second, ids);
-            return true;
+            return Assigned::Groups;
         }
+        work.tally.gathered += (columns * rows) as u64;
+        let cells = groups.cells().len();
+        if cells <= CELLS_MAX && rows >= cells * CELL_ROWS_MIN {
+            let address = |first: &mut _, second: &mut _| groups.address_parts(first, second, ids);
+            if self.for_each_block(chunks, within, address) {
+                return Assigned::Cells(cells);
+            }
+            ids.clear();
+        }
+        self.for_each_block(chunks, within, |first, second| {
+            groups.assign_parts(first, second, ids);
+            true
+        });
+        Assigned::Groups
+    }
+
+    /// Hands `visit` the parts of the selected rows, block by block, as long as it says true; says
+    /// whether it always did.
+    fn for_each_block(
+        &mut self,
+        chunks: [Option<&Chunk>; AXES],
+        within: &Selection,
+        mut visit: impl FnMut(&mut [u64], &mut [u64]) -> bool,
+    ) -> bool {
         for block in 0..block_count(within.rows()) {
             let selected = within.block(block);
             if matches!(selected, BlockSelection::None) {
                 continue;
             }
-            for (chunk, into) in chunks.clone().zip(&mut self.parts) {
+            for (chunk, into) in chunks.into_iter().flatten().zip(&mut self.parts) {
                 self.decoded.reset(chunk.physical());
                 let rows = block_rows(block, chunk.rows());
                 chunk.codec().decode(chunk, rows, &mut self.decoded);
@@ -80,9 +124,10 @@ impl PartReader {
                 }
             }
             let [first, second] = &mut self.parts;
-            groups.assign_parts(first, second, ids);
+            if !visit(first, second) {
+                return false;
+            }
         }
-        work.tally.gathered += (columns * ids.len()) as u64;
         true
     }
 }

@@ -186,6 +186,17 @@ impl AggregatePlan {
 }
 
 impl AggregatePlan {
+    /// The argument that is added up as rows are counted: the first of integers that has a sum.
+    pub fn counted_argument(&self) -> Option<(usize, &Argument)> {
+        self.arguments.iter().enumerate().find(|(_, argument)| {
+            argument.filter.is_none()
+                && argument.folded
+                && argument.asked.sum
+                && !argument.asked.squares
+                && matches!(argument.physical, Physical::Integer { .. })
+        })
+    }
+
     /// Whether rows must come in some order of time: to be in windows, or for results to come by.
     pub fn needs_time(&self) -> bool {
         self.window.needs_time() || self.emission.is_some_and(|emission| emission.is_periodic())

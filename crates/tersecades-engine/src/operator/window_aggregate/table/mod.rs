@@ -5,12 +5,14 @@
 //! A run may do without all that and find groups through the map of the standard library. Keys lack
 //! the word for nulls until a key comes that needs it.
 
+mod address;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::runtime::state::StateWriter;
 
-use super::direct::{AXES, DirectCells, EMPTY, Span, WORDS_MAX};
+use super::direct::{AXES, DirectCells, EMPTY, Span};
 use super::keys::KeyLayout;
 use super::packer::PackedKeys;
 
@@ -19,18 +21,6 @@ const ASSIGNED: usize = 32;
 
 /// Slots that the caches next to a core hold with the keys of their groups.
 const SLOTS_AT_HAND: usize = 1 << 14;
-
-/// Whether every code lies below `extent`, which is no more than 2^63.
-///
-/// Of a code that does not, the top bit is set, or that of its distance below the greatest allowed:
-/// vector code on every processor, as there is no early end.
-fn all_below(codes: &[u64], extent: u64) -> bool {
-    let Some(greatest) = extent.checked_sub(1) else {
-        return codes.is_empty();
-    };
-    let bits = |code: u64| code | greatest.wrapping_sub(code);
-    codes.iter().fold(0, |all, code| all | bits(*code)) >> (u64::BITS - 1) == 0
-}
 
 /// Group ids by packed key.
 #[derive(Debug, Clone, Default)]
@@ -250,94 +240,6 @@ impl GroupTable {
             ids.push(id);
         }
         self.keys.truncate(self.len * WORDS);
-    }
-
-    /// Appends to `ids` the group of each pair of parts, new ones included; the parts of a second
-    /// column that is not there are none. Leaves distances from the first cell in place of parts.
-    pub fn assign_parts(&mut self, first: &mut [u64], second: &mut [u64], ids: &mut Vec<u32>) {
-        let [rows, columns] = self.direct.spans();
-        for (parts, span) in [(&mut *first, rows), (&mut *second, columns)] {
-            if span.origin != 0 {
-                let distance = |part: &mut u64| *part = part.wrapping_sub(span.origin);
-                parts.iter_mut().for_each(distance);
-            }
-        }
-        let of = |index: usize, second: &[u64]| second.get(index).copied().unwrap_or(0);
-        if !all_below(first, rows.extent) || !all_below(second, columns.extent) {
-            ids.extend(first.iter().enumerate().map(|(index, first)| {
-                let parts = [(*first, rows), (of(index, second), columns)];
-                self.assign_pair(parts.map(|(part, span)| part.wrapping_add(span.origin)))
-            }));
-            return;
-        }
-        let mut fresh = false;
-        for start in (0..first.len()).step_by(ASSIGNED) {
-            let rows = start..first.len().min(start + ASSIGNED);
-            let second = second.get(rows.clone()).unwrap_or_default();
-            fresh = self.assign_cells((&first[rows], second), fresh, ids);
-        }
-    }
-
-    /// As [`GroupTable::assign_parts`], for distances that cells are known for; whether a key was
-    /// new. Where some will be, `fresh`, they are not looked for among the known ones first.
-    fn assign_cells(
-        &mut self,
-        (first, second): (&[u64], &[u64]),
-        fresh: bool,
-        ids: &mut Vec<u32>,
-    ) -> bool {
-        let (cells, start) = (self.direct.cells(), ids.len());
-        if fresh {
-            ids.resize(start + first.len(), EMPTY);
-        } else if second.is_empty() {
-            ids.extend(first.iter().map(|cell| cells[*cell as usize]));
-        } else {
-            let width = self.direct.spans()[1].extent;
-            let pairs = first.iter().zip(second);
-            ids.extend(pairs.map(|(first, second)| cells[(first * width + second) as usize]));
-        }
-        let ids = &mut ids[start..];
-        // Groups below 2^31 lack the top bit, which the one that is none has.
-        if !fresh && ids.iter().fold(0, |all, id| all | id) <= EMPTY / 2 {
-            return false;
-        }
-        let known = self.len;
-        match self.words {
-            1 => self.assign_new::<1>((first, second), ids),
-            2 => self.assign_new::<2>((first, second), ids),
-            _ => self.assign_new::<WORDS_MAX>((first, second), ids),
-        }
-        self.len > known
-    }
-
-    /// Sets `ids` to the groups of cells at these distances from the first one, new ones included;
-    /// as [`GroupTable::assign_direct`], without a branch.
-    fn assign_new<const WORDS: usize>(
-        &mut self,
-        (first, second): (&[u64], &[u64]),
-        ids: &mut [u32],
-    ) {
-        let [rows, columns] = self.direct.spans();
-        let address = self.direct.address();
-        self.keys.resize((self.len + ids.len()) * WORDS, 0);
-        let (keys, _) = self.keys.as_chunks_mut::<WORDS>();
-        let (cells, mut next) = (self.direct.cells_mut(), self.len);
-        for (index, (id, first)) in ids.iter_mut().zip(first).enumerate() {
-            let second = second.get(index).copied().unwrap_or(0);
-            let cell = &mut cells[(first * columns.extent + second) as usize];
-            keys[next] = address.key([first + rows.origin, second + columns.origin]);
-            let new = *cell == EMPTY;
-            *id = if new { next as u32 } else { *cell };
-            *cell = *id;
-            next += usize::from(new);
-        }
-        self.len = next;
-        self.keys.truncate(next * WORDS);
-    }
-
-    fn assign_pair(&mut self, parts: [u64; AXES]) -> u32 {
-        let key = self.direct.address().key::<WORDS_MAX>(parts);
-        self.assign_fitting(&key[..self.words])
     }
 
     /// The group of one packed key, with or without the word for nulls, new if need be.
