@@ -23,7 +23,7 @@ fn batch() -> RecordBatch {
     let text = |row: usize| format!("k{}", key(row) % 13);
     let integer = |row: usize| key(row) as i64 * 3 - 20;
     let small = |row: usize| (draw(row, 2) % 200) as i64 - 60;
-    let holed = |row: usize| (draw(row, 3) % 4 > 0).then_some(row as i64);
+    let holed = |row: usize| (!draw(row, 3).is_multiple_of(4)).then_some(row as i64);
     let large = |row: usize| i64::MAX - (draw(row, 4) % 7) as i64;
     let float = |row: usize| (draw(row, 5) % 4_000) as f64 / 8.0;
     let columns: [(&str, ArrayRef); 7] = [
