@@ -197,6 +197,21 @@ impl FoldColumn {
         }
     }
 
+    /// The folds of the groups `ids`, in their order.
+    pub fn select(&self, ids: &[u32]) -> Self {
+        FoldColumn {
+            asked: self.asked,
+            physical: self.physical,
+            dictionary: self.dictionary.clone(),
+            counts: select(&self.counts, ids),
+            sums: self.sums.select(ids),
+            squares: select(&self.squares, ids),
+            float_sums: select(&self.float_sums, ids),
+            spreads: select(&self.spreads, ids),
+            ends: select(&self.ends, ids),
+        }
+    }
+
     /// Adds the fold of group `id` of `other` to that of group `targets[id]`, where there is one.
     pub fn merge(&mut self, other: &FoldColumn, targets: &[u32]) {
         for_each_target(&mut self.counts, &other.counts, targets, |to, count| {
@@ -339,6 +354,14 @@ fn read<T>(parts: &[T], ids: &[u32], folds: &mut [Fold], set: impl Fn(&mut Fold,
     }
     for (fold, id) in folds.iter_mut().zip(ids) {
         set(fold, &parts[*id as usize]);
+    }
+}
+
+/// The parts of the groups `ids`, where parts are kept.
+fn select<T: Clone>(parts: &[T], ids: &[u32]) -> Vec<T> {
+    match parts.is_empty() {
+        true => Vec::new(),
+        false => ids.iter().map(|id| parts[*id as usize].clone()).collect(),
     }
 }
 

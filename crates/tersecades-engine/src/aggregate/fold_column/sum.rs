@@ -83,6 +83,20 @@ impl Sums {
         i128::from(self.low[id]) + (i128::from(high) << 64)
     }
 
+    /// The sums of the groups `ids`, in their order.
+    pub(super) fn select(&self, ids: &[u32]) -> Self {
+        let high = |id: &u32| self.high.get(*id as usize).copied().unwrap_or(0);
+        Sums {
+            is_wide: self.is_wide,
+            low: super::select(&self.low, ids),
+            high: match self.high.is_empty() {
+                true => Vec::new(),
+                false => ids.iter().map(high).collect(),
+            },
+            wide: super::select(&self.wide, ids),
+        }
+    }
+
     /// Adds the sum of each group of `other` to that of its target, where there is one.
     pub(super) fn merge(&mut self, other: &Sums, targets: &[u32]) {
         for_each_target(&mut self.wide, &other.wide, targets, |to, sum| {
@@ -184,6 +198,9 @@ mod tests {
                 assert!(turn > 999 || sums.high.is_empty());
             }
         }
+        let some: Vec<u32> = (0..40).filter(|id| id % 3 != 1).collect();
+        let chosen: Vec<i128> = some.iter().map(|id| model[*id as usize]).collect();
+        assert_eq!(read(&sums.select(&some), some.len() as u32), chosen);
         let before = sums.clone();
         let back: Vec<u32> = (0..40).rev().collect();
         sums.merge(&before, &back);

@@ -402,13 +402,23 @@ impl Pane {
 
     /// Adds group `id` of `other` to group `targets[id]` of `groups`, or to none.
     pub fn merge_into(&mut self, other: &Pane, targets: &[u32], groups: usize) {
-        self.grow(groups);
-        for_each_target(&mut self.rows, &other.rows, targets, |to, rows| *to += rows);
-        for (folds, other) in self.folds.iter_mut().zip(&other.folds) {
-            folds.merge(other, targets);
-        }
+        self.merge_folds((&other.rows, &other.folds), targets, groups);
         for (collection, other) in self.collections.iter_mut().zip(&other.collections) {
             collection.merge(&**other, targets);
+        }
+    }
+
+    /// As [`Pane::merge_into`], of the rows and the folds of a pane without collections.
+    pub fn merge_folds(
+        &mut self,
+        (rows, folds): (&[u64], &[FoldColumn]),
+        targets: &[u32],
+        groups: usize,
+    ) {
+        self.grow(groups);
+        for_each_target(&mut self.rows, rows, targets, |to, rows| *to += rows);
+        for (folds, other) in self.folds.iter_mut().zip(folds) {
+            folds.merge(other, targets);
         }
     }
 

@@ -88,28 +88,11 @@ impl Sorter {
 
     /// Keys of at most 64 bits without nulls.
     fn sort_numbers(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
-        let bits: u32 = keys.columns.iter().map(|column| column.bits()).sum();
-        if bits > u64::BITS {
-            return false;
-        }
         self.numbers.clear();
         for id in 0..pane.len() {
-            let key = pane.groups.key(id);
-            let mut number = 0u64;
-            for (index, column) in keys.columns.iter().enumerate() {
-                if keys.is_null(key, index) {
-                    return false;
-                }
-                let part = column.part(key);
-                let part = match &ranks[index] {
-                    Some(ranks) => ranks
-                        .rank_of
-                        .get(part as usize)
-                        .map_or(part, |r| (*r).into()),
-                    None => part,
-                };
-                number = number.checked_shl(column.bits()).unwrap_or(0) | part;
-            }
+            let Some(number) = number_of(keys, ranks, pane.groups.key(id)) else {
+                return false;
+            };
             self.numbers.push((number, id as u32));
         }
         sort_numbers(&mut self.numbers, &mut self.moved);
@@ -135,6 +118,24 @@ impl Sorter {
             parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
         });
     }
+}
+
+/// The number that sorts as `key` does among those of a layout, whose texts rank by `ranks`: `None`
+/// for keys of more than 64 bits and those with a null.
+pub(super) fn number_of(keys: &KeyLayout, ranks: &[Option<Ranks>], key: &[u64]) -> Option<u64> {
+    let (mut number, mut bits) = (0u64, 0);
+    for (index, column) in keys.columns.iter().enumerate() {
+        bits += column.bits();
+        if bits > u64::BITS || keys.is_null(key, index) {
+            return None;
+        }
+        let part = column.part(key);
+        let rank = ranks[index].as_ref().map(|ranks| &ranks.rank_of);
+        let rank = rank.and_then(|rank_of| rank_of.get(part as usize));
+        let part = rank.map_or(part, |rank| (*rank).into());
+        number = number.checked_shl(column.bits()).unwrap_or(0) | part;
+    }
+    Some(number)
 }
 
 /// Fewer numbers than this are compared with each other.

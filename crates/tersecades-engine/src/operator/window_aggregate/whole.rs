@@ -1,4 +1,5 @@
-//! State of a group-by without windows: one set of groups until the end of the stream.
+//! State of a group-by without windows: one set of groups until the end of the stream, or several,
+//! of the same groups, where workers brought many and their result is made from all of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,19 +13,29 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::emit::{Windows, emit};
+use super::joined::{emit_joined, stay_apart};
 use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
-/// The only pane's name.
+/// The name of the pane that rows are added to; panes that stay apart have the names behind it.
 pub(super) const WHOLE: i64 = 0;
 
 /// The groups of the whole stream.
 #[derive(Debug, Default)]
 pub struct WholeState {
-    /// At most one pane.
     panes: BTreeMap<i64, Pane>,
     /// Whether the result has come out.
     ended: bool,
+}
+
+impl WholeState {
+    /// Makes one pane of all.
+    fn merge(&mut self, shared: &mut Shared) {
+        let apart = self.panes.split_off(&(WHOLE + 1));
+        for pane in apart.into_values() {
+            merge_panes(shared, &mut self.panes, BTreeMap::from([(WHOLE, pane)]));
+        }
+    }
 }
 
 impl WindowState for WholeState {
@@ -62,6 +73,14 @@ impl WindowState for WholeState {
             return Ok(());
         }
         self.ended = true;
+        if self.panes.len() > 1 {
+            let panes: Vec<&Pane> = self.panes.values().collect();
+            if emit_joined(&shared.plan, &panes, out)? {
+                self.panes.clear();
+                return Ok(());
+            }
+            self.merge(shared);
+        }
         let one_group = shared.plan.keys.columns.is_empty();
         let mut pane = match self.panes.remove(&WHOLE) {
             Some(pane) => pane,
@@ -90,7 +109,17 @@ impl WindowState for WholeState {
     }
 
     fn absorb(&mut self, shared: &mut Shared, panes: BTreeMap<i64, Pane>) {
-        merge_panes(shared, &mut self.panes, panes);
+        for pane in panes.into_values() {
+            let last = self.panes.last_key_value();
+            let next = last.map_or(WHOLE, |(last, _)| last + 1);
+            let known = self.panes.get(&WHOLE);
+            let apart = known.is_none_or(|known| stay_apart(&shared.plan, known, &pane));
+            if apart && self.panes.len() <= shared.plan.threads {
+                self.panes.insert(next, pane);
+                continue;
+            }
+            merge_panes(shared, &mut self.panes, BTreeMap::from([(WHOLE, pane)]));
+        }
     }
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {

@@ -1,0 +1,199 @@
+//! The groups of several panes as one result, made by several threads: each takes those between two
+//! keys out of all panes.
+//!
+//! ```text
+//! pane of a worker   7 2 9 4 …  ┐ keys below 5 ──▶ one thread      2 4 …   merged, sorted: a batch
+//! pane of another    4 8 2 …    ┘ keys from 5 ───▶ another thread  7 8 9 …  the batch behind it
+//! ```
+
+use std::panic::resume_unwind;
+
+use arrow_array::RecordBatch;
+use tersecades_columnar::dictionary::Ranks;
+use tersecades_columnar::error::Result;
+
+use crate::aggregate::fold_column::FoldColumn;
+
+use super::direct::{AXES, Span};
+use super::emit::{Windows, emit};
+use super::packer::PackedKeys;
+use super::pane::Pane;
+use super::plan::AggregatePlan;
+use super::position::ranks_of;
+use super::sort::{Sorter, number_of};
+use super::table::GroupTable;
+
+/// Panes of fewer groups than this are merged by one thread.
+const GROUPS_MIN: usize = 1 << 16;
+
+/// Groups of each pane that say which keys share them out evenly.
+const SAMPLED: usize = 1_024;
+
+/// Whether `known` and `more`, panes of `plan`, are better left apart until their result is made.
+pub(super) fn stay_apart(plan: &AggregatePlan, known: &Pane, more: &Pane) -> bool {
+    plan.threads > 1
+        && plan.collections.is_empty()
+        && !plan.keys.standard_map
+        && known.len().min(more.len()) >= GROUPS_MIN
+}
+
+/// Groups of a pane that go to one thread.
+struct Share {
+    ids: Vec<u32>,
+    /// The numbers between which their keys lie.
+    least: u64,
+    greatest: u64,
+}
+
+/// What threads read of a pane.
+struct Part<'a> {
+    groups: &'a GroupTable,
+    rows: &'a [u64],
+    folds: &'a [FoldColumn],
+}
+
+/// Adds the results of the groups of all of `panes`, in key order, to `out`; says false, and adds
+/// none, where keys cannot be shared out.
+///
+/// # Errors
+/// What [`emit`] says, and an interrupt.
+pub(super) fn emit_joined(
+    plan: &AggregatePlan,
+    panes: &[&Pane],
+    out: &mut Vec<RecordBatch>,
+) -> Result<bool> {
+    let parts: Vec<Part<'_>> = panes
+        .iter()
+        .map(|pane| Part {
+            groups: &pane.groups,
+            rows: &pane.rows,
+            folds: &pane.folds,
+        })
+        .collect();
+    let ranks = ranks_of(&plan.keys);
+    let starts = starts(plan, &ranks, &parts);
+    let shares = on_threads(&parts, |part| share_out(plan, &ranks, part, &starts));
+    let Some(mut shares) = shares.into_iter().collect::<Option<Vec<_>>>() else {
+        return Ok(false);
+    };
+    plan.interrupt.check()?;
+    let of_thread = |_| shares.iter_mut().filter_map(Vec::pop).collect();
+    let mut by_thread: Vec<Vec<Share>> = (0..=starts.len()).map(of_thread).collect();
+    by_thread.reverse();
+    for result in on_threads(&by_thread, |shares| emit_shares(plan, &parts, shares)) {
+        out.extend(result?);
+    }
+    Ok(true)
+}
+
+/// What `work` makes of each of `items`, which have a thread each, the first this one.
+fn on_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (work, Some((first, others))) = (&work, items.split_first()) else {
+        return Vec::new();
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = others
+            .iter()
+            .map(|item| scope.spawn(move || work(item)))
+            .collect();
+        let mut done = vec![work(first)];
+        let joined = threads.into_iter().map(|thread| thread.join());
+        done.extend(joined.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))));
+        done
+    })
+}
+
+/// The least numbers of all threads but the first: about as many groups lie between any two.
+fn starts(plan: &AggregatePlan, ranks: &[Option<Ranks>], parts: &[Part<'_>]) -> Vec<u64> {
+    let mut sample: Vec<u64> = Vec::new();
+    for part in parts {
+        let ids = (0..part.rows.len()).step_by((part.rows.len() / SAMPLED).max(1));
+        sample.extend(ids.filter_map(|id| number_of(&plan.keys, ranks, part.groups.key(id))));
+    }
+    sample.sort_unstable();
+    let of_thread = |index| sample.get(index * sample.len() / plan.threads).copied();
+    let mut starts: Vec<u64> = (1..plan.threads).filter_map(of_thread).collect();
+    starts.dedup();
+    starts
+}
+
+/// The groups of `part` by thread; `None` where a key has no number that sorts as it does.
+fn share_out(
+    plan: &AggregatePlan,
+    ranks: &[Option<Ranks>],
+    part: &Part<'_>,
+    starts: &[u64],
+) -> Option<Vec<Share>> {
+    let room = part.rows.len() / (starts.len() + 1) * 9 / 8;
+    let empty = || Share {
+        ids: Vec::with_capacity(room),
+        least: u64::MAX,
+        greatest: 0,
+    };
+    let mut shares: Vec<Share> = (0..=starts.len()).map(|_| empty()).collect();
+    for id in 0..part.rows.len() {
+        let number = number_of(&plan.keys, ranks, part.groups.key(id))?;
+        // Keys come in any order: nothing branches on where they go.
+        let at = starts.iter().map(|start| usize::from(*start <= number));
+        let share = &mut shares[at.sum::<usize>()];
+        share.ids.push(id as u32);
+        share.least = share.least.min(number);
+        share.greatest = share.greatest.max(number);
+    }
+    Some(shares)
+}
+
+/// The results of one thread's groups, of which `shares` has those of each part.
+fn emit_shares(
+    plan: &AggregatePlan,
+    parts: &[Part<'_>],
+    shares: &[Share],
+) -> Result<Option<RecordBatch>> {
+    let pane = merge_shares(plan, parts, shares);
+    plan.interrupt.check()?;
+    if pane.is_empty() {
+        return Ok(None);
+    }
+    let mut sorter = Sorter::default();
+    let order = sorter.sort(&plan.keys, &pane);
+    emit(plan, Windows::None, &pane, order).map(Some)
+}
+
+fn merge_shares(plan: &AggregatePlan, parts: &[Part<'_>], shares: &[Share]) -> Pane {
+    let mut merged = Pane::new(plan);
+    let least = shares.iter().map(|share| share.least).min();
+    let greatest = shares.iter().map(|share| share.greatest).max();
+    let rows = shares.iter().map(|share| share.ids.len()).sum();
+    if let (Some(least), Some(greatest)) = (least, greatest)
+        && least <= greatest
+    {
+        let span = span_of(plan, (least, greatest));
+        merged.groups.cover(&plan.keys, span, rows);
+    }
+    let (mut keys, mut targets) = (Vec::new(), Vec::new());
+    for (part, Share { ids, .. }) in parts.iter().zip(shares) {
+        keys.clear();
+        ids.iter()
+            .for_each(|id| keys.extend_from_slice(part.groups.key(*id as usize)));
+        let words = part.groups.packed().words;
+        targets.clear();
+        let packed = PackedKeys { keys: &keys, words };
+        merged.groups.assign_packed(packed, &mut targets);
+        let rows: Vec<u64> = ids.iter().map(|id| part.rows[*id as usize]).collect();
+        let folds: Vec<FoldColumn> = part.folds.iter().map(|folds| folds.select(ids)).collect();
+        let groups = merged.groups.group_count();
+        merged.merge_folds((&rows, &folds), &targets, groups);
+    }
+    merged
+}
+
+/// What the keys whose numbers are the `least` to the `greatest` span, where they are numbers
+/// themselves.
+fn span_of(plan: &AggregatePlan, (least, greatest): (u64, u64)) -> Option<[Span; AXES]> {
+    match &plan.keys.columns[..] {
+        [column] if !column.is_text() => {
+            Some([Span::of_ends(least, greatest), Span::of_ends(0, 0)])
+        }
+        _ => None,
+    }
+}

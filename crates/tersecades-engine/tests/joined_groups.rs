@@ -1,0 +1,106 @@
+//! Groups of a whole stream, so many that workers' panes stay apart until the result is made.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_select::concat::concat_batches;
+use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::expression::col;
+use tersecades_engine::runtime::Running;
+use tersecades_engine::stream::Stream;
+
+const ROWS: usize = 450_000;
+const BATCH_ROWS: usize = 20_000;
+
+fn draw(row: usize, salt: u64) -> u64 {
+    (row as u64 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
+}
+
+/// About 120,000 groups by each set of keys.
+fn batch(nulls: bool) -> RecordBatch {
+    let key = |row: usize| draw(row, 1) % 120_000;
+    let present = |row: usize| !nulls || !row.is_multiple_of(9_001);
+    let integer = |row: usize| present(row).then(|| key(row) as i64 - 50_000);
+    let sparse = |row: usize| present(row).then(|| (key(row) as i64 - 9) << 40);
+    let text = |row: usize| present(row).then(|| format!("{}", key(row) * 7 % 90_000));
+    let small = |row: usize| Some((key(row) % 3) as i64);
+    let value = |row: usize| (draw(row, 2) % 5_000) as i64 - 700;
+    let columns: [(&str, ArrayRef); 5] = [
+        (
+            "i",
+            Arc::new((0..ROWS).map(integer).collect::<Int64Array>()),
+        ),
+        ("w", Arc::new((0..ROWS).map(sparse).collect::<Int64Array>())),
+        ("t", Arc::new((0..ROWS).map(text).collect::<StringArray>())),
+        ("s", Arc::new((0..ROWS).map(small).collect::<Int64Array>())),
+        (
+            "v",
+            Arc::new(Int64Array::from_iter_values((0..ROWS).map(value))),
+        ),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn started(batch: &RecordBatch, keys: &[&str], threads: usize) -> Running {
+    let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
+    let rows = |start: usize| BATCH_ROWS.min(batch.num_rows() - start);
+    let batches = starts.map(|start| batch.slice(start, rows(start)));
+    let stream = Stream::from_batches(batch.schema(), batches.collect()).threads(threads);
+    let calls = ["sum", "min", "max", "variance"].map(|name| call(name, col("v")).alias(name));
+    let groups = stream.group_by(keys.iter().copied());
+    groups
+        .aggregate(calls.into_iter().chain([count()]))
+        .run()
+        .unwrap()
+}
+
+fn answer(running: Running) -> (RecordBatch, usize) {
+    let batches: Vec<RecordBatch> = running.map(Result::unwrap).collect();
+    let all = concat_batches(&batches[0].schema(), &batches).unwrap();
+    (all, batches.len())
+}
+
+#[test]
+fn groups_of_several_panes_are_those_of_one() {
+    let mut apart = 0;
+    for (nulls, keys, shared) in [
+        (false, vec!["i"], true),
+        (false, vec!["w"], true),
+        (false, vec!["t"], true),
+        (true, vec!["i"], false),
+        // More than 64 bits.
+        (false, vec!["i", "s"], false),
+        (true, vec!["t", "s"], false),
+    ] {
+        let batch = batch(nulls);
+        let (expected, _) = answer(started(&batch, &keys, 1));
+        for threads in [2, 3] {
+            let (found, batches) = answer(started(&batch, &keys, threads));
+            assert!(found == expected, "{keys:?}, {threads} threads");
+            // Workers that were given few frames have no pane to be kept apart.
+            let most = if shared { threads } else { 1 };
+            assert!(batches <= most, "{keys:?}: {batches} batches");
+            apart += batches - 1;
+        }
+    }
+    assert!(apart > 0, "no panes were kept apart");
+}
+
+#[test]
+fn panes_that_stay_apart_survive_a_snapshot() {
+    let batch = batch(false);
+    let (expected, _) = answer(started(&batch, &["i"], 1));
+    let half = BATCH_ROWS * (ROWS / BATCH_ROWS / 2);
+    let mut first = started(&batch.slice(0, half), &["i"], 2);
+    (0..half / BATCH_ROWS).for_each(|_| assert!(first.step().unwrap()));
+    let snapshot = first.snapshot().unwrap();
+    for threads in [1, 2] {
+        let rest = batch.slice(half, ROWS - half);
+        let mut second = started(&rest, &["i"], threads);
+        second.restore(&snapshot).unwrap();
+        let (found, _) = answer(second);
+        assert!(found == expected, "{threads} threads");
+    }
+}
