@@ -23,8 +23,42 @@ pub(super) struct LineInput {
 pub(super) struct Lines {
     /// Their bytes.
     pub(super) bytes: Vec<u8>,
-    /// Their number.
-    pub(super) count: usize,
+    /// The ends of lines among them, those in quotes, too.
+    pub(super) ends: usize,
+}
+
+/// Fields in quotes, in which a line end ends no line; `csv-core` reads them so.
+pub(super) struct Quotes {
+    delimiter: u8,
+    is_open: bool,
+    /// Where a quote closed a field, which a quote right behind it opens again: it is doubled.
+    closed_at: Option<usize>,
+}
+
+impl Quotes {
+    /// Those of fields between `delimiter`s.
+    pub(super) fn new(delimiter: u8) -> Self {
+        Quotes {
+            delimiter,
+            is_open: false,
+            closed_at: None,
+        }
+    }
+
+    /// Passes over the quote at `at` of `bytes`, which start with a line: it opens a field where it
+    /// is the first byte of it, and means itself elsewhere.
+    fn pass(&mut self, bytes: &[u8], at: usize) {
+        if self.is_open {
+            self.is_open = false;
+            self.closed_at = Some(at);
+            return;
+        }
+        self.is_open = match at.checked_sub(1) {
+            Some(before) if self.closed_at == Some(before) => true,
+            Some(before) => [self.delimiter, b'\n', b'\r'].contains(&bytes[before]),
+            None => true,
+        };
+    }
 }
 
 impl LineInput {
@@ -38,17 +72,16 @@ impl LineInput {
         }
     }
 
-    /// Takes the lines that come next, at most `most` of them and none with the byte `stop` or
-    /// behind it; `None` where there are none.
+    /// Takes the lines that come next, at most `most` of them; where fields may stand in `quotes`,
+    /// none ends in one of those. `None` where there are none.
     ///
     /// What reading says comes up when what is in front of it is read.
-    pub(super) fn take_lines(&mut self, most: usize, stop: Option<u8>) -> Option<Lines> {
-        let mut taken = Lines {
-            bytes: Vec::with_capacity(TAKEN_BYTES + READ_BUFFER_BYTES),
-            count: 0,
-        };
-        let mut end = 0;
-        while self.has_lines && taken.count < most && taken.bytes.len() < TAKEN_BYTES {
+    pub(super) fn take_lines(&mut self, most: usize, mut quotes: Option<Quotes>) -> Option<Lines> {
+        let mut bytes = Vec::with_capacity(TAKEN_BYTES + READ_BUFFER_BYTES);
+        let special = if quotes.is_some() { b'"' } else { b'\n' };
+        let (mut count, mut end, mut ends) = (0, 0, 0);
+        let mut passed_ends = 0;
+        while self.has_lines && count < most && bytes.len() < TAKEN_BYTES {
             let input = match self.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -58,24 +91,31 @@ impl LineInput {
                     break;
                 }
             };
-            let (start, length) = (taken.bytes.len(), input.len());
-            taken.bytes.extend_from_slice(input);
-            self.consume(length);
-            let added = &taken.bytes[start..];
-            let stopped = stop.and_then(|stop| memchr::memchr(stop, added));
-            let ends = memchr::memchr_iter(b'\n', &added[..stopped.unwrap_or(length)]);
-            for at in ends.take(most - taken.count) {
-                end = start + at + 1;
-                taken.count += 1;
-            }
-            if length == 0 || stopped.is_some() {
+            let (start, length) = (bytes.len(), input.len());
+            if length == 0 {
                 break;
+            }
+            bytes.extend_from_slice(input);
+            self.consume(length);
+            for at in memchr::memchr2_iter(b'\n', special, &bytes[start..]) {
+                let at = start + at;
+                match &mut quotes {
+                    Some(quotes) if bytes[at] == b'"' => quotes.pass(&bytes, at),
+                    Some(quotes) if quotes.is_open => passed_ends += 1,
+                    _ => {
+                        passed_ends += 1;
+                        (count, end, ends) = (count + 1, at + 1, passed_ends);
+                    }
+                }
+                if count == most {
+                    break;
+                }
             }
         }
         // Lines that are longer than all that may be taken are for those who read them one by one.
-        self.has_lines &= taken.count > 0 || taken.bytes.len() < TAKEN_BYTES;
-        self.put_back(taken.bytes.split_off(end));
-        (taken.count > 0).then_some(taken)
+        self.has_lines &= count > 0 || bytes.len() < TAKEN_BYTES;
+        self.put_back(bytes.split_off(end));
+        (count > 0).then_some(Lines { bytes, ends })
     }
 
     fn put_back(&mut self, mut bytes: Vec<u8>) {

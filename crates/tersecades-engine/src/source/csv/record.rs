@@ -15,7 +15,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use tersecades_columnar::error::{Error, Result};
 
 use super::quote::open_quote;
-use crate::source::lines::LineInput;
+use crate::source::lines::{LineInput, Quotes};
 use crate::source::text::Next;
 use crate::source::trickle::is_pause;
 
@@ -164,12 +164,12 @@ impl RecordReader {
         }
     }
 
-    /// The lines that come next, at most `most` of them and up to the first with a quote, to be
-    /// read by another.
+    /// The lines that come next, at most `most` of them, to be read by another.
     pub(super) fn take_lines(&mut self, most: usize) -> Option<Self> {
-        let lines = self.input.take_lines(most, Some(b'"'))?;
+        let quotes = Quotes::new(self.delimiter);
+        let lines = self.input.take_lines(most, Some(quotes))?;
         let line = self.splitter.line();
-        self.splitter.set_line(line + lines.count as u64);
+        self.splitter.set_line(line + lines.ends as u64);
         let mut reader = RecordReader::new(Box::new(Cursor::new(lines.bytes)), self.delimiter);
         // It is in the midst of the text, where a byte order mark is none.
         reader.splitter.read_record(b"\n", &mut [], &mut []);

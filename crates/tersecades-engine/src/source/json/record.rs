@@ -74,7 +74,7 @@ impl RecordReader {
         }
         let lines = self.input.take_lines(most, None)?;
         let line = self.line;
-        self.line += lines.count as u64;
+        self.line += lines.ends as u64;
         let input = LineInput::new(Box::new(Cursor::new(lines.bytes)));
         Some(RecordReader {
             input,

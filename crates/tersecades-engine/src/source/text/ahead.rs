@@ -200,11 +200,34 @@ mod tests {
         }
     }
 
+    /// A row of CSV with a text of quotes, line ends and delimiters, mostly one in quotes.
+    fn quoted(below: &mut dyn FnMut(usize) -> usize) -> String {
+        let parts = ["a", "bc", ",", "\n", "\r\n", "\r", "\"\"", " "];
+        let parts = (0..below(6)).map(|_| parts[below(parts.len())]);
+        let text: String = parts.collect();
+        let row = below(99);
+        let end = ["\n", "\n", "\n", "\r\n", "\r", "\n\n"][below(6)];
+        match below(24) {
+            0 => format!("{row},st\"ray,1{end}"),
+            1 => format!("{row},\"clo\"sed\",1{end}"),
+            2 => format!("{row}, \"blank\",1{end}"),
+            3 => format!("\"{row}\",\"{text}\",\"1\"{end}"),
+            4 => format!("{row},{text},1{end}"),
+            5 if below(9) == 0 => format!("{row},\"{text}{end}"),
+            _ => format!("{row},\"{text}\",1{end}"),
+        }
+    }
+
     #[test]
     fn csv_is_the_same_by_many_threads() {
         compare("rows.csv", |below| {
             let mut text = "n,s,f\n1,a,1.5\n2,b,2.5\n3,c,3.5\n".to_owned();
+            let is_quoted = below(3) == 0;
             for row in 0..below(60) {
+                if is_quoted || below(9) == 0 {
+                    text += &quoted(below);
+                    continue;
+                }
                 text += &match below(24) {
                     0 => "x,bad,1\n".to_owned(),
                     1 => "7,too,1,many\n".to_owned(),
