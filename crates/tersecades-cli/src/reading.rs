@@ -48,6 +48,7 @@ pub(crate) struct ReadingArguments {
     /// Types of columns, as a=int64,"b c"=utf8 [default: inferred]
     ///
     /// Short names, as timestamp[ms] and timestamp[us, UTC], or types as `inspect` prints them.
+    /// Times without an offset go by the clocks of the zone that their column has.
     #[arg(long, value_name = "NAME=TYPE", value_parser = argument::column_types)]
     types: Vec<ColumnTypes>,
 

@@ -43,3 +43,4 @@ pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
 pub use function::ScalarFunction;
 pub use time::cast_time;
+pub(crate) use time::offset_at;

@@ -13,7 +13,7 @@ use arrow_array::timezone::Tz;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono::{DateTime, MappedLocalTime, Offset, TimeDelta, TimeZone};
 
 use super::arithmetic::cast_exactly;
 
@@ -72,8 +72,7 @@ fn per_second(unit: TimeUnit) -> i64 {
 fn instants(array: &ArrayRef, unit: TimeUnit, zone: Tz) -> Result<ArrayRef> {
     let per_second = per_second(unit);
     let instant = |tick: i64| {
-        let local = DateTime::from_timestamp(tick.div_euclid(per_second), 0);
-        let offset = offset_at(local.map(|local| local.naive_utc()), zone);
+        let offset = offset_at(tick.div_euclid(per_second), zone);
         let instant = offset.and_then(|offset| tick.checked_sub(offset * per_second));
         instant.ok_or_else(|| {
             ArrowError::CastError(format!("the time {tick} is in no year of the calendar"))
@@ -84,10 +83,11 @@ fn instants(array: &ArrayRef, unit: TimeUnit, zone: Tz) -> Result<ArrayRef> {
     ))
 }
 
-/// By how many seconds local time is ahead of UTC: of a time that there is twice by the later
-/// clock, of one that there is not by the clock before the change.
-fn offset_at(local: Option<NaiveDateTime>, zone: Tz) -> Option<i64> {
-    let local = local?;
+/// By how many seconds the clocks of `zone` are ahead of UTC where they show the second `local`
+/// since 1970: of a time that there is twice by the later clock, of one that there is not by the
+/// clock before the change.
+pub(crate) fn offset_at(local: i64, zone: Tz) -> Option<i64> {
+    let local = DateTime::from_timestamp(local, 0)?.naive_utc();
     let offset = match zone.offset_from_local_datetime(&local) {
         MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
         // No zone leaves out more than a day, or is further than one from UTC.
@@ -102,6 +102,7 @@ fn offset_at(local: Option<NaiveDateTime>, zone: Tz) -> Option<i64> {
 mod tests {
     use arrow_array::types::TimestampSecondType;
     use arrow_array::{PrimitiveArray, TimestampSecondArray};
+    use chrono::NaiveDateTime;
 
     use super::*;
 

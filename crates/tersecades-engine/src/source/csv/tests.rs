@@ -18,6 +18,7 @@ use crate::source::{OnError, SourceOptions, open, text_type};
 mod column;
 mod packed;
 mod taken;
+mod zoned;
 
 pub(super) fn source(text: &[u8], options: &SourceOptions) -> Result<CsvSource> {
     CsvSource::from_reader(Cursor::new(text.to_vec()), options)

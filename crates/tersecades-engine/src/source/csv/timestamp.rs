@@ -6,10 +6,13 @@
 //! A time becomes seconds since 1970 and nanoseconds; scaling to the unit of a column refuses to
 //! drop digits.
 
+use arrow_array::timezone::Tz;
 use arrow_schema::TimeUnit;
 use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse};
 use chrono::{NaiveDate, NaiveTime};
 use tersecades_columnar::error::{Error, Result};
+
+use crate::expression::offset_at;
 
 /// A point in time as the text gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,19 @@ pub struct Moment {
 }
 
 impl Moment {
+    /// The moment in UTC, of a local clock that is one of `zone`; `None` beyond the calendar.
+    pub fn in_zone(self, zone: Tz) -> Option<Moment> {
+        let ahead = match self.zoned {
+            true => 0,
+            false => offset_at(self.seconds, zone)?,
+        };
+        Some(Moment {
+            seconds: self.seconds - ahead,
+            zoned: true,
+            ..self
+        })
+    }
+
     /// The moment in whole `unit`s, or `None` if it would overflow or lose digits.
     pub fn scale(&self, unit: TimeUnit) -> Option<i64> {
         let nanoseconds = i64::from(self.nanoseconds);
