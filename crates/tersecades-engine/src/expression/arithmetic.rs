@@ -12,6 +12,7 @@ use arrow_select::nullif::nullif;
 
 use super::ast::Arithmetic;
 use super::compute::Operand;
+use super::decimal;
 
 type ArrowResult<T> = std::result::Result<T, ArrowError>;
 
@@ -76,6 +77,13 @@ pub(super) fn cast_exactly(array: &ArrayRef, target: &DataType) -> ArrowResult<A
         let floats = array.as_primitive::<Float64Type>();
         let narrowed = floats.try_unary::<_, Float32Type, _>(narrowed);
         return Ok(Arc::new(narrowed?));
+    }
+    if let DataType::Decimal128(_, scale) = array.data_type() {
+        match target {
+            DataType::Float64 => return Ok(Arc::new(decimal::to_doubles(array, *scale))),
+            DataType::Float32 => return Ok(Arc::new(decimal::to_floats(array, *scale)?)),
+            _ => {}
+        }
     }
     let options = CastOptions {
         safe: false,

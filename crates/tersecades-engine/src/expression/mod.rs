@@ -24,6 +24,7 @@ mod calendar;
 mod call;
 mod compare;
 mod compute;
+mod decimal;
 mod direct;
 mod time;
 
