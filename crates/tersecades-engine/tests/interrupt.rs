@@ -10,6 +10,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use tersecades_engine::aggregate::count;
 use tersecades_engine::expression::{col, lit};
+use tersecades_engine::operator::join::as_of::Direction;
 use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::operator::over::{Bound, Frame, Over, OverCall, OverFunction, Units};
 use tersecades_engine::operator::row::keys::SortOrder;
@@ -229,5 +230,27 @@ fn long_work_at_the_end_of_the_input_is_stopped_in_its_midst() {
             assert_eq!(given.unwrap_err().kind(), ErrorKind::Interrupted, "{name}");
             assert_eq!(asked, after + 1, "{name}: nothing is asked again");
         }
+    }
+}
+
+#[test]
+fn rows_that_no_row_is_near_are_stopped() {
+    let apart = |stream: Stream| {
+        let right = counting(1).event_time(col("n"), Duration::ZERO);
+        let left = stream.event_time(col("n"), Duration::from_secs(2_000));
+        // No row of the left has a key above zero.
+        let right = right.filter(col("n").gt(0));
+        let nearest = (Direction::Backward, None);
+        let joined = left.asof_join(right, &[("k", "n")], nearest, JoinKind::Inner);
+        joined.unwrap()
+    };
+    let rows = scattered(1);
+    let (given, checks) = stopped_behind_the_end(&apart, &rows, usize::MAX);
+    assert_eq!(given.unwrap(), 0);
+    assert!(checks >= 8, "{checks} checks");
+    for after in [0, checks / 2, checks - 1] {
+        let (given, asked) = stopped_behind_the_end(&apart, &rows, after);
+        assert_eq!(given.unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(asked, after + 1);
     }
 }

@@ -11,10 +11,10 @@ use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::plan::EventTime;
-use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::state::{StateReader, StateWriter};
+use crate::runtime::{Interrupt, Running};
 use crate::source::query::narrowed;
 use crate::source::table::Table;
 use crate::source::{Rejected, Source, SourceState};
@@ -193,7 +193,7 @@ impl Source for MergeSource {
                 Some(rows) => Arc::clone(rows.column(index)),
                 None => arrow_array::new_empty_array(self.schema.field(index).data_type()),
             });
-            weave(pieces.collect(), &order)
+            weave(pieces.collect(), &order, &Interrupt::default())
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
         batch_of(&self.schema, columns, order.len()).map(Some)

@@ -161,12 +161,17 @@ impl AsOf {
     }
 
     /// Answers the left rows, in order, whose right row is certain, until there is enough to emit.
-    fn join(&mut self) {
+    ///
+    /// # Errors
+    /// What the interrupt says: rows without an answer are never enough.
+    fn join(&mut self) -> Result<()> {
         let [left, right] = &self.inputs;
         let (left_mark, right_mark) = (left.watermark(), right.watermark());
+        let mut pace = left.running().interrupt().pace();
         while self.output.len() < OUTPUT_ROWS
             && let Some((time, key)) = self.waiting.first()
         {
+            pace.add(1)?;
             if left_mark != i64::MAX && time >= left_mark {
                 break;
             }
@@ -196,6 +201,7 @@ impl AsOf {
                 _ => self.left.release(row),
             }
         }
+        Ok(())
     }
 
     /// Drops right rows that no left row can be joined with any more.
@@ -266,7 +272,7 @@ impl Source for AsOf {
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            self.join();
+            self.join()?;
             if let Some(rows) = self.emit()? {
                 return Ok(Some(rows));
             }

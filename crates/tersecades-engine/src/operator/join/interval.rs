@@ -188,7 +188,9 @@ impl IntervalJoin {
     fn join(&mut self, frontier: i64) -> Result<()> {
         let done = |time: i64| time < frontier || frontier == i64::MAX;
         let (mut complete, mut pairs) = (Vec::new(), Vec::new());
+        let mut pace = self.inputs[0].running().interrupt().pace();
         while let Some((time, key)) = self.waiting.first().filter(|(time, _)| done(*time)) {
+            pace.add(1)?;
             let key: Option<Box<[u8]>> = key.map(Into::into);
             let Some(row) = self.waiting.pop() else {
                 break;

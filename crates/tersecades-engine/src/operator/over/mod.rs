@@ -329,7 +329,7 @@ impl Around {
                             Some(place.map_or((1, row), |place| (0, place as usize)))
                         });
                         let pieces = vec![Arc::clone(argument), Arc::clone(default)];
-                        weave(pieces, &from.collect::<Vec<_>>())
+                        weave(pieces, &from.collect::<Vec<_>>(), &self.interrupt)
                     }
                     _ => of_rows(places),
                 }

@@ -245,7 +245,7 @@ impl KeptRows {
                 if columns.is_empty() {
                     columns.push(new_null_array(self.schema.field(index).data_type(), 0));
                 }
-                weave(columns, &from)
+                weave(columns, &from, interrupt)
             })
             .collect()
     }

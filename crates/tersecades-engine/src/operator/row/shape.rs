@@ -16,6 +16,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::logical_type;
 use tersecades_columnar::wire;
 
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// Most rows of a record batch that an operator makes.
@@ -25,6 +26,9 @@ pub const OUTPUT_ROWS: usize = 65_536;
 ///
 /// More of them at once take more memory; fewer look into the same encoded batches more often.
 pub const GIVEN_ROWS: usize = 4 * OUTPUT_ROWS;
+
+/// Values that are put together at once: seldom more, as then they are moved twice.
+const WOVEN_ROWS: usize = 1 << 20;
 
 /// A record batch of `columns` named as in `schema`, with the types that the columns have.
 ///
@@ -122,34 +126,50 @@ pub fn take(batch: &RecordBatch, positions: Vec<u32>) -> Result<RecordBatch> {
     batch_of(&batch.schema(), columns, rows)
 }
 
-/// Values out of several pieces of one logical type, by (piece, position); `None` is null.
+/// Values out of several pieces of one logical type, by (piece, position), of so many that
+/// `interrupt` is asked meanwhile; `None` is null.
 ///
 /// # Errors
-/// What casting says.
-pub fn weave(mut pieces: Vec<ArrayRef>, from: &[Option<(usize, usize)>]) -> Result<ArrayRef> {
+/// What casting and the interrupt say.
+pub fn weave(
+    mut pieces: Vec<ArrayRef>,
+    from: &[Option<(usize, usize)>],
+    interrupt: &Interrupt,
+) -> Result<ArrayRef> {
     unify(&mut pieces)?;
-    let Some(first) = pieces.first() else {
+    if pieces.is_empty() {
         return Err(Error::internal("nothing to take values from"));
-    };
-    if pieces.len() == 1 {
+    }
+    let (first, rest) = from.split_at(from.len().min(WOVEN_ROWS));
+    let first = woven(&pieces, first)?;
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut parts = vec![first];
+    for part in rest.chunks(WOVEN_ROWS) {
+        interrupt.check()?;
+        parts.push(woven(&pieces, part)?);
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    Ok(concat_arrays(&parts)?)
+}
+
+/// Values out of `pieces`, of which there is one and which are of one type.
+fn woven(pieces: &[ArrayRef], from: &[Option<(usize, usize)>]) -> Result<ArrayRef> {
+    if let [only] = pieces {
         let positions = from.iter().map(|place| place.map(|(_, at)| at as u32));
-        return Ok(take_array(
-            first,
-            &positions.collect::<UInt32Array>(),
-            None,
-        )?);
+        let positions: UInt32Array = positions.collect();
+        return Ok(take_array(only, &positions, None)?);
     }
     let absent = pieces.len();
+    let mut pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
     // Another piece is another dictionary, which takes merging.
+    let nothing = new_null_array(pieces[0].data_type(), 1);
     if from.iter().any(Option::is_none) {
-        pieces.push(new_null_array(first.data_type(), 1));
+        pieces.push(nothing.as_ref());
     }
-    let indices: Vec<(usize, usize)> = from
-        .iter()
-        .map(|place| place.unwrap_or((absent, 0)))
-        .collect();
-    let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-    Ok(interleave(&pieces, &indices)?)
+    let indices = from.iter().map(|place| place.unwrap_or((absent, 0)));
+    Ok(interleave(&pieces, &indices.collect::<Vec<_>>())?)
 }
 
 /// Writes rows into a snapshot, encoded.
@@ -208,4 +228,56 @@ pub fn write_batches(batches: &VecDeque<RecordBatch>, out: &mut StateWriter) -> 
 /// `Corrupt` when the bytes do not hold it.
 pub fn read_batches(schema: &Schema, from: &mut StateReader<'_>) -> Result<VecDeque<RecordBatch>> {
     from.list(|from| read_rows(schema, from))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int64Array, StringArray};
+
+    use super::*;
+    use tersecades_columnar::error::ErrorKind;
+
+    #[test]
+    fn more_values_than_are_woven_at_once_are_the_same() {
+        let rows = WOVEN_ROWS + 7;
+        let place = |row: usize| (!row.is_multiple_of(5)).then_some((row % 2, row % 3));
+        let from: Vec<_> = (0..rows).map(place).collect();
+        let numbers: [i64; 6] = [1, 2, 3, 4, 5, 6];
+        let halves = |two: bool| -> Vec<ArrayRef> {
+            let pieces = numbers.chunks(if two { 3 } else { 6 });
+            pieces
+                .map(|piece| Arc::new(Int64Array::from(piece.to_vec())) as ArrayRef)
+                .collect()
+        };
+        let value =
+            |place: &Option<(usize, usize)>| place.map(|(piece, at)| numbers[3 * piece + at]);
+        let wanted: ArrayRef = Arc::new(Int64Array::from_iter(from.iter().map(value)));
+        let found = weave(halves(true), &from, &Interrupt::default()).unwrap();
+        assert_eq!(*found, *wanted);
+        let flat: Vec<_> = from
+            .iter()
+            .map(|place| place.map(|(piece, at)| (0, 3 * piece + at)))
+            .collect();
+        let found = weave(halves(false), &flat, &Interrupt::default()).unwrap();
+        assert_eq!(*found, *wanted);
+        let stop = Interrupt::new(|| Err(Error::new(ErrorKind::Interrupted, "enough")));
+        let error = weave(halves(true), &from, &stop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+    }
+
+    #[test]
+    fn texts_of_several_dictionaries_are_woven_part_by_part() {
+        let coded = |texts: [&str; 2]| -> ArrayRef {
+            let texts: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+            cast(&texts, &crate::source::text_type()).unwrap()
+        };
+        let from: Vec<_> = (0..WOVEN_ROWS + 1)
+            .map(|row| Some((row / WOVEN_ROWS, 1)))
+            .collect();
+        let pieces = vec![coded(["a", "b"]), coded(["c", "d"])];
+        let found = weave(pieces, &from, &Interrupt::default()).unwrap();
+        let found = cast(&found, &arrow_schema::DataType::Utf8).unwrap();
+        let last = found.slice(WOVEN_ROWS - 1, 2);
+        assert_eq!(*last, StringArray::from(vec!["b", "d"]));
+    }
 }

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use tersecades_columnar::error::Result;
 
 use super::Running;
+use crate::runtime::Interrupt;
 use crate::runtime::part::Part;
 use crate::runtime::worker::Workers;
 
@@ -75,6 +76,11 @@ impl Running {
     /// Whether whoever runs the query lets it go on; for work between two batches that is long.
     pub(crate) fn check_interrupt(&self) -> Result<()> {
         self.options.interrupt.check()
+    }
+
+    /// What [`Self::check_interrupt`] asks, for work that counts its rows.
+    pub(crate) fn interrupt(&self) -> &Interrupt {
+        &self.options.interrupt
     }
 
     /// Takes a result, if one is ready.
