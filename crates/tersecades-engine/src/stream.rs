@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::batch::{Batch, Layout};
 use tersecades_columnar::cost_table::CostTable;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::{Goal, Tier, Uses};
 
 use crate::error_bound::{bound_lines, encoded_by};
-use crate::expression::{BoundExpression, Expression, col};
+use crate::expression::{Expression, col};
 use crate::frame::Scope;
 use crate::observe::{Observed, Registered};
 use crate::plan::{AggregateCall, EventTime, LookupTable, Query, Step};
@@ -77,6 +77,7 @@ pub struct WindowedStream {
 
 impl Stream {
     fn new(table: Arc<dyn Table>, event_time: EventTime) -> Self {
+        let event_time = event_time.without_dates(&Scope::of_schema(&table.schema()));
         let query = Query {
             event_time,
             steps: Vec::new(),
@@ -135,10 +136,19 @@ impl Stream {
     ///
     /// Integers are milliseconds unless [`Stream::event_time_unit`] says otherwise, and dates their
     /// first second. Without this call event time is the column `timestamp`, in order.
-    pub fn event_time(mut self, time: Expression, lateness: Duration) -> Self {
-        self.query.event_time.expression = without_dates(time, &*self.table);
-        self.query.event_time.lateness = lateness;
-        self
+    ///
+    /// Behind a group-by whose results have the columns of `time` it is that of the results, for
+    /// windows and steps by time on them; else that of the rows that are grouped.
+    pub fn event_time(self, time: Expression, lateness: Duration) -> Self {
+        let mut stream = self.grouped_by_time(&time);
+        let scope = Scope::of_schema(&stream.table.schema());
+        let event_time = EventTime {
+            expression: time,
+            lateness,
+            unit: stream.query.event_time.unit,
+        };
+        stream.query.event_time = event_time.without_dates(&scope);
+        stream
     }
 
     /// The unit of an integer event time.
@@ -441,17 +451,6 @@ impl Stream {
         self.options.memory_bytes_limit = limit.or(options.memory_bytes_limit);
         self.options.interrupt = self.options.interrupt.or(&options.interrupt);
         self
-    }
-}
-
-/// `time`, of the rows of `table`, as a timestamp where it is a date.
-fn without_dates(time: Expression, table: &dyn Table) -> Expression {
-    let scope = Scope::of_schema(&table.schema());
-    let is_date = BoundExpression::bind(&time, &scope)
-        .is_ok_and(|bound| *bound.data_type() == DataType::Date32);
-    match is_date {
-        true => time.cast(DataType::Timestamp(TimeUnit::Second, None)),
-        false => time,
     }
 }
 

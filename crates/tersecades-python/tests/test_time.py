@@ -263,6 +263,25 @@ def test_dates_are_event_times() -> None:
     assert lasted == [9 * 86_400, -7 * 86_400]
 
 
+def test_dates_that_are_computed_are_event_times() -> None:
+    times = pa.array([datetime(2024, 1, day, 5) for day in (1, 10, 3, 12)], pa.timestamp("ms"))
+    rows = tc.from_arrow(pa.table({"at": times, "id": [0, 1, 2, 3]}))
+    days = rows.select("id", day=tc.col("at").cast("date")).event_time("day", "2d")
+    ordered = days.in_order()
+    assert [row["id"] for row in ordered.to_pylist()] == [0, 1, 3]
+    counted = ordered.window(tc.tumble("1d")).agg(n=tc.count()).to_pylist()
+    assert [row["window_start"].day for row in counted] == [1, 10, 12]
+
+
+def test_groups_take_the_event_time_that_is_said_behind_them() -> None:
+    stream = tc.from_arrow(at(1, 4, 12, 27, 31), event_time="timestamp")
+    groups = stream.window(tc.tumble("10s")).agg(last=tc.max("timestamp"))
+    counted = groups.event_time("last").window(tc.tumble("5s")).agg(n=tc.count()).to_pylist()
+    assert [row["window_start"].second for row in counted] == [0, 10, 25, 30]
+    with pytest.raises(tc.InvalidArgument):
+        groups.event_time("nothing")
+
+
 def test_windows_are_shifted_to_both_sides() -> None:
     rows = at(0, 6, 7, 13)
     for offset in ("7s", "-3s", timedelta(seconds=-3), "-13s"):

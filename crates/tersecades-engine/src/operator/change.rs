@@ -64,10 +64,10 @@ impl RowOperatorPlan for Changes {
         // A stream without event time has no durations.
         let timed = bind_time(&input.event_time, &mut scope.clone()).is_ok();
         let time = match timed {
-            true => Some(RowExpressions::bind(
-                [&input.event_time.expression],
-                &input.schema,
-            )?),
+            true => {
+                let time = input.event_time.clone().without_dates(&scope).expression;
+                Some(RowExpressions::bind([&time], &input.schema)?)
+            }
             false => None,
         };
         let mut fields = input.schema.fields().to_vec();

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{Schema, TimeUnit};
+use arrow_schema::{DataType, Schema, TimeUnit};
 use tersecades_columnar::error::Result;
 use tersecades_columnar::goal::Uses;
 
 use crate::aggregate::UserAggregate;
-use crate::expression::{Expression, col};
+use crate::expression::{BoundExpression, Expression, col};
+use crate::frame::Scope;
 use crate::operator::lookup_join::{KeyedTable, PreparedTable};
 use crate::operator::row::RowOperatorPlan;
 use crate::window::Window;
@@ -35,6 +36,17 @@ impl EventTime {
             .into_iter()
             .find(|name| self.expression == col(*name));
         default.is_some_and(|name| schema.index_of(name).is_err())
+    }
+
+    /// This event time of rows in `scope`; a date is the timestamp of its first second.
+    pub(crate) fn without_dates(mut self, scope: &Scope) -> Self {
+        let is_date = BoundExpression::bind(&self.expression, scope)
+            .is_ok_and(|bound| *bound.data_type() == DataType::Date32);
+        if is_date {
+            let seconds = DataType::Timestamp(TimeUnit::Second, None);
+            self.expression = self.expression.cast(seconds);
+        }
+        self
     }
 }
 

@@ -26,7 +26,8 @@ pub struct BoundTime {
 /// # Errors
 /// `SchemaMismatch` when the expression is neither a time nor an integer.
 pub fn bind_time(event_time: &EventTime, scope: &mut Scope) -> Result<BoundTime> {
-    let bound = BoundExpression::bind(&event_time.expression, scope);
+    let expression = event_time.clone().without_dates(scope).expression;
+    let bound = BoundExpression::bind(&expression, scope);
     let is_default = event_time.expression == col("timestamp");
     let bound = bound.map_err(|error| match is_default {
         true => no_event_time(&error),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tersecades_columnar::error::{Error, Result};
 
-use crate::expression::Expression;
+use crate::expression::{BoundExpression, Expression};
+use crate::frame::Scope;
 use crate::operator::change::Changes;
 use crate::operator::distinct::Distinct;
 use crate::operator::in_order::OrderedTable;
@@ -221,15 +222,42 @@ impl Stream {
             .hint("keep the range in a stream of its own, without operators on rows"));
         }
         let outer = self.query.steps.split_off(last + 1);
+        let mut stream = self.cut()?;
+        stream.query.steps = outer;
+        Ok(stream)
+    }
+
+    /// As [`Stream::as_source`], the new stream with the options of this one.
+    fn cut(mut self) -> Result<Stream> {
         let mut options = self.options.clone();
         // Rows have their time from the inner stream.
         options.time.kind = TimeKind::Event;
         // The inner stream has encoded the columns.
         options.encoding.schemes.clear();
         self.options.keep = None;
+        let updates = self.updates;
         let mut stream = self.as_source()?;
-        stream.options = options;
-        stream.query.steps = outer;
+        (stream.options, stream.updates) = (options, updates);
         Ok(stream)
+    }
+
+    /// The groups of this stream as the rows of a new one, where `time` is a time of theirs.
+    ///
+    /// What is wrong with this stream comes up when it runs.
+    pub(super) fn grouped_by_time(self, time: &Expression) -> Stream {
+        let is_grouped = self
+            .query
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Aggregate { .. }));
+        if !is_grouped || self.options.keep.is_some() || self.registered.is_some() {
+            return self;
+        }
+        let groups = self.clone().cut().ok();
+        let groups = groups.filter(|groups| {
+            let scope = Scope::of_schema(&groups.table.schema());
+            BoundExpression::bind(time, &scope).is_ok()
+        });
+        groups.unwrap_or(self)
     }
 }

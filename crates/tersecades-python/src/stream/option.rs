@@ -31,7 +31,8 @@ fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> PyResult<T> {
 impl Stream {
     /// Says what the event time is, and how late rows may come.
     ///
-    /// `unit` is that of an integer time: `s`, `ms` (the default), `us` or `ns`.
+    /// `unit` is that of an integer time: `s`, `ms` (the default), `us` or `ns`. Behind a group-by
+    /// it is the time of the groups, where they have such columns; else that of the rows.
     #[pyo3(signature = (time, lateness=None, *, unit=None))]
     fn event_time(
         &self,

@@ -13,6 +13,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::frame::Scope;
 use crate::operator::row::expression::RowExpressions;
 use crate::operator::row::shape::take;
 use crate::operator::window_aggregate::plan::tick_ns;
@@ -63,10 +64,7 @@ pub fn zone_of(stream: &Stream) -> Result<Option<Arc<str>>> {
 
 fn bound_time(stream: &Stream) -> Result<BoundTime> {
     let schema = stream.schema()?;
-    let bound = bind_time(
-        &stream.output_time(),
-        &mut crate::frame::Scope::of_schema(&schema),
-    );
+    let bound = bind_time(&stream.output_time(), &mut Scope::of_schema(&schema));
     bound.map_err(|error| {
         let hint = "steps by time need the columns of the event time of their streams";
         let hint = error
@@ -104,11 +102,12 @@ impl TimedInput {
     /// # Errors
     /// What binding the event time says.
     pub fn new(running: Running, stream: &Stream, unit: TimeUnit) -> Result<Self> {
+        let time = stream.output_time();
         let EventTime {
             expression,
             lateness,
             ..
-        } = stream.output_time();
+        } = time.without_dates(&Scope::of_schema(&running.schema()));
         let scale = tick_ns(unit_of(stream)?) / tick_ns(unit);
         let lateness = lateness
             .as_nanos()
