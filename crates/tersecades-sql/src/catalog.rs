@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DataFusionError, TableReference};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
-use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::types::logical_type;
@@ -21,6 +21,7 @@ use tersecades_engine::source::table::Table;
 use tersecades_engine::stream::Stream;
 
 use crate::function::FUNCTIONS;
+use crate::function::series::{relation, series_named};
 
 /// Where the event time of a table is, and how late its rows may be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -272,6 +273,19 @@ impl ContextProvider for Catalog {
         };
         let found = found.map_err(|error| DataFusionError::External(Box::new(error)))?;
         Ok(Arc::new(PlannedSource(found)))
+    }
+
+    fn get_table_function_source(
+        &self,
+        name: &str,
+        arguments: Vec<Expr>,
+    ) -> datafusion_common::Result<Arc<dyn TableSource>> {
+        let name = series_named(name.trim_matches('"'));
+        let relation = name.map(|name| relation(name, &arguments));
+        // Others are refused before a query is planned.
+        let relation = relation.unwrap_or_else(|| Err(Error::internal("no such table function")));
+        let relation = relation.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(Arc::new(PlannedSource(Arc::new(relation))))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

@@ -35,6 +35,7 @@ pub mod partitioned;
 pub mod passing;
 pub mod query;
 pub mod rejected;
+pub mod series;
 pub mod table;
 pub mod text;
 pub mod trickle;

@@ -19,6 +19,7 @@ mod number;
 pub(crate) mod over;
 pub(crate) mod real;
 mod regexp_extract;
+pub(crate) mod series;
 pub(crate) mod signed;
 mod time;
 pub(crate) mod time_cast;

@@ -11,11 +11,12 @@ use datafusion_sql::sqlparser::tokenizer::Location;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
-use super::place;
 use super::with::check_drawn;
+use super::{place, single};
 use crate::function::FUNCTIONS;
 use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
+use crate::function::series::series_named;
 use crate::function::signed::SIGNED;
 use crate::function::window::Kind;
 
@@ -106,7 +107,12 @@ impl Visitor for Checks {
                 name,
                 args: Some(_),
                 ..
-            } => self.unknown_table_function(name),
+            } if single(name)
+                .and_then(|name| series_named(&name.value))
+                .is_none() =>
+            {
+                self.unknown_table_function(name)
+            }
             TableFactor::TableFunction { .. }
             | TableFactor::Function { .. }
             | TableFactor::JsonTable { .. }
@@ -171,8 +177,8 @@ impl Checks {
 
     fn unknown_table_function(&self, name: &ObjectName) -> ControlFlow<Error> {
         let mut known = Kind::ALL.map(Kind::name).to_vec();
-        known.push("in_order");
-        ControlFlow::Break(unknown("window", name, &known))
+        known.extend(["in_order", "generate_series", "range"]);
+        ControlFlow::Break(unknown("table function", name, &known))
     }
 }
 
@@ -208,7 +214,9 @@ fn unknown(what: &str, name: &ObjectName, known: &[&str]) -> Error {
     let error = Error::invalid(format!("unknown {what} `{name}`{}", placed(name)));
     match nearest(&name.to_string().to_lowercase(), known) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None if what == "window" => error.hint(format!("the windows are: {}", known.join(", "))),
+        None if what == "table function" => {
+            error.hint(format!("the table functions are: {}", known.join(", ")))
+        }
         None => {
             error.hint("`tersecades lists aggregates` and docs/sql.md name those that there are")
         }

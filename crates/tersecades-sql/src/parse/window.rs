@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
     GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Spanned,
-    TableAlias, TableFactor, TableFunctionArgs, VisitMut, VisitorMut,
+    TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -26,6 +26,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::IN_ORDER;
+use crate::function::series::series_named;
 use crate::function::window::{Edge, IN_WINDOW, Kind, edge_name};
 
 /// The tokens without the `TABLE` of `HOP(TABLE t, …)`, which the grammar of queries lacks.
@@ -70,6 +71,7 @@ impl VisitorMut for Windows {
         if let Err(error) = rewrite_in_order(factor) {
             return ControlFlow::Break(error);
         }
+        name_series(factor);
         let rewritten = match factor {
             TableFactor::Table {
                 name,
@@ -116,6 +118,27 @@ fn own_name(name: &ObjectName) -> Option<&str> {
 fn place(of: &impl Spanned) -> String {
     let start = of.span().start;
     format!("line {}, column {}", start.line, start.column)
+}
+
+/// Names the rows of a series, and their column, as its function where the query does not.
+fn name_series(factor: &mut TableFactor) {
+    if let TableFactor::Table {
+        name,
+        args: Some(_),
+        alias,
+        ..
+    } = factor
+        && let Some(known) = own_name(name).and_then(series_named)
+    {
+        let alias = alias.get_or_insert_with(|| named(Ident::new(known)));
+        if alias.columns.is_empty() {
+            let name = alias.name.clone();
+            alias.columns.push(TableAliasColumnDef {
+                name,
+                data_type: None,
+            });
+        }
+    }
 }
 
 /// `IN_ORDER(TABLE t)` as the table `t` of the schema that stands for its rows by event time.

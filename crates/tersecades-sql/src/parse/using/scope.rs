@@ -9,6 +9,7 @@ use super::super::column_name::name_of;
 use super::super::{folded, single};
 use super::rename::{renaming, starred};
 use crate::catalog::Catalog;
+use crate::function::series::series_named;
 
 /// The tables that a query sees.
 pub(super) struct Scope<'c> {
@@ -61,9 +62,18 @@ impl<'c> Scope<'c> {
     /// The columns of a table, where they are known.
     pub(super) fn columns(&self, factor: &TableFactor) -> Option<Vec<String>> {
         match factor {
-            TableFactor::Table { alias, name, .. } => {
+            TableFactor::Table {
+                alias, name, args, ..
+            } => {
                 let named = alias.as_ref().and_then(columns_named);
-                named.or_else(|| self.columns_of(name))
+                named.or_else(|| match (args, alias) {
+                    (None, _) => self.columns_of(name),
+                    (Some(_), given) => {
+                        let series = series_named(&single(name)?.value)?;
+                        let given = given.as_ref().map(|alias| folded(&alias.name));
+                        Some(vec![given.unwrap_or_else(|| series.to_owned())])
+                    }
+                })
             }
             TableFactor::Derived {
                 alias, subquery, ..
