@@ -312,7 +312,7 @@ fuzz-short: ## ten seconds of each target under cargo-fuzz, where it is installe
 
 # Long forms of the store's crash tests: all kinds of loss with several seeds, every bit, many operations, kills and power cuts.
 CRASH_SEEDS ?= 4
-MODEL_OPS ?= 10000000
+MODEL_OPS ?= 100000000
 KILLS ?= 1000
 POWER_CUTS ?= 500
 crash: ## kills and power cuts and damage of the store, the long form

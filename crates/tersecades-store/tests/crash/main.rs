@@ -41,3 +41,15 @@ fn setting(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().expect(name))
 }
+
+/// What `work` gives on a thread for each processor.
+fn on_all_processors<R: Send>(work: impl Fn() -> R + Sync) -> Vec<R> {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|_| scope.spawn(&work)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    })
+}

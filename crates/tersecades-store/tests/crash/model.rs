@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -13,7 +15,7 @@ use tersecades_store::{CodecPolicy, Layout, Scan, Snapshot, Store, StoreOptions,
 
 use crate::simulated::{Loss, Random, SimulatedFileSystem};
 use crate::workload::root;
-use crate::{ran, setting};
+use crate::{on_all_processors, ran, setting};
 
 const KEYS: usize = 2_000;
 /// Keys of one operation that reads or deletes.
@@ -209,27 +211,29 @@ impl Run {
     }
 }
 
+/// The life of a store; how many operations it had.
+fn live(seed: u64) -> u64 {
+    let mut run = Run::new(seed, seed.is_multiple_of(2));
+    // Some stores live longer than others.
+    let until = LIFE * (1 + seed % 4);
+    let mut done = 0;
+    while done < until {
+        done += run.step();
+    }
+    let found = found(&run.store().snapshot(), -1_000, 3_000);
+    assert_eq!(found, within(&run.model, -1_000, 3_000), "seed {seed}");
+    done
+}
+
 #[test]
 fn random_operations_give_what_a_map_gives() {
     let operations = setting("TERSECADES_MODEL_OPS", 1_000_000);
-    let (mut seed, mut all) = (0, 0);
-    while all < operations {
-        let is_primary = seed % 2 == 0;
-        let mut run = Run::new(seed, is_primary);
-        // Some stores live longer than others.
-        let until = LIFE * (1 + seed % 4);
-        let mut done = 0;
-        while done < until {
-            done += run.step();
+    let (next, all) = (AtomicU64::new(0), AtomicU64::new(0));
+    on_all_processors(|| {
+        while all.load(Relaxed) < operations {
+            all.fetch_add(live(next.fetch_add(1, Relaxed)), Relaxed);
         }
-        let expected = within(&run.model, -1_000, 3_000);
-        assert_eq!(
-            found(&run.store().snapshot(), -1_000, 3_000),
-            expected,
-            "seed {seed}"
-        );
-        all += done;
-        seed += 1;
-    }
+    });
+    let all = all.into_inner();
     ran(&format!("{all} random operations beside a map"));
 }
