@@ -26,7 +26,7 @@ const LANES: usize = 4;
 const LANE_BUCKETS_MAX: usize = 1_024;
 
 /// Fewer rows for each bucket than this are added to the folds one by one.
-const BUCKET_ROWS_MIN: usize = 4;
+pub const BUCKET_ROWS_MIN: usize = 4;
 
 /// Where the count begins in a cell that holds a sum of distances as well.
 const COUNT_SHIFT: u32 = 40;

@@ -17,6 +17,7 @@ use tersecades_columnar::selection::{BlockSelection, Selection, Shape};
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
 
+use crate::aggregate::batch_fold::BUCKET_ROWS_MIN;
 use crate::frame::Frame;
 
 use super::direct::AXES;
@@ -28,6 +29,9 @@ const CELLS_MAX: usize = 4_096;
 
 /// Fewer rows for each cell than this are looked up one by one.
 const CELL_ROWS_MIN: usize = 16;
+
+/// Ids that are cells mean nothing to who does not count them.
+const _: () = assert!(CELL_ROWS_MIN >= BUCKET_ROWS_MIN);
 
 /// What the ids of rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
