@@ -21,6 +21,7 @@ mod duckdb;
 mod random;
 
 mod differential;
+mod distinct_text;
 mod file;
 mod logic;
 mod types;

@@ -1,12 +1,14 @@
 //! The border with Arrow: array buffers as lanes, without copying.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use bytemuck::cast_slice;
 
@@ -82,6 +84,24 @@ pub fn dictionary(
     Ok(unsafe { DictionaryArray::new_unchecked(keys, values) })
 }
 
+/// Texts as a dictionary array that lists each row's, whether they repeat or not.
+///
+/// # Errors
+/// What Arrow says of more rows than keys of 32 bits reach.
+pub fn row_by_row(texts: StringArray) -> Result<DictionaryArray<Int32Type>, ArrowError> {
+    let rows = i32::try_from(texts.len());
+    let rows = rows.map_err(|_| ArrowError::DictionaryKeyOverflowError)?;
+    let (offsets, bytes, nulls) = texts.into_parts();
+    let keys = Int32Array::new((0..rows).collect(), nulls);
+    dictionary(keys, Arc::new(StringArray::new(offsets, bytes, None)))
+}
+
+/// Whether an array lists the value of each row, as [`row_by_row`] does.
+pub fn is_row_by_row(array: &DictionaryArray<Int32Type>) -> bool {
+    let mut keys = array.keys().values().iter().zip(0..);
+    array.len() == array.values().len() && keys.all(|(key, row)| *key == row)
+}
+
 /// Bytes of the values of `array`, validity and unused buffer parts not counted.
 pub fn array_bytes(array: &dyn Array) -> usize {
     match lanes(array) {
@@ -100,7 +120,6 @@ pub fn array_bytes(array: &dyn Array) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use arrow_array::StringArray;
 

@@ -6,7 +6,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, StringArray, UInt32Array};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -21,21 +21,90 @@ use crate::error::{Error, Result};
 /// As many as Arrow's 32-bit offsets reach, so the text of any one array always fits.
 pub const TEXT_BYTES_LIMIT: usize = i32::MAX as usize;
 
+/// Texts between two moments at which others may use a dictionary that new texts are added to.
+const WRITE_TEXTS: usize = 1024;
+
+/// Texts that lie together.
+const SEGMENT_TEXTS: usize = 4096;
+
+/// Where a text lies: its code, and so much of its hash that the table grows without its texts.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    code: u32,
+    hash: u32,
+}
+
+/// Texts whose codes follow each other.
+#[derive(Debug, Default)]
+struct Segment {
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Segment {
+    fn get(&self, place: usize) -> &[u8] {
+        let start = match place {
+            0 => 0,
+            _ => self.ends[place - 1] as usize,
+        };
+        &self.bytes[start..self.ends[place] as usize]
+    }
+}
+
+/// All texts, in segments of [`SEGMENT_TEXTS`]: what grows is never copied whole.
 #[derive(Debug, Default)]
 struct Entries {
-    offsets: Vec<u32>,
-    bytes: Vec<u8>,
-    index: HashTable<u32>,
+    segments: Vec<Segment>,
+    len: usize,
+    text_bytes: usize,
+    index: HashTable<Place>,
 }
 
 impl Entries {
     fn get(&self, code: u32) -> &[u8] {
-        let start = if code == 0 {
-            0
-        } else {
-            self.offsets[code as usize - 1]
-        };
-        &self.bytes[start as usize..self.offsets[code as usize] as usize]
+        let code = code as usize;
+        self.segments[code / SEGMENT_TEXTS].get(code % SEGMENT_TEXTS)
+    }
+
+    fn find(&self, text: &[u8], hash: u32) -> Option<u32> {
+        let is_text = |place: &Place| place.hash == hash && self.get(place.code) == text;
+        let place = self.index.find(spread(hash), is_text);
+        place.map(|place| place.code)
+    }
+
+    /// Adds a text that is not there.
+    fn add(&mut self, text: &[u8], hash: u32) -> Result<u32> {
+        if self.text_bytes + text.len() > TEXT_BYTES_LIMIT {
+            return Err(Error::limit("a text dictionary grew past 2 GiB")
+                .hint("raise selectivity or keep the column out of the window"));
+        }
+        if self.len.is_multiple_of(SEGMENT_TEXTS) {
+            self.segments.push(Segment::default());
+        }
+        let code = self.len as u32;
+        if let Some(segment) = self.segments.last_mut() {
+            segment.bytes.extend_from_slice(text);
+            segment.ends.push(segment.bytes.len() as u32);
+        }
+        self.len += 1;
+        self.text_bytes += text.len();
+        let place = Place { code, hash };
+        self.index
+            .insert_unique(spread(hash), place, |place| spread(place.hash));
+        Ok(code)
+    }
+
+    /// All texts one after the other, and where each ends behind a leading zero.
+    fn joined(&self) -> (Vec<i32>, Vec<u8>) {
+        let mut offsets = Vec::with_capacity(self.len + 1);
+        let mut bytes = Vec::with_capacity(self.text_bytes);
+        offsets.push(0);
+        for segment in &self.segments {
+            let before = bytes.len() as i32;
+            offsets.extend(segment.ends.iter().map(|end| before + *end as i32));
+            bytes.extend_from_slice(&segment.bytes);
+        }
+        (offsets, bytes)
     }
 }
 
@@ -71,7 +140,7 @@ pub struct Reader<'a>(RwLockReadGuard<'a, Entries>);
 impl Reader<'_> {
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.0.offsets.len()
+        self.0.len
     }
 
     /// Whether there is no entry.
@@ -124,17 +193,12 @@ impl Dictionary {
     /// Bytes of text and offsets.
     pub fn byte_size(&self) -> usize {
         let reader = self.read();
-        reader.0.bytes.len() + reader.0.offsets.len() * size_of::<u32>()
+        reader.0.text_bytes + reader.len() * size_of::<u32>()
     }
 
     /// The code of `text`, if it has one.
     pub fn find(&self, text: &[u8]) -> Option<u32> {
-        let reader = self.read();
-        let entries = &*reader.0;
-        entries
-            .index
-            .find(hash(text), |code| entries.get(*code) == text)
-            .copied()
+        self.read().0.find(text, hash(text))
     }
 
     /// The code of `text`, new if need be.
@@ -145,43 +209,21 @@ impl Dictionary {
     /// # Cost
     /// One hash and one compare for a known text; the lock is taken for reading first.
     pub fn intern(&self, text: &[u8]) -> Result<u32> {
-        if let Some(code) = self.find(text) {
-            return Ok(code);
+        self.interner().code(text)
+    }
+
+    /// Codes of many texts, with few locks.
+    pub fn interner(&self) -> Interner<'_> {
+        Interner {
+            dictionary: self,
+            held: Held::Read(self.read().0),
         }
-        let mut guard = self
-            .entries
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
+        self.entries
             .write()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let entries = &mut *guard;
-        let hash_of_text = hash(text);
-        if let Some(code) = entries
-            .index
-            .find(hash_of_text, |code| entries.get(*code) == text)
-        {
-            return Ok(*code);
-        }
-        if entries.bytes.len() + text.len() > TEXT_BYTES_LIMIT {
-            return Err(Error::limit("a text dictionary grew past 2 GiB")
-                .hint("raise selectivity or keep the column out of the window"));
-        }
-        let code = entries.offsets.len() as u32;
-        entries.bytes.extend_from_slice(text);
-        entries.offsets.push(entries.bytes.len() as u32);
-        let Entries {
-            offsets,
-            bytes,
-            index,
-        } = entries;
-        index.insert_unique(hash_of_text, code, |code| {
-            let code = *code as usize;
-            let start = if code == 0 {
-                0
-            } else {
-                offsets[code - 1] as usize
-            };
-            hash(&bytes[start..offsets[code] as usize])
-        });
-        Ok(code)
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The byte order of the present entries; computed once per size.
@@ -229,11 +271,9 @@ impl Dictionary {
         {
             return Ok(array);
         }
-        let mut offsets = Vec::with_capacity(reader.len() + 1);
-        offsets.push(0i32);
-        offsets.extend(reader.0.offsets.iter().map(|end| *end as i32));
+        let (offsets, bytes) = reader.0.joined();
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let bytes = Buffer::from(reader.0.bytes.as_slice());
+        let bytes = Buffer::from_vec(bytes);
         let array: ArrayRef = match data_type {
             DataType::Binary => Arc::new(BinaryArray::try_new(offsets, bytes, None)?),
             _ => Arc::new(StringArray::try_new(offsets, bytes, None)?),
@@ -265,8 +305,69 @@ impl Dictionary {
     }
 }
 
-fn hash(text: &[u8]) -> u64 {
-    FixedState::with_seed(0).hash_one(text)
+/// A lock on a dictionary, for writing while texts are new.
+enum Held<'a> {
+    Read(RwLockReadGuard<'a, Entries>),
+    /// And the texts that may come before it is given back.
+    Write(RwLockWriteGuard<'a, Entries>, usize),
+    None,
+}
+
+/// Codes of many texts in one dictionary, which others use as well.
+///
+/// # Examples
+/// ```
+/// let dictionary = tersecades_columnar::dictionary::Dictionary::new();
+/// let mut interner = dictionary.interner();
+/// let codes = [&b"eu"[..], b"us", b"eu"].map(|text| interner.code(text).unwrap());
+/// assert_eq!(codes, [0, 1, 0]);
+/// ```
+pub struct Interner<'a> {
+    dictionary: &'a Dictionary,
+    held: Held<'a>,
+}
+
+impl Interner<'_> {
+    /// The code of `text`, new if need be.
+    ///
+    /// # Errors
+    /// As [`Dictionary::intern`].
+    pub fn code(&mut self, text: &[u8]) -> Result<u32> {
+        let hash = hash(text);
+        loop {
+            match &mut self.held {
+                Held::Read(entries) => match entries.find(text, hash) {
+                    Some(code) => return Ok(code),
+                    None => {
+                        // The reader must be gone before the writer waits for all of them.
+                        self.held = Held::None;
+                        self.held = Held::Write(self.dictionary.write(), WRITE_TEXTS);
+                    }
+                },
+                Held::Write(entries, left @ 1..) => {
+                    *left -= 1;
+                    return match entries.find(text, hash) {
+                        Some(code) => Ok(code),
+                        None => entries.add(text, hash),
+                    };
+                }
+                Held::Write(..) | Held::None => {
+                    self.held = Held::None;
+                    self.held = Held::Read(self.dictionary.read().0);
+                }
+            }
+        }
+    }
+}
+
+fn hash(text: &[u8]) -> u32 {
+    let hash = FixedState::with_seed(0).hash_one(text);
+    (hash ^ hash >> u32::BITS) as u32
+}
+
+/// The kept half of a hash as one for the table, which looks at both ends.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) | u64::from(hash) << u32::BITS
 }
 
 #[cfg(test)]
@@ -291,6 +392,27 @@ mod tests {
         assert_eq!(dictionary.find(b"absent"), None);
         assert_eq!(dictionary.intern(b"").unwrap(), 5_000);
         assert_eq!(dictionary.read().get(5_000), b"");
+    }
+
+    #[test]
+    fn threads_that_add_texts_beside_each_other_agree_on_codes() {
+        let dictionary = Dictionary::new();
+        let coded = |first: usize| {
+            let mut interner = dictionary.interner();
+            let texts = (0..9_000).map(|i| (first + i * 7) % 9_000);
+            texts
+                .map(|text| (text, interner.code(text.to_string().as_bytes()).unwrap()))
+                .collect::<Vec<_>>()
+        };
+        let all = std::thread::scope(|scope| {
+            let threads = [0, 3, 4_000].map(|first| scope.spawn(move || coded(first)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(dictionary.len(), 9_000);
+        let reader = dictionary.read();
+        for (text, code) in all.iter().flatten() {
+            assert_eq!(reader.get(*code), text.to_string().as_bytes());
+        }
     }
 
     #[test]

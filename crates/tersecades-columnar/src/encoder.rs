@@ -8,10 +8,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, UInt32Type, UInt64Type};
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, make_array};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
+use crate::arrow::is_row_by_row;
 use crate::bitmap::Bitmap;
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork};
@@ -32,6 +33,10 @@ pub const CARDINALITY_LIMIT: usize = 1 << 20;
 
 /// Rows of the cold tier after which text that is mostly distinct stops being dictionary-encoded.
 const DISTINCT_ROWS: usize = 4 * 1024;
+
+/// Texts that came one by one after which, if they are mostly distinct and read but once, text
+/// stops being dictionary-encoded.
+const DISTINCT_TEXTS: usize = 128 * 1024;
 
 /// Keys that a byte holds.
 const BYTE_KEYS: usize = 1 << u8::BITS;
@@ -86,6 +91,8 @@ pub struct ColumnEncoder {
     codes: CodeBuffer,
     /// Rows of text that were made into codes.
     coded_rows: usize,
+    /// Texts that were sought in the dictionary for one array each.
+    sought: usize,
     booleans: Vec<u8>,
     spread: SpreadBuffer,
     validity: Bitmap,
@@ -108,6 +115,7 @@ impl ColumnEncoder {
             translation: Translation::default(),
             codes: CodeBuffer::default(),
             coded_rows: 0,
+            sought: 0,
             booleans: Vec::new(),
             spread: SpreadBuffer::default(),
             validity: Bitmap::default(),
@@ -190,7 +198,7 @@ impl ColumnEncoder {
     pub fn renew(&mut self) {
         self.dictionary = (self.physical == Physical::Text).then(Dictionary::new);
         self.translation = Translation::default();
-        self.coded_rows = 0;
+        (self.coded_rows, self.sought) = (0, 0);
     }
 
     /// Chooses for `goal`.
@@ -316,7 +324,7 @@ impl ColumnEncoder {
             _ => intern_all(array, &dictionary, &mut codes.words),
         };
         let encoded = match collected {
-            Ok(()) if self.outgrows(&dictionary, array.len()) => {
+            Ok(()) if self.outgrows(&dictionary, array) => {
                 self.dictionary = None;
                 self.encode_plain_text(array, out)
             }
@@ -333,12 +341,21 @@ impl ColumnEncoder {
         encoded
     }
 
-    /// Whether codes no longer pay after `rows` more.
-    fn outgrows(&mut self, dictionary: &Dictionary, rows: usize) -> bool {
-        self.coded_rows += rows;
-        let is_distinct =
-            self.coded_rows >= DISTINCT_ROWS && dictionary.len() > self.coded_rows / 2;
-        dictionary.len() > CARDINALITY_LIMIT || self.work.goal.tier == Tier::Cold && is_distinct
+    /// Whether codes no longer pay after those of `array`.
+    fn outgrows(&mut self, dictionary: &Dictionary, array: &ArrayRef) -> bool {
+        self.coded_rows += array.len();
+        let texts = array.as_any_dictionary_opt();
+        let texts = texts.map_or(array.len(), |coded| coded.values().len());
+        // More texts than rows are those of arrays to come as well.
+        self.sought += if texts > array.len() { 0 } else { texts };
+        let goal = &self.work.goal;
+        let texts = dictionary.len();
+        let is_distinct = match goal.tier {
+            Tier::Cold => self.coded_rows >= DISTINCT_ROWS && texts > self.coded_rows / 2,
+            Tier::Hot if goal.uses.reads > 1.0 => false,
+            Tier::Hot => self.sought >= DISTINCT_TEXTS && texts > self.sought / 3 * 2,
+        };
+        texts > CARDINALITY_LIMIT || is_distinct
     }
 
     fn encode_plain_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
@@ -428,13 +445,14 @@ fn intern_all(array: &ArrayRef, dictionary: &Dictionary, codes: &mut Vec<u32>) -
     let Some(Lanes::Text { offsets, bytes }) = crate::arrow::lanes(array.as_ref()) else {
         return Err(Error::internal("text arrays have text lanes"));
     };
+    let mut interner = dictionary.interner();
     let mut last: Option<(&[u8], u32)> = None;
     for row in 0..array.len() {
         let text = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
         let known = match last {
             Some(known) if known.0 == text || array.is_null(row) => known,
-            None if array.is_null(row) => (&bytes[..0], dictionary.intern(b"")?),
-            _ => (text, dictionary.intern(text)?),
+            None if array.is_null(row) => (&bytes[..0], interner.code(b"")?),
+            _ => (text, interner.code(text)?),
         };
         // A null stands for the text before it; what lies in its hole may be another.
         last = Some(known);
@@ -447,6 +465,15 @@ fn intern_all(array: &ArrayRef, dictionary: &Dictionary, codes: &mut Vec<u32>) -
 fn plain_text(array: &ArrayRef, logical: &DataType) -> Result<ArrayRef> {
     if array.data_type() == logical {
         return Ok(Arc::clone(array));
+    }
+    if let Some(coded) = array.as_dictionary_opt::<Int32Type>()
+        && coded.values().data_type() == logical
+        && coded.values().null_count() == 0
+        && is_row_by_row(coded)
+    {
+        let texts = coded.values().to_data().into_builder();
+        let texts = texts.nulls(coded.nulls().cloned()).build()?;
+        return Ok(make_array(texts));
     }
     Ok(arrow_cast::cast(array, logical)?)
 }

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
+use arrow_schema::DataType;
 use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{EncodeWork, Work};
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::fold::{Asked, Fold};
+use tersecades_columnar::goal::{Goal, Uses};
 use tersecades_columnar::input::Input;
 use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::selection::Selection;
@@ -239,4 +241,40 @@ fn texts_that_begin_anew_hold_none_of_those_before() {
         let back = arrow_cast::cast(&back, texts("").data_type()).unwrap();
         assert_eq!(&back, &texts(what));
     }
+}
+
+/// The rows after which an encoder for `uses` makes no more codes of texts that occur `times` each.
+fn rows_until_texts_stay(uses: Uses, times: usize) -> Option<usize> {
+    const BATCH_ROWS: usize = 16_000;
+    let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+    encoder.aim(Goal {
+        uses,
+        ..Goal::default()
+    });
+    (0..20).map(|batch| batch * BATCH_ROWS).find(|start| {
+        let texts = (*start..start + BATCH_ROWS).map(|row| format!("text {}", row / times));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        let chunk = encoder.encode_new(&texts).unwrap();
+        let back = chunk.to_arrow(&Selection::all(BATCH_ROWS), &mut Work::default());
+        assert_eq!(
+            &arrow_cast::cast(&back.unwrap(), texts.data_type()).unwrap(),
+            &texts
+        );
+        encoder.dictionary().is_none()
+    })
+}
+
+#[test]
+fn texts_that_are_read_once_stay_texts_where_they_are_nearly_all_different() {
+    let uses = |reads: f64| Uses {
+        reads,
+        ..Uses::default()
+    };
+    assert_eq!(rows_until_texts_stay(uses(1.0), 1), Some(128_000));
+    assert_eq!(rows_until_texts_stay(uses(1.0), 2), None, "they repeat");
+    assert_eq!(
+        rows_until_texts_stay(uses(2.0), 1),
+        None,
+        "they are read again"
+    );
 }

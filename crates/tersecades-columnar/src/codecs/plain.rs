@@ -16,7 +16,7 @@ use crate::block::BLOCK_ROWS;
 use crate::choose::{Estimate, Sample};
 use crate::chunk::{Chunk, LANES};
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
-use crate::dictionary::Dictionary;
+use crate::dictionary::{Dictionary, Interner};
 use crate::error::{Error, Result};
 use crate::float_fold::fold_floats;
 use crate::fold::{Asked, Fold};
@@ -171,7 +171,8 @@ impl Codec for Plain {
             Lanes::Text { offsets, bytes } => {
                 let dictionary = out.dictionary.get_or_insert_with(Dictionary::new);
                 let texts = rows.map(|row| text_at(offsets, bytes, row));
-                out.keys.extend(texts.map(|text| intern(dictionary, text)));
+                let mut codes = dictionary.interner();
+                out.keys.extend(texts.map(|text| code(&mut codes, text)));
             }
             lanes => with_lanes!(lanes, lanes => {
                 out.keys.extend(lanes[rows].iter().map(|lane| lane.key() ^ flip));
@@ -264,7 +265,8 @@ impl Codec for Plain {
                 let texts = rows
                     .iter()
                     .map(|row| text_at(offsets, bytes, *row as usize));
-                out.keys.extend(texts.map(|text| intern(dictionary, text)));
+                let mut codes = dictionary.interner();
+                out.keys.extend(texts.map(|text| code(&mut codes, text)));
             }
             Lanes::Codes { .. } => gather_decoded(self, chunk, rows, out, work),
             lanes => with_lanes!(lanes, lanes => {
@@ -316,8 +318,8 @@ impl Codec for Plain {
 
 /// The table is a fresh one for this chunk, and a chunk never holds more text than a table takes,
 /// so there always is a code.
-fn intern(dictionary: &Dictionary, text: &[u8]) -> u64 {
-    dictionary.intern(text).map_or(0, u64::from)
+fn code(codes: &mut Interner<'_>, text: &[u8]) -> u64 {
+    codes.code(text).map_or(0, u64::from)
 }
 
 /// Sum and ends of lanes that are not negative; statistics from a wire may say so wrongly, which

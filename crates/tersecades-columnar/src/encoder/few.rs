@@ -114,7 +114,7 @@ impl ColumnEncoder {
         };
         let mut buffer = std::mem::take(&mut self.spread);
         let encoded = match collected {
-            Ok(()) if self.outgrows(&dictionary, few.len()) => {
+            Ok(()) if self.outgrows(&dictionary, few) => {
                 self.dictionary = None;
                 self.encode(&whole(few, kept)?, out)
             }

@@ -119,21 +119,8 @@ impl Ingest {
         let mut schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields, metadata));
         let mut encoder = None;
         if !whole {
-            let mut columns = BatchEncoder::new(&schema)?;
-            if !kept {
-                columns
-                    .columns_mut()
-                    .iter_mut()
-                    .for_each(|c| c.pin(registry::fallback()));
-            }
             let encoding = encoding_of(options);
-            encoding.apply(&mut columns, &arriving, uses)?;
-            let is_class = |name: &str| observed.as_ref().is_some_and(|it| it.is_class(name));
-            for (column, field) in columns.columns_mut().iter_mut().zip(schema.fields()) {
-                if is_class(field.name()) {
-                    column.aim(encoding.packed_goal(CLASS_USES));
-                }
-            }
+            let columns = encoder_of(&schema, &arriving, (options, &encoding), uses)?;
             schema = encoded_by(&carried(columns.schema(), &schema), &encoding.schemes);
             encoder = Some(columns);
         }
@@ -378,6 +365,37 @@ fn encoding_of(options: &RunOptions) -> EncodeOptions {
             .retain(|(name, _)| !observed.is_class(name));
     }
     encoding
+}
+
+/// Encoders of the columns of `schema`, which arrive with others: by choice for their `uses` where
+/// they are kept, plain where they are looked at once.
+fn encoder_of(
+    schema: &SchemaRef,
+    arriving: &Schema,
+    (options, encoding): (&RunOptions, &EncodeOptions),
+    uses: &dyn Fn(&str) -> Uses,
+) -> Result<BatchEncoder> {
+    let mut encoder = BatchEncoder::new(schema)?;
+    if options.keep.is_some() {
+        encoding.apply(&mut encoder, arriving, uses)?;
+    } else {
+        let columns = encoder.columns_mut().iter_mut();
+        columns.for_each(|column| column.pin(registry::fallback()));
+        let is_given = |name: &str| encoding.schemes.iter().any(|(given, _)| given == name);
+        let once = |name: &str| match uses(name) {
+            uses if is_given(name) => uses,
+            uses => Uses { reads: 1.0, ..uses },
+        };
+        encoding.apply(&mut encoder, arriving, once)?;
+    }
+    if let Some(observed) = &options.observed {
+        for (column, field) in encoder.columns_mut().iter_mut().zip(schema.fields()) {
+            if observed.is_class(field.name()) {
+                column.aim(encoding.packed_goal(CLASS_USES));
+            }
+        }
+    }
+    Ok(encoder)
 }
 
 /// What is left of `rows` behind the first `passed`; `None` when none are.

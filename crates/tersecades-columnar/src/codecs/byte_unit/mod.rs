@@ -203,11 +203,14 @@ impl<'a, C: Compressor> Reader<'a, C> {
         out: &mut Values,
         work: &mut Work,
     ) -> Result<()> {
-        let dictionary = out.dictionary.get_or_insert_with(Dictionary::new);
+        let mut interner = out
+            .dictionary
+            .get_or_insert_with(Dictionary::new)
+            .interner();
         let mut ends = RowEnds::take(work);
         let done = self.for_each_text(wanted, &mut ends, |_, text| {
             // `validate` has counted the text, so that there always is a code.
-            out.keys.push(dictionary.intern(text).map_or(0, u64::from));
+            out.keys.push(interner.code(text).map_or(0, u64::from));
         });
         ends.give_back(work);
         done

@@ -98,13 +98,16 @@ impl<'a> View<'a> {
     }
 
     fn decode(&self, wanted: impl IntoIterator<Item = usize>, out: &mut Values, work: &mut Work) {
-        let dictionary = out.dictionary.get_or_insert_with(Dictionary::new);
+        let mut interner = out
+            .dictionary
+            .get_or_insert_with(Dictionary::new)
+            .interner();
         let (mut ends, mut text) = (RowEnds::take(work), std::mem::take(&mut work.marks));
         self.for_each(wanted, &mut ends, |_, codes| {
             text.clear();
             self.table.append(codes, &mut text);
             // `validate` has counted the text, so that there always is a code.
-            out.keys.push(dictionary.intern(&text).map_or(0, u64::from));
+            out.keys.push(interner.code(&text).map_or(0, u64::from));
         });
         work.marks = text;
         ends.give_back(work);

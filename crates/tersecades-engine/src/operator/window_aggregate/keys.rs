@@ -145,9 +145,9 @@ impl Translation {
                 codes: Vec::new(),
             };
         }
-        let reader = source.read();
+        let (reader, mut interner) = (source.read(), shared.interner());
         for code in self.codes.len()..reader.len() {
-            self.codes.push(shared.intern(reader.get(code as u32))?);
+            self.codes.push(interner.code(reader.get(code as u32))?);
         }
         Ok(())
     }

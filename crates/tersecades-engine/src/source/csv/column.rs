@@ -2,6 +2,7 @@
 //!
 //! Whole numbers, dates and times are gathered as 64-bit integers and reinterpreted or narrowed
 //! when the batch is full; [`super::field::FieldKind`] has checked every bound before.
+//! Texts of a batch are listed once each, unless those of the batch before were mostly different.
 
 use std::sync::Arc;
 
@@ -13,16 +14,25 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
+use tersecades_columnar::arrow::row_by_row;
 use tersecades_columnar::error::{Error, Result};
 
 use super::exact::hexadecimal;
 use super::field::Cell;
+
+/// Rows of a batch that tell whether texts repeat.
+const TELLING_ROWS: usize = 1024;
+
+/// Batches whose texts are listed row by row before their repetitions are looked for again.
+const BATCHES_UNSEEN: u32 = 15;
 
 enum Values {
     Bool(BooleanBuilder),
     Int(Int64Builder),
     Float(Float64Builder),
     Dictionary(StringDictionaryBuilder<Int32Type>),
+    /// Texts of a dictionary column row by row, in so many more batches.
+    Distinct(StringBuilder, u32),
     Text(StringBuilder),
     Decimal(Decimal128Builder),
     Bytes(BinaryBuilder),
@@ -73,8 +83,12 @@ impl ColumnBuilder {
                     .append(text)
                     .map_err(|error| Error::limit(error.to_string()))?;
             }
-            (Values::Text(values), Cell::Null) => values.append_null(),
-            (Values::Text(values), Cell::Text) => values.append_value(text),
+            (Values::Text(values) | Values::Distinct(values, _), Cell::Null) => {
+                values.append_null();
+            }
+            (Values::Text(values) | Values::Distinct(values, _), Cell::Text) => {
+                values.append_value(text);
+            }
             (Values::Decimal(values), Cell::Null) => values.append_null(),
             (Values::Decimal(values), Cell::Decimal(digits)) => values.append_value(digits),
             (Values::Bytes(values), Cell::Null) => values.append_null(),
@@ -99,7 +113,21 @@ impl ColumnBuilder {
             Values::Bool(values) => Arc::new(values.finish()),
             Values::Int(values) => Arc::new(values.finish()),
             Values::Float(values) => Arc::new(values.finish()),
-            Values::Dictionary(values) => Arc::new(values.finish()),
+            Values::Dictionary(values) => {
+                let array = values.finish();
+                if array.len() >= TELLING_ROWS && array.values().len() > array.len() / 4 * 3 {
+                    self.values = Values::Distinct(StringBuilder::new(), BATCHES_UNSEEN);
+                }
+                Arc::new(array)
+            }
+            Values::Distinct(values, left) => {
+                let texts = row_by_row(values.finish())?;
+                *left -= 1;
+                if *left == 0 {
+                    self.values = Values::Dictionary(StringDictionaryBuilder::new());
+                }
+                Arc::new(texts)
+            }
             Values::Text(values) => Arc::new(values.finish()),
             Values::Decimal(values) => Arc::new(values.finish()),
             Values::Bytes(values) => Arc::new(values.finish()),

@@ -1,16 +1,24 @@
 //! One row group: columns of dictionary codes read here, all others by the Arrow reader.
+//!
+//! Texts that are not all codes are read as texts and listed row by row: looking for those that
+//! repeat costs more than it gives, as a writer gives up codes where there are too many texts.
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Encoding;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
+use tersecades_columnar::arrow::row_by_row;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
 
@@ -19,6 +27,7 @@ use super::column::CodedColumn;
 use super::corrupt;
 use super::newest::newest_rows;
 use crate::source::passing::{Failing, Passing};
+use crate::source::text_type;
 
 /// What a file gives of each row group.
 pub(super) struct Wanted {
@@ -106,7 +115,7 @@ impl Group {
         let left = usize::try_from(metadata.num_rows())
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
-        let (mut tested, mut open_columns) = (Vec::new(), 0);
+        let (mut tested, mut open_columns, mut texts) = (Vec::new(), 0, Vec::new());
         for (field, position) in wanted.schema.fields().iter().zip(&wanted.positions) {
             match leaf(&wanted.metadata, field, *position, group) {
                 Some(leaf) => {
@@ -123,6 +132,9 @@ impl Group {
                 None => {
                     columns.push(Column::Other(others.len()));
                     others.push(*position);
+                    if is_row_by_row(&wanted.metadata, field, *position, group) {
+                        texts.push(*position);
+                    }
                 }
             }
         }
@@ -130,8 +142,11 @@ impl Group {
             None
         } else {
             let mask = ProjectionMask::roots(wanted.metadata.parquet_schema(), others);
-            let builder =
-                ParquetRecordBatchReaderBuilder::new_with_metadata(input, wanted.metadata.clone());
+            let declared = match texts.is_empty() {
+                true => wanted.metadata.clone(),
+                false => as_texts(&wanted.metadata, &texts)?,
+            };
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input, declared);
             let reader = builder
                 .with_row_groups(vec![group])
                 .with_projection(mask)
@@ -224,9 +239,13 @@ impl Group {
                 Some(read) => read,
                 None => column.next(rows, others, only)?,
             };
-            match (read, &places) {
-                (Read::All(array), Some(places)) => Ok(take(&array, places, None)?),
-                (Read::All(array) | Read::Given(array), _) => Ok(array),
+            let array = match (read, &places) {
+                (Read::All(array), Some(places)) => take(&array, places, None)?,
+                (Read::All(array) | Read::Given(array), _) => array,
+            };
+            match array.as_string_opt::<i32>() {
+                Some(texts) => Ok(Arc::new(row_by_row(texts.clone())?) as ArrayRef),
+                None => Ok(array),
             }
         });
         columns.collect()
@@ -313,6 +332,41 @@ impl Column {
 /// The first leaf of the column at `position`.
 pub(super) fn leaf_of(schema: &SchemaDescriptor, position: usize) -> Option<usize> {
     (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == position)
+}
+
+/// Whether the texts of the column at `position` are not all codes in this group.
+fn is_row_by_row(
+    metadata: &ArrowReaderMetadata,
+    field: &FieldRef,
+    position: usize,
+    group: usize,
+) -> bool {
+    let leaf = leaf_of(metadata.parquet_schema(), position);
+    let chunk = leaf.map(|leaf| metadata.metadata().row_group(group).column(leaf));
+    let is_coded = |chunk: &ColumnChunkMetaData| {
+        let mask = chunk.page_encoding_stats_mask();
+        chunk.dictionary_page_offset().is_some()
+            && mask.is_none_or(|mask| {
+                mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
+            })
+    };
+    *field.data_type() == text_type() && chunk.is_some_and(|chunk| !is_coded(chunk))
+}
+
+/// The columns at `positions` declared as texts instead of dictionaries.
+fn as_texts(metadata: &ArrowReaderMetadata, positions: &[usize]) -> Result<ArrowReaderMetadata> {
+    let schema = metadata.schema();
+    let fields = schema.fields().iter().enumerate().map(|(position, field)| {
+        let field = Field::clone(field);
+        match positions.contains(&position) {
+            true => field.with_data_type(DataType::Utf8),
+            false => field,
+        }
+    });
+    let fields: Vec<Field> = fields.collect();
+    let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(corrupt)
 }
 
 /// The leaf of the column at `position`, if it can be read here from this group.

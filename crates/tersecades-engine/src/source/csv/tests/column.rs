@@ -144,3 +144,38 @@ fn a_type_that_is_given_twice_is_refused() {
     assert_eq!(error.context().column.as_deref(), Some("a"));
     assert_eq!(read("a,b\n1,2\n", twice("b")).num_rows(), 1);
 }
+
+#[test]
+fn texts_are_listed_once_each_where_they_repeat_and_row_by_row_where_they_do_not() {
+    const BATCH_ROWS: usize = 2_000;
+    let options = SourceOptions {
+        batch_rows: BATCH_ROWS,
+        csv: CsvOptions {
+            types: vec![("b".to_owned(), text_type())],
+            ..CsvOptions::default()
+        },
+        ..Default::default()
+    };
+    let text = |row: usize| match row / BATCH_ROWS {
+        2.. => ["x", "\"\"", ""][row % 3].to_owned(),
+        _ if row.is_multiple_of(9) => String::new(),
+        _ => format!("text {row}"),
+    };
+    let batches = 20;
+    let mut csv = "a,b\n".to_owned();
+    (0..batches * BATCH_ROWS).for_each(|row| csv += &format!("{row},{}\n", text(row)));
+    let read = read_all(&mut source(csv.as_bytes(), &options).unwrap()).unwrap();
+    assert_eq!(read.len(), batches);
+    let listed = |batch: &RecordBatch| batch.column(1).as_any_dictionary().values().len();
+    let listed: Vec<usize> = read.iter().map(listed).collect();
+    assert!(listed[0] < BATCH_ROWS, "nulls are not listed");
+    assert_eq!(listed[1..16], [BATCH_ROWS; 15]);
+    assert_eq!(listed[16..], [2; 4], "repeating texts are found again");
+    for (batch, first) in read.iter().zip((0..).step_by(BATCH_ROWS)) {
+        for (row, found) in (first..).zip(texts(batch, 1)) {
+            let expected = Some(text(row)).filter(|text| !text.is_empty());
+            let expected = expected.map(|text| text.replace('"', ""));
+            assert_eq!(found, expected, "row {row}");
+        }
+    }
+}
