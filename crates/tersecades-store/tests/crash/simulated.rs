@@ -43,8 +43,11 @@ struct File {
 
 impl File {
     fn bytes(&self) -> Vec<u8> {
-        let pending = self.pending.iter().flat_map(|(_, bytes)| bytes);
-        self.durable.iter().chain(pending).copied().collect()
+        let mut bytes = self.durable.clone();
+        for (_, written) in &self.pending {
+            bytes.extend_from_slice(written);
+        }
+        bytes
     }
 
     fn sync(&mut self) {
@@ -196,13 +199,14 @@ impl SimulatedFileSystem {
     /// A copy of the disk as it is.
     pub(crate) fn copied(&self) -> SimulatedFileSystem {
         let disk = self.disk();
-        let files = disk.files.iter().map(|file| File {
-            durable: file.bytes(),
-            pending: Vec::new(),
-        });
+        let mut files = vec![File::default(); disk.files.len()];
+        // What has no name any more cannot be opened.
+        for index in disk.names.values() {
+            files[*index].durable = disk.files[*index].bytes();
+        }
         SimulatedFileSystem {
             disk: Arc::new(Mutex::new(Disk {
-                files: files.collect(),
+                files,
                 names: disk.names.clone(),
                 durable_names: disk.names.clone(),
                 ..Disk::default()
