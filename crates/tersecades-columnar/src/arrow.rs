@@ -120,7 +120,6 @@ pub fn array_bytes(array: &dyn Array) -> usize {
 
 #[cfg(test)]
 mod tests {
-
     use arrow_array::StringArray;
 
     use super::*;

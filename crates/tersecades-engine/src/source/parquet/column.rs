@@ -61,15 +61,21 @@ pub(super) struct CodedColumn {
     levels: BooleanBufferBuilder,
 }
 
+/// Whether all pages of a column are dictionary codes; `None` where the file does not say.
+pub(super) fn is_all_codes(chunk: &ColumnChunkMetaData) -> Option<bool> {
+    if chunk.dictionary_page_offset().is_none() {
+        return Some(false);
+    }
+    let mask = chunk.page_encoding_stats_mask()?;
+    Some(mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY))
+}
+
 impl CodedColumn {
     /// Whether [`Self::open`] can read the column of `field` from `chunk`.
     pub(super) fn reads(field: &Field, chunk: &ColumnChunkMetaData) -> bool {
         let column = chunk.column_descr();
         let flat = column.max_rep_level() == 0 && column.max_def_level() <= 1;
-        let coded = chunk.dictionary_page_offset().is_some()
-            && chunk.page_encoding_stats_mask().is_some_and(|mask| {
-                mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
-            });
+        let coded = is_all_codes(chunk) == Some(true);
         // Levels of files from before the hybrid.
         #[allow(deprecated, reason = "such files exist")]
         let old = chunk

@@ -14,8 +14,6 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::Encoding;
-use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
 use tersecades_columnar::arrow::row_by_row;
@@ -23,7 +21,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
 
 use super::chosen::{Chosen, Only};
-use super::column::CodedColumn;
+use super::column::{CodedColumn, is_all_codes};
 use super::corrupt;
 use super::newest::newest_rows;
 use crate::source::passing::{Failing, Passing};
@@ -343,14 +341,8 @@ fn is_row_by_row(
 ) -> bool {
     let leaf = leaf_of(metadata.parquet_schema(), position);
     let chunk = leaf.map(|leaf| metadata.metadata().row_group(group).column(leaf));
-    let is_coded = |chunk: &ColumnChunkMetaData| {
-        let mask = chunk.page_encoding_stats_mask();
-        chunk.dictionary_page_offset().is_some()
-            && mask.is_none_or(|mask| {
-                mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
-            })
-    };
-    *field.data_type() == text_type() && chunk.is_some_and(|chunk| !is_coded(chunk))
+    let is_texts = chunk.is_some_and(|chunk| is_all_codes(chunk) == Some(false));
+    *field.data_type() == text_type() && is_texts
 }
 
 /// The columns at `positions` declared as texts instead of dictionaries.
