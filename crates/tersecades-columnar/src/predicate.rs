@@ -6,18 +6,20 @@
 //! rows, never wrapped.
 
 mod comparison;
+mod passing;
 
 use std::cmp::Ordering;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex};
 
 use arrow_schema::DataType;
 
-use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::types::{Physical, Value, float_key};
 
 pub use comparison::Comparison;
+pub use passing::PassingCodes;
+
+use passing::Known;
 
 /// An inclusive range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +45,7 @@ type TextRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 pub struct TextPredicate {
     ranges: Vec<TextRange>,
     negated: bool,
-    codes: Mutex<Option<(u64, usize, Arc<Predicate>)>>,
+    known: Known,
 }
 
 /// The rows wanted, as ranges over one column's keys.
@@ -230,42 +232,6 @@ impl Predicate {
             false => Coverage::None,
         }
     }
-
-    /// The same predicate over the codes of `dictionary`; kept until the dictionary grows.
-    ///
-    /// # Cost
-    /// One test per distinct text, once per dictionary size.
-    pub fn over_codes(&self, dictionary: &Dictionary) -> Arc<Predicate> {
-        let Predicate::Text(predicate) = self else {
-            return Arc::new(Predicate::Keys(vec![]));
-        };
-        let reader = dictionary.read();
-        let mut cache = predicate
-            .codes
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((id, len, codes)) = &*cache
-            && (*id, *len) == (dictionary.id(), reader.len())
-        {
-            return Arc::clone(codes);
-        }
-        let mut ranges: Vec<KeyRange> = Vec::new();
-        for code in 0..reader.len() as u32 {
-            if predicate.matches(reader.get(code)) {
-                let key = u64::from(code);
-                match ranges.last_mut() {
-                    Some(last) if last.high + 1 == key => last.high = key,
-                    _ => ranges.push(KeyRange {
-                        low: key,
-                        high: key,
-                    }),
-                }
-            }
-        }
-        let codes = Arc::new(Predicate::Keys(ranges));
-        *cache = Some((dictionary.id(), reader.len(), Arc::clone(&codes)));
-        codes
-    }
 }
 
 impl TextPredicate {
@@ -317,7 +283,7 @@ fn text_predicate(ranges: Vec<TextRange>, negated: bool) -> Predicate {
     Predicate::Text(TextPredicate {
         ranges,
         negated,
-        codes: Mutex::new(None),
+        known: Known::default(),
     })
 }
 

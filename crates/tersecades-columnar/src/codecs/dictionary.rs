@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use crate::bitmap::Bitmap;
+use crate::bitmap::{Bitmap, WORD_ROWS};
 use crate::block::{block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
@@ -24,9 +24,9 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{CodeLanes, Input, Lanes};
-use crate::predicate::Predicate;
+use crate::predicate::{PassingCodes, Predicate};
 use crate::primitive::repeat::Repeats;
-use crate::selection::Selection;
+use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
@@ -73,6 +73,39 @@ fn clear_holes(chunk: &Chunk, rows: impl Iterator<Item = usize>, codes: &mut [u6
             *code = 0;
         }
     }
+}
+
+/// Tests the codes of `within` one by one.
+fn look_up(
+    codes: &Chunk,
+    passing: &PassingCodes,
+    within: &Selection,
+    out: &mut Selection,
+    work: &mut Work,
+) {
+    let mut values = std::mem::take(&mut work.values);
+    if within.shape() == Shape::Rows {
+        values.reset(codes.physical);
+        codes.codec.gather(codes, within.list(), &mut values, work);
+        let rows = within.list().iter().zip(&values.keys);
+        let passed = rows.filter(|(_, code)| passing.contains(**code));
+        out.set_rows(codes.rows).extend(passed.map(|(row, _)| *row));
+    } else {
+        let words = out.set_bits(codes.rows);
+        for block in 0..block_count(codes.rows) {
+            let rows = block_rows(block, codes.rows);
+            values.reset(codes.physical);
+            codes.codec.decode(codes, rows.clone(), &mut values);
+            let tested = values.keys.chunks(WORD_ROWS);
+            for (word, codes) in words[rows.start / WORD_ROWS..].iter_mut().zip(tested) {
+                let bit = |(at, code): (usize, &u64)| u64::from(passing.contains(*code)) << at;
+                *word = codes.iter().enumerate().map(bit).sum();
+            }
+        }
+        out.intersect(within);
+    }
+    work.tally.direct += within.count() as u64;
+    work.values = values;
 }
 
 impl Codec for DictionaryCodes {
@@ -194,7 +227,11 @@ impl Codec for DictionaryCodes {
     ) {
         match (inner(chunk), chunk.dictionary()) {
             (Some(inner), Some(dictionary)) => {
-                inner.compare(&predicate.over_codes(dictionary), within, out, work);
+                let passing = predicate.over_codes(dictionary);
+                match passing.ranges() {
+                    Some(ranges) => inner.compare(ranges, within, out, work),
+                    None => look_up(inner, &passing, within, out, work),
+                }
             }
             _ => out.set_none(chunk.rows),
         }

@@ -1,6 +1,7 @@
 //! Predicates against values compared one by one.
 
 use super::*;
+use crate::dictionary::Dictionary;
 
 fn rows(data_type: &DataType, how: Comparison, constant: Value) -> Vec<i128> {
     let physical = Physical::of(data_type).unwrap();
@@ -63,22 +64,46 @@ fn nan_is_above_every_integer_and_null_matches_nothing() {
 }
 
 #[test]
-fn texts_are_compared_once_per_distinct_value() {
+fn codes_that_pass_follow_a_dictionary_that_grows() {
+    let over_a = Predicate::compare(&DataType::Utf8, Comparison::Greater, &"a".into()).unwrap();
+    let even: Vec<Value> = (0..400)
+        .step_by(2)
+        .map(|i| format!("{i}").as_str().into())
+        .collect();
+    let even = Predicate::one_of(&DataType::Utf8, &even).unwrap();
     let dictionary = Dictionary::new();
-    for text in ["b", "a", "c", "d"] {
-        dictionary.intern(text.as_bytes()).unwrap();
+    for text in (0..400).map(|i| {
+        if i % 20 == 7 {
+            format!("b{i}")
+        } else {
+            i.to_string()
+        }
+    }) {
+        let code = u64::from(dictionary.intern(text.as_bytes()).unwrap());
+        if code.is_multiple_of(3) {
+            continue;
+        }
+        for predicate in [&over_a, &even] {
+            let passing = predicate.over_codes(&dictionary);
+            let reader = dictionary.read();
+            for code in 0..=code {
+                let passes = predicate.matches_text(reader.get(code as u32));
+                assert_eq!(passing.contains(code), passes, "{code}");
+                let ranged = passing.ranges().map(|ranges| ranges.matches_key(code));
+                assert_eq!(ranged.unwrap_or(passes), passes, "{code}");
+            }
+            assert!(!passing.contains(code + 1) && !passing.contains(u64::MAX));
+        }
     }
-    let predicate = Predicate::compare(&DataType::Utf8, Comparison::Greater, &"a".into());
-    let predicate = predicate.unwrap();
-    let codes = predicate.over_codes(&dictionary);
-    assert_eq!(
-        (0..4)
-            .filter(|c| codes.matches_key(*c))
-            .collect::<Vec<u64>>(),
-        [0, 2, 3]
+    assert!(
+        over_a.over_codes(&dictionary).ranges().is_none(),
+        "many ranges"
     );
-    dictionary.intern(b"zz").unwrap();
-    assert!(predicate.over_codes(&dictionary).matches_key(4));
+    let other = Dictionary::new();
+    other.intern(b"z").unwrap();
+    let passing = over_a.over_codes(&other);
+    assert!(passing.contains(0) && passing.ranges().is_some());
+    assert!(over_a.over_codes(&dictionary).contains(7));
 }
 
 #[test]

@@ -166,21 +166,24 @@ pub fn any_null(columns: &[ArrayRef], rows: usize) -> Vec<bool> {
 }
 
 /// Distinct keys, numbered in order of first occurrence.
+#[derive(Default)]
 pub struct KeyIds {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    table: HashTable<u32>,
-    hasher: foldhash::fast::FixedState,
+    table: HashTable<Place>,
 }
 
-impl Default for KeyIds {
-    fn default() -> Self {
-        KeyIds {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            table: HashTable::new(),
-            hasher: foldhash::fast::FixedState::with_seed(0),
-        }
+/// Where a key lies: its number, and so much of its hash that the table grows without the keys.
+#[derive(Clone, Copy)]
+struct Place {
+    id: u32,
+    hash: u32,
+}
+
+impl Place {
+    /// The hash by which the table finds it, which looks at both ends.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash) | u64::from(hash) << u32::BITS
     }
 }
 
@@ -197,7 +200,9 @@ impl KeyIds {
 
     /// Bytes of memory.
     pub fn byte_size(&self) -> usize {
-        self.bytes.len() + self.ends.len() * size_of::<usize>() + self.table.capacity() * 5
+        self.bytes.len()
+            + self.ends.len() * size_of::<usize>()
+            + self.table.capacity() * (size_of::<Place>() + 1)
     }
 
     /// Writes the keys.
@@ -225,8 +230,13 @@ impl KeyIds {
 
     /// The number of `key`, if it is known.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
-        let hash = self.hasher.hash_one(key);
-        self.table.find(hash, |id| self.key(*id) == key).copied()
+        self.find_hashed(key, hash_of(key))
+    }
+
+    fn find_hashed(&self, key: &[u8], hash: u32) -> Option<u32> {
+        let same = |place: &Place| place.hash == hash && self.key(place.id) == key;
+        let place = self.table.find(Place::spread(hash), same);
+        place.map(|place| place.id)
     }
 
     /// The number of `key`, a new one if it is not known, and whether it is new.
@@ -234,19 +244,25 @@ impl KeyIds {
     /// # Errors
     /// `LimitExceeded` above 2^32 keys.
     pub fn insert(&mut self, key: &[u8]) -> Result<(u32, bool)> {
-        let hash = self.hasher.hash_one(key);
-        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
-        let same = |id: &u32| key_at(bytes, ends, *id) == key;
-        if let Some(id) = self.table.find(hash, same) {
-            return Ok((*id, false));
+        let hash = hash_of(key);
+        if let Some(id) = self.find_hashed(key, hash) {
+            return Ok((id, false));
         }
-        let id = u32::try_from(ends.len()).map_err(|_| Error::limit("more than 2^32 keys"))?;
-        let again = |id: &u32| hasher.hash_one(key_at(bytes, ends, *id));
-        self.table.insert_unique(hash, id, again);
+        let id = u32::try_from(self.len()).map_err(|_| Error::limit("more than 2^32 keys"))?;
+        let place = Place { id, hash };
+        self.table
+            .insert_unique(Place::spread(hash), place, |place| {
+                Place::spread(place.hash)
+            });
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len());
         Ok((id, true))
     }
+}
+
+fn hash_of(key: &[u8]) -> u32 {
+    let hash = foldhash::fast::FixedState::with_seed(0).hash_one(key);
+    (hash ^ hash >> u32::BITS) as u32
 }
 
 fn key_at<'a>(bytes: &'a [u8], ends: &[usize], id: u32) -> &'a [u8] {
