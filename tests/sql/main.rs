@@ -23,5 +23,6 @@ mod random;
 mod differential;
 mod distinct_text;
 mod file;
+mod limit;
 mod logic;
 mod types;

@@ -1,5 +1,7 @@
 //! Sorting, limits, distinct rows and unions.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
 use datafusion_expr::{
     Distinct, DistinctOn, FetchType, Limit, LogicalPlan, SkipType, Sort, SortExpr, Union,
@@ -75,35 +77,38 @@ impl Lowering<'_> {
     /// # Errors
     /// `Unsupported` when they are no constants.
     pub(super) fn limit(&self, limit: &Limit) -> Result<Rows> {
-        let skip = match limit
-            .get_skip_type()
-            .map_err(|error| of_datafusion(&error))?
-        {
-            SkipType::Literal(skip) => skip,
-            SkipType::UnsupportedExpr => return Err(no_constant("OFFSET")),
-        };
-        let fetch = match limit
-            .get_fetch_type()
-            .map_err(|error| of_datafusion(&error))?
-        {
-            FetchType::Literal(fetch) => fetch,
-            FetchType::UnsupportedExpr => return Err(no_constant("LIMIT")),
-        };
-        if let (LogicalPlan::Sort(sort), Some(count)) = (limit.input.as_ref(), fetch) {
-            let (rows, by, _) = self.sorting(sort)?;
-            let stream = rows.stream.top_k_in(Extent::Whole, (count, skip), by);
-            return Ok(Rows {
-                stream,
-                reach: Reach::Other,
-                ..rows
-            });
+        if let Some(plan) = within_columns(limit) {
+            return self.plan(&plan);
+        }
+        let (count, skip) = counts(limit)?;
+        if let (LogicalPlan::Sort(sort), Some(count)) = (limit.input.as_ref(), count) {
+            return self.top_k(sort, count, skip);
         }
         let rows = self.plan(&limit.input)?.settled(limit.input.schema())?;
-        let count = fetch.map_or(u64::MAX, |count| count as u64);
+        let count = count.map_or(u64::MAX, |count| count as u64);
         let stream = rows.stream.limit(count, skip as u64);
         Ok(Rows {
             stream,
             time: None,
+            reach: Reach::Other,
+            ..rows
+        })
+    }
+
+    /// Lowers a sort of which `count` rows are wanted after `skip` of them.
+    fn top_k(&self, sort: &Sort, count: usize, skip: usize) -> Result<Rows> {
+        let (rows, by, extent) = self.sorting(sort)?;
+        let stream = match extent {
+            Extent::Whole => rows.stream.top_k_in(extent, (count, skip), by),
+            // Rows that are sorted window by window come as they are ready, and end with the last.
+            Extent::Natural => {
+                let first = (count.saturating_add(skip), 0);
+                let stream = rows.stream.top_k_in(extent, first, by);
+                stream.limit(count as u64, skip as u64)
+            }
+        };
+        Ok(Rows {
+            stream,
             reach: Reach::Other,
             ..rows
         })
@@ -230,6 +235,46 @@ impl Lowering<'_> {
                 if same { value } else { value.cast(wanted) },
             )
         })))
+    }
+}
+
+/// How many rows a limit lets through, where it says so, and how many it skips.
+fn counts(limit: &Limit) -> Result<(Option<usize>, usize)> {
+    let skip = limit.get_skip_type();
+    let skip = match skip.map_err(|error| of_datafusion(&error))? {
+        SkipType::Literal(skip) => skip,
+        SkipType::UnsupportedExpr => return Err(no_constant("OFFSET")),
+    };
+    let fetch = limit.get_fetch_type();
+    match fetch.map_err(|error| of_datafusion(&error))? {
+        FetchType::Literal(count) => Ok((count, skip)),
+        FetchType::UnsupportedExpr => Err(no_constant("LIMIT")),
+    }
+}
+
+/// The columns of sorted rows above the limit in place of the limit above the columns: of the rows
+/// that it stops nothing is then sorted or made.
+fn within_columns(limit: &Limit) -> Option<LogicalPlan> {
+    if !is_sorted(&limit.input) {
+        return None;
+    }
+    let LogicalPlan::Projection(columns) = limit.input.as_ref() else {
+        return None;
+    };
+    let mut columns = columns.clone();
+    columns.input = Arc::new(LogicalPlan::Limit(Limit {
+        input: columns.input,
+        ..limit.clone()
+    }));
+    Some(LogicalPlan::Projection(columns))
+}
+
+/// Whether the rows of `plan` are those of a sort, with other columns at most.
+fn is_sorted(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Sort(_) => true,
+        LogicalPlan::Projection(columns) => is_sorted(&columns.input),
+        _ => false,
     }
 }
 
