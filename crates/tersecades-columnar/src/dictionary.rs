@@ -15,6 +15,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use crate::error::{Error, Result};
+use crate::text_order;
 
 /// Most bytes of text one dictionary keeps.
 ///
@@ -237,8 +238,7 @@ impl Dictionary {
         if let Some(ranks) = cached.filter(|ranks| ranks.rank_of.len() == reader.len()) {
             return ranks;
         }
-        let mut code_at: Vec<u32> = (0..reader.len() as u32).collect();
-        code_at.sort_unstable_by(|a, b| reader.get(*a).cmp(reader.get(*b)));
+        let code_at = text_order::sorted(reader.len() as u32, |code| reader.get(code));
         let mut rank_of = vec![0; code_at.len()];
         for (rank, code) in code_at.iter().enumerate() {
             rank_of[*code as usize] = rank as u32;
@@ -302,6 +302,27 @@ impl Dictionary {
         let codes = UInt32Array::new(codes.into(), nulls);
         let array = DictionaryArray::try_new(codes, self.to_array(data_type)?)?;
         Ok(Arc::new(array))
+    }
+
+    /// The texts of `codes` one after the other, as an Arrow array of `data_type`.
+    ///
+    /// # Errors
+    /// As [`Dictionary::to_array`].
+    pub fn plain(
+        &self,
+        codes: impl IntoIterator<Item = Option<u32>>,
+        data_type: &DataType,
+    ) -> Result<ArrayRef> {
+        let reader = self.read();
+        let codes = codes.into_iter();
+        let texts: BinaryArray = codes
+            .map(|code| code.map(|code| reader.get(code)))
+            .collect();
+        if *data_type == DataType::Binary {
+            return Ok(Arc::new(texts));
+        }
+        let (offsets, bytes, nulls) = texts.into_parts();
+        Ok(Arc::new(StringArray::try_new(offsets, bytes, nulls)?))
     }
 }
 

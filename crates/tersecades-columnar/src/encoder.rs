@@ -38,6 +38,13 @@ const DISTINCT_ROWS: usize = 4 * 1024;
 /// stops being dictionary-encoded.
 const DISTINCT_TEXTS: usize = 128 * 1024;
 
+/// As [`DISTINCT_TEXTS`], where nothing but their bytes is asked for: if more than one in
+/// [`PASSED_SHARE`] is new, seeking them costs more than what they are.
+const PASSED_TEXTS: usize = 16 * 1024;
+
+/// See [`PASSED_TEXTS`].
+const PASSED_SHARE: usize = 16;
+
 /// Keys that a byte holds.
 const BYTE_KEYS: usize = 1 << u8::BITS;
 
@@ -353,6 +360,9 @@ impl ColumnEncoder {
         let is_distinct = match goal.tier {
             Tier::Cold => self.coded_rows >= DISTINCT_ROWS && texts > self.coded_rows / 2,
             Tier::Hot if goal.uses.reads > 1.0 => false,
+            Tier::Hot if !goal.uses.keyed => {
+                self.sought >= PASSED_TEXTS && texts > self.sought / PASSED_SHARE
+            }
             Tier::Hot => self.sought >= DISTINCT_TEXTS && texts > self.sought / 3 * 2,
         };
         texts > CARDINALITY_LIMIT || is_distinct

@@ -52,6 +52,8 @@ pub struct Uses {
     pub decode: f64,
     /// Reads of what is encoded once.
     pub reads: f64,
+    /// Whether rows are told apart by it: as a key of groups or lookups, or by an aggregate of it.
+    pub keyed: bool,
 }
 
 impl Default for Uses {
@@ -63,6 +65,7 @@ impl Default for Uses {
             gather: 0.0,
             decode: 0.0,
             reads: 32.0,
+            keyed: true,
         }
     }
 }
@@ -120,6 +123,7 @@ impl Goal {
             gather,
             decode,
             reads,
+            keyed: _,
         } = self.uses;
         let weights = [compare, fold, gather, decode, 1.0 / reads.max(1.0)];
         let weighed = Operation::ALL.into_iter().zip(weights);

@@ -26,6 +26,7 @@ pub mod input;
 pub mod predicate;
 pub mod selection;
 pub mod stats;
+mod text_order;
 
 mod float_fold;
 pub mod fold;

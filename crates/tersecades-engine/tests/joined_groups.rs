@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
 use arrow_select::concat::concat_batches;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
@@ -27,7 +27,9 @@ fn batch(nulls: bool) -> RecordBatch {
     let text = |row: usize| present(row).then(|| format!("{}", key(row) * 7 % 90_000));
     let small = |row: usize| Some((key(row) % 3) as i64);
     let value = |row: usize| (draw(row, 2) % 5_000) as i64 - 700;
-    let columns: [(&str, ArrayRef); 5] = [
+    let wide = (0..ROWS).map(|row| Some(i128::from(key(row)) << 70));
+    let columns: [(&str, ArrayRef); 6] = [
+        ("d", Arc::new(wide.collect::<Decimal128Array>())),
         (
             "i",
             Arc::new((0..ROWS).map(integer).collect::<Int64Array>()),
@@ -69,10 +71,12 @@ fn groups_of_several_panes_are_those_of_one() {
         (false, vec!["i"], true),
         (false, vec!["w"], true),
         (false, vec!["t"], true),
-        (true, vec!["i"], false),
+        (true, vec!["i"], true),
         // More than 64 bits.
-        (false, vec!["i", "s"], false),
-        (true, vec!["t", "s"], false),
+        (true, vec!["i", "s"], true),
+        (true, vec!["t", "s"], true),
+        // A first column of more.
+        (false, vec!["d", "i"], false),
     ] {
         let batch = batch(nulls);
         let (expected, _) = answer(started(&batch, &keys, 1));

@@ -73,6 +73,7 @@ pub(crate) fn uses(
         gather: gathers / reads,
         decode: 0.0,
         reads: (reads * life).clamp(least, READS_MOST),
+        keyed: true,
     }
 }
 

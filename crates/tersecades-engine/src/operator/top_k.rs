@@ -58,14 +58,12 @@ impl RowOperatorPlan for TopK {
         true
     }
 
-    fn first_rows(&self) -> Option<(&str, bool, u64)> {
+    fn first_rows(&self) -> Option<(Vec<(&str, SortOrder)>, usize)> {
         // What computes may fail, and is to fail for all rows or none.
-        if !self.by.iter().all(|(by, _)| by.as_column().is_some()) {
-            return None;
-        }
-        let (by, order) = self.by.first()?;
-        let rows = self.count.saturating_add(self.offset) as u64;
-        Some((by.as_column()?, order.descending, rows))
+        let by = self.by.iter();
+        let columns = by.map(|(by, order)| Some((by.as_column()?, *order)));
+        let rows = self.count.saturating_add(self.offset);
+        Some((columns.collect::<Option<_>>()?, rows))
     }
 
     fn takes_windows(&self) -> bool {

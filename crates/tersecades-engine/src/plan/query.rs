@@ -271,6 +271,7 @@ impl Query {
         let mut uses = Uses {
             compare: 0.0,
             fold: 0.0,
+            keyed: self.tells_apart_by(column),
             ..Uses::default()
         };
         let names = |expression: &Expression| expression.columns().contains(&column);
@@ -308,6 +309,40 @@ impl Query {
     }
 }
 
+impl Query {
+    /// Whether groups or lookups go by a column of the stream, or an aggregate reads it.
+    fn tells_apart_by(&self, column: &str) -> bool {
+        let mut names = vec![column];
+        for step in &self.steps {
+            match step {
+                Step::Filter(_) => {}
+                Step::LookupJoin { stream_key, .. } => {
+                    if names.contains(&stream_key.as_str()) {
+                        return true;
+                    }
+                }
+                Step::Project(columns) => {
+                    let same = columns.iter().filter(|(_, value)| {
+                        value.as_column().is_some_and(|name| names.contains(&name))
+                    });
+                    names = same.map(|(name, _)| name.as_str()).collect();
+                }
+                Step::Aggregate {
+                    keys, aggregates, ..
+                } => {
+                    let read = aggregates.iter().flat_map(AggregateCall::expressions);
+                    let mut read = read.flat_map(|expression| expression.columns());
+                    let mut keys = keys.iter().map(String::as_str);
+                    return keys.any(|key| names.contains(&key))
+                        || read.any(|name| names.contains(&name));
+                }
+                Step::Rows(_) => return false,
+            }
+        }
+        false
+    }
+}
+
 /// What queries over one stream do with a column of it together; the default for one that none of
 /// them names.
 pub fn uses_of(queries: &[&Query], column: &str) -> Uses {
@@ -316,6 +351,7 @@ pub fn uses_of(queries: &[&Query], column: &str) -> Uses {
         compare: a.compare + b.compare,
         fold: a.fold + b.fold,
         decode: a.decode + b.decode,
+        keyed: a.keyed || b.keyed,
         ..a
     };
     named.reduce(both).unwrap_or_default()

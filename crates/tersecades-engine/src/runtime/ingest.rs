@@ -36,6 +36,7 @@ const CLASS_USES: Uses = Uses {
     gather: 0.0,
     decode: 0.0,
     reads: 32.0,
+    keyed: true,
 };
 
 /// Where encoded batches come from.

@@ -13,6 +13,7 @@ pub mod encoded;
 pub mod encoding;
 pub mod engine;
 pub mod feed;
+mod first;
 pub mod ingest;
 pub mod interrupt;
 pub mod meter;

@@ -27,6 +27,7 @@ use crate::plan::{AggregateCall, EventTime, Query, Step};
 use crate::window::Windowing;
 
 use super::bound_time::bind_time;
+use super::first::ask_for_first;
 use super::meter::{self, Meter, Reading};
 use super::option::RunOptions;
 use super::part::Part;
@@ -69,7 +70,8 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
     check_names(&input)?;
     let (steps, mut rest) = split_stage(&query.steps);
     let tables = prepare_tables(steps)?;
-    let first = StagePlan::bind(steps, input, query.event_time.clone(), (tables, false))?;
+    let mut first = StagePlan::bind(steps, input, query.event_time.clone(), (tables, false))?;
+    ask_for_first(&mut first, rest);
     let mut flow = RowInput {
         schema: Arc::clone(&first.output),
         event_time: query.event_time.clone(),
@@ -94,7 +96,8 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
         let (steps, following) = split_stage(rest);
         let tables = prepare_tables(steps)?;
         let schema = Arc::clone(&flow.schema);
-        let plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
+        let mut plan = StagePlan::bind(steps, schema, flow.event_time.clone(), (tables, false))?;
+        ask_for_first(&mut plan, following);
         let aggregate = plan.aggregate.as_deref();
         let needs_time = aggregate.is_some_and(AggregatePlan::needs_time);
         if needs_time && (flow.reordered || !flow.windowed) {
@@ -390,7 +393,11 @@ impl StagePlan {
     /// What binding says.
     pub fn over(&self, input: SchemaRef, timed: bool) -> Result<Self> {
         let shared = (self.tables.clone(), timed);
-        StagePlan::bind(&self.steps, input, self.event_time.clone(), shared)
+        let mut plan = StagePlan::bind(&self.steps, input, self.event_time.clone(), shared)?;
+        if let (Some(bound), Some(known)) = (plan.aggregate_mut(), self.aggregate()) {
+            bound.first.clone_from(&known.first);
+        }
+        Ok(plan)
     }
 }
 

@@ -28,6 +28,8 @@ use crate::plan::EventTime;
 use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
+use self::keys::SortOrder;
+
 /// What a row operator takes in.
 #[derive(Debug, Clone)]
 pub struct RowInput {
@@ -81,9 +83,9 @@ pub trait RowOperatorPlan: Debug + Send + Sync {
         false
     }
 
-    /// The rows that come out, where they are the first of all rows by an order of columns: that
-    /// which counts most, whether its greatest come first, and how many rows are looked at.
-    fn first_rows(&self) -> Option<(&str, bool, u64)> {
+    /// The rows that come out, where they are the first of all rows by an order of columns: the
+    /// order, and how many rows are looked at.
+    fn first_rows(&self) -> Option<(Vec<(&str, SortOrder)>, usize)> {
         None
     }
 

@@ -16,7 +16,7 @@ use crate::window::Span;
 
 use super::keys::{KeyColumn, NULL_CODE};
 use super::pane::Pane;
-use super::plan::AggregatePlan;
+use super::plan::{AggregatePlan, Reading};
 use super::position::Positions;
 
 /// Groups whose folds are read at once.
@@ -83,20 +83,15 @@ fn emit_keys(
         };
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
-    for index in 0..plan.keys.columns.len() {
-        let column = &plan.keys.columns[index];
-        columns.push(match column.is_text() {
-            true => text_column(column, codes(index))?,
-            false => {
-                let values = plan.keys.values(index, order, pane.groups.packed());
-                values.into_array(&column.data_type)?
-            }
+    for (index, key) in plan.keys.columns.iter().enumerate() {
+        columns.push(match plan.first {
+            // Of few groups, texts take less room than those of all groups.
+            Some(_) if key.is_text() => plain_texts(key, &codes(index))?,
+            _ => key_column(plan, index, (pane, order), &codes)?,
         });
     }
-    let first = plan.window_columns + plan.keys.columns.len();
-    for (index, field) in (0..plan.readings.len()).zip(fields.iter().skip(first)) {
-        let column = reading_column(plan, index, pane, order);
-        columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
+    for index in 0..plan.readings.len() {
+        columns.push(reading_column(plan, index, pane, order)?);
     }
     let schema = Schema::new(
         fields
@@ -117,6 +112,38 @@ fn emit_keys(
         columns,
         &options,
     )?)
+}
+
+/// Column `index` of the result, which is none of those of windows, for the groups `order`.
+///
+/// # Errors
+/// As [`emit`].
+pub(super) fn result_column(
+    plan: &AggregatePlan,
+    index: usize,
+    pane: &Pane,
+    order: &[u32],
+) -> Result<ArrayRef> {
+    let keys = plan.key_columns();
+    if index >= keys.end {
+        return reading_column(plan, index - keys.end, pane, order);
+    }
+    let codes = |index| plan.keys.codes(index, order, pane.groups.packed());
+    key_column(plan, index - keys.start, (pane, order), &codes)
+}
+
+fn key_column(
+    plan: &AggregatePlan,
+    index: usize,
+    (pane, order): (&Pane, &[u32]),
+    codes: &impl Fn(usize) -> Vec<u32>,
+) -> Result<ArrayRef> {
+    let column = &plan.keys.columns[index];
+    if column.is_text() {
+        return text_column(column, codes(index));
+    }
+    let values = plan.keys.values(index, order, pane.groups.packed());
+    values.into_array(&column.data_type)
 }
 
 /// Times, each with the number of rows it is for, `rows` in all.
@@ -150,6 +177,13 @@ fn text_column(column: &KeyColumn, mut codes: Vec<u32>) -> Result<ArrayRef> {
     dictionary.coded(codes, nulls, &column.data_type)
 }
 
+fn plain_texts(column: &KeyColumn, codes: &[u32]) -> Result<ArrayRef> {
+    let empty = Dictionary::new();
+    let dictionary = column.dictionary().get().map_or(&empty, |known| known);
+    let known = |code: &u32| (u64::from(*code) != NULL_CODE).then_some(*code);
+    dictionary.plain(codes.iter().map(known), &column.data_type)
+}
+
 /// Which of `codes` stand for null, where any does: they become 0, as every reader may look up.
 fn take_nulls(codes: &mut [u32]) -> Option<NullBuffer> {
     let is_null = |code: u32| u64::from(code) == NULL_CODE;
@@ -168,7 +202,17 @@ fn reading_column(
     pane: &Pane,
     order: &[u32],
 ) -> Result<ArrayRef> {
-    let reading = &plan.readings[index];
+    let name = plan.schema.field(plan.key_columns().end + index).name();
+    let column = read_groups(plan, &plan.readings[index], pane, order);
+    column.map_err(|error| error.column(name.as_str()))
+}
+
+fn read_groups(
+    plan: &AggregatePlan,
+    reading: &Reading,
+    pane: &Pane,
+    order: &[u32],
+) -> Result<ArrayRef> {
     let argument = reading.argument.map(|argument| &plan.arguments[argument]);
     if let (Some(collection), Some(argument)) = (reading.collection, argument) {
         let finish = Finish {

@@ -9,18 +9,17 @@
 use std::panic::resume_unwind;
 
 use arrow_array::RecordBatch;
-use tersecades_columnar::dictionary::Ranks;
 use tersecades_columnar::error::Result;
 
 use crate::aggregate::fold_column::FoldColumn;
 
 use super::direct::{AXES, Span};
-use super::emit::{Windows, emit};
+use super::first::{emit_share, in_key_order};
 use super::packer::PackedKeys;
 use super::pane::Pane;
 use super::plan::AggregatePlan;
 use super::position::ranks_of;
-use super::sort::{Sorter, number_of};
+use super::sort::Numbers;
 use super::table::GroupTable;
 
 /// Panes of fewer groups than this are merged by one thread.
@@ -40,7 +39,7 @@ pub(super) fn stay_apart(plan: &AggregatePlan, known: &Pane, more: &Pane) -> boo
 /// Groups of a pane that go to one thread.
 struct Share {
     ids: Vec<u32>,
-    /// The numbers between which their keys lie.
+    /// The numbers between which those of their keys lie that have one of their own.
     least: u64,
     greatest: u64,
 }
@@ -52,11 +51,11 @@ struct Part<'a> {
     folds: &'a [FoldColumn],
 }
 
-/// Adds the results of the groups of all of `panes`, in key order, to `out`; says false, and adds
-/// none, where keys cannot be shared out.
+/// Adds the results of the groups of all of `panes` that are asked for, in key order, to `out`; says
+/// false, and adds none, where keys cannot be shared out.
 ///
 /// # Errors
-/// What [`emit`] says, and an interrupt.
+/// What [`emit_share`] says, and an interrupt.
 pub(super) fn emit_joined(
     plan: &AggregatePlan,
     panes: &[&Pane],
@@ -70,18 +69,26 @@ pub(super) fn emit_joined(
             folds: &pane.folds,
         })
         .collect();
-    let ranks = ranks_of(&plan.keys);
-    let starts = starts(plan, &ranks, &parts);
-    let shares = on_threads(&parts, |part| share_out(plan, &ranks, part, &starts));
-    let Some(mut shares) = shares.into_iter().collect::<Option<Vec<_>>>() else {
+    // What is put in order at the end may be shared out in any.
+    let ranks = match plan.first {
+        Some(_) => vec![None; plan.keys.columns.len()],
+        None => ranks_of(&plan.keys),
+    };
+    let Some(numbers) = Numbers::of(&plan.keys, &ranks) else {
         return Ok(false);
     };
+    let starts = starts(plan, &numbers, &parts);
+    let mut shares = on_threads(&parts, |part| share_out(&numbers, part, &starts));
     plan.interrupt.check()?;
     let of_thread = |_| shares.iter_mut().filter_map(Vec::pop).collect();
     let mut by_thread: Vec<Vec<Share>> = (0..=starts.len()).map(of_thread).collect();
     by_thread.reverse();
-    for result in on_threads(&by_thread, |shares| emit_shares(plan, &parts, shares)) {
-        out.extend(result?);
+    let results = on_threads(&by_thread, |shares| emit_shares(plan, &parts, shares));
+    let results: Vec<Option<RecordBatch>> = results.into_iter().collect::<Result<_>>()?;
+    let results: Vec<RecordBatch> = results.into_iter().flatten().collect();
+    match plan.first {
+        Some(_) => out.push(in_key_order(plan, &results)?),
+        None => out.extend(results),
     }
     Ok(true)
 }
@@ -104,11 +111,11 @@ fn on_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> V
 }
 
 /// The least numbers of all threads but the first: about as many groups lie between any two.
-fn starts(plan: &AggregatePlan, ranks: &[Option<Ranks>], parts: &[Part<'_>]) -> Vec<u64> {
+fn starts(plan: &AggregatePlan, numbers: &Numbers<'_>, parts: &[Part<'_>]) -> Vec<u64> {
     let mut sample: Vec<u64> = Vec::new();
     for part in parts {
         let ids = (0..part.rows.len()).step_by((part.rows.len() / SAMPLED).max(1));
-        sample.extend(ids.filter_map(|id| number_of(&plan.keys, ranks, part.groups.key(id))));
+        sample.extend(ids.map(|id| numbers.number(part.groups.key(id)).0));
     }
     sample.sort_unstable();
     let of_thread = |index| sample.get(index * sample.len() / plan.threads).copied();
@@ -117,13 +124,8 @@ fn starts(plan: &AggregatePlan, ranks: &[Option<Ranks>], parts: &[Part<'_>]) -> 
     starts
 }
 
-/// The groups of `part` by thread; `None` where a key has no number that sorts as it does.
-fn share_out(
-    plan: &AggregatePlan,
-    ranks: &[Option<Ranks>],
-    part: &Part<'_>,
-    starts: &[u64],
-) -> Option<Vec<Share>> {
+/// The groups of `part` by thread.
+fn share_out(numbers: &Numbers<'_>, part: &Part<'_>, starts: &[u64]) -> Vec<Share> {
     let room = part.rows.len() / (starts.len() + 1) * 9 / 8;
     let empty = || Share {
         ids: Vec::with_capacity(room),
@@ -132,15 +134,17 @@ fn share_out(
     };
     let mut shares: Vec<Share> = (0..=starts.len()).map(|_| empty()).collect();
     for id in 0..part.rows.len() {
-        let number = number_of(&plan.keys, ranks, part.groups.key(id))?;
+        let (number, is_whole) = numbers.number(part.groups.key(id));
         // Keys come in any order: nothing branches on where they go.
         let at = starts.iter().map(|start| usize::from(*start <= number));
         let share = &mut shares[at.sum::<usize>()];
         share.ids.push(id as u32);
-        share.least = share.least.min(number);
-        share.greatest = share.greatest.max(number);
+        if is_whole {
+            share.least = share.least.min(number);
+            share.greatest = share.greatest.max(number);
+        }
     }
-    Some(shares)
+    shares
 }
 
 /// The results of one thread's groups, of which `shares` has those of each part.
@@ -154,9 +158,7 @@ fn emit_shares(
     if pane.is_empty() {
         return Ok(None);
     }
-    let mut sorter = Sorter::default();
-    let order = sorter.sort(&plan.keys, &pane);
-    emit(plan, Windows::None, &pane, order).map(Some)
+    emit_share(plan, &pane).map(Some)
 }
 
 fn merge_shares(plan: &AggregatePlan, parts: &[Part<'_>], shares: &[Share]) -> Pane {

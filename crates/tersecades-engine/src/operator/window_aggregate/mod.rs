@@ -11,6 +11,7 @@ pub mod count;
 pub mod direct;
 pub mod emit;
 pub mod feed;
+pub mod first;
 mod joined;
 pub mod keys;
 pub mod late;

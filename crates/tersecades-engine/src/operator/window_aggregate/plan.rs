@@ -1,5 +1,6 @@
 //! What a window aggregate computes, bound to slots: shared by all workers, never changed.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -20,6 +21,7 @@ use crate::window::{Boundaries, Emission, Window, Windowing};
 
 use super::bind::Binder;
 use super::feed::Sharing;
+use super::first::FirstGroups;
 use super::keys::{KeyLayout, SharedDictionary};
 
 /// One argument, folded once for all aggregates that read it.
@@ -99,6 +101,8 @@ pub struct AggregatePlan {
     pub threads: usize,
     /// Whether panes are filled for others, or by others.
     pub sharing: Sharing,
+    /// The groups that are asked for, where not all are.
+    pub first: Option<FirstGroups>,
     /// Asked between two of many windows that come out at once.
     pub interrupt: Interrupt,
 }
@@ -180,12 +184,18 @@ impl AggregatePlan {
             label,
             threads: 1,
             sharing: Sharing::Alone,
+            first: None,
             interrupt: Interrupt::default(),
         })
     }
 }
 
 impl AggregatePlan {
+    /// Which columns of the result are keys.
+    pub fn key_columns(&self) -> Range<usize> {
+        self.window_columns..self.window_columns + self.keys.columns.len()
+    }
+
     /// The argument that is added up as rows are counted: the first of integers that has a sum.
     pub fn counted_argument(&self) -> Option<(usize, &Argument)> {
         self.arguments.iter().enumerate().find(|(_, argument)| {

@@ -1,8 +1,10 @@
 //! Putting the groups of a window in key order, by the cheapest form of the key that sorts right.
 //!
 //! Few texts: each group's rank is its position in an array, marked and read out in order.
-//! Integers by direct address: the cells, in turn. Keys that fit 64 bits and hold no null: one
-//! number each. Everything else: column by column.
+//! Integers by direct address: the cells, in turn. Everything else: by the number that the first 64
+//! bits of the key make, then those of one number column by column.
+
+use std::cmp::Ordering;
 
 use tersecades_columnar::dictionary::Ranks;
 use tersecades_columnar::kernels::kernels;
@@ -86,16 +88,30 @@ impl Sorter {
         true
     }
 
-    /// Keys of at most 64 bits without nulls.
+    /// Keys that start with a column of at most 64 bits, and are not mostly told apart behind those.
     fn sort_numbers(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
+        let Some(numbers) = Numbers::of(keys, ranks) else {
+            return false;
+        };
         self.numbers.clear();
+        let mut whole = true;
         for id in 0..pane.len() {
-            let Some(number) = number_of(keys, ranks, pane.groups.key(id)) else {
-                return false;
-            };
+            let (number, is_whole) = numbers.number(pane.groups.key(id));
+            whole &= is_whole;
             self.numbers.push((number, id as u32));
         }
         sort_numbers(&mut self.numbers, &mut self.moved);
+        if !whole {
+            let runs = || self.numbers.chunk_by(|a, b| a.0 == b.0);
+            let tied = runs().map(<[_]>::len).filter(|len| *len > 1);
+            if tied.sum::<usize>() > pane.len() / TIED_PART {
+                return false;
+            }
+            let key = |id: u32| pane.groups.key(id as usize);
+            for run in self.numbers.chunk_by_mut(|a, b| a.0 == b.0) {
+                run.sort_unstable_by(|a, b| compare(keys, ranks, key(a.1), key(b.1)));
+            }
+        }
         self.order.extend(self.numbers.iter().map(|(_, id)| *id));
         true
     }
@@ -115,28 +131,78 @@ impl Sorter {
             let parts = columns
                 .iter()
                 .map(|column| column[*a as usize].cmp(&column[*b as usize]));
-            parts.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+            parts.fold(Ordering::Equal, Ordering::then)
         });
     }
 }
 
-/// The number that sorts as `key` does among those of a layout, whose texts rank by `ranks`: `None`
-/// for keys of more than 64 bits and those with a null.
-pub(super) fn number_of(keys: &KeyLayout, ranks: &[Option<Ranks>], key: &[u64]) -> Option<u64> {
-    let (mut number, mut bits) = (0u64, 0);
-    for (index, column) in keys.columns.iter().enumerate() {
-        bits += column.bits();
-        if bits > u64::BITS || keys.is_null(key, index) {
-            return None;
-        }
-        let part = column.part(key);
-        let rank = ranks[index].as_ref().map(|ranks| &ranks.rank_of);
-        let rank = rank.and_then(|rank_of| rank_of.get(part as usize));
-        let part = rank.map_or(part, |rank| (*rank).into());
-        number = number.checked_shl(column.bits()).unwrap_or(0) | part;
-    }
-    Some(number)
+/// The order of two keys, nulls last.
+fn compare(keys: &KeyLayout, ranks: &[Option<Ranks>], a: &[u64], b: &[u64]) -> Ordering {
+    let column = |index: usize| {
+        let ranks = ranks[index].as_ref().map(|ranks| &*ranks.rank_of);
+        let ordered = |key| keys.ordered(key, index, ranks);
+        ordered(a).cmp(&ordered(b))
+    };
+    let columns = 0..keys.columns.len();
+    columns.map(column).fold(Ordering::Equal, Ordering::then)
 }
+
+/// Makes numbers of keys, of which no later key in their order has a smaller one: their first 64
+/// bits, all ones from the first null on.
+pub(super) struct Numbers<'a> {
+    keys: &'a KeyLayout,
+    ranks: &'a [Option<Ranks>],
+    /// Bits of each of the first columns that count.
+    bits: Vec<u32>,
+    /// Whether those are all there are.
+    whole: bool,
+}
+
+impl<'a> Numbers<'a> {
+    /// Those of keys of a layout, whose texts rank by `ranks`; `None` where the first column is
+    /// wider than 64 bits.
+    pub(super) fn of(keys: &'a KeyLayout, ranks: &'a [Option<Ranks>]) -> Option<Self> {
+        let (mut bits, mut room) = (Vec::new(), u64::BITS);
+        for column in &keys.columns {
+            if room == 0 || column.bits() > u64::BITS {
+                break;
+            }
+            bits.push(column.bits().min(room));
+            room -= column.bits().min(room);
+        }
+        let all: u32 = keys.columns.iter().map(|column| column.bits()).sum();
+        let whole = all <= u64::BITS;
+        (!bits.is_empty()).then_some(Numbers {
+            keys,
+            ranks,
+            bits,
+            whole,
+        })
+    }
+
+    /// The number of `key`, and whether no other key has it.
+    #[inline]
+    pub(super) fn number(&self, key: &[u64]) -> (u64, bool) {
+        let mut number = 0u64;
+        for (index, bits) in self.bits.iter().enumerate() {
+            if self.keys.is_null(key, index) {
+                let rest: u32 = self.bits[index..].iter().sum();
+                let ones = u64::MAX >> (u64::BITS - rest);
+                return (number.checked_shl(rest).unwrap_or(0) | ones, false);
+            }
+            let column = &self.keys.columns[index];
+            let part = column.part(key);
+            let rank = self.ranks[index].as_ref().map(|ranks| &ranks.rank_of);
+            let rank = rank.and_then(|rank_of| rank_of.get(part as usize));
+            let part = rank.map_or(part, |rank| (*rank).into());
+            number = number.checked_shl(*bits).unwrap_or(0) | part >> (column.bits() - bits);
+        }
+        (number, self.whole)
+    }
+}
+
+/// Keys are put in order column by column where more than one of so many shares its number.
+const TIED_PART: usize = 4;
 
 /// Fewer numbers than this are compared with each other.
 const RADIX_MIN: usize = 256;

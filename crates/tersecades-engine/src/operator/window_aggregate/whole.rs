@@ -12,7 +12,7 @@ use crate::event_time::Arrival;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
-use super::emit::{Windows, emit};
+use super::first::emit_asked;
 use super::joined::{emit_joined, stay_apart};
 use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
@@ -90,8 +90,7 @@ impl WindowState for WholeState {
         if one_group {
             pane.grow(1);
         }
-        let order = shared.sorter.sort(&shared.plan.keys, &pane);
-        out.push(emit(&shared.plan, Windows::None, &pane, order)?);
+        out.push(emit_asked(&shared.plan, &pane, &mut shared.sorter)?);
         shared.put_pane(pane);
         Ok(())
     }

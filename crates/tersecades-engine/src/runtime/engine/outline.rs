@@ -9,9 +9,10 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::types::logical_type;
 
 use crate::error_bound::bounds_of;
-use crate::expression::{BoundFilter, Expression};
+use crate::expression::BoundFilter;
 use crate::frame::Scope;
 use crate::plan::{Query, Step};
+use crate::runtime::first::first_rows;
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
 use crate::runtime::{TimeKind, TimeOptions};
@@ -85,7 +86,7 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
             .into_iter()
             .map(str::to_owned)
             .collect(),
-        first: first_rows(query, arriving),
+        first: first_of(query, arriving),
     };
     let Ok(schema) = logical_schema(arriving) else {
         return passing;
@@ -114,33 +115,14 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
 }
 
 /// The first rows of an order, where `query` over `arriving` begins with them.
-fn first_rows(query: &Query, arriving: &Schema) -> Option<FirstRows> {
-    let mut steps = query.steps.iter();
-    let mut renamed = Vec::new();
-    let first = loop {
-        match steps.next()? {
-            Step::Project(columns) => renamed.push(columns),
-            Step::Rows(plan) => break plan.first_rows()?,
-            _ => return None,
-        }
-    };
-    // What computes may fail, and is to fail for all rows or none.
-    let is_named = |(_, value): &(String, Expression)| value.as_column().is_some();
-    if !renamed.iter().all(|columns| columns.iter().all(is_named)) {
-        return None;
-    }
-    let origin = |name: &str, columns: &[(String, Expression)]| {
-        let (_, value) = columns.iter().find(|(output, _)| output == name)?;
-        value.as_column().map(str::to_owned)
-    };
-    let (by, descending, rows) = first;
-    let mut renamed = renamed.iter().rev();
-    let column = renamed.try_fold(by.to_owned(), |name, columns| origin(&name, columns))?;
+fn first_of(query: &Query, arriving: &Schema) -> Option<FirstRows> {
+    let (by, rows) = first_rows(&query.steps)?;
+    let (column, order) = by.first()?;
     Some(FirstRows {
-        data_type: logical_type(arriving.field_with_name(&column).ok()?.data_type()),
-        column,
-        descending,
-        rows,
+        data_type: logical_type(arriving.field_with_name(column).ok()?.data_type()),
+        column: (*column).to_owned(),
+        descending: order.descending,
+        rows: rows as u64,
     })
 }
 

@@ -1,0 +1,72 @@
+//! What the steps of a query ask for, where it is the first rows of an order.
+
+use crate::expression::Expression;
+use crate::operator::row::keys::SortOrder;
+use crate::operator::window_aggregate::first::FirstGroups;
+use crate::operator::window_aggregate::plan::AggregatePlan;
+use crate::plan::Step;
+use crate::window::Windowing;
+
+use super::stage::StagePlan;
+
+/// Most groups that are told apart from the others before they are in order.
+const FIRST_MAX: usize = 1 << 16;
+
+/// The order of columns, and the number of rows, where `steps` begin with the first rows of what
+/// goes in.
+pub(super) fn first_rows(steps: &[Step]) -> Option<(Vec<(&str, SortOrder)>, usize)> {
+    let mut steps = steps.iter();
+    let mut renamed = Vec::new();
+    let (mut by, count) = loop {
+        match steps.next()? {
+            Step::Project(columns) => renamed.push(columns),
+            Step::Rows(plan) => break plan.first_rows()?,
+            _ => return None,
+        }
+    };
+    // What computes may fail, and is to fail for all rows or none.
+    let is_named = |(_, value): &(String, Expression)| value.as_column().is_some();
+    if !renamed.iter().all(|columns| columns.iter().all(is_named)) {
+        return None;
+    }
+    for (name, _) in &mut by {
+        *name = renamed
+            .iter()
+            .rev()
+            .try_fold(*name, |name, columns| origin(name, columns))?;
+    }
+    Some((by, count))
+}
+
+/// The column that comes out as `name`.
+fn origin<'a>(name: &str, columns: &'a [(String, Expression)]) -> Option<&'a str> {
+    let (_, value) = columns.iter().find(|(output, _)| output == name)?;
+    value.as_column()
+}
+
+/// Tells the group-by that `plan` ends with, if there is one, which groups `following` asks for.
+pub(super) fn ask_for_first(plan: &mut StagePlan, following: &[Step]) {
+    if let Some(aggregate) = plan.aggregate_mut() {
+        aggregate.first = first_groups(aggregate, following);
+    }
+}
+
+fn first_groups(plan: &AggregatePlan, following: &[Step]) -> Option<FirstGroups> {
+    let whole = matches!(plan.window, Windowing::Global) && plan.emission.is_none();
+    let (by, count) = first_rows(following)?;
+    if !whole || !(1..=FIRST_MAX).contains(&count) {
+        return None;
+    }
+    let keys = plan.key_columns();
+    let column = |(name, order): &(&str, SortOrder)| {
+        let index = plan.schema.index_of(name).ok()?;
+        let reading = index
+            .checked_sub(keys.end)
+            .map(|index| &plan.readings[index]);
+        // Results of what is collected cost too much to be made twice.
+        let is_cheap = reading.is_none_or(|reading| reading.collection.is_none());
+        (index >= keys.start && is_cheap).then_some((index, *order))
+    };
+    let by = by.iter().map(column).collect::<Option<_>>()?;
+    Some(FirstGroups { by, count })
+}
