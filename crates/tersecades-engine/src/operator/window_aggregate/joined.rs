@@ -51,8 +51,8 @@ struct Part<'a> {
     folds: &'a [FoldColumn],
 }
 
-/// Adds the results of the groups of all of `panes` that are asked for, in key order, to `out`; says
-/// false, and adds none, where keys cannot be shared out.
+/// Adds the results of the groups of all of `panes` that are asked for, in key order, to `out`;
+/// says false, and adds none, where keys cannot be shared out.
 ///
 /// # Errors
 /// What [`emit_share`] says, and an interrupt.

@@ -88,7 +88,7 @@ impl Sorter {
         true
     }
 
-    /// Keys that start with a column of at most 64 bits, and are not mostly told apart behind those.
+    /// Keys that start with a column of at most 64 bits, and are mostly told apart by those.
     fn sort_numbers(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
         let Some(numbers) = Numbers::of(keys, ranks) else {
             return false;
