@@ -17,9 +17,9 @@ use super::direct::{AXES, Span};
 use super::first::{emit_share, in_key_order};
 use super::packer::PackedKeys;
 use super::pane::Pane;
+use super::part_number::Numbers;
 use super::plan::AggregatePlan;
 use super::position::ranks_of;
-use super::sort::Numbers;
 use super::table::GroupTable;
 
 /// Panes of fewer groups than this are merged by one thread.

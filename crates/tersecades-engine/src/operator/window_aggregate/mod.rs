@@ -19,6 +19,7 @@ mod open;
 pub mod packer;
 pub mod pane;
 pub mod part;
+mod part_number;
 mod placed;
 pub mod plan;
 pub mod position;

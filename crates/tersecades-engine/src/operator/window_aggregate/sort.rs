@@ -1,8 +1,8 @@
 //! Putting the groups of a window in key order, by the cheapest form of the key that sorts right.
 //!
 //! Few texts: each group's rank is its position in an array, marked and read out in order.
-//! Integers by direct address: the cells, in turn. Everything else: by the number that the first 64
-//! bits of the key make, then those of one number column by column.
+//! Integers by direct address: the cells, in turn. Everything else: by the numbers that 64 bits of
+//! the keys at a time make.
 
 use std::cmp::Ordering;
 
@@ -12,6 +12,7 @@ use tersecades_columnar::kernels::kernels;
 use super::direct::EMPTY;
 use super::keys::KeyLayout;
 use super::pane::Pane;
+use super::part_number::KeyParts;
 use super::position::{Positions, ranks_of};
 
 /// Scratch memory for sorting groups.
@@ -22,7 +23,7 @@ pub struct Sorter {
     moved: Vec<(u64, u32)>,
     positions: Vec<u32>,
     marks: Vec<u64>,
-    columns: Vec<Vec<i128>>,
+    parts: KeyParts,
 }
 
 impl Sorter {
@@ -46,8 +47,8 @@ impl Sorter {
         // An array has a position for each key, not for each group.
         let sorted =
             unique && (self.read_cells(keys, pane) || self.sort_positions(keys, pane, &ranks));
-        if !sorted && !self.sort_numbers(keys, pane, &ranks) {
-            self.sort_columns(keys, pane, &ranks);
+        if !sorted {
+            self.sort_parts(keys, pane, &ranks);
         }
         &mut self.order
     }
@@ -88,51 +89,26 @@ impl Sorter {
         true
     }
 
-    /// Keys that start with a column of at most 64 bits, and are mostly told apart by those.
-    fn sort_numbers(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
-        let Some(numbers) = Numbers::of(keys, ranks) else {
-            return false;
-        };
+    /// Any keys: by the last 64 bits, then by those before, each time leaving equal ones as they are.
+    fn sort_parts(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
+        self.parts.split(keys, pane.groups.packed());
+        let count = self.parts.count();
+        let key = |id: u32| pane.groups.key(id as usize);
         self.numbers.clear();
-        let mut whole = true;
-        for id in 0..pane.len() {
-            let (number, is_whole) = numbers.number(pane.groups.key(id));
-            whole &= is_whole;
-            self.numbers.push((number, id as u32));
-        }
-        sort_numbers(&mut self.numbers, &mut self.moved);
-        if !whole {
-            let runs = || self.numbers.chunk_by(|a, b| a.0 == b.0);
-            let tied = runs().map(<[_]>::len).filter(|len| *len > 1);
-            if tied.sum::<usize>() > pane.len() / TIED_PART {
-                return false;
-            }
-            let key = |id: u32| pane.groups.key(id as usize);
-            for run in self.numbers.chunk_by_mut(|a, b| a.0 == b.0) {
-                run.sort_unstable_by(|a, b| compare(keys, ranks, key(a.1), key(b.1)));
+        self.numbers
+            .extend((0..pane.len() as u32).map(|id| (0, id)));
+        if count > 1 && self.numbers.len() < RADIX_MIN {
+            let by_key = |a: &(u64, u32), b: &(u64, u32)| compare(keys, ranks, key(a.1), key(b.1));
+            self.numbers.sort_unstable_by(by_key);
+        } else {
+            for part in (0..count).rev() {
+                for (number, id) in &mut self.numbers {
+                    *number = self.parts.number(part, (keys, ranks), key(*id));
+                }
+                sort_numbers(&mut self.numbers, &mut self.moved);
             }
         }
         self.order.extend(self.numbers.iter().map(|(_, id)| *id));
-        true
-    }
-
-    /// Any keys: each column as numbers that sort as it does, then compared in turn.
-    fn sort_columns(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
-        self.columns.resize_with(keys.columns.len(), Vec::new);
-        for (index, column) in self.columns.iter_mut().enumerate() {
-            let ranks = ranks[index].as_ref().map(|ranks| &*ranks.rank_of);
-            column.clear();
-            let ids = 0..pane.len();
-            column.extend(ids.map(|id| keys.ordered(pane.groups.key(id), index, ranks)));
-        }
-        self.order.extend(0..pane.len() as u32);
-        let columns = &self.columns;
-        self.order.sort_unstable_by(|a, b| {
-            let parts = columns
-                .iter()
-                .map(|column| column[*a as usize].cmp(&column[*b as usize]));
-            parts.fold(Ordering::Equal, Ordering::then)
-        });
     }
 }
 
@@ -147,63 +123,6 @@ fn compare(keys: &KeyLayout, ranks: &[Option<Ranks>], a: &[u64], b: &[u64]) -> O
     columns.map(column).fold(Ordering::Equal, Ordering::then)
 }
 
-/// Makes numbers of keys, of which no later key in their order has a smaller one: their first 64
-/// bits, all ones from the first null on.
-pub(super) struct Numbers<'a> {
-    keys: &'a KeyLayout,
-    ranks: &'a [Option<Ranks>],
-    /// Bits of each of the first columns that count.
-    bits: Vec<u32>,
-    /// Whether those are all there are.
-    whole: bool,
-}
-
-impl<'a> Numbers<'a> {
-    /// Those of keys of a layout, whose texts rank by `ranks`; `None` where the first column is
-    /// wider than 64 bits.
-    pub(super) fn of(keys: &'a KeyLayout, ranks: &'a [Option<Ranks>]) -> Option<Self> {
-        let (mut bits, mut room) = (Vec::new(), u64::BITS);
-        for column in &keys.columns {
-            if room == 0 || column.bits() > u64::BITS {
-                break;
-            }
-            bits.push(column.bits().min(room));
-            room -= column.bits().min(room);
-        }
-        let all: u32 = keys.columns.iter().map(|column| column.bits()).sum();
-        let whole = all <= u64::BITS;
-        (!bits.is_empty()).then_some(Numbers {
-            keys,
-            ranks,
-            bits,
-            whole,
-        })
-    }
-
-    /// The number of `key`, and whether no other key has it.
-    #[inline]
-    pub(super) fn number(&self, key: &[u64]) -> (u64, bool) {
-        let mut number = 0u64;
-        for (index, bits) in self.bits.iter().enumerate() {
-            if self.keys.is_null(key, index) {
-                let rest: u32 = self.bits[index..].iter().sum();
-                let ones = u64::MAX >> (u64::BITS - rest);
-                return (number.checked_shl(rest).unwrap_or(0) | ones, false);
-            }
-            let column = &self.keys.columns[index];
-            let part = column.part(key);
-            let rank = self.ranks[index].as_ref().map(|ranks| &ranks.rank_of);
-            let rank = rank.and_then(|rank_of| rank_of.get(part as usize));
-            let part = rank.map_or(part, |rank| (*rank).into());
-            number = number.checked_shl(*bits).unwrap_or(0) | part >> (column.bits() - bits);
-        }
-        (number, self.whole)
-    }
-}
-
-/// Keys are put in order column by column where more than one of so many shares its number.
-const TIED_PART: usize = 4;
-
 /// Fewer numbers than this are compared with each other.
 const RADIX_MIN: usize = 256;
 
@@ -214,7 +133,7 @@ const DIGIT_BITS: [u32; 2] = [8, 11];
 const WIDE_FROM: usize = 2_048;
 
 /// Sorts by number: digit by digit from the lowest, each of which starts with a bit that is not the
-/// same in all.
+/// same in all. Equal ones stay as they are where there are [`RADIX_MIN`].
 fn sort_numbers(numbers: &mut Vec<(u64, u32)>, moved: &mut Vec<(u64, u32)>) {
     match numbers.len() {
         0..RADIX_MIN => numbers.sort_unstable(),
