@@ -25,4 +25,5 @@ mod distinct_text;
 mod file;
 mod limit;
 mod logic;
+mod name;
 mod types;

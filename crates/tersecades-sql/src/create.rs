@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array as _, RecordBatch};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use datafusion_sql::sqlparser::ast::DataType as SqlType;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
@@ -24,6 +24,7 @@ use crate::answer::{Answer, Results};
 use crate::catalog::{Relation, TableTime};
 use crate::keep::KeepInto;
 use crate::parse::clause::Watermark;
+use crate::parse::using::letter_case::column_of;
 use crate::parse::{Asked, Created, Rows};
 use crate::session::Session;
 
@@ -44,8 +45,7 @@ impl Session {
             let error = Error::invalid(format!("there is a table `{name}` already"));
             return Err(error.hint("write CREATE OR REPLACE"));
         }
-        let time = clauses.watermark.as_ref();
-        let time = time.map(|mark| self.time_of(mark)).transpose()?;
+        let mark = clauses.watermark.clone();
         let keep = clauses.keep.clone();
         if is_table {
             if keep.is_some() {
@@ -56,6 +56,7 @@ impl Session {
                 Rows::Query(query) => self.results(Asked { query, clauses })?,
                 Rows::File { path, columns } => Results::of(self.file(&path, &columns)?)?,
             };
+            let time = self.time_of(mark.as_ref(), &results.schema())?;
             return self.keep_rows(&name, results, time);
         }
         if clauses.late_into.is_some() {
@@ -69,6 +70,7 @@ impl Session {
             Rows::Query(query) => self.lower(Asked { query, clauses })?,
             Rows::File { path, columns } => self.file(&path, &columns)?,
         };
+        let time = self.time_of(mark.as_ref(), stream.schema()?.as_ref())?;
         let Some(keep) = keep else {
             self.register_stream(&name, stream, time)?;
             return Ok(Answer::Done(format!("stream {name}")));
@@ -138,13 +140,18 @@ impl Session {
         )))
     }
 
-    fn time_of(&self, mark: &Watermark) -> Result<TableTime> {
-        let lateness = mark.lateness.as_deref();
+    /// The event time of rows with `schema`, where it is marked.
+    fn time_of(&self, mark: Option<&Watermark>, schema: &Schema) -> Result<Option<TableTime>> {
+        let Some(Watermark { column, lateness }) = mark else {
+            return Ok(None);
+        };
+        let columns = schema.fields().iter().map(|field| field.name().as_str());
+        let lateness = lateness.as_deref();
         let lateness = lateness.map(|text| self.length_of(text, "a watermark"));
-        Ok(TableTime {
-            column: mark.column.clone(),
+        Ok(Some(TableTime {
+            column: column_of(column, columns),
             lateness: lateness.transpose()?.unwrap_or_default(),
-        })
+        }))
     }
 
     /// The rows of a file, cut to `columns` and cast to their types, if any are named.

@@ -1,6 +1,6 @@
 //! DataFusion's errors in the terms of ours, with line, column and the nearest name.
 
-use datafusion_common::{DataFusionError, SchemaError};
+use datafusion_common::{Column, DataFusionError, SchemaError};
 use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, ErrorKind};
 use tersecades_columnar::nearest::nearest;
@@ -149,14 +149,13 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
             }
             let edges = Edge::BOTH.map(Edge::column);
             let of_window = nearest(name, &edges).filter(|_| name.starts_with("window"));
-            let folded = known.iter().find(|known| known.eq_ignore_ascii_case(name));
-            match (folded, nearest(name, &known).or(of_window)) {
-                (Some(column), _) => error.hint(format!(
-                    "write \"{column}\": names without double quotes are in lower case"
-                )),
-                (None, Some(near)) => error.hint(format!("did you mean `{near}`?")),
-                (None, None) if known.is_empty() => error,
-                (None, None) => error.hint(format!("the columns are: {}", known.join(", "))),
+            let alike = spellings(field, valid_fields);
+            match (alike.as_slice(), nearest(name, &known).or(of_window)) {
+                ([one], _) => error.hint(format!("write {one}")),
+                ([_, ..], _) => error.hint(format!("write one of {}", alike.join(", "))),
+                ([], Some(near)) => error.hint(format!("did you mean `{near}`?")),
+                ([], None) if known.is_empty() => error,
+                ([], None) => error.hint(format!("the columns are: {}", known.join(", "))),
             }
         }
         SchemaError::AmbiguousReference { field } => {
@@ -174,6 +173,23 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
                 .hint("give one of the tables another name with AS")
         }
     }
+}
+
+/// The columns, in quotes, that `wanted` is but for the case of its letters.
+fn spellings(wanted: &Column, columns: &[Column]) -> Vec<String> {
+    let lower = wanted.name.to_lowercase();
+    let is_alike = |column: &&Column| {
+        let is_there = wanted.relation.is_none() || wanted.relation == column.relation;
+        is_there && column.name.to_lowercase() == lower
+    };
+    let mut alike: Vec<String> = Vec::new();
+    for column in columns.iter().filter(is_alike) {
+        let name = format!("\"{}\"", column.name);
+        if !alike.contains(&name) {
+            alike.push(name);
+        }
+    }
+    alike
 }
 
 fn first_line(message: &str) -> &str {

@@ -435,10 +435,9 @@ impl Session {
                 parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
-                if parse::using::rename::expand(&mut query, &self.catalog)? {
-                    // Columns may have one name that had none before.
-                    parse::column_name::name_by_text(&mut query);
-                }
+                parse::using::letter_case::as_in_tables(&mut query, &self.catalog);
+                parse::using::rename::expand(&mut query, &self.catalog)?;
+                parse::column_name::tell_apart(&mut query);
                 parse::using::merge_keys(&mut query, &self.catalog);
                 parse::check::check(&query)?;
                 let plan = plan::plan(query, &self.catalog);

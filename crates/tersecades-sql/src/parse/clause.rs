@@ -10,13 +10,13 @@
 //! They are cut off as tokens, so that the grammar of queries does not take them for aliases.
 
 use arrow_cast::parse::parse_interval_month_day_nano;
-use datafusion_sql::sqlparser::ast::Expr;
+use datafusion_sql::sqlparser::ast::{Expr, Ident};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use super::statement::Parsed;
-use super::take_word;
+use super::{folded, take_word};
 
 /// What stands behind a query.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) struct Clauses {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Watermark {
     /// The column of the event time.
-    pub(crate) column: String,
+    pub(crate) column: Ident,
     /// How late rows may be, as the text of an interval.
     pub(crate) lateness: Option<String>,
 }
@@ -162,12 +162,13 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Clauses> {
 /// The rest of `WATERMARK FOR column AS column - INTERVAL '2' SECOND`.
 pub(super) fn watermark(parser: &mut Parser) -> Parsed<Watermark> {
     parser.expect_keyword(Keyword::FOR)?;
-    let column = super::name(parser)?;
+    let column = parser.parse_identifier()?;
     let mut lateness = None;
     if take_word(parser, "as") {
         let place = parser.peek_token();
-        if super::name(parser)? != column {
-            return parser.expected(&format!("`{column}`, as after FOR"), place);
+        let name = folded(&column);
+        if super::name(parser)? != name {
+            return parser.expected(&format!("`{name}`, as after FOR"), place);
         }
         if parser.consume_token(&Token::Minus) {
             lateness = Some(length(parser)?);

@@ -8,20 +8,27 @@ use datafusion_sql::sqlparser::ast::{
 use super::folded;
 use crate::lower::rows::free_name;
 
-/// Names the columns of the outermost selects of `query` by their text.
+/// Names the columns that `query` gives by their text.
 pub(crate) fn name_by_text(query: &mut Query) {
-    name_body(query.body.as_mut());
+    if let Some(items) = items_of(query.body.as_mut()) {
+        items.iter_mut().for_each(name_item);
+    }
 }
 
-fn name_body(body: &mut SetExpr) {
+/// Gives the columns that `query` gives different names.
+pub(crate) fn tell_apart(query: &mut Query) {
+    if let Some(items) = items_of(query.body.as_mut()) {
+        number_names(items);
+    }
+}
+
+/// What the outermost select shows, the first of several.
+fn items_of(body: &mut SetExpr) -> Option<&mut Vec<SelectItem>> {
     match body {
-        SetExpr::Select(select) => {
-            select.projection.iter_mut().for_each(name_item);
-            tell_apart(&mut select.projection);
-        }
-        SetExpr::Query(query) => name_body(query.body.as_mut()),
-        SetExpr::SetOperation { left, .. } => name_body(left),
-        _ => {}
+        SetExpr::Select(select) => Some(&mut select.projection),
+        SetExpr::Query(query) => items_of(query.body.as_mut()),
+        SetExpr::SetOperation { left, .. } => items_of(left),
+        _ => None,
     }
 }
 
@@ -41,7 +48,7 @@ fn name_item(item: &mut SelectItem) {
 
 /// Gives columns of one name different ones; the planner takes columns of several tables with one
 /// name as they are.
-fn tell_apart(items: &mut [SelectItem]) {
+fn number_names(items: &mut [SelectItem]) {
     let no_options = WildcardAdditionalOptions::default();
     let is_all = |item: &SelectItem| match item {
         SelectItem::Wildcard(options) => *options == no_options,

@@ -11,6 +11,7 @@
 //! of the right one.
 
 mod joined;
+pub(crate) mod letter_case;
 pub(crate) mod rename;
 mod scope;
 

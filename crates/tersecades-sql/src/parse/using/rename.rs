@@ -22,20 +22,19 @@ use super::joined::Side;
 use super::scope::Scope;
 use crate::catalog::Catalog;
 
-/// Writes each `*` with a `RENAME` as its columns; gives whether there was one.
+/// Writes each `*` with a `RENAME` as its columns.
 ///
 /// # Errors
 /// `InvalidArgument` for columns that are not there, `Unsupported` where it is not known which are.
-pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> Result<bool> {
-    let mut stars = Stars(Scope::new(catalog), false);
+pub(crate) fn expand(query: &mut Query, catalog: &Catalog) -> Result<()> {
+    let mut stars = Stars(Scope::new(catalog));
     match query.visit(&mut stars) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(stars.1),
+        ControlFlow::Continue(()) => Ok(()),
     }
 }
 
-/// The tables that are seen, and whether a `*` was written as its columns.
-struct Stars<'c>(Scope<'c>, bool);
+struct Stars<'c>(Scope<'c>);
 
 impl VisitorMut for Stars<'_> {
     type Break = Error;
@@ -55,10 +54,7 @@ impl VisitorMut for Stars<'_> {
         let mut items = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
             match renaming(item).map(|options| starred(&self.0, item, options, select)) {
-                Some(Ok(columns)) => {
-                    items.extend(columns.into_iter().map(Column::item));
-                    self.1 = true;
-                }
+                Some(Ok(columns)) => items.extend(columns.into_iter().map(Column::item)),
                 Some(Err(error)) => return ControlFlow::Break(error),
                 None => items.push(item.clone()),
             }
@@ -69,7 +65,7 @@ impl VisitorMut for Stars<'_> {
 }
 
 /// The options of a `*` that renames columns.
-pub(super) fn renaming(item: &SelectItem) -> Option<&WildcardAdditionalOptions> {
+fn renaming(item: &SelectItem) -> Option<&WildcardAdditionalOptions> {
     let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else {
         return None;
     };
@@ -257,7 +253,8 @@ fn table_columns(scope: &Scope<'_>, factor: &TableFactor) -> Option<Vec<Column>>
     Some(columns.collect())
 }
 
-fn table_name(factor: &TableFactor) -> Option<Vec<Ident>> {
+/// What columns of the table are told by, where it has a name.
+pub(super) fn table_name(factor: &TableFactor) -> Option<Vec<Ident>> {
     let quoted = |name: &Ident| Ident::with_quote('"', folded(name));
     match factor {
         TableFactor::Table {

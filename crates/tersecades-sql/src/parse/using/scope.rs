@@ -2,24 +2,26 @@
 
 use datafusion_sql::sqlparser::ast::{
     Cte, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
-    WildcardAdditionalOptions,
 };
 
 use super::super::column_name::name_of;
 use super::super::{folded, single};
-use super::rename::{renaming, starred};
-use crate::catalog::Catalog;
+use super::rename::starred;
+use crate::catalog::{Catalog, IN_ORDER};
 use crate::function::series::series_named;
 
 /// The tables that a query sees.
+#[derive(Clone)]
 pub(super) struct Scope<'c> {
     catalog: &'c Catalog,
+    /// Whether columns without a name are left out; else it is not known which ones a query has.
+    named_alone: bool,
     /// What `WITH` names in the queries around, from the outermost to the innermost.
     around: Vec<With>,
 }
 
 /// The queries of a `WITH`, which hide tables, and their columns where they are known.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct With {
     queries: Vec<(String, Option<Vec<String>>)>,
     /// How many of them are seen: each by those behind it, and all by the query itself.
@@ -28,19 +30,41 @@ struct With {
 
 impl<'c> Scope<'c> {
     pub(super) fn new(catalog: &'c Catalog) -> Self {
-        let around = Vec::new();
-        Scope { catalog, around }
+        Scope {
+            catalog,
+            named_alone: false,
+            around: Vec::new(),
+        }
+    }
+
+    /// The same for those who ask for names alone.
+    pub(super) fn of_names(catalog: &'c Catalog) -> Self {
+        Scope {
+            named_alone: true,
+            ..Scope::new(catalog)
+        }
     }
 
     /// Enters `query`, of whose `WITH` all is seen until it is visited.
     pub(super) fn enter(&mut self, query: &Query) {
+        self.begin();
+        let with = query.with.iter();
+        with.flat_map(|with| &with.cte_tables)
+            .for_each(|cte| self.learn(cte));
+    }
+
+    /// Enters a query of whose `WITH` nothing is seen until it is learnt.
+    pub(super) fn begin(&mut self) {
         self.around.push(With::default());
-        for Cte { alias, query, .. } in query.with.iter().flat_map(|with| &with.cte_tables) {
-            let columns = columns_named(alias).or_else(|| self.columns_given(query));
-            if let Some(with) = self.around.last_mut() {
-                with.queries.push((folded(&alias.name), columns));
-                with.seen += 1;
-            }
+    }
+
+    /// Sees the query `cte` of the `WITH` of the query that was entered last.
+    pub(super) fn learn(&mut self, cte: &Cte) {
+        let Cte { alias, query, .. } = cte;
+        let columns = columns_named(alias).or_else(|| self.columns_given(query));
+        if let Some(with) = self.around.last_mut() {
+            with.queries.push((folded(&alias.name), columns));
+            with.seen += 1;
         }
     }
 
@@ -96,7 +120,10 @@ impl<'c> Scope<'c> {
     }
 
     fn columns_of(&self, name: &ObjectName) -> Option<Vec<String>> {
-        let name = folded(single(name)?);
+        let name = match name.0.as_slice() {
+            [schema, name] if schema.as_ident()?.value == IN_ORDER => folded(name.as_ident()?),
+            _ => folded(single(name)?),
+        };
         for with in self.around.iter().rev() {
             let mut seen = with.queries[..with.seen].iter().rev();
             if let Some((_, columns)) = seen.find(|(known, _)| *known == name) {
@@ -110,13 +137,16 @@ impl<'c> Scope<'c> {
 
     /// The columns that a query gives, where each has a name.
     fn columns_given(&self, query: &Query) -> Option<Vec<String>> {
-        match query.with {
-            Some(_) => None,
-            None => self.columns_of_body(&query.body),
+        if query.with.is_none() {
+            return self.columns_of_body(&query.body);
         }
+        let mut inner = self.clone();
+        inner.enter(query);
+        inner.columns_of_body(&query.body)
     }
 
-    fn columns_of_body(&self, body: &SetExpr) -> Option<Vec<String>> {
+    /// The columns that the body of a query gives, where each has a name.
+    pub(super) fn columns_of_body(&self, body: &SetExpr) -> Option<Vec<String>> {
         match body {
             SetExpr::Select(select) => {
                 let items = select.projection.iter();
@@ -126,28 +156,22 @@ impl<'c> Scope<'c> {
             }
             SetExpr::Query(query) => self.columns_given(query),
             SetExpr::SetOperation { left, .. } => self.columns_of_body(left),
+            SetExpr::Values(values) => {
+                let numbers = 1..=values.rows.first()?.len();
+                Some(numbers.map(|number| format!("column{number}")).collect())
+            }
             _ => None,
         }
     }
 
     fn columns_shown(&self, item: &SelectItem, select: &Select) -> Option<Vec<String>> {
-        match item {
-            SelectItem::Wildcard(options) if *options == WildcardAdditionalOptions::default() => {
-                let tables = select.from.iter().map(|tables| match &tables.joins[..] {
-                    [] => self.columns(&tables.relation),
-                    _ => None,
-                });
-                let columns: Option<Vec<_>> = tables.collect();
-                Some(columns?.concat())
-            }
-            item => match renaming(item) {
-                Some(options) => {
-                    let columns = starred(self, item, options, select).ok()?;
-                    Some(columns.into_iter().map(|column| column.name).collect())
-                }
-                None => Some(vec![name_of(item)?]),
-            },
-        }
+        let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item
+        else {
+            let name = name_of(item).map(|name| vec![name]);
+            return name.or_else(|| self.named_alone.then(Vec::new));
+        };
+        let columns = starred(self, item, options, select).ok()?;
+        Some(columns.into_iter().map(|column| column.name).collect())
     }
 
     /// All names that `query` may say without those of the queries around, where they are known.
