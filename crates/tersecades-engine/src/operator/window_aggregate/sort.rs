@@ -89,7 +89,7 @@ impl Sorter {
         true
     }
 
-    /// Any keys: by the last 64 bits, then by those before, each time leaving equal ones as they are.
+    /// Any keys: by the last 64 bits, then by those before, leaving equal ones as they are.
     fn sort_parts(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
         self.parts.split(keys, pane.groups.packed());
         let count = self.parts.count();
