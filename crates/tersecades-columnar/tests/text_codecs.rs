@@ -277,4 +277,12 @@ fn texts_that_are_read_once_stay_texts_where_they_are_nearly_all_different() {
         None,
         "they are read again"
     );
+    let passed = |times| {
+        let keyed = false;
+        let uses = Uses { keyed, ..uses(1.0) };
+        rows_until_texts_stay(uses, times)
+    };
+    assert_eq!(passed(1), Some(16_000), "nothing goes by them");
+    assert_eq!(passed(10), Some(16_000));
+    assert_eq!(passed(20), None, "they repeat");
 }

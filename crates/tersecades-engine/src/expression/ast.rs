@@ -175,6 +175,19 @@ impl Expression {
         }
     }
 
+    /// Whether a function from outside reads `column`.
+    pub(crate) fn calls(&self, column: &str) -> bool {
+        let mut found = false;
+        self.visit(&mut |expression| {
+            if let Expression::Call { arguments, .. } = expression {
+                found |= arguments
+                    .iter()
+                    .any(|argument| argument.columns().contains(&column));
+            }
+        });
+        found
+    }
+
     /// Names of all columns that occur, in order of first occurrence.
     pub fn columns(&self) -> Vec<&str> {
         let mut names = Vec::new();

@@ -2,5 +2,7 @@
 
 pub mod query;
 mod text;
+mod usage;
 
-pub use query::{AggregateCall, EventTime, LookupTable, Query, Step, UserCall, uses_of};
+pub use query::{AggregateCall, EventTime, LookupTable, Query, Step, UserCall};
+pub use usage::uses_of;

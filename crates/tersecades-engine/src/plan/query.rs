@@ -7,7 +7,6 @@ use arrow_array::RecordBatch;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use tersecades_columnar::error::Result;
-use tersecades_columnar::goal::Uses;
 
 use crate::aggregate::UserAggregate;
 use crate::expression::{BoundExpression, Expression, col};
@@ -259,102 +258,6 @@ impl Query {
             read.iter_mut().for_each(|read| read.extend(names.clone()));
         }
     }
-
-    /// What the query does with a column of the stream; the default for one it does not name, since
-    /// what is kept is there for other queries.
-    pub fn uses(&self, column: &str) -> Uses {
-        self.named_uses(column).unwrap_or_default()
-    }
-
-    /// What the query does with a column that it names.
-    fn named_uses(&self, column: &str) -> Option<Uses> {
-        let mut uses = Uses {
-            compare: 0.0,
-            fold: 0.0,
-            keyed: self.tells_apart_by(column),
-            ..Uses::default()
-        };
-        let names = |expression: &Expression| expression.columns().contains(&column);
-        for step in &self.steps {
-            match step {
-                Step::Filter(condition) => uses.compare += f64::from(names(condition)),
-                Step::LookupJoin { stream_key, .. } => {
-                    uses.decode += f64::from(stream_key == column);
-                }
-                Step::Project(columns) => {
-                    let read = columns.iter().any(|(_, expression)| names(expression));
-                    uses.decode += f64::from(read);
-                    break;
-                }
-                Step::Aggregate {
-                    keys, aggregates, ..
-                } => {
-                    let mut arguments = aggregates.iter().flat_map(|call| {
-                        let user = call.user.iter().flat_map(|user| &user.arguments);
-                        call.argument.iter().chain(user)
-                    });
-                    uses.fold += f64::from(arguments.any(names));
-                    let mut filters = aggregates.iter().filter_map(|call| call.filter.as_ref());
-                    uses.compare += f64::from(filters.any(names));
-                    uses.decode += f64::from(keys.iter().any(|key| key == column));
-                    break;
-                }
-                Step::Rows(_) => {
-                    uses.decode += 1.0;
-                    break;
-                }
-            }
-        }
-        (uses.compare + uses.fold + uses.decode > 0.0).then_some(uses)
-    }
-}
-
-impl Query {
-    /// Whether groups or lookups go by a column of the stream, or an aggregate reads it.
-    fn tells_apart_by(&self, column: &str) -> bool {
-        let mut names = vec![column];
-        for step in &self.steps {
-            match step {
-                Step::Filter(_) => {}
-                Step::LookupJoin { stream_key, .. } => {
-                    if names.contains(&stream_key.as_str()) {
-                        return true;
-                    }
-                }
-                Step::Project(columns) => {
-                    let same = columns.iter().filter(|(_, value)| {
-                        value.as_column().is_some_and(|name| names.contains(&name))
-                    });
-                    names = same.map(|(name, _)| name.as_str()).collect();
-                }
-                Step::Aggregate {
-                    keys, aggregates, ..
-                } => {
-                    let read = aggregates.iter().flat_map(AggregateCall::expressions);
-                    let mut read = read.flat_map(|expression| expression.columns());
-                    let mut keys = keys.iter().map(String::as_str);
-                    return keys.any(|key| names.contains(&key))
-                        || read.any(|name| names.contains(&name));
-                }
-                Step::Rows(_) => return false,
-            }
-        }
-        false
-    }
-}
-
-/// What queries over one stream do with a column of it together; the default for one that none of
-/// them names.
-pub fn uses_of(queries: &[&Query], column: &str) -> Uses {
-    let named = queries.iter().filter_map(|query| query.named_uses(column));
-    let both = |a: Uses, b: Uses| Uses {
-        compare: a.compare + b.compare,
-        fold: a.fold + b.fold,
-        decode: a.decode + b.decode,
-        keyed: a.keyed || b.keyed,
-        ..a
-    };
-    named.reduce(both).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -434,30 +337,5 @@ mod tests {
         });
         query.leave_out_unread(None);
         assert_eq!(shown(&query), ["bc", "-", "c", "-"]);
-    }
-
-    #[test]
-    fn a_column_is_priced_for_what_is_done_with_it() {
-        let aggregate = Step::Aggregate {
-            window: tumble(Duration::from_secs(1)),
-            keys: vec!["pair".to_owned()],
-            aggregates: vec![call("sum", col("rtt"))],
-        };
-        let query = Query {
-            event_time: EventTime {
-                expression: col("time"),
-                unit: TimeUnit::Millisecond,
-                lateness: Duration::ZERO,
-            },
-            steps: vec![Step::Filter(col("code").gt(0)), aggregate],
-        };
-        let uses = |column| {
-            let uses = query.uses(column);
-            (uses.compare, uses.fold, uses.decode)
-        };
-        assert_eq!(uses("code"), (1.0, 0.0, 0.0));
-        assert_eq!(uses("rtt"), (0.0, 1.0, 0.0));
-        assert_eq!(uses("pair"), (0.0, 0.0, 1.0));
-        assert_eq!(query.uses("other"), Uses::default());
     }
 }

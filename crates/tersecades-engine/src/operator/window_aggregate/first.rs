@@ -118,7 +118,7 @@ impl Places {
     fn of(values: &ArrayRef, order: SortOrder, wanted: usize) -> Result<Places> {
         let kind = [(values.data_type().clone(), order)];
         let (maker, mut words) = (OrderWords::new(kind.clone()), Vec::new());
-        maker.of(&[values.clone()], values.len(), &mut words)?;
+        maker.of(std::slice::from_ref(values), values.len(), &mut words)?;
         let mut places = Places::among((0..values.len() as u32).collect(), &words, wanted);
         if maker.is_whole() || places.last.len() == 1 {
             return Ok(places);
