@@ -12,7 +12,12 @@ const TABLES: &str = "CREATE TABLE t AS SELECT a, a * 31 % 7 AS k, 'text ' || (a
      CREATE STREAM w AS SELECT * FROM t WATERMARK FOR ts AS ts";
 
 /// Queries whose rows come out of a sort, whether or not they show its keys.
-const SORTED: [&str; 12] = [
+const SORTED: [&str; 16] = [
+    "SELECT s FROM (SELECT s, k FROM t ORDER BY k) AS x",
+    "SELECT * FROM (SELECT s, a FROM t ORDER BY k DESC, a) AS x",
+    "WITH x AS (SELECT s AS u, a FROM t WHERE a > 9 ORDER BY k, u) SELECT x.a + 1, u FROM x",
+    "SELECT y.n + 1 FROM (SELECT n FROM (SELECT k, count(*) AS n FROM t GROUP BY k) AS x \
+     ORDER BY k DESC) AS y",
     "SELECT k, s FROM t ORDER BY k",
     "SELECT s FROM t ORDER BY k",
     "SELECT s, k + 1 AS a FROM t ORDER BY k DESC, ts DESC",
@@ -71,5 +76,66 @@ fn rows_behind_the_limit_are_not_sorted() {
     };
     for query in SORTED {
         assert!(has(query, "top_k 3 ") && !has(query, "sort "), "{query}");
+    }
+}
+
+/// Queries in the order of a subquery, beside those that sort themselves.
+const BY_SUBQUERY: [[&str; 2]; 6] = [
+    [
+        "FROM (SELECT a, k FROM t ORDER BY k, a DESC)",
+        "SELECT a, k FROM t ORDER BY k, a DESC",
+    ],
+    [
+        "SELECT a FROM (SELECT a FROM t ORDER BY a DESC) AS x WHERE a < 20",
+        "SELECT a FROM t WHERE a < 20 ORDER BY a DESC",
+    ],
+    [
+        "SELECT DISTINCT k FROM (SELECT k FROM t ORDER BY k DESC) AS x",
+        "SELECT DISTINCT k FROM t ORDER BY k DESC",
+    ],
+    [
+        "SELECT a FROM (SELECT a FROM t ORDER BY a DESC LIMIT 5) AS x UNION ALL \
+         SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 5) AS x",
+        "VALUES (999), (998), (997), (996), (995), (0), (1), (2), (3), (4)",
+    ],
+    [
+        "SELECT a FROM (SELECT a FROM (SELECT a, s FROM t ORDER BY s, a) AS x ORDER BY a) AS y",
+        "SELECT a FROM t ORDER BY a",
+    ],
+    [
+        "SELECT row_number() OVER () AS n, a FROM (SELECT a FROM t ORDER BY a DESC) AS x",
+        "SELECT 1000 - a AS n, a FROM t ORDER BY n",
+    ],
+];
+
+#[test]
+fn rows_of_a_subquery_come_in_its_order() {
+    let mut session = session();
+    for [query, sorted] in BY_SUBQUERY {
+        assert_eq!(
+            ask(&mut session, query),
+            ask(&mut session, sorted),
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn subqueries_are_not_sorted_for_what_shows_no_order() {
+    let mut session = session();
+    for query in [
+        "SELECT count(*) FROM (SELECT a FROM t ORDER BY a) AS x",
+        "SELECT k, max(a) FROM (SELECT a, k FROM t ORDER BY a) AS x GROUP BY k",
+        "SELECT count(*) FROM t JOIN (SELECT a FROM t ORDER BY a) AS x ON t.a = x.a",
+        "SELECT count(*) FROM t WHERE a IN (SELECT a FROM (SELECT a FROM t ORDER BY a) AS x)",
+        "SELECT window_start, count(*) FROM (SELECT ts FROM w ORDER BY ts) AS x \
+         GROUP BY tumble(ts, INTERVAL '1 minute')",
+    ] {
+        let operators = operators(&mut session, query);
+        assert!(
+            !operators.iter().any(|line| line.contains("sort ")),
+            "{operators:?}"
+        );
+        assert!(!ask(&mut session, query).is_empty(), "{query}");
     }
 }

@@ -17,6 +17,7 @@ mod error;
 mod explain;
 mod fork;
 mod function;
+mod hidden_sort;
 mod keep;
 mod late;
 mod lower;

@@ -38,6 +38,7 @@ use crate::function::real::CastReals;
 use crate::function::signed::SignUnsigned;
 use crate::function::time_cast::CastTimes;
 use crate::function::window::Edge;
+use crate::hidden_sort::without_hidden_sorts;
 use crate::parse::cast::name_casts;
 use crate::parse::digit::keep_digits;
 use crate::parse::group_by::distinct_keys;
@@ -75,6 +76,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let planner = SqlToRel::new_with_options(catalog, options);
     keep_floats(&mut query, &planner);
     let plan = planner.sql_statement_to_plan(Statement::Query(query))?;
+    let plan = without_hidden_sorts(plan)?;
 
     let sets = Analyzer::with_rules(vec![Arc::new(DrawnOnce), Arc::new(ExactSets)]);
     let plan = sets.execute_and_check(plan, catalog.config(), |_, _| {})?;

@@ -258,15 +258,25 @@ fn within_columns(limit: &Limit) -> Option<LogicalPlan> {
     if !is_sorted(&limit.input) {
         return None;
     }
-    let LogicalPlan::Projection(columns) = limit.input.as_ref() else {
-        return None;
+    let limited = |input: &Arc<LogicalPlan>| {
+        Arc::new(LogicalPlan::Limit(Limit {
+            input: Arc::clone(input),
+            ..limit.clone()
+        }))
     };
-    let mut columns = columns.clone();
-    columns.input = Arc::new(LogicalPlan::Limit(Limit {
-        input: columns.input,
-        ..limit.clone()
-    }));
-    Some(LogicalPlan::Projection(columns))
+    match limit.input.as_ref() {
+        LogicalPlan::Projection(columns) => {
+            let mut columns = columns.clone();
+            columns.input = limited(&columns.input);
+            Some(LogicalPlan::Projection(columns))
+        }
+        LogicalPlan::SubqueryAlias(alias) => {
+            let mut alias = alias.clone();
+            alias.input = limited(&alias.input);
+            Some(LogicalPlan::SubqueryAlias(alias))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the rows of `plan` are those of a sort, with other columns at most.
@@ -274,6 +284,7 @@ fn is_sorted(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Sort(_) => true,
         LogicalPlan::Projection(columns) => is_sorted(&columns.input),
+        LogicalPlan::SubqueryAlias(alias) => is_sorted(&alias.input),
         _ => false,
     }
 }
