@@ -52,7 +52,8 @@ pub struct Uses {
     pub decode: f64,
     /// Reads of what is encoded once.
     pub reads: f64,
-    /// Whether rows are told apart by it: as a key of groups or lookups, or by an aggregate of it.
+    /// Whether something goes by its different values: groups or lookups, aggregates of it, or
+    /// functions, which run once for each.
     pub keyed: bool,
 }
 

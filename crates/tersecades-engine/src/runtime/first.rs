@@ -70,3 +70,85 @@ fn first_groups(plan: &AggregatePlan, following: &[Step]) -> Option<FirstGroups>
     let by = by.iter().map(column).collect::<Option<_>>()?;
     Some(FirstGroups { by, count })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+    use super::*;
+    use crate::aggregate::{call, count};
+    use crate::expression::col;
+    use crate::operator::row::Extent;
+    use crate::operator::top_k::TopK;
+    use crate::plan::{EventTime, Query};
+    use crate::runtime::stage::plan_parts;
+    use crate::window::{Window, global, tumble};
+
+    fn asked(
+        window: Window,
+        between: Vec<Step>,
+        by: &str,
+        count_wanted: usize,
+    ) -> Option<FirstGroups> {
+        let distinct = call("count_distinct", col("v")).alias("d");
+        let aggregate = Step::Aggregate {
+            window,
+            keys: vec!["k".to_owned()],
+            aggregates: vec![count().alias("n"), distinct],
+        };
+        let top = TopK {
+            by: vec![(col(by), SortOrder::DESCENDING)],
+            count: count_wanted,
+            offset: 2,
+            extent: Extent::Whole,
+        };
+        let top = Step::Rows(Arc::new(top));
+        let query = Query {
+            event_time: EventTime {
+                expression: col("t"),
+                unit: TimeUnit::Millisecond,
+                lateness: Duration::ZERO,
+            },
+            steps: std::iter::once(aggregate)
+                .chain(between)
+                .chain([top])
+                .collect(),
+        };
+        let field = |name: &str| Field::new(name, DataType::Int64, true);
+        let schema: SchemaRef = Arc::new(Schema::new(vec![field("t"), field("k"), field("v")]));
+        let (plan, _) = plan_parts(&query, schema.clone()).unwrap();
+        // A run binds the plan once more.
+        let plan = plan.over(schema, false).unwrap();
+        plan.aggregate()
+            .and_then(|aggregate| aggregate.first.clone())
+    }
+
+    #[test]
+    fn a_group_by_is_told_which_of_its_groups_are_asked_for() {
+        let named = |pairs: &[(&str, Expression)]| {
+            let pairs = pairs.iter();
+            let columns = pairs.map(|(name, value)| ((*name).to_owned(), value.clone()));
+            vec![Step::Project(columns.collect())]
+        };
+        let first = |column: usize| {
+            let by = vec![(column, SortOrder::DESCENDING)];
+            Some(FirstGroups { by, count: 12 })
+        };
+        assert_eq!(asked(global(), vec![], "n", 10), first(1));
+        assert_eq!(asked(global(), vec![], "k", 10), first(0));
+        let renamed = named(&[("c", col("n")), ("n", col("k"))]);
+        assert_eq!(asked(global(), renamed.clone(), "c", 10), first(1));
+        assert_eq!(asked(global(), renamed, "n", 10), first(0));
+        let computed = named(&[("c", col("n") + 1)]);
+        assert_eq!(asked(global(), computed, "c", 10), None);
+        assert_eq!(asked(global(), vec![], "d", 10), None, "made twice");
+        assert_eq!(asked(global(), vec![], "n", FIRST_MAX), None, "too many");
+        let filter = vec![Step::Filter(col("n").gt(1))];
+        assert_eq!(asked(global(), filter, "n", 10), None);
+        let windows = tumble(Duration::from_secs(1));
+        assert_eq!(asked(windows, vec![], "n", 10), None);
+    }
+}

@@ -14,7 +14,7 @@
 //!
 //! A reader never crosses a row group: the dictionary pages of a group then back all its batches,
 //! and no string is copied to join two dictionaries. Column chunks that were written plain (high
-//! cardinality) are interned batch by batch, so that the type of a column never changes.
+//! cardinality) are listed row by row, so that the type of a column never changes.
 
 mod ahead;
 mod chosen;
