@@ -3,7 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowDictionaryKeyType, Int32Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+};
 use arrow_cast::cast;
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::concat as concat_arrays;
@@ -161,6 +165,12 @@ fn woven(pieces: &[ArrayRef], from: &[Option<(usize, usize)>]) -> Result<ArrayRe
         let positions: UInt32Array = positions.collect();
         return Ok(take_array(only, &positions, None)?);
     }
+    if let Some(coded) = woven_codes::<UInt32Type>(pieces, from)? {
+        return Ok(coded);
+    }
+    if let Some(coded) = woven_codes::<Int32Type>(pieces, from)? {
+        return Ok(coded);
+    }
     let absent = pieces.len();
     let mut pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
     // Another piece is another dictionary, which takes merging.
@@ -170,6 +180,32 @@ fn woven(pieces: &[ArrayRef], from: &[Option<(usize, usize)>]) -> Result<ArrayRe
     }
     let indices = from.iter().map(|place| place.unwrap_or((absent, 0)));
     Ok(interleave(&pieces, &indices.collect::<Vec<_>>())?)
+}
+
+/// As [`woven`] for codes of one dictionary, which Arrow would put together with itself; `None` for
+/// other pieces.
+fn woven_codes<K: ArrowDictionaryKeyType>(
+    pieces: &[ArrayRef],
+    from: &[Option<(usize, usize)>],
+) -> Result<Option<ArrayRef>> {
+    let coded = pieces.iter().map(|piece| piece.as_dictionary_opt::<K>());
+    let Some(coded) = coded.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let Some(values) = coded.first().map(|first| first.values()) else {
+        return Ok(None);
+    };
+    if !coded
+        .iter()
+        .all(|piece| Arc::ptr_eq(piece.values(), values))
+    {
+        return Ok(None);
+    }
+    let keys = coded.iter().map(|piece| Arc::new(piece.keys().clone()));
+    let keys: Vec<ArrayRef> = keys.map(|keys| keys as ArrayRef).collect();
+    let keys = woven(&keys, from)?.as_primitive::<K>().clone();
+    let woven = DictionaryArray::try_new(keys, Arc::clone(values))?;
+    Ok(Some(Arc::new(woven)))
 }
 
 /// Writes rows into a snapshot, encoded.
@@ -263,6 +299,26 @@ mod tests {
         let stop = Interrupt::new(|| Err(Error::new(ErrorKind::Interrupted, "enough")));
         let error = weave(halves(true), &from, &stop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted);
+    }
+
+    #[test]
+    fn codes_of_one_dictionary_stay_codes_of_it() {
+        let values: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+        let coded = |keys: [Option<i32>; 3]| -> ArrayRef {
+            let keys = keys.into_iter().collect();
+            Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::clone(&values)))
+        };
+        let pieces = vec![
+            coded([Some(2), None, Some(0)]),
+            coded([Some(1), Some(1), Some(0)]),
+        ];
+        let from = [Some((0, 0)), None, Some((1, 1)), Some((0, 1)), Some((1, 2))];
+        let found = weave(pieces, &from, &Interrupt::default()).unwrap();
+        let found = found.as_dictionary::<Int32Type>();
+        assert!(Arc::ptr_eq(found.values(), &values));
+        let texts = cast(found, &arrow_schema::DataType::Utf8).unwrap();
+        let wanted = [Some("c"), None, Some("b"), None, Some("a")];
+        assert_eq!(*texts, StringArray::from(wanted.to_vec()));
     }
 
     #[test]
