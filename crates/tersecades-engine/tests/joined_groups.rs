@@ -83,8 +83,9 @@ fn groups_of_several_panes_are_those_of_one() {
         for threads in [2, 3] {
             let (found, batches) = answer(started(&batch, &keys, threads));
             assert!(found == expected, "{keys:?}, {threads} threads");
-            // Workers that were given few frames have no pane to be kept apart.
-            let most = if shared { threads } else { 1 };
+            // Workers that were given few frames have no pane to be kept apart; shares of those
+            // that are hold about 65,536 groups.
+            let most = if shared { threads.max(6) } else { 1 };
             assert!(batches <= most, "{keys:?}: {batches} batches");
             apart += batches - 1;
         }

@@ -7,8 +7,8 @@ use tersecades_columnar::error::Result;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
-use super::row::coded::CodedRows;
-use super::row::keys::{KeyIds, RowKeys};
+use super::row::coded::{CodedRows, first_rows};
+use super::row::key_number::KeyNumbers;
 use super::row::shape::take;
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
 
@@ -31,8 +31,7 @@ impl RowOperatorPlan for Distinct {
         let types = input.schema.fields().iter().map(|f| f.data_type().clone());
         Ok(Box::new(Seen {
             schema: SchemaRef::clone(&input.schema),
-            keys: RowKeys::unordered(types)?,
-            seen: KeyIds::default(),
+            seen: KeyNumbers::new(types)?,
             coded: CodedRows::default(),
         }))
     }
@@ -40,8 +39,7 @@ impl RowOperatorPlan for Distinct {
 
 struct Seen {
     schema: SchemaRef,
-    keys: RowKeys,
-    seen: KeyIds,
+    seen: KeyNumbers,
     /// What tells most rows that came before, without keys of whole texts.
     coded: CodedRows,
 }
@@ -52,17 +50,17 @@ impl RowOperator for Seen {
     }
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {
-        let rows = match self.coded.fresh(&rows)? {
-            Some(fresh) if fresh.len() < rows.num_rows() => take(&rows, fresh)?,
+        let likely = match self.seen.is_words() {
+            true => None,
+            false => self.coded.fresh(&rows)?,
+        };
+        let rows = match likely {
+            Some(likely) if likely.len() < rows.num_rows() => take(&rows, likely)?,
             _ => rows,
         };
-        let keys = self.keys.of(rows.columns())?;
-        let mut fresh = Vec::new();
-        for row in 0..keys.num_rows() {
-            if self.seen.insert(keys.row(row).data())?.1 {
-                fresh.push(row as u32);
-            }
-        }
+        let known = self.seen.len();
+        let numbers = self.seen.assign(rows.columns(), rows.num_rows())?;
+        let fresh = first_rows(&numbers, known);
         match fresh.len() {
             0 => {}
             all if all == rows.num_rows() => out.push(rows),
@@ -81,8 +79,7 @@ impl RowOperator for Seen {
     }
 
     fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
-        self.seen = KeyIds::restore(from)?;
         self.coded.clear();
-        Ok(())
+        self.seen.restore(from)
     }
 }

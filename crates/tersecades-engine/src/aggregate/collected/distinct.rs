@@ -179,11 +179,23 @@ impl Collection for Distinct {
         {
             return;
         }
+        if matches!(other.seen, Seen::Pairs(_)) {
+            self.spread(0);
+        }
+        let Seen::Pairs(pairs) = &mut self.seen else {
+            return other.for_each(|id, value| {
+                if let Some(target) = target_of(targets, id) {
+                    self.insert(target, value as u128);
+                }
+            });
+        };
         other.for_each(|id, value| {
-            if let Some(target) = target_of(targets, id) {
-                self.insert(target, value as u128);
+            let target = target_of(targets, id);
+            if target.is_some_and(|target| pairs.values.put(target, value as u128)) {
+                pairs.settle();
             }
         });
+        pairs.settle();
     }
 
     fn byte_size(&self) -> usize {

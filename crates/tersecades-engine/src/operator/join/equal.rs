@@ -7,7 +7,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::operator::row::expression::RowCondition;
 use crate::operator::row::kept::{KeptRows, NO_ROW};
-use crate::operator::row::keys::KeyIds;
+use crate::operator::row::key_number::KeyNumbers;
 use crate::operator::row::shape::{OUTPUT_ROWS, batch_of, read_batches, write_batches};
 use crate::runtime::Running;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -23,7 +23,7 @@ const END: u32 = u32::MAX;
 /// The right stream, by key.
 struct Built {
     rows: KeptRows,
-    ids: KeyIds,
+    keys: KeyNumbers,
     /// First and last row of each key.
     ends: Vec<(u32, u32)>,
     /// The row of the same key after each row.
@@ -35,24 +35,23 @@ struct Built {
 impl Built {
     /// Adds rows of the right stream.
     fn add(&mut self, rows: RecordBatch, keys: &SideKeys) -> Result<()> {
-        let keyed = keys.of(&rows)?;
-        for row in 0..rows.num_rows() {
-            let number = u32::try_from(self.next.len())
-                .ok()
-                .filter(|number| *number != END);
-            let number =
-                number.ok_or_else(|| Error::limit("the right side of a join has 2^32 rows"))?;
-            self.next.push(END);
-            self.paired.push(false);
-            let Some(key) = keyed.key(row) else { continue };
-            match self.ids.insert(key)? {
-                (_, true) => self.ends.push((number, number)),
-                (id, false) => {
-                    let last = &mut self.ends[id as usize].1;
-                    self.next[*last as usize] = number;
-                    *last = number;
-                }
+        let first = self.next.len();
+        if first + rows.num_rows() > END as usize {
+            return Err(Error::limit("the right side of a join has 2^32 rows"));
+        }
+        let of_rows = keys.numbers(&rows, |columns, rows| self.keys.assign(columns, rows))?;
+        self.ends.resize(self.keys.len(), (END, END));
+        self.next.resize(first + rows.num_rows(), END);
+        self.paired.resize(first + rows.num_rows(), false);
+        for (row, key) in (first as u32..).zip(of_rows) {
+            let Some((first, last)) = self.ends.get_mut(key as usize) else {
+                continue;
+            };
+            match *last {
+                END => *first = row,
+                last => self.next[last as usize] = row,
             }
+            *last = row;
         }
         self.rows.push(rows).map(|_| ())
     }
@@ -115,21 +114,19 @@ impl EqualJoin {
         let schemas = (left.schema(), right.schema());
         let residual = spec.options.residual.as_ref();
         let bind = |condition| RowCondition::bind(condition, &columns.both);
+        let null_equals_null = spec.options.null_equals_null;
+        let keys = bind_keys((&schemas.0, &schemas.1), &spec.on, null_equals_null)?;
         Ok(EqualJoin {
-            keys: bind_keys(
-                (&schemas.0, &schemas.1),
-                &spec.on,
-                spec.options.null_equals_null,
-            )?,
             residual: residual.map(bind).transpose()?,
             spec: spec.clone(),
             built: Built {
                 rows: KeptRows::new(&schemas.1)?,
-                ids: KeyIds::default(),
+                keys: keys.1.key_numbers()?,
                 ends: Vec::new(),
                 next: Vec::new(),
                 paired: Vec::new(),
             },
+            keys,
             is_built: false,
             probe: None,
             swept: 0,
@@ -144,7 +141,7 @@ impl EqualJoin {
     fn byte_size(&self) -> usize {
         let built = &self.built;
         let links = size_of_val(&built.next[..]) + size_of_val(&built.ends[..]);
-        built.rows.byte_size() + built.ids.byte_size() + links + built.paired.len()
+        built.rows.byte_size() + built.keys.byte_size() + links + built.paired.len()
     }
 
     /// Reads the right stream to its end.
@@ -160,13 +157,17 @@ impl EqualJoin {
     /// Sends `rows` of the left stream past the right one, from `row` on.
     fn probe(&self, rows: RecordBatch, row: usize) -> Result<Probe> {
         let built = &self.built;
-        let first = |key: &[u8]| {
-            let id = built.ids.find(key);
-            id.map_or(END, |id| built.ends[id as usize].0)
+        let find = |columns: &[ArrayRef], rows| built.keys.find(columns, rows);
+        let mut firsts = self.keys.0.numbers(&rows, find)?;
+        let first = |key: u32| {
+            built
+                .ends
+                .get(key as usize)
+                .map_or(END, |(first, _)| *first)
         };
-        let keys = self.keys.0.of(&rows)?;
+        firsts.iter_mut().for_each(|key| *key = first(*key));
         Ok(Probe {
-            firsts: keys.map(rows.num_rows(), END, first),
+            firsts,
             rows,
             row,
             candidate: None,

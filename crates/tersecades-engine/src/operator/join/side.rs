@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::Rows;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
 use tersecades_columnar::error::{Error, Result};
 
 use super::kind::{JoinKind, JoinOptions};
 use crate::expression::Expression;
 use crate::frame::Scope;
+use crate::operator::row::key_number::{ABSENT, KeyNumbers};
 use crate::operator::row::keys::{RowKeys, any_null};
 
 /// Key columns of one input.
 pub struct SideKeys {
     slots: Vec<usize>,
+    types: Vec<DataType>,
     keys: RowKeys,
     null_equals_null: bool,
 }
@@ -70,18 +73,9 @@ impl SideKeys {
     /// # Errors
     /// `SchemaMismatch` when the columns are of other types.
     pub fn of(&self, rows: &RecordBatch) -> Result<Keyed> {
-        let columns = self.slots.iter().map(|slot| Arc::clone(rows.column(*slot)));
-        let columns: Vec<ArrayRef> = columns.collect();
-        let excluded = match self.null_equals_null {
-            true => Vec::new(),
-            false if columns.is_empty() => Vec::new(),
-            false => any_null(&columns, rows.num_rows()),
-        };
-        let distinct = match columns.as_slice() {
-            [one] => self.distinct(one),
-            _ => None,
-        };
-        let (keys, shared) = match distinct {
+        let columns = self.columns(rows);
+        let excluded = self.excluded(&columns, rows.num_rows());
+        let (keys, shared) = match self.distinct(&columns) {
             Some((values, codes)) => (Some(self.keys.of(&[values])?), Some(codes)),
             None if columns.is_empty() => (None, None),
             None => (Some(self.keys.of(&columns)?), None),
@@ -93,9 +87,67 @@ impl SideKeys {
         })
     }
 
-    /// Values of a column with a dictionary, and which of them each row has; `None` where there
-    /// are more values than rows, or where null is a key.
-    fn distinct(&self, column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
+    /// No keys yet, to be numbered.
+    ///
+    /// # Errors
+    /// `Unsupported` for types without an order.
+    pub fn key_numbers(&self) -> Result<KeyNumbers> {
+        KeyNumbers::new(self.types.iter().cloned())
+    }
+
+    /// What `number` says of the key of each row, asked once for keys that rows share; [`ABSENT`]
+    /// for those that nothing equals.
+    ///
+    /// # Errors
+    /// What `number` says.
+    pub fn numbers(
+        &self,
+        rows: &RecordBatch,
+        number: impl FnOnce(&[ArrayRef], usize) -> Result<Vec<u32>>,
+    ) -> Result<Vec<u32>> {
+        let columns = self.columns(rows);
+        let excluded = self.excluded(&columns, rows.num_rows());
+        let is_out = |row: usize| excluded.get(row).copied().unwrap_or(false);
+        if let Some((values, codes)) = self.distinct(&columns) {
+            let numbers = number(&[Arc::clone(&values)], values.len())?;
+            let of_row = |(row, at): (usize, &usize)| match is_out(row) {
+                true => ABSENT,
+                false => numbers[*at],
+            };
+            return Ok(codes.iter().enumerate().map(of_row).collect());
+        }
+        if !excluded.contains(&true) {
+            return number(&columns, rows.num_rows());
+        }
+        let some = (0..rows.num_rows() as u32).filter(|row| !is_out(*row as usize));
+        let some = UInt32Array::from_iter_values(some);
+        let columns = columns.iter().map(|column| take(column, &some, None));
+        let columns: Vec<ArrayRef> = columns.collect::<std::result::Result<_, _>>()?;
+        let mut numbers = number(&columns, some.len())?.into_iter();
+        let of_row = |is_out: &bool| match is_out {
+            true => ABSENT,
+            false => numbers.next().unwrap_or(ABSENT),
+        };
+        Ok(excluded.iter().map(of_row).collect())
+    }
+
+    fn columns(&self, rows: &RecordBatch) -> Vec<ArrayRef> {
+        let columns = self.slots.iter().map(|slot| Arc::clone(rows.column(*slot)));
+        columns.collect()
+    }
+
+    /// Which rows nothing equals; nothing where that holds for none.
+    fn excluded(&self, columns: &[ArrayRef], rows: usize) -> Vec<bool> {
+        match self.null_equals_null || columns.is_empty() {
+            true => Vec::new(),
+            false => any_null(columns, rows),
+        }
+    }
+
+    /// Values of the only column, which has a dictionary, and which of them each row has; `None`
+    /// where there are more values than rows, or where null is a key.
+    fn distinct(&self, columns: &[ArrayRef]) -> Option<(ArrayRef, Vec<usize>)> {
+        let [column] = columns else { return None };
         let coded = column.as_any_dictionary_opt()?;
         let values = coded.values();
         let fits = !values.is_empty() && values.len() <= column.len();
@@ -131,6 +183,7 @@ pub fn bind_keys(
         Ok(SideKeys {
             slots,
             keys: RowKeys::unordered(types.iter().cloned())?,
+            types: types.clone(),
             null_equals_null,
         })
     };

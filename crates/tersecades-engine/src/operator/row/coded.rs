@@ -92,12 +92,7 @@ impl CodedRows {
         let known = self.table.group_count();
         self.ids.clear();
         self.table.assign(&self.keys, &mut self.ids);
-        let mut fresh = Vec::with_capacity(self.table.group_count() - known);
-        for (row, id) in self.ids.iter().enumerate() {
-            if *id as usize == known + fresh.len() {
-                fresh.push(row as u32);
-            }
-        }
+        let fresh = first_rows(&self.ids, known);
         self.rows += rows.num_rows();
         self.known_rows += rows.num_rows() - fresh.len();
         let ids = &self.ids;
@@ -136,6 +131,17 @@ impl CodedRows {
                 _ => false,
             })
     }
+}
+
+/// The first row of each key with a number from `known` on, which are in order of first occurrence.
+pub fn first_rows(numbers: &[u32], known: usize) -> Vec<u32> {
+    let mut first = Vec::new();
+    for (row, number) in numbers.iter().enumerate() {
+        if *number as usize == known + first.len() {
+            first.push(row as u32);
+        }
+    }
+    first
 }
 
 fn types(rows: &RecordBatch) -> impl Iterator<Item = &DataType> {

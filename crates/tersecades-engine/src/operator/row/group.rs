@@ -5,7 +5,7 @@ use arrow_schema::Schema;
 use tersecades_columnar::error::Result;
 
 use super::coded::CodedRows;
-use super::keys::{KeyIds, RowKeys};
+use super::key_number::KeyNumbers;
 use super::shape::take;
 use crate::frame::Scope;
 use crate::runtime::Interrupt;
@@ -14,8 +14,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 /// Groups of rows by key columns; without any, all rows are one group.
 pub struct GroupKeys {
     slots: Vec<usize>,
-    keys: RowKeys,
-    ids: KeyIds,
+    ids: KeyNumbers,
     /// What tells keys that came before, without whole texts.
     coded: CodedRows,
     /// The group of each of its keys.
@@ -37,8 +36,7 @@ impl GroupKeys {
         }
         Ok(GroupKeys {
             slots,
-            keys: RowKeys::unordered(types)?,
-            ids: KeyIds::default(),
+            ids: KeyNumbers::new(types)?,
             coded: CodedRows::default(),
             of_code: Vec::new(),
         })
@@ -49,17 +47,17 @@ impl GroupKeys {
     /// # Errors
     /// `LimitExceeded` above 2^32 groups.
     pub fn ids(&mut self, rows: &RecordBatch) -> Result<Vec<u32>> {
-        if self.slots.is_empty() {
-            let id = self.ids.insert(&[])?.0;
-            return Ok(vec![id; rows.num_rows()]);
-        }
         let rows = rows.project(&self.slots)?;
-        let Some(numbered) = self.coded.numbered(&rows)? else {
-            return keyed(&self.keys, &mut self.ids, &rows);
+        let coded = match self.ids.is_words() || self.slots.is_empty() {
+            true => None,
+            false => self.coded.numbered(&rows)?,
+        };
+        let Some(numbered) = coded else {
+            return self.ids.assign(rows.columns(), rows.num_rows());
         };
         self.of_code.truncate(numbered.known);
         let fresh = take(&rows, numbered.fresh)?;
-        let fresh = keyed(&self.keys, &mut self.ids, &fresh)?;
+        let fresh = self.ids.assign(fresh.columns(), fresh.num_rows())?;
         self.of_code.extend(fresh);
         let codes = numbered.ids.iter();
         Ok(codes.map(|code| self.of_code[*code as usize]).collect())
@@ -76,7 +74,7 @@ impl GroupKeys {
     /// What the interrupt says.
     pub fn sorted(&self, interrupt: &Interrupt) -> Result<Vec<u32>> {
         let mut ids: Vec<u32> = (0..self.len() as u32).collect();
-        let compare = |a: &u32, b: &u32| self.ids.key(*a).cmp(self.ids.key(*b));
+        let compare = |a: &u32, b: &u32| self.ids.compare(*a, *b);
         interrupt.sort(&mut ids, &compare)?;
         Ok(ids)
     }
@@ -93,7 +91,7 @@ impl GroupKeys {
 
     /// Forgets all groups.
     pub fn clear(&mut self) {
-        self.ids = KeyIds::default();
+        self.ids.clear();
         self.forget_codes();
     }
 
@@ -118,15 +116,7 @@ impl GroupKeys {
     /// # Errors
     /// `Corrupt` when the bytes do not hold it.
     pub fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
-        self.ids = KeyIds::restore(from)?;
         self.forget_codes();
-        Ok(())
+        self.ids.restore(from)
     }
-}
-
-/// The number of the key of each row; new keys get the next.
-fn keyed(keys: &RowKeys, ids: &mut KeyIds, rows: &RecordBatch) -> Result<Vec<u32>> {
-    let keys = keys.of(rows.columns())?;
-    let keys = keys.iter().map(|key| Ok(ids.insert(key.data())?.0));
-    keys.collect()
 }

@@ -92,7 +92,7 @@ impl RowKeys {
         let columns: Vec<ArrayRef> = columns
             .iter()
             .zip(&self.types)
-            .map(|(column, data_type)| canonical(column, data_type))
+            .map(|(column, data_type)| Ok(canonical_floats(&of_type(column, data_type)?)))
             .collect::<Result<_>>()?;
         let appended = self.converter.append(keys, &columns);
         appended.map_err(|error| Error::schema(error.to_string()))
@@ -109,13 +109,12 @@ impl RowKeys {
     }
 }
 
-/// The column as `data_type`, equal floats with equal bits.
-fn canonical(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    let column = match column.data_type() == data_type {
+/// The column as `data_type`.
+pub(super) fn of_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    Ok(match column.data_type() == data_type {
         true => Arc::clone(column),
         false => cast(column, data_type)?,
-    };
-    Ok(canonical_floats(&column))
+    })
 }
 
 /// `column`, whose floats have the one NaN and the one zero: equal ones have equal bits.

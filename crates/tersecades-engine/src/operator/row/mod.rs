@@ -11,6 +11,7 @@ pub mod each_window;
 pub mod expression;
 pub mod group;
 pub mod kept;
+pub mod key_number;
 pub mod keys;
 pub(crate) mod order;
 pub mod shape;

@@ -1,5 +1,5 @@
 //! The groups of several panes as one result, made by several threads: each takes those between two
-//! keys out of all panes.
+//! keys out of all panes, so few at a time that they stay in the caches next to a core.
 //!
 //! ```text
 //! pane of a worker   7 2 9 4 …  ┐ keys below 5 ──▶ one thread      2 4 …   merged, sorted: a batch
@@ -7,6 +7,7 @@
 //! ```
 
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::Result;
@@ -25,8 +26,14 @@ use super::table::GroupTable;
 /// Panes of fewer groups than this are merged by one thread.
 const GROUPS_MIN: usize = 1 << 16;
 
-/// Groups of each pane that say which keys share them out evenly.
-const SAMPLED: usize = 1_024;
+/// Groups of all panes that are merged at once, about.
+const SHARE_GROUPS: usize = 1 << 16;
+
+/// Most shares: each is written to at another place.
+const SHARES_MAX: usize = 512;
+
+/// Groups of each pane, for each share, that say which keys share them out evenly.
+const SAMPLED: usize = 64;
 
 /// Whether `known` and `more`, panes of `plan`, are better left apart until their result is made.
 pub(super) fn stay_apart(plan: &AggregatePlan, known: &Pane, more: &Pane) -> bool {
@@ -36,7 +43,7 @@ pub(super) fn stay_apart(plan: &AggregatePlan, known: &Pane, more: &Pane) -> boo
         && known.len().min(more.len()) >= GROUPS_MIN
 }
 
-/// Groups of a pane that go to one thread.
+/// Groups of a pane that are merged with those of others.
 struct Share {
     ids: Vec<u32>,
     /// The numbers between which those of their keys lie that have one of their own.
@@ -78,13 +85,16 @@ pub(super) fn emit_joined(
         return Ok(false);
     };
     let starts = starts(plan, &numbers, &parts);
-    let mut shares = on_threads(&parts, |part| share_out(&numbers, part, &starts));
+    let mut shares = on_threads(plan.threads, &parts, |part| {
+        Ok(share_out(&numbers, part, &starts))
+    })?;
     plan.interrupt.check()?;
-    let of_thread = |_| shares.iter_mut().filter_map(Vec::pop).collect();
-    let mut by_thread: Vec<Vec<Share>> = (0..=starts.len()).map(of_thread).collect();
-    by_thread.reverse();
-    let results = on_threads(&by_thread, |shares| emit_shares(plan, &parts, shares));
-    let results: Vec<Option<RecordBatch>> = results.into_iter().collect::<Result<_>>()?;
+    let of_next = |_| shares.iter_mut().filter_map(Vec::pop).collect();
+    let mut merged: Vec<Vec<Share>> = (0..=starts.len()).map(of_next).collect();
+    merged.reverse();
+    let results = on_threads(plan.threads, &merged, |shares| {
+        emit_shares(plan, &parts, shares)
+    })?;
     let results: Vec<RecordBatch> = results.into_iter().flatten().collect();
     match plan.first {
         Some(_) => out.push(in_key_order(plan, &results)?),
@@ -93,38 +103,58 @@ pub(super) fn emit_joined(
     Ok(true)
 }
 
-/// What `work` makes of each of `items`, which have a thread each, the first this one.
-fn on_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let (work, Some((first, others))) = (&work, items.split_first()) else {
-        return Vec::new();
+/// What `work` makes of each of `items`, on so many threads.
+fn on_threads<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    work: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let work_off = || -> Result<Vec<(usize, R)>> {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            match items.get(at) {
+                Some(item) => done.push((at, work(item)?)),
+                None => return Ok(done),
+            }
+        }
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = others
-            .iter()
-            .map(|item| scope.spawn(move || work(item)))
-            .collect();
-        let mut done = vec![work(first)];
-        let joined = threads.into_iter().map(|thread| thread.join());
-        done.extend(joined.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))));
+    let mut done = std::thread::scope(|scope| {
+        let others = 1..threads.min(items.len());
+        let others: Vec<_> = others.map(|_| scope.spawn(work_off)).collect();
+        let mut done = work_off();
+        for thread in others {
+            let more = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            done = done.and_then(|mut done| {
+                done.extend(more?);
+                Ok(done)
+            });
+        }
         done
-    })
+    })?;
+    done.sort_unstable_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// The least numbers of all threads but the first: about as many groups lie between any two.
+/// The least numbers of all shares but the first: about as many groups lie between any two.
 fn starts(plan: &AggregatePlan, numbers: &Numbers<'_>, parts: &[Part<'_>]) -> Vec<u64> {
+    let groups: usize = parts.iter().map(|part| part.rows.len()).sum();
+    let shares = (groups / SHARE_GROUPS).clamp(plan.threads, SHARES_MAX.max(plan.threads));
     let mut sample: Vec<u64> = Vec::new();
     for part in parts {
-        let ids = (0..part.rows.len()).step_by((part.rows.len() / SAMPLED).max(1));
+        let step = (part.rows.len() / (SAMPLED * shares)).max(1);
+        let ids = (0..part.rows.len()).step_by(step);
         sample.extend(ids.map(|id| numbers.number(part.groups.key(id)).0));
     }
     sample.sort_unstable();
-    let of_thread = |index| sample.get(index * sample.len() / plan.threads).copied();
-    let mut starts: Vec<u64> = (1..plan.threads).filter_map(of_thread).collect();
+    let of_share = |index| sample.get(index * sample.len() / shares).copied();
+    let mut starts: Vec<u64> = (1..shares).filter_map(of_share).collect();
     starts.dedup();
     starts
 }
 
-/// The groups of `part` by thread.
+/// The groups of `part` by share.
 fn share_out(numbers: &Numbers<'_>, part: &Part<'_>, starts: &[u64]) -> Vec<Share> {
     let room = part.rows.len() / (starts.len() + 1) * 9 / 8;
     let empty = || Share {
@@ -135,9 +165,7 @@ fn share_out(numbers: &Numbers<'_>, part: &Part<'_>, starts: &[u64]) -> Vec<Shar
     let mut shares: Vec<Share> = (0..=starts.len()).map(|_| empty()).collect();
     for id in 0..part.rows.len() {
         let (number, is_whole) = numbers.number(part.groups.key(id));
-        // Keys come in any order: nothing branches on where they go.
-        let at = starts.iter().map(|start| usize::from(*start <= number));
-        let share = &mut shares[at.sum::<usize>()];
+        let share = &mut shares[starts.partition_point(|start| *start <= number)];
         share.ids.push(id as u32);
         if is_whole {
             share.least = share.least.min(number);
@@ -147,7 +175,7 @@ fn share_out(numbers: &Numbers<'_>, part: &Part<'_>, starts: &[u64]) -> Vec<Shar
     shares
 }
 
-/// The results of one thread's groups, of which `shares` has those of each part.
+/// The results of the groups of one share, of which `shares` has those of each part.
 fn emit_shares(
     plan: &AggregatePlan,
     parts: &[Part<'_>],
@@ -172,6 +200,8 @@ fn merge_shares(plan: &AggregatePlan, parts: &[Part<'_>], shares: &[Share]) -> P
         let span = span_of(plan, (least, greatest));
         merged.groups.cover(&plan.keys, span, rows);
     }
+    let most = shares.iter().map(|share| share.ids.len()).max();
+    merged.groups.reserve(most.unwrap_or(0));
     let (mut keys, mut targets) = (Vec::new(), Vec::new());
     for (part, Share { ids, .. }) in parts.iter().zip(shares) {
         keys.clear();

@@ -1,26 +1,26 @@
 //! From packed keys to dense group ids: our own open-addressing table.
 //!
-//! Keys lie in one arena in order of arrival; slots hold group ids. Where the key is one or two
-//! columns of few texts or integers, cells by direct address answer most look-ups without hashing.
-//! A run may do without all that and find groups through the map of the standard library. Keys lack
-//! the word for nulls until a key comes that needs it.
+//! Keys lie in one arena in order of arrival; slots hold group ids (slot.rs). Where the key is one
+//! or two columns of few texts or integers, cells by direct address answer most look-ups without
+//! hashing. A run may do without all that and find groups through the map of the standard library.
+//! Keys lack the word for nulls until a key comes that needs it.
 
 mod address;
+mod find;
+mod slot;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::runtime::state::StateWriter;
 
+use self::slot::{SLOTS_AT_HAND, Slots};
 use super::direct::{AXES, DirectCells, EMPTY, Span};
 use super::keys::KeyLayout;
 use super::packer::PackedKeys;
 
 /// Rows that are looked through at once for new groups.
 const ASSIGNED: usize = 32;
-
-/// Slots that the caches next to a core hold with the keys of their groups.
-const SLOTS_AT_HAND: usize = 1 << 14;
 
 /// Group ids by packed key.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub struct GroupTable {
     words_allowed: [usize; 2],
     keys: Vec<u64>,
     len: usize,
-    slots: Vec<u32>,
+    slots: Slots,
     direct: DirectCells,
     /// The standard library's map, where it is to do the work.
     standard: Option<HashMap<Box<[u64]>, u32>>,
@@ -100,15 +100,13 @@ impl GroupTable {
 
     /// Bytes of memory held.
     pub fn byte_size(&self) -> usize {
-        self.slots.capacity() * size_of::<u32>()
-            + self.direct.byte_size()
-            + self.keys.capacity() * size_of::<u64>()
+        self.slots.byte_size() + self.direct.byte_size() + self.keys.capacity() * size_of::<u64>()
     }
 
     /// Forgets all groups, keeps the memory.
     pub fn clear(&mut self) {
         self.direct.clear(&self.keys, self.words);
-        self.slots.fill(EMPTY);
+        self.slots.forget();
         self.keys.clear();
         self.len = 0;
         [self.words, _] = self.words_allowed;
@@ -129,6 +127,19 @@ impl GroupTable {
         };
         self.direct
             .cover(layout, spans, (known, self.len.max(rows)))
+    }
+
+    /// Whether keys have cells.
+    pub fn has_cells(&self) -> bool {
+        !self.direct.is_empty()
+    }
+
+    /// Gives up all cells.
+    pub fn uncover(&mut self) {
+        if !self.direct.is_empty() {
+            self.direct = DirectCells::default();
+            self.rehash();
+        }
     }
 
     /// Makes cells for the keys that have them in `other`.
@@ -195,21 +206,18 @@ impl GroupTable {
     /// As [`GroupTable::assign_each`] for at most [`ASSIGNED`] keys, where slots are far from the
     /// core: it has them all fetched at once, then the keys of their groups, before it looks.
     fn assign_far<const WORDS: usize>(&mut self, keys: &[[u64; WORDS]], ids: &mut Vec<u32>) {
-        let mask = self.slots.len() - 1;
-        let mut found = [(0, EMPTY); ASSIGNED];
-        for (key, found) in keys.iter().zip(&mut found) {
-            let hash = hash(key);
-            *found = (hash, self.slots[hash as usize & mask]);
-        }
-        let mut same = [false; ASSIGNED];
+        let near = self.slots.near(keys.iter().map(|key| hash(key)));
         let (known, _) = self.keys.as_chunks::<WORDS>();
-        for ((key, (_, id)), same) in keys.iter().zip(&found).zip(&mut same) {
-            *same = known.get(*id as usize) == Some(key);
+        let mut same = [None; ASSIGNED];
+        for ((key, near), same) in keys.iter().zip(&near).zip(&mut same) {
+            *same = near
+                .group()
+                .filter(|id| known.get(*id as usize) == Some(key));
         }
-        for ((key, (hash, id)), same) in keys.iter().zip(found).zip(same) {
+        for ((key, near), same) in keys.iter().zip(near).zip(same) {
             ids.push(match same {
-                true => id,
-                false => self.find_or_push(hash, key, |known| known.first_chunk() == Some(key)),
+                Some(id) => id,
+                None => self.find_or_push(near.hash, key, |known| known.first_chunk() == Some(key)),
             });
         }
     }
@@ -318,41 +326,38 @@ impl GroupTable {
 
     #[inline(always)]
     fn find_or_push(&mut self, hash: u64, key: &[u64], same: impl Fn(&[u64]) -> bool) -> u32 {
-        if (self.len + 1) * 2 > self.slots.len() {
+        if !self.slots.has_room(self.len) {
             self.rehash();
         }
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            match self.slots[at] {
-                EMPTY => {
-                    let id = self.push_fitting(key);
-                    self.slots[at] = id;
-                    return id;
-                }
-                id if same(self.key(id as usize)) => return id,
-                _ => at = (at + 1) & mask,
+        let words = self.words;
+        let known = |id: u32| same(&self.keys[id as usize * words..][..words]);
+        match self.slots.find(hash, known) {
+            Ok(id) => id,
+            Err(at) => {
+                let id = self.push_fitting(key);
+                self.slots.put(at, hash, id);
+                id
             }
         }
     }
 
-    /// Makes slots for twice as many groups, for four times as many where they are few; groups with
-    /// a cell need none.
+    /// Makes room for so many groups in an empty table.
+    pub fn reserve(&mut self, groups: usize) {
+        self.keys.reserve(groups * self.words);
+        if self.direct.is_empty() {
+            self.slots.make_room(groups);
+        }
+    }
+
+    /// Makes slots for more groups; those with a cell need none.
     fn rehash(&mut self) {
-        let room = if self.len < SLOTS_AT_HAND { 2 } else { 1 };
-        let capacity = ((self.len + 1) * 2).next_power_of_two().max(32) * room;
-        self.slots.clear();
-        self.slots.resize(capacity, EMPTY);
-        for id in 0..self.len {
-            let key = &self.keys[id * self.words..(id + 1) * self.words];
-            if self.direct.cell(key).is_some() {
-                continue;
-            }
-            let mut at = hash(key) as usize & (capacity - 1);
-            while self.slots[at] != EMPTY {
-                at = (at + 1) & (capacity - 1);
-            }
-            self.slots[at] = id as u32;
+        self.slots.make_room(self.len);
+        let words = self.words;
+        for first in (0..self.len).step_by(ASSIGNED) {
+            let ids = first..self.len.min(first + ASSIGNED);
+            let keys = self.keys[ids.start * words..ids.end * words].chunks_exact(words.max(1));
+            let hashed = keys.map(|key| self.direct.cell(key).is_none().then(|| hash(key)));
+            self.slots.add(ids.start as u32, hashed);
         }
     }
 }
