@@ -400,10 +400,11 @@ impl Stream {
         let origin = self
             .table
             .open_passing(columns.as_deref(), &self.options, &passing)?;
+        let reached = passing.reached.map(|(_, reached)| reached);
         // What is encoded already, and late rows with all their columns, stay as they are.
         let reducible = matches!(origin, Origin::Source(_)) && !self.options.keep_late_whole;
         self.options.observed = observed.filter(|_| reducible).map(Arc::new);
-        Running::start_shared(origin, &self.query, self.options, share)
+        Running::start_shared(origin, &self.query, self.options, (share, reached))
     }
 }
 

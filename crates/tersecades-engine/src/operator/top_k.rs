@@ -1,5 +1,7 @@
 //! `top_k`: the first rows of a sort, without keeping the others.
 
+use std::sync::Arc;
+
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_row::{OwnedRow, Rows};
 use arrow_schema::SchemaRef;
@@ -11,7 +13,7 @@ use crate::expression::Expression;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
-use super::row::bound::Bound;
+use super::row::bound::{Bound, Reached};
 use super::row::keys::SortOrder;
 use super::row::order::Order;
 use super::row::shape::{batch_of, concat, read_rows, take, write_rows};
@@ -85,6 +87,7 @@ impl RowOperatorPlan for TopK {
             each_window: self.extent.is_each_window(input),
             best: Vec::new(),
             worst: None,
+            reached: None,
         }))
     }
 }
@@ -93,7 +96,7 @@ impl RowOperatorPlan for TopK {
 struct Worst {
     key: OwnedRow,
     /// What the first column says of it.
-    first: Option<Bound>,
+    first: Option<Arc<Bound>>,
 }
 
 /// Some rows, and the columns of their keys.
@@ -142,6 +145,8 @@ struct Best {
     best: Vec<RecordBatch>,
     /// So many of the candidates come no later than this one that no row behind it is wanted.
     worst: Option<Worst>,
+    /// Who wants to know of the worst one.
+    reached: Option<Reached>,
 }
 
 impl Best {
@@ -176,7 +181,7 @@ impl Best {
 
     /// The rows whose first column does not put them behind the wanted ones.
     fn likely(&self, rows: RecordBatch, columns: Vec<ArrayRef>) -> Result<Part> {
-        let bound = self.worst.as_ref().and_then(|worst| worst.first.as_ref());
+        let bound = self.worst.as_ref().and_then(|worst| worst.first.as_deref());
         let part = Part { rows, columns };
         let part = match bound {
             Some(bound) => part.before(bound)?,
@@ -229,10 +234,12 @@ impl Best {
         let (Some(row), Some(column), Some(order)) = (last, columns.first(), self.first) else {
             return Ok(());
         };
-        self.worst = Some(Worst {
-            key: keys.row(row).owned(),
-            first: Bound::new(column, row, order, self.alone)?,
-        });
+        let first = Bound::new(column, row, order, self.alone)?.map(Arc::new);
+        if let (Some(reached), Some(first)) = (&self.reached, &first) {
+            reached.set(Arc::clone(first));
+        }
+        let key = keys.row(row).owned();
+        self.worst = Some(Worst { key, first });
         Ok(())
     }
 
@@ -278,6 +285,11 @@ impl Best {
 impl RowOperator for Best {
     fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.schema)
+    }
+
+    fn tell(&mut self, reached: &Reached) {
+        // The first rows of one window say nothing of the next.
+        self.reached = (!self.each_window).then(|| reached.clone());
     }
 
     fn push(&mut self, rows: RecordBatch, out: &mut Vec<RecordBatch>) -> Result<()> {

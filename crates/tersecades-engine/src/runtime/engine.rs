@@ -23,6 +23,7 @@ use crate::error_bound::{ResultBounds, bound_lines, bounds_of};
 use crate::event_time::clock::ticks_late;
 use crate::event_time::{Arrival, Course, Cut, Watermark, time_range};
 use crate::frame::{Frame, Scope};
+use crate::operator::row::bound::Reached;
 use crate::operator::window_aggregate::WindowAggregate;
 use crate::operator::window_aggregate::feed::Sharing;
 use crate::operator::window_aggregate::plan::{AggregatePlan, tick_ns};
@@ -77,6 +78,8 @@ pub struct Running {
     ready: VecDeque<RecordBatch>,
     results: Vec<RecordBatch>,
     /// What lossy columns do to the results.
+    /// How far the first rows of an order have come, if the source goes by that.
+    reached: Option<Reached>,
     bounds: ResultBounds,
     metrics: Metrics,
     work: Work,
@@ -99,10 +102,11 @@ impl Running {
     /// # Errors
     /// What binding says: unknown columns, wrong types, windows that are no whole ticks.
     pub fn start(origin: Origin, query: &Query, options: RunOptions) -> Result<Self> {
-        Running::start_shared(origin, query, options, None)
+        Running::start_shared(origin, query, options, (None, None))
     }
 
-    /// As [`Running::start`], for a query that may share panes with others.
+    /// As [`Running::start`], for a query that may share panes with others, and whose source goes
+    /// by how far the first rows of an order have come.
     ///
     /// # Errors
     /// As [`Running::start`].
@@ -110,7 +114,7 @@ impl Running {
         origin: Origin,
         query: &Query,
         options: RunOptions,
-        share: Option<&Share>,
+        (share, reached): (Option<&Share>, Option<Reached>),
     ) -> Result<Self> {
         let (first, mut tails) = plan_parts(query, outline::logical_schema(&origin.schema())?)?;
         let uses = |column: &str| query.uses(column);
@@ -129,12 +133,7 @@ impl Running {
             retained.observed_as(options.observed.clone())
         };
         let retained = options.keep.map(keep);
-        for part in &mut tails {
-            part.interrupt_with(&options.interrupt);
-        }
-        if options.measured {
-            tails.iter_mut().for_each(Part::measure);
-        }
+        prepare(&mut tails, &options, reached.as_ref());
         let stages: Result<Vec<Stage>> = (0..helpers_of(&plan, &options))
             .map(|_| plan.start(&options))
             .collect();
@@ -159,6 +158,7 @@ impl Running {
             flushed: Instant::now(),
             unordered: Vec::new(),
             tails,
+            reached,
             work: options.ablation.work(),
             options,
             retained,
@@ -441,6 +441,19 @@ fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Re
     computed.evaluate(frame, &mut column, work)?;
     frame.put_derived(column);
     Ok(())
+}
+
+/// Tells the parts of a run what they have to know of it.
+fn prepare(tails: &mut [Part], options: &RunOptions, reached: Option<&Reached>) {
+    for part in &mut *tails {
+        part.interrupt_with(&options.interrupt);
+    }
+    if let (Some(reached), Some(next)) = (reached, tails.first_mut()) {
+        next.tell(reached);
+    }
+    if options.measured {
+        tails.iter_mut().for_each(Part::measure);
+    }
 }
 
 /// Threads that run the first stage besides the caller's.

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::codec::Tally;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::operator::row::bound::Reached;
 use crate::operator::row::{RowOperator, RowOperatorPlan};
 use crate::operator::window_aggregate::WindowAggregate;
 
@@ -56,6 +57,13 @@ impl Part {
         match self {
             Part::Stage(_) => {}
             Part::Rows(_, operator, _) => operator.interrupt_with(interrupt),
+        }
+    }
+
+    /// Says whom to tell how far the first rows of an order have come.
+    pub(super) fn tell(&mut self, reached: &Reached) {
+        if let Part::Rows(_, operator, _) = self {
+            operator.tell(reached);
         }
     }
 

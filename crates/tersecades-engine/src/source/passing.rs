@@ -7,6 +7,7 @@ use tersecades_columnar::predicate::{Coverage, Predicate};
 use tersecades_columnar::types::Physical;
 
 use super::zone::{Ends, of_first_rows};
+use crate::operator::row::bound::Reached;
 
 /// A column, its type, and what its values must pass.
 pub(crate) type Test = (String, DataType, Arc<Predicate>);
@@ -27,6 +28,8 @@ pub struct Passing {
     /// What rows are wanted for, if nothing else: a row that is not among these of its source may
     /// be left out.
     pub(crate) first: Option<FirstRows>,
+    /// A column, and what its values must come before in rows that are wanted, as it turns out.
+    pub(crate) reached: Option<(String, Reached)>,
 }
 
 /// The first rows of an order.

@@ -1,16 +1,74 @@
 //! A value that rows are compared with before keys are made of them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use arrow_array::{Array, ArrayRef, Datum, Scalar};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
 use arrow_ord::cmp;
 use arrow_schema::DataType;
+use tersecades_columnar::arrow::lanes;
 use tersecades_columnar::error::Result;
-use tersecades_columnar::types::logical_type;
+use tersecades_columnar::types::{Physical, logical_type};
 
 use super::keys::{SortOrder, canonical_floats};
 
+/// Parts of a source that may be looked through in vain, one after the other.
+const TRIES: u32 = 2;
+
+/// How far an operator has come that keeps the first rows of an order, told to where rows come
+/// from: none that come behind the bound are wanted.
+#[derive(Debug, Clone)]
+pub struct Reached {
+    bound: Arc<Mutex<Option<Arc<Bound>>>>,
+    tries: Arc<AtomicU32>,
+}
+
+impl Default for Reached {
+    fn default() -> Self {
+        Reached {
+            bound: Arc::default(),
+            tries: Arc::new(AtomicU32::new(TRIES)),
+        }
+    }
+}
+
+impl Reached {
+    /// Says that only rows before `bound` are wanted.
+    pub(crate) fn set(&self, bound: Arc<Bound>) {
+        *self.bound.lock().unwrap_or_else(PoisonError::into_inner) = Some(bound);
+    }
+
+    /// What rows must come before, if that is known and rules out most rows of most parts.
+    pub(crate) fn get(&self) -> Option<Arc<Bound>> {
+        if self.tries.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        bound.clone()
+    }
+
+    /// Says whether few rows of a part came before the bound.
+    pub(crate) fn note(&self, few: bool) {
+        let next = |tries: u32| match few {
+            true => Some(TRIES),
+            false => tries.checked_sub(1),
+        };
+        // Another thread may have noted the same.
+        let _ = self
+            .tries
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+
+    /// Has nothing left out from here on.
+    pub(crate) fn close(&self) {
+        self.tries.store(0, Ordering::Relaxed);
+    }
+}
+
 /// The first column of a sort key.
+#[derive(Debug)]
 pub(crate) struct Bound {
     value: Scalar<ArrayRef>,
     is_null: bool,
@@ -51,6 +109,30 @@ impl Bound {
             order,
             alone,
         }))
+    }
+
+    /// Whether no integer from `low` to `high`, both included, comes before that of the bound, by
+    /// the type of its column; no where that is not known.
+    pub(crate) fn is_before_all(&self, low: i128, high: i128, has_nulls: bool) -> bool {
+        let (value, _) = self.value.get();
+        let physical = Physical::of(value.data_type());
+        let Ok(physical @ Physical::Integer { .. }) = physical else {
+            return false;
+        };
+        let bits = lanes(value).map(|lanes| lanes.bits(0));
+        let best = if self.order.descending { high } else { low };
+        let (Some(bits), Some(best)) = (bits, physical.key_of(best)) else {
+            return false;
+        };
+        let bound = bits ^ physical.flip();
+        let is_behind = match (self.order.descending, self.alone) {
+            (false, true) => best >= bound,
+            (false, false) => best > bound,
+            (true, true) => best <= bound,
+            (true, false) => best < bound,
+        };
+        // Nulls that come first are before it, and of a null nothing is known here.
+        low <= high && is_behind && !self.is_null && !(has_nulls && self.order.nulls_first)
     }
 
     /// Which rows may come before that of the bound; none where all may.

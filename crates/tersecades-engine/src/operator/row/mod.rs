@@ -29,6 +29,7 @@ use crate::plan::EventTime;
 use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
+use self::bound::Reached;
 use self::keys::SortOrder;
 
 /// What a row operator takes in.
@@ -120,6 +121,9 @@ pub trait RowOperator: Send {
 
     /// Says what is to be asked in the midst of work that is long.
     fn interrupt_with(&mut self, _interrupt: &Interrupt) {}
+
+    /// Says whom to tell how far the first rows of an order have come.
+    fn tell(&mut self, _reached: &Reached) {}
 
     /// Takes in rows; what is ready is appended to `out`.
     ///

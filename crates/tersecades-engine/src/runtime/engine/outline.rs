@@ -11,6 +11,7 @@ use tersecades_columnar::types::logical_type;
 use crate::error_bound::bounds_of;
 use crate::expression::BoundFilter;
 use crate::frame::Scope;
+use crate::operator::row::bound::Reached;
 use crate::plan::{Query, Step};
 use crate::runtime::first::first_rows;
 use crate::runtime::part::Part;
@@ -87,13 +88,15 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
             .map(str::to_owned)
             .collect(),
         first: first_of(query, arriving),
+        reached: None,
     };
     let Ok(schema) = logical_schema(arriving) else {
         return passing;
     };
     let scope = Scope::of_schema(&schema);
-    for step in &query.steps {
+    for (at, step) in query.steps.iter().enumerate() {
         let Step::Filter(condition) = step else {
+            passing.reached = reached_of(&query.steps[at..]);
             break;
         };
         // What is wrong with a filter is said where the query is bound.
@@ -124,6 +127,13 @@ fn first_of(query: &Query, arriving: &Schema) -> Option<FirstRows> {
         descending: order.descending,
         rows: rows as u64,
     })
+}
+
+/// The column that counts before all others in the order whose first rows `steps` begin with.
+fn reached_of(steps: &[Step]) -> Option<(String, Reached)> {
+    let (by, _) = first_rows(steps)?;
+    let (column, _) = by.first()?;
+    Some(((*column).to_owned(), Reached::default()))
 }
 
 /// What windows by time need of rows that a filter drops: they move the watermark.

@@ -173,6 +173,10 @@ impl Running {
 
     fn read_state(&mut self, is_input: bool, from: &mut StateReader<'_>) -> Result<()> {
         from.check(&self.identity())?;
+        if let Some(reached) = &self.reached {
+            // Rows that were read are counted from the first one, left out or not.
+            reached.close();
+        }
         self.ingest.restore(is_input, from)?;
         self.read_operators(from)
     }

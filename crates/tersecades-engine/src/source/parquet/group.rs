@@ -12,7 +12,7 @@ use arrow_select::take::take;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::SchemaDescriptor;
@@ -113,7 +113,7 @@ impl Group {
         let left = usize::try_from(metadata.num_rows())
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
-        let (mut tested, mut open_columns, mut texts) = (Vec::new(), 0, Vec::new());
+        let (mut tested, mut open_columns) = (Vec::new(), 0);
         for (field, position) in wanted.schema.fields().iter().zip(&wanted.positions) {
             match leaf(&wanted.metadata, field, *position, group) {
                 Some(leaf) => {
@@ -130,27 +130,15 @@ impl Group {
                 None => {
                     columns.push(Column::Other(others.len()));
                     others.push(*position);
-                    if is_row_by_row(&wanted.metadata, field, *position, group) {
-                        texts.push(*position);
-                    }
                 }
             }
         }
-        let read = if others.is_empty() && !columns.is_empty() {
-            None
-        } else {
-            let mask = ProjectionMask::roots(wanted.metadata.parquet_schema(), others);
-            let declared = match texts.is_empty() {
-                true => wanted.metadata.clone(),
-                false => as_texts(&wanted.metadata, &texts)?,
-            };
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input, declared);
-            let reader = builder
-                .with_row_groups(vec![group])
-                .with_projection(mask)
-                .with_batch_size(wanted.batch_rows)
-                .build();
-            Some(reader.map_err(corrupt)?)
+        let read = match others.is_empty() && !columns.is_empty() {
+            true => None,
+            false => {
+                let rows = wanted.batch_rows;
+                Some(reader_of(input, wanted, (group, &others), (None, rows))?)
+            }
         };
         tested.sort_by_key(|(values, ..)| *values);
         let left_out = LeftOut::of(wanted);
@@ -241,10 +229,7 @@ impl Group {
                 (Read::All(array), Some(places)) => take(&array, places, None)?,
                 (Read::All(array) | Read::Given(array), _) => array,
             };
-            match array.as_string_opt::<i32>() {
-                Some(texts) => Ok(Arc::new(row_by_row(texts.clone())?) as ArrayRef),
-                None => Ok(array),
-            }
+            coded(array)
         });
         columns.collect()
     }
@@ -324,6 +309,51 @@ impl Column {
             }
             (Column::Other(_), None) => Err(Error::internal("a column without a reader")),
         }
+    }
+}
+
+/// The Arrow reader of the columns at `positions` of a row group, of all rows or of those that are
+/// chosen, at most so many at once; texts that are not all codes come as texts.
+///
+/// # Errors
+/// `Corrupt` for damaged columns.
+pub(super) fn reader_of<R>(
+    input: R,
+    wanted: &Wanted,
+    (group, positions): (usize, &[usize]),
+    (chosen, batch_rows): (Option<RowSelection>, usize),
+) -> Result<ParquetRecordBatchReader>
+where
+    R: ChunkReader + 'static,
+{
+    let fields = wanted.schema.fields().iter().zip(&wanted.positions);
+    let texts = fields.filter(|(field, position)| {
+        positions.contains(position) && is_row_by_row(&wanted.metadata, field, **position, group)
+    });
+    let texts: Vec<usize> = texts.map(|(_, position)| *position).collect();
+    let declared = match texts.is_empty() {
+        true => wanted.metadata.clone(),
+        false => as_texts(&wanted.metadata, &texts)?,
+    };
+    let mask = ProjectionMask::roots(wanted.metadata.parquet_schema(), positions.iter().copied());
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input, declared)
+        .with_row_groups(vec![group])
+        .with_projection(mask)
+        .with_batch_size(batch_rows);
+    if let Some(chosen) = chosen {
+        builder = builder.with_row_selection(chosen);
+    }
+    builder.build().map_err(corrupt)
+}
+
+/// A column as it comes out: texts listed row by row.
+///
+/// # Errors
+/// What listing says.
+pub(super) fn coded(array: ArrayRef) -> Result<ArrayRef> {
+    match array.as_string_opt::<i32>() {
+        Some(texts) => Ok(Arc::new(row_by_row(texts.clone())?)),
+        None => Ok(array),
     }
 }
 

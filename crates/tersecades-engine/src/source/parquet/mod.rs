@@ -9,6 +9,8 @@
 //! Columns that rows are tested by are read first; where few rows pass, single codes of the others
 //! are picked out of their pages, and rows that fail are left out, but for the newest where they
 //! move the watermark (chosen.rs, newest.rs); where they are wanted for more, they hold any value.
+//! Where a query keeps the first rows of an order, those behind the last one that it has are left
+//! out too (reached.rs).
 //!
 //! Where several threads may read, row groups are read ahead, each by a thread (ahead.rs).
 //!
@@ -26,6 +28,7 @@ mod nesting;
 mod newest;
 mod page;
 mod prune;
+mod reached;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -43,8 +46,9 @@ use parquet::file::reader::ChunkReader;
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
 use self::ahead::Ahead;
-use self::group::{Group, Wanted};
+use self::group::Wanted;
 use self::nesting::{check_footer, encrypted};
+use self::reached::GroupRows;
 use super::guard::guard;
 use super::{Rejected, Source, SourceKind, SourceOptions, text_type};
 
@@ -77,10 +81,10 @@ impl Input {
     }
 
     /// Begins to read a row group.
-    fn open_group(&self, wanted: &Wanted, group: usize) -> Result<Group> {
+    fn open_group(&self, wanted: &Wanted, group: usize) -> Result<GroupRows> {
         match self {
-            Input::File(file, _) => Group::open(file.try_clone()?, wanted, group),
-            Input::Bytes(bytes) => Group::open(bytes.clone(), wanted, group),
+            Input::File(file, _) => GroupRows::open(|| Ok(file.try_clone()?), wanted, group),
+            Input::Bytes(bytes) => GroupRows::open(|| Ok(bytes.clone()), wanted, group),
         }
     }
 }
@@ -113,7 +117,7 @@ pub struct ParquetSource {
     group: usize,
     rows_left_out: u64,
     /// The row group that is read here.
-    reader: Option<Group>,
+    reader: Option<GroupRows>,
     /// Row groups that threads read, once several have begun to.
     ahead: Option<Ahead>,
     /// Threads that may.

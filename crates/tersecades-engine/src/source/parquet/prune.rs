@@ -1,6 +1,6 @@
 //! Row groups that a query wants nothing of, by the ends of their columns in the footer.
 
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, Field};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
@@ -52,7 +52,7 @@ fn is_ruled_out(
 }
 
 /// The least and the greatest value, if the writer said so in the order of the type.
-fn ends(field: &FieldRef, statistics: &Statistics) -> Option<(i128, i128)> {
+pub(super) fn ends(field: &Field, statistics: &Statistics) -> Option<(i128, i128)> {
     if statistics.is_min_max_deprecated() {
         return None;
     }

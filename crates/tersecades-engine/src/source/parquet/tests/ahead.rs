@@ -54,7 +54,7 @@ fn options_of(
             tests: if tested { tests } else { Vec::new() },
             failing: Failing::Nothing,
             of_all: vec!["time".to_owned()],
-            first: None,
+            ..Passing::default()
         },
         ..options(batch_rows)
     }
