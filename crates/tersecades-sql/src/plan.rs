@@ -41,7 +41,6 @@ use crate::function::window::Edge;
 use crate::hidden_sort::without_hidden_sorts;
 use crate::parse::cast::name_casts;
 use crate::parse::digit::keep_digits;
-use crate::parse::group_by::distinct_keys;
 use crate::parse::sign::mark_signs;
 use crate::parse::values::keep_floats;
 
@@ -50,7 +49,6 @@ use crate::parse::values::keep_floats;
 /// # Errors
 /// Whatever DataFusion finds wrong with names and types.
 pub(crate) fn plan(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
-    distinct_keys(&mut query);
     keep_digits(&mut query);
     mark_signs(&mut query);
     match planned(query.clone(), catalog) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::utils::grouping_set_to_exprlist;
 use datafusion_expr::{Aggregate, Expr};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::expression::{Expression, col};
@@ -163,12 +164,13 @@ impl Parts {
         let schema: &DFSchema = plan.input.schema();
         let lowerer = rows.lowerer(schema)?;
         let mut parts = Parts::default();
-        for (index, key) in plan.group_expr.iter().enumerate() {
+        let keys = distinct_keys(&plan.group_expr)?;
+        for (index, key) in keys.iter().enumerate() {
             let name = plan.schema.field(index).name();
             parts.add_key(key, name, &lowerer)?;
         }
         for (index, call) in plan.aggr_expr.iter().enumerate() {
-            let name = plan.schema.field(plan.group_expr.len() + index).name();
+            let name = plan.schema.field(keys.len() + index).name();
             let name = free_name(name, |name| parts.is_taken(name));
             let call = aggregate_call(call, &lowerer)?.alias(name.as_str());
             parts.calls.push(call);
@@ -236,6 +238,11 @@ impl Parts {
         self.results.push(Part::Key(name));
         Ok(())
     }
+}
+
+/// The keys that the plan has a field for: one that stands twice has one.
+pub(super) fn distinct_keys(keys: &[Expr]) -> Result<Vec<&Expr>> {
+    grouping_set_to_exprlist(keys).map_err(|error| of_datafusion(&error))
 }
 
 fn edge_of(key: &Expr, lowerer: &Lowerer<'_>) -> Result<Option<EdgeColumn>> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::utils::grouping_set_to_exprlist;
 use datafusion_expr::{Aggregate, EmptyRelation, Expr, GroupingSet};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::types::logical_type;
@@ -12,6 +11,7 @@ use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
+use super::aggregate::distinct_keys;
 use super::constant::empty;
 use super::literal::typed;
 use super::rows::{Column, Reach, Rows, type_of, unique_names};
@@ -23,8 +23,7 @@ impl Lowering<'_> {
     /// # Errors
     /// What lowering each of them says.
     pub(super) fn grouping_sets(&self, plan: &Aggregate, sets: &GroupingSet) -> Result<Rows> {
-        let keys = grouping_set_to_exprlist(&plan.group_expr);
-        let keys = keys.map_err(|error| of_datafusion(&error))?;
+        let keys = distinct_keys(&plan.group_expr)?;
         let names = unique_names(&plan.schema);
         let mut streams = Vec::new();
         for set in sets_of(sets)? {
@@ -62,6 +61,7 @@ impl Lowering<'_> {
             })?,
             false => self.aggregate(&one.map_err(|error| of_datafusion(&error))?)?,
         };
+        let set = distinct_keys(set)?;
         let schema: &DFSchema = &plan.schema;
         let given = rows.stream.schema()?;
         let value_as = |value: Expression, index: usize| -> Result<Expression> {
@@ -75,7 +75,7 @@ impl Lowering<'_> {
         let mut left_out = 0u64;
         for (index, key) in keys.iter().enumerate() {
             left_out <<= 1;
-            let value = match set.iter().position(|known| known == *key) {
+            let value = match set.iter().position(|known| known == key) {
                 Some(place) => rows.value(place)?.clone(),
                 None => {
                     left_out |= 1;

@@ -6,7 +6,6 @@ pub(crate) mod clause;
 pub(crate) mod column_name;
 pub(crate) mod digit;
 pub(crate) mod from_first;
-pub(crate) mod group_by;
 pub(crate) mod join;
 mod limit;
 pub(crate) mod order_by;
