@@ -9,6 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 
 use super::super::folded;
 use super::super::window::call_of;
+use super::letter_case::column_of;
 
 /// A table of `FROM`.
 pub(super) struct Part {
@@ -29,6 +30,16 @@ impl Part {
         let columns = self.columns.as_ref()?;
         Some(columns.iter().any(|column| column == name))
     }
+
+    /// The column that `name` means, in the letters of the table where these are known.
+    fn meant(&self, name: &Ident) -> Ident {
+        let columns = self.columns.iter().flatten();
+        let own = column_of(name, columns.map(String::as_str));
+        match self.has(&own) {
+            Some(true) => Ident::with_quote('"', own),
+            _ => name.clone(),
+        }
+    }
 }
 
 /// A column that joins share.
@@ -36,10 +47,23 @@ pub(super) struct Shared {
     pub(super) name: Ident,
     /// The first of the tables that have it.
     pub(super) first: usize,
-    /// The others.
-    others: Vec<usize>,
+    /// What it is called there.
+    own: Ident,
+    /// The other tables, and what it is called there.
+    others: Vec<(usize, Ident)>,
     /// What it is of all of them.
     pub(super) value: Expr,
+}
+
+impl Shared {
+    /// What it is called in the table `index`.
+    fn own_in(&self, index: usize) -> Option<&Ident> {
+        let mut others = self.others.iter();
+        match self.first == index {
+            true => Some(&self.own),
+            false => others.find(|(at, _)| *at == index).map(|(_, own)| own),
+        }
+    }
 }
 
 /// What a `FROM` joins and shares.
@@ -61,13 +85,14 @@ impl Joined {
     ) -> Option<Expr> {
         let right = self.taken(name, middle..self.parts.len())?;
         let mut left = self.taken(name, start..middle)?;
+        left.name = name.clone();
         let values = (left.value.clone(), right.value.clone());
         left.value = match side {
             Side::Left | Side::LeftAlone => left.value,
             Side::Right => right.value,
             Side::Both => Expr::Function(call_of("coalesce", [left.value, right.value])),
         };
-        left.others.push(right.first);
+        left.others.push((right.first, right.own));
         left.others.extend(right.others);
         self.shared.push(left);
         Some(binary(values.0, BinaryOperator::Eq, values.1))
@@ -75,31 +100,54 @@ impl Joined {
 
     /// The column `name` of the tables in `range`, whether they share it or one of them has it.
     fn taken(&mut self, name: &Ident, range: Range<usize>) -> Option<Shared> {
-        let is_it = |it: &Shared| folded(&it.name) == folded(name) && range.contains(&it.first);
-        if let Some(at) = self.shared.iter().position(is_it) {
+        if let Some(at) = self.known(name, &range) {
             return Some(self.shared.remove(at));
         }
         let first = self.owner(name, range)?;
+        let own = self.parts[first].meant(name);
         Some(Shared {
             name: name.clone(),
             first,
+            value: self.parts[first].column(&own),
+            own,
             others: Vec::new(),
-            value: self.parts[first].column(name),
         })
     }
 
-    /// The one table in `range` that has the column.
+    /// Where the column is among those that tables in `range` share, in other letters where none of
+    /// the tables has it as it is written.
+    fn known(&self, name: &Ident, range: &Range<usize>) -> Option<usize> {
+        let wanted = folded(name);
+        let position = |is_it: fn(&str, &str) -> bool| {
+            let mut shared = self.shared.iter();
+            shared.position(|it| range.contains(&it.first) && is_it(&folded(&it.name), &wanted))
+        };
+        let mut parts = self.parts[range.clone()].iter();
+        let is_exact =
+            name.quote_style.is_some() || parts.any(|part| part.has(&wanted) == Some(true));
+        position(|name, wanted| name == wanted).or_else(|| match is_exact {
+            true => None,
+            false => position(|name, wanted| name.to_lowercase() == wanted),
+        })
+    }
+
+    /// The one table in `range` that has the column, or else has it in other letters.
     fn owner(&self, name: &Ident, range: Range<usize>) -> Option<usize> {
         if range.len() == 1 {
             return Some(range.start);
         }
-        let mut found = None;
-        for index in range {
-            if self.parts[index].has(&folded(name))? && found.replace(index).is_some() {
-                return None;
-            }
-        }
-        found
+        let parts = &self.parts[range.clone()];
+        let has = |part: &Part, name: &Ident| part.has(&folded(name));
+        let exact: Option<Vec<bool>> = parts.iter().map(|part| has(part, name)).collect();
+        let exact = exact?;
+        let alike = parts.iter().map(|part| has(part, &part.meant(name)));
+        let found = match exact.contains(&true) {
+            true => exact,
+            false => alike.collect::<Option<Vec<bool>>>()?,
+        };
+        let mut owners = range.zip(found).filter(|(_, is_it)| *is_it);
+        let (owner, _) = owners.next()?;
+        owners.next().is_none().then_some(owner)
     }
 
     /// The names of columns that tables from `start` up to `middle` and those behind have.
@@ -109,15 +157,7 @@ impl Joined {
             Some(columns?.concat())
         };
         let (left, right) = (&self.parts[start..middle], &self.parts[middle..]);
-        let (left, right) = (columns(left)?, columns(right)?);
-        let mut names: Vec<String> = Vec::new();
-        for name in left {
-            if right.contains(&name) && !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let quoted = |name| Ident::with_quote('"', name);
-        Some(names.into_iter().map(quoted).collect())
+        Some(common(&columns(left)?, &columns(right)?))
     }
 
     /// Forgets the tables from `start` on, whose columns a join leaves out.
@@ -125,7 +165,7 @@ impl Joined {
         self.parts.truncate(start);
         self.shared.retain(|it| it.first < start);
         let shared = self.shared.iter_mut();
-        shared.for_each(|it| it.others.retain(|index| *index < start));
+        shared.for_each(|it| it.others.retain(|(index, _)| *index < start));
     }
 
     /// The column `name`, under its name where it is of no table alone.
@@ -140,10 +180,11 @@ impl Joined {
         }
     }
 
-    /// Whether it is known that one of the tables has the column.
+    /// Whether it is known that one of the tables has the column, or that they share it.
     pub(super) fn has(&self, name: &Ident) -> bool {
-        let mut parts = self.parts.iter();
-        parts.any(|part| part.has(&folded(name)) == Some(true))
+        let (mut parts, mut shared) = (self.parts.iter(), self.shared.iter());
+        let is_shared = |it: &Shared| folded(&it.name) == folded(name);
+        parts.any(|part| part.has(&folded(name)) == Some(true)) || shared.any(is_shared)
     }
 
     /// All columns but those of `excluded`, each shared one once, where the first table has it.
@@ -160,33 +201,32 @@ impl Joined {
 
     /// What `*` of one of the tables leaves out, and what stands for shared columns.
     fn options(&self, index: usize, part: &Part, excluded: &[Ident]) -> WildcardAdditionalOptions {
-        let is_in = |names: &[&Ident], name: &Ident| {
+        let is_in = |names: &[Ident], name: &Ident| {
             let mut names = names.iter();
             names.any(|other| folded(other) == folded(name))
         };
-        let excluded: Vec<&Ident> = excluded.iter().collect();
         let shared = self.shared.iter();
-        let once = shared.filter(|it| it.others.contains(&index));
-        let mut left_out: Vec<&Ident> = once.map(|it| &it.name).collect();
-        for name in &excluded {
+        let once = shared.filter(|it| it.first != index || is_in(excluded, &it.name));
+        let mut left_out: Vec<Ident> = once.filter_map(|it| it.own_in(index).cloned()).collect();
+        for name in excluded {
             if part.has(&folded(name)) == Some(true) && !is_in(&left_out, name) {
-                left_out.push(name);
+                left_out.push(name.clone());
             }
         }
         let shared = self.shared.iter();
         let merged = shared.filter(|it| {
-            let is_own = it.value == part.column(&it.name);
-            it.first == index && !is_own && !is_in(&excluded, &it.name)
+            let is_own = it.value == part.column(&it.own);
+            it.first == index && !is_own && !is_in(excluded, &it.name)
         });
         let merged = merged.map(|it| {
             Box::new(ReplaceSelectElement {
                 expr: it.value.clone(),
-                column_name: it.name.clone(),
+                column_name: it.own.clone(),
                 as_keyword: true,
             })
         });
         let items: Vec<Box<ReplaceSelectElement>> = merged.collect();
-        let names = left_out.into_iter().cloned();
+        let names = left_out.into_iter();
         let names: Vec<ObjectName> = names.map(|name| ObjectName::from(vec![name])).collect();
         WildcardAdditionalOptions {
             opt_exclude: (!names.is_empty()).then_some(ExcludeSelectItem::Multiple(names)),
@@ -194,6 +234,23 @@ impl Joined {
             ..WildcardAdditionalOptions::default()
         }
     }
+}
+
+/// The names that both have, without quotes where they are in different letters.
+pub(super) fn common(left: &[String], right: &[String]) -> Vec<Ident> {
+    let mut names: Vec<Ident> = Vec::new();
+    for name in left {
+        let lower = Ident::new(name.to_lowercase());
+        let name = match right.contains(name) {
+            true => Ident::with_quote('"', name),
+            false if right.iter().any(|it| it.to_lowercase() == lower.value) => lower,
+            false => continue,
+        };
+        if !names.iter().any(|known| folded(known) == folded(&name)) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The side of a join that has a row for each of its results.

@@ -256,9 +256,15 @@ impl Names<'_> {
             && let Some(own) = part.as_ident()
         {
             let mut own = own.clone();
-            spell(&mut own, table, self.innermost());
+            self.own_name(&mut own, table);
             *name = ObjectName::from(vec![own]);
         }
+    }
+
+    fn own_name(&self, name: &mut Ident, table: Option<&Ident>) {
+        spell(name, table, self.innermost());
+        // The planner compares it as it stands.
+        name.value = folded(name);
     }
 
     fn innermost(&self) -> impl Iterator<Item = &[Part]> {
@@ -281,6 +287,17 @@ impl Names<'_> {
     }
 
     fn options(&self, options: &mut WildcardAdditionalOptions, table: Option<&Ident>) {
+        if let Some(except) = options.opt_except.take() {
+            let names = std::iter::once(except.first_element).chain(except.additional_elements);
+            let names = names.map(|name| ObjectName::from(vec![name]));
+            let excluded = match options.opt_exclude.take() {
+                Some(ExcludeSelectItem::Single(name)) => vec![name],
+                Some(ExcludeSelectItem::Multiple(excluded)) => excluded,
+                None => Vec::new(),
+            };
+            let names = excluded.into_iter().chain(names).collect();
+            options.opt_exclude = Some(ExcludeSelectItem::Multiple(names));
+        }
         match &mut options.opt_exclude {
             Some(ExcludeSelectItem::Single(name)) => self.own(name, table),
             Some(ExcludeSelectItem::Multiple(names)) => {
@@ -290,7 +307,7 @@ impl Names<'_> {
         }
         let replaced = options.opt_replace.iter_mut().flat_map(|it| &mut it.items);
         for element in replaced {
-            spell(&mut element.column_name, table, self.innermost());
+            self.own_name(&mut element.column_name, table);
         }
         let renamed = match &mut options.opt_rename {
             Some(RenameSelectItem::Single(one)) => std::slice::from_mut(one),
@@ -298,7 +315,7 @@ impl Names<'_> {
             None => &mut [],
         };
         for one in renamed {
-            spell(&mut one.ident, table, self.innermost());
+            self.own_name(&mut one.ident, table);
         }
     }
 }

@@ -18,7 +18,8 @@ use tersecades_columnar::nearest::nearest;
 use super::super::check::placed;
 use super::super::{folded, single};
 use super::constraint_of;
-use super::joined::Side;
+use super::joined::{Side, common};
+use super::letter_case::column_of;
 use super::scope::Scope;
 use crate::catalog::Catalog;
 
@@ -121,37 +122,35 @@ pub(super) fn starred(
         }
         _ => all_columns(scope, select),
     };
-    let found = found.filter(|_| options.opt_ilike.is_none() && options.opt_except.is_none());
+    let found = found.filter(|_| options.opt_ilike.is_none());
     let mut columns = found.ok_or_else(|| {
         let message = format!("RENAME of columns that are not known{}", placed(item));
         Error::unsupported(message).hint("name the columns: SELECT a AS b, c")
     })?;
-    let renamed: Vec<(String, String)> = match &options.opt_rename {
-        Some(RenameSelectItem::Single(one)) => vec![(folded(&one.ident), folded(&one.alias))],
-        Some(RenameSelectItem::Multiple(all)) => {
-            let pairs = all.iter();
-            pairs
-                .map(|one| (folded(&one.ident), folded(&one.alias)))
-                .collect()
-        }
-        None => Vec::new(),
+    let known: Vec<String> = columns.iter().map(|column| column.own.clone()).collect();
+    let meant = |name: &Ident| column_of(name, known.iter().map(String::as_str));
+    let renamed = match &options.opt_rename {
+        Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
+        Some(RenameSelectItem::Multiple(all)) => all.as_slice(),
+        None => &[],
     };
-    for (from, to) in renamed {
-        change(&mut columns, (&from, item), |column| {
-            column.name.clone_from(&to)
+    for one in renamed {
+        change(&mut columns, (&meant(&one.ident), item), |column| {
+            column.name = folded(&one.alias);
         })?;
     }
     for element in options.opt_replace.iter().flat_map(|it| &it.items) {
         let value = &element.expr;
         change(
             &mut columns,
-            (&folded(&element.column_name), item),
+            (&meant(&element.column_name), item),
             |column| {
                 column.value = Some(value.clone());
             },
         )?;
     }
     for name in excluded(options) {
+        let name = single(name).map_or_else(|| name.to_string(), meant);
         change(&mut columns, (&name, item), |column| column.own.clear())?;
     }
     columns.retain(|column| !column.own.is_empty());
@@ -188,14 +187,12 @@ fn change(
 }
 
 /// The names that `EXCLUDE` leaves out.
-fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
-    let names = match &options.opt_exclude {
-        None => Vec::new(),
-        Some(ExcludeSelectItem::Single(name)) => vec![name],
-        Some(ExcludeSelectItem::Multiple(names)) => names.iter().collect(),
-    };
-    let text = |name: &ObjectName| single(name).map_or_else(|| name.to_string(), folded);
-    names.into_iter().map(text).collect()
+fn excluded(options: &WildcardAdditionalOptions) -> &[ObjectName] {
+    match &options.opt_exclude {
+        None => &[],
+        Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
+        Some(ExcludeSelectItem::Multiple(names)) => names,
+    }
 }
 
 /// All columns of the tables of `select`, those that several have by the names of their tables.
@@ -222,14 +219,19 @@ fn joined_columns(scope: &Scope<'_>, tables: &TableWithJoins) -> Option<Vec<Colu
             continue;
         }
         let right = table_columns(scope, &join.relation)?;
-        let shared: Vec<String> = match constraint_of(&mut join.join_operator.clone()) {
+        let own = |of: &[Column]| of.iter().map(|it| it.own.clone()).collect::<Vec<_>>();
+        let names = own(&right);
+        let shared: Vec<Ident> = match constraint_of(&mut join.join_operator.clone()) {
             Some(JoinConstraint::Using(names)) => {
-                let names = names.iter().map(|name| single(name).map(folded));
+                let names = names.iter().map(|name| single(name).cloned());
                 names.collect::<Option<_>>()?
             }
-            Some(JoinConstraint::Natural) => columns.iter().map(|it| it.own.clone()).collect(),
+            Some(JoinConstraint::Natural) => common(&own(&columns), &names),
             _ => Vec::new(),
         };
+        let shared = shared.iter();
+        let shared = shared.map(|name| column_of(name, names.iter().map(String::as_str)));
+        let shared: Vec<String> = shared.collect();
         columns.extend(right.into_iter().filter(|it| !shared.contains(&it.own)));
     }
     Some(columns)
