@@ -10,10 +10,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::DataType;
+use tersecades_engine::aggregate::string_agg::StringAgg;
 use tersecades_engine::aggregate::{
     AGGREGATES, UserAggregate, UserState, call, call_by, call_with, count,
 };
 use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::runtime::Running;
 use tersecades_engine::stream::Stream;
@@ -197,7 +199,12 @@ fn every_aggregate() -> Vec<AggregateCall> {
         made.alias(name)
     });
     calls
-        .chain([AggregateCall::user(Arc::new(Product), [col("value")])])
+        .chain([
+            AggregateCall::user(Arc::new(Product), [col("value")]),
+            StringAgg::new("-")
+                .order_by([(col("value"), SortOrder::DESCENDING)])
+                .of(col("name")),
+        ])
         .collect()
 }
 

@@ -42,6 +42,7 @@ pub mod quantile;
 pub mod quantile_disc;
 pub mod regression;
 pub mod skew;
+pub mod string_agg;
 pub mod top_k;
 
 pub mod user;

@@ -9,7 +9,9 @@ use std::fmt::Debug;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array,
+};
 use arrow_cast::cast;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
@@ -92,6 +94,12 @@ pub trait UserAggregate: Debug + Send + Sync {
     /// # Errors
     /// `SchemaMismatch` when the aggregate does not take them.
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType>;
+
+    /// Whether it asks where rows stand: the last argument of its states is then the place of each
+    /// row in its stream, of type `UInt64`, besides those of [`UserAggregate::return_type`].
+    fn by_place(&self) -> bool {
+        false
+    }
 
     /// A state without groups.
     fn start(&self, arguments: &[DataType]) -> Box<dyn UserState>;
@@ -280,6 +288,12 @@ impl Collection for UserCollection {
             arguments.push(cast(&array, data_type)?);
         }
         let count = rows.within.count();
+        if self.aggregate.by_place() {
+            let mut places = Vec::with_capacity(count);
+            rows.within
+                .for_each(|row| places.push(rows.rows_before + row as u64));
+            arguments.push(Arc::new(UInt64Array::from(places)));
+        }
         let one_group;
         let ids = match rows.ids.len() == count {
             true => rows.ids,

@@ -21,6 +21,7 @@ pub(crate) mod real;
 mod regexp_extract;
 pub(crate) mod series;
 pub(crate) mod signed;
+pub(crate) mod string_agg;
 mod time;
 pub(crate) mod time_cast;
 pub(crate) mod timestamp;
@@ -43,6 +44,7 @@ use date_bin::DateBin;
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
 use signed::{SIGNED, SIGNED_MARK};
+use string_agg::STRING_AGGS;
 use timestamp::MAKE_TIMESTAMP;
 use window::{IN_WINDOW, IN_WINDOW_MARK, Kind, WINDOW_EDGES};
 
@@ -87,7 +89,8 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             scalars.insert(name.to_owned(), function);
         }
     }
-    let aggregates = SQL_AGGREGATES.iter().chain([&*GROUPING]);
+    let aggregates = SQL_AGGREGATES.iter().chain(STRING_AGGS.iter());
+    let aggregates = aggregates.chain([&*GROUPING]);
     let over = OVER_FUNCTIONS.iter();
     Functions {
         scalars,

@@ -7,6 +7,7 @@ use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::utils::grouping_set_to_exprlist;
 use datafusion_expr::{Aggregate, Expr};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_engine::aggregate::string_agg::StringAgg;
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::stream::Stream;
@@ -15,10 +16,12 @@ use tersecades_engine::window::{Emit, Updates, Window, global};
 use super::Lowering;
 use super::expression::{Lowerer, constant_number, is_constant};
 use super::grouping::null;
+use super::over::order_of;
 use super::rows::{Column, Reach, Rows, free_name};
 use super::window::{EdgeColumn, TimeWindow};
 use crate::error::of_datafusion;
 use crate::function::aggregate::{Shape, SqlAggregate};
+use crate::function::string_agg::SqlStringAgg;
 use crate::function::window::{Edge, Kind};
 use crate::parse::window::two_windows;
 
@@ -270,8 +273,8 @@ fn project_keys(rows: Rows, parts: &Parts) -> Result<(Rows, Vec<String>)> {
     let mut columns = parts.keys.clone();
     let mut read: Vec<&str> = Vec::new();
     for call in &parts.calls {
-        let expressions = call.argument.iter().chain(&call.by).chain(&call.filter);
-        expressions.for_each(|expression| read.extend(expression.columns()));
+        call.expressions()
+            .for_each(|expression| read.extend(expression.columns()));
     }
     if let Some(window) = &parts.window
         && rows.reach != Reach::Table
@@ -312,6 +315,9 @@ fn aggregate_call(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<AggregateCall> {
         Expr::AggregateFunction(call) => call,
         other => return Err(Error::unsupported(format!("`{other}` is no aggregate"))),
     };
+    if let Some(known) = call.func.inner().as_ref().downcast_ref::<SqlStringAgg>() {
+        return string_agg(call, known, lowerer);
+    }
     let Some(known) = call.func.inner().as_ref().downcast_ref::<SqlAggregate>() else {
         let message = format!("the aggregate {} is not supported", call.func.name());
         return Err(Error::unsupported(message));
@@ -328,6 +334,30 @@ fn aggregate_call(expr: &Expr, lowerer: &Lowerer<'_>) -> Result<AggregateCall> {
         lowered.filter = Some(lowerer.value(filter)?);
     }
     Ok(lowered)
+}
+
+fn string_agg(
+    call: &AggregateFunction,
+    known: &SqlStringAgg,
+    lowerer: &Lowerer<'_>,
+) -> Result<AggregateCall> {
+    let params = &call.params;
+    let Some(text) = params.args.first() else {
+        return Err(Error::invalid("string_agg needs an argument"));
+    };
+    let separator = known.separator(&params.args);
+    let separator = separator.map_err(|error| of_datafusion(&error))?;
+    let order = order_of(&params.order_by, lowerer, |value| value)?;
+    let joined = StringAgg::new(separator).order_by(order);
+    let joined = match params.distinct {
+        true => joined.distinct(),
+        false => joined,
+    };
+    let lowered = joined.of(lowerer.typed_value(text)?);
+    Ok(match &params.filter {
+        Some(filter) => lowered.filter(lowerer.value(filter)?),
+        None => lowered,
+    })
 }
 
 fn arguments(
