@@ -239,9 +239,12 @@ fn read_moment(text: &str, pattern: Option<&TimePattern>) -> FieldResult<Moment>
         None => parse_iso(text),
     };
     moment.ok_or_else(|| match pattern {
-        Some(_) => Misfit {
+        Some(pattern) => Misfit {
             reason: "does not follow the timestamp format of the column".into(),
-            hint: "change the timestamp format, or list the text as a null string",
+            hint: match pattern.names_zone() {
+                true => "%Z reads UTC, GMT and Z; %z reads offsets such as +0100",
+                false => "change the timestamp format, or list the text as a null string",
+            },
         },
         None => Misfit {
             reason: "is not an ISO 8601 date or time".into(),

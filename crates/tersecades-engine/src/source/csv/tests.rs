@@ -124,6 +124,15 @@ fn timestamp_formats_are_followed() {
     assert!(at.is_null(1));
     let error = read_error("at;rtt\n2016-10-14;1\n", options);
     assert!(error.message().contains("timestamp format"), "{error}");
+    let named = csv(|csv| csv.timestamp_formats = vec![("at".into(), "%Y-%m-%d %Z".into())]);
+    let batch = read("at\n2016-10-14 GMT\n", named.clone());
+    let at = batch.column(0).as_primitive::<TimestampMicrosecondType>();
+    assert_eq!(at.value(0), 1_476_403_200_000_000);
+    let error = read_error("at\n2016-10-14 CET\n", named);
+    assert!(
+        error.hint_text().unwrap().contains("%z reads offsets"),
+        "{error}"
+    );
     let wrong = csv(|csv| csv.timestamp_formats = vec![("at".into(), "%Q".into())]);
     assert_eq!(
         read_error("at\n1\n", wrong).kind(),

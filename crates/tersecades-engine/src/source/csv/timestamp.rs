@@ -8,7 +8,7 @@
 
 use arrow_array::timezone::Tz;
 use arrow_schema::TimeUnit;
-use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse};
+use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse_and_remainder};
 use chrono::{NaiveDate, NaiveTime};
 use tersecades_columnar::error::{Error, Result};
 
@@ -173,7 +173,8 @@ fn digits(text: &[u8]) -> Option<u32> {
 /// A strftime pattern, taken apart once.
 #[derive(Debug, Clone)]
 pub struct TimePattern {
-    items: Vec<Item<'static>>,
+    /// What stands before each `%Z` and behind the last.
+    parts: Vec<Vec<Item<'static>>>,
     /// Whether the pattern reads an offset from UTC.
     pub zoned: bool,
 }
@@ -211,13 +212,28 @@ impl TimePattern {
             Item::Numeric(numeric, _) => *numeric == Numeric::Timestamp,
             _ => false,
         });
-        Ok(TimePattern { items, zoned })
+        let is_zone = |item: &Item<'_>| matches!(item, Item::Fixed(Fixed::TimezoneName));
+        let parts = items.split(is_zone).map(<[Item<'_>]>::to_vec).collect();
+        Ok(TimePattern { parts, zoned })
+    }
+
+    /// Whether the pattern reads the name of a zone, which is that of UTC.
+    pub fn names_zone(&self) -> bool {
+        self.parts.len() > 1
     }
 
     /// Reads `text` by the pattern; a missing time of day is midnight.
     pub fn parse(&self, text: &str) -> Option<Moment> {
-        let mut parsed = Parsed::new();
-        parse(&mut parsed, text, self.items.iter()).ok()?;
+        let (mut parsed, mut rest) = (Parsed::new(), text);
+        for (index, items) in self.parts.iter().enumerate() {
+            if index > 0 {
+                rest = behind_zone(rest)?;
+            }
+            rest = parse_and_remainder(&mut parsed, rest, items.iter()).ok()?;
+        }
+        if !rest.is_empty() {
+            return None;
+        }
         let offset = parsed.offset().unwrap_or(0);
         let local = match parsed.to_naive_datetime_with_offset(offset) {
             Ok(local) => local,
@@ -232,6 +248,13 @@ impl TimePattern {
             date_only: false,
         })
     }
+}
+
+/// What stands behind a name of UTC; `None` where another zone is named.
+fn behind_zone(text: &str) -> Option<&str> {
+    let mut names = ["UTC", "GMT", "Z"].into_iter();
+    let rest = names.find_map(|name| text.strip_prefix(name))?;
+    (!rest.starts_with(|next: char| next.is_alphanumeric())).then_some(rest)
 }
 
 fn midnight(parsed: &Parsed) -> Option<chrono::NaiveDateTime> {
@@ -359,5 +382,31 @@ mod tests {
         for wrong in ["%Q", "%H:%M:%S,%f", "%f"] {
             assert!(TimePattern::new(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn zones_by_name_are_utc_alone() {
+        let pattern = TimePattern::new("%Y-%m-%d %H:%M %Z").unwrap();
+        assert!(pattern.names_zone() && pattern.zoned);
+        for zone in ["UTC", "GMT", "Z"] {
+            let moment = pattern.parse(&format!("2013-01-01 09:00 {zone}")).unwrap();
+            assert_eq!(moment.seconds, 1_356_998_400 + 9 * 3600);
+        }
+        for zone in [
+            "CET",
+            "EST",
+            "Europe/Berlin",
+            "UTCX",
+            "GMT+1",
+            "utc",
+            "",
+            "+0100",
+        ] {
+            let text = format!("2013-01-01 09:00 {zone}");
+            assert_eq!(pattern.parse(&text), None, "{text}");
+        }
+        let both = TimePattern::new("%Z%z, %d/%m/%Y %H:%M").unwrap();
+        let moment = both.parse("GMT+0100, 01/01/2013 10:00").unwrap();
+        assert_eq!(moment.seconds, 1_356_998_400 + 9 * 3600);
     }
 }

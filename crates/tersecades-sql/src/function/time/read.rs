@@ -68,7 +68,7 @@ impl ScalarUDFImpl for Strptime {
             true => TimeUnit::Nanosecond,
             false => TimeUnit::Microsecond,
         };
-        let zone = has('z').then(|| "UTC".into());
+        let zone = (has('z') || has('Z')).then(|| "UTC".into());
         let data_type = DataType::Timestamp(unit, zone);
         Ok(Arc::new(Field::new(self.name, data_type, true)))
     }
@@ -94,13 +94,17 @@ impl Strptime {
             other => return exec_err!("{} gives times, not {other}", self.name),
         };
         let pieces = pieces(format)?;
+        let hint = match pieces.iter().any(|piece| is_field(piece, 'Z')) {
+            true => "`%Z` reads UTC, GMT and Z, and `%z` offsets such as +0100",
+            false => "try_strptime gives null",
+        };
         let ticks = texts.iter().map(|text| {
             let Some(text) = text else { return Ok(None) };
             let time = Reader::time(text, &pieces);
             let time = time.and_then(|time| i64::try_from(time.div_euclid(tick)).ok());
             match (time, self.tries) {
                 (None, false) => Err(exec_datafusion_err!(
-                    "`{text}` is no time of the format `{format}`; try_strptime gives null"
+                    "`{text}` is no time of the format `{format}`; {hint}"
                 )),
                 (time, _) => Ok(time),
             }
@@ -117,7 +121,7 @@ fn is_field(piece: &Piece, wanted: char) -> bool {
 /// Refuses what texts are not read by.
 fn check(pieces: &[Piece]) -> Result<()> {
     let has = |wanted: char| pieces.iter().any(|piece| is_field(piece, wanted));
-    if let Some(field) = "wuUWVGZ".chars().find(|field| has(*field)) {
+    if let Some(field) = "wuUWVG".chars().find(|field| has(*field)) {
         return exec_err!("`%{field}` is written by strftime, and not read by strptime");
     }
     if has('j') && (has('m') || has('d') || has('b') || has('B')) {
@@ -198,6 +202,7 @@ impl Reader<'_> {
             'g' => self.nanosecond = self.fraction(3)?,
             'n' => self.nanosecond = self.fraction(9)?,
             'z' => self.offset()?,
+            'Z' => drop(self.name(&["UTC", "GMT", "Z"], usize::MAX)?),
             _ => return None,
         }
         Some(())
