@@ -435,6 +435,7 @@ impl Session {
                 parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::window::rewrite(&mut query)?;
+                parse::using::pivot::expand(&mut query, &self.catalog)?;
                 parse::using::letter_case::as_in_tables(&mut query, &self.catalog);
                 parse::using::rename::expand(&mut query, &self.catalog)?;
                 parse::column_name::tell_apart(&mut query);

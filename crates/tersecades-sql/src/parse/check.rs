@@ -92,9 +92,11 @@ impl Visitor for Checks {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
         match factor {
             TableFactor::UNNEST { .. } => refuse("UNNEST", factor, FLAT),
-            TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => {
-                refuse("PIVOT", factor, "write sum(x) FILTER (WHERE k = 'a') AS a")
-            }
+            TableFactor::Unpivot { .. } => refuse(
+                "UNPIVOT",
+                factor,
+                "write SELECT 'a' AS k, a AS x FROM t UNION ALL ...",
+            ),
             TableFactor::MatchRecognize { .. } => refuse(
                 "MATCH_RECOGNIZE",
                 factor,

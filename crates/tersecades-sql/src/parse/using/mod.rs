@@ -12,6 +12,7 @@
 
 mod joined;
 pub(crate) mod letter_case;
+pub(crate) mod pivot;
 pub(crate) mod rename;
 mod scope;
 

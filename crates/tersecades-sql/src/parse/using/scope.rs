@@ -4,6 +4,8 @@ use datafusion_sql::sqlparser::ast::{
     Cte, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins,
 };
 
+use tersecades_columnar::error::Error;
+
 use super::super::column_name::name_of;
 use super::super::{folded, single};
 use super::rename::starred;
@@ -109,6 +111,22 @@ impl<'c> Scope<'c> {
                 table_with_joins, ..
             } => self.columns_joined(table_with_joins),
             _ => None,
+        }
+    }
+
+    /// Why the columns of a table are not known, where there is no such table.
+    pub(super) fn missing(&self, factor: &TableFactor) -> Option<Error> {
+        let TableFactor::Table {
+            name, args: None, ..
+        } = factor
+        else {
+            return None;
+        };
+        let name = folded(single(name)?);
+        let mut named = self.around.iter().flat_map(|with| &with.queries);
+        match named.any(|(known, _)| *known == name) {
+            true => None,
+            false => self.catalog.find(&name).err(),
         }
     }
 
