@@ -1,4 +1,4 @@
-//! `* RENAME (a AS b)` becomes the columns themselves.
+//! `* RENAME (a AS b)` becomes the columns themselves, as does a `* REPLACE` beside shared columns.
 //!
 //! ```text
 //! SELECT * EXCLUDE (c) REPLACE (d + 1 AS d) RENAME (a AS b) FROM t
@@ -17,13 +17,13 @@ use tersecades_columnar::nearest::nearest;
 
 use super::super::check::placed;
 use super::super::{folded, single};
-use super::constraint_of;
 use super::joined::{Side, common};
 use super::letter_case::column_of;
 use super::scope::Scope;
+use super::{constraint_of, joins_by_name};
 use crate::catalog::Catalog;
 
-/// Writes each `*` with a `RENAME` as its columns.
+/// Writes each `*` with a `RENAME`, or a `REPLACE` beside shared columns, as its columns.
 ///
 /// # Errors
 /// `InvalidArgument` for columns that are not there, `Unsupported` where it is not known which are.
@@ -53,11 +53,16 @@ impl VisitorMut for Stars<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         let mut items = Vec::with_capacity(select.projection.len());
+        let is_shared = select.from.iter().any(joins_by_name);
         for item in &select.projection {
-            match renaming(item).map(|options| starred(&self.0, item, options, select)) {
-                Some(Ok(columns)) => items.extend(columns.into_iter().map(Column::item)),
-                Some(Err(error)) => return ControlFlow::Break(error),
-                None => items.push(item.clone()),
+            let Some(options) = changing(item, is_shared) else {
+                items.push(item.clone());
+                continue;
+            };
+            match starred(&self.0, item, options, select) {
+                Ok(columns) => items.extend(columns.into_iter().map(Column::item)),
+                Err(error) if options.opt_rename.is_some() => return ControlFlow::Break(error),
+                Err(_) => items.push(item.clone()),
             }
         }
         select.projection = items;
@@ -65,12 +70,14 @@ impl VisitorMut for Stars<'_> {
     }
 }
 
-/// The options of a `*` that renames columns.
-fn renaming(item: &SelectItem) -> Option<&WildcardAdditionalOptions> {
+/// The options of a `*` that renames columns, or changes some of those that joins share.
+fn changing(item: &SelectItem, is_shared: bool) -> Option<&WildcardAdditionalOptions> {
     let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else {
         return None;
     };
-    options.opt_rename.is_some().then_some(options)
+    let of_all = matches!(item, SelectItem::Wildcard(_));
+    let is_changed = options.opt_replace.is_some() && is_shared && of_all;
+    (options.opt_rename.is_some() || is_changed).then_some(options)
 }
 
 /// A column that `*` stands for.
