@@ -5,15 +5,15 @@ use arrow_schema::SchemaRef;
 use arrow_select::take::take as take_array;
 use tersecades_columnar::error::{Error, Result};
 
-use crate::operator::row::expression::RowCondition;
 use crate::operator::row::kept::{KeptRows, NO_ROW};
 use crate::operator::row::key_number::KeyNumbers;
 use crate::operator::row::shape::{OUTPUT_ROWS, batch_of, read_batches, write_batches};
-use crate::runtime::Running;
 use crate::runtime::state::{StateReader, StateWriter};
+use crate::runtime::{Interrupt, Running};
 use crate::source::{Rejected, Source, SourceState};
 
 use super::kind::{JoinKind, check_memory};
+use super::pair_condition::PairCondition;
 use super::side::{JoinColumns, SideKeys, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 
@@ -74,8 +74,10 @@ pub struct EqualJoin {
     left: Running,
     right: Running,
     columns: JoinColumns,
+    /// Positions of the left and of the right columns that come out.
+    shown: (Vec<usize>, Vec<usize>),
     keys: (SideKeys, SideKeys),
-    residual: Option<RowCondition>,
+    residual: Option<PairCondition>,
     spec: JoinSpec,
     built: Built,
     is_built: bool,
@@ -97,27 +99,29 @@ impl EqualJoin {
         }
         let residual = spec.options.residual.as_ref();
         residual.map_or(Ok(()), |condition| {
-            RowCondition::bind(condition, &columns.both).map(|_| ())
+            PairCondition::bind(condition, columns).map(|_| ())
         })
     }
 
-    /// A join of running inputs.
+    /// A join of running inputs, of which the `wanted` columns come out.
     ///
     /// # Errors
     /// What binding says.
     pub fn new(
         (left, right): (Running, Running),
-        columns: JoinColumns,
+        (mut columns, wanted): (JoinColumns, Option<&[String]>),
         spec: &JoinSpec,
         limit: Option<usize>,
     ) -> Result<Self> {
         let schemas = (left.schema(), right.schema());
         let residual = spec.options.residual.as_ref();
-        let bind = |condition| RowCondition::bind(condition, &columns.both);
+        let bind = |condition| PairCondition::bind(condition, &columns);
+        let residual = residual.map(bind).transpose()?;
+        let shown = columns.show(wanted)?;
         let null_equals_null = spec.options.null_equals_null;
         let keys = bind_keys((&schemas.0, &schemas.1), &spec.on, null_equals_null)?;
         Ok(EqualJoin {
-            residual: residual.map(bind).transpose()?,
+            residual,
             spec: spec.clone(),
             built: Built {
                 rows: KeptRows::new(&schemas.1)?,
@@ -127,6 +131,7 @@ impl EqualJoin {
                 paired: Vec::new(),
             },
             keys,
+            shown,
             is_built: false,
             probe: None,
             swept: 0,
@@ -141,7 +146,8 @@ impl EqualJoin {
     fn byte_size(&self) -> usize {
         let built = &self.built;
         let links = size_of_val(&built.next[..]) + size_of_val(&built.ends[..]);
-        built.rows.byte_size() + built.keys.byte_size() + links + built.paired.len()
+        let residual = self.residual.as_ref().map_or(0, PairCondition::byte_size);
+        built.rows.byte_size() + built.keys.byte_size() + links + built.paired.len() + residual
     }
 
     /// Reads the right stream to its end.
@@ -205,19 +211,12 @@ impl EqualJoin {
 
     /// The pairs for which the residual condition is true.
     fn passing(&mut self, rows: &RecordBatch, pairs: Vec<(u32, u32)>) -> Result<Vec<(u32, u32)>> {
-        let Some(mut residual) = self.residual.take() else {
-            return Ok(pairs);
-        };
-        if pairs.is_empty() {
-            self.residual = Some(residual);
-            return Ok(pairs);
+        match &mut self.residual {
+            Some(residual) if !pairs.is_empty() => {
+                residual.passing(rows, &mut self.built.rows, pairs)
+            }
+            _ => Ok(pairs),
         }
-        let output: Vec<(Option<u32>, u64)> = as_output(&pairs).collect();
-        let both = self.columns_of(Some(rows), &output, (true, true))?;
-        let both = batch_of(&self.columns.both, both, pairs.len())?;
-        let passed = residual.rows(&both);
-        self.residual = Some(residual);
-        Ok(passed?.iter().map(|index| pairs[*index as usize]).collect())
     }
 
     /// The next rows from the probe; `None` when there are none among those looked at.
@@ -281,36 +280,24 @@ impl EqualJoin {
         left: Option<&RecordBatch>,
         output: &[(Option<u32>, u64)],
     ) -> Result<RecordBatch> {
-        let kind = self.columns.kind;
-        let sides = (kind.shows_left(), kind.shows_right());
-        let columns = self.columns_of(left, output, sides)?;
-        batch_of(&self.columns.output, columns, output.len())
-    }
-
-    fn columns_of(
-        &mut self,
-        left: Option<&RecordBatch>,
-        output: &[(Option<u32>, u64)],
-        (lefts, rights): (bool, bool),
-    ) -> Result<Vec<ArrayRef>> {
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        if lefts {
-            let positions: UInt32Array = output.iter().map(|(left, _)| *left).collect();
-            for (index, field) in self.columns.both.fields()[..self.columns.left]
-                .iter()
-                .enumerate()
-            {
-                columns.push(match left {
-                    Some(rows) => take_array(rows.column(index), &positions, None)?,
-                    None => new_null_array(field.data_type(), output.len()),
-                });
-            }
+        let rows = output.len();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.output.fields().len());
+        let positions: UInt32Array = match self.shown.0.is_empty() {
+            true => UInt32Array::new_null(0),
+            false => output.iter().map(|(left, _)| *left).collect(),
+        };
+        for index in &self.shown.0 {
+            columns.push(match left {
+                Some(rows) => take_array(rows.column(*index), &positions, None)?,
+                None => new_null_array(self.columns.both.field(*index).data_type(), rows),
+            });
         }
-        if rights {
-            let rows: Vec<u64> = output.iter().map(|(_, right)| *right).collect();
-            columns.extend(self.built.rows.pick(&rows)?);
+        if !self.shown.1.is_empty() {
+            let rights: Vec<u64> = output.iter().map(|(_, right)| *right).collect();
+            let kept = &mut self.built.rows;
+            columns.extend(kept.pick_columns(&self.shown.1, &rights, &Interrupt::default())?);
         }
-        Ok(columns)
+        batch_of(&self.columns.output, columns, rows)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod bucket;
 pub mod equal;
 pub mod interval;
 pub mod kind;
+mod pair_condition;
 pub mod residual;
 pub mod side;
 pub mod table;

@@ -1,5 +1,6 @@
 //! The two inputs of a join: key columns made comparable, and how columns are named.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -283,6 +284,28 @@ impl JoinColumns {
             kind,
             shown,
         }
+    }
+
+    /// Leaves of the columns that come out only the `wanted` ones; their positions in the left and
+    /// in the right input.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` where the inputs lack columns.
+    pub fn show(&mut self, wanted: Option<&[String]>) -> Result<(Vec<usize>, Vec<usize>)> {
+        let is_wanted = |at: &usize| {
+            let name = self.both.field(*at).name();
+            wanted.is_none_or(|names| names.contains(name))
+        };
+        let of = |range: Range<usize>, is_shown: bool| -> Vec<usize> {
+            range.filter(|_| is_shown).filter(is_wanted).collect()
+        };
+        let lefts = of(0..self.left, self.kind.shows_left());
+        let rights = of(self.left..self.both.fields().len(), self.kind.shows_right());
+        let all = [lefts.as_slice(), rights.as_slice()].concat();
+        let output = self.both.project(&all)?;
+        self.output = Arc::new(output);
+        let rights = rights.into_iter().map(|at| at - self.left).collect();
+        Ok((lefts, rights))
     }
 
     /// The columns of both inputs, by their own names, that `needed` ones of each, the `wanted`

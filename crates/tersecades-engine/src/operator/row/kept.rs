@@ -222,13 +222,27 @@ impl KeptRows {
     /// # Errors
     /// As [`KeptRows::pick`]; what the interrupt says.
     pub fn pick_unless(&mut self, rows: &[u64], interrupt: &Interrupt) -> Result<Vec<ArrayRef>> {
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        self.pick_columns(&all, rows, interrupt)
+    }
+
+    /// As [`KeptRows::pick_unless`], the `columns` at these positions alone.
+    ///
+    /// # Errors
+    /// As [`KeptRows::pick_unless`].
+    pub fn pick_columns(
+        &mut self,
+        columns: &[usize],
+        rows: &[u64],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<ArrayRef>> {
         let asked = self.asked(rows, interrupt)?;
         let mut pieces = Vec::with_capacity(asked.parts.len());
         let mut positions = Vec::with_capacity(asked.parts.len());
         let mut pace = interrupt.pace();
         for part in &asked.parts {
             pace.add(part.rows.len())?;
-            let (piece, within) = self.piece(part)?;
+            let (piece, within) = self.piece(part, columns)?;
             pieces.push(piece);
             positions.push(within.into_iter());
         }
@@ -237,17 +251,16 @@ impl KeptRows {
             positions[part].next().map(|row| (part, row as usize))
         });
         let from: Vec<Option<(usize, usize)>> = interrupt.collect(from)?;
-        (0..self.schema.fields().len())
-            .map(|index| {
-                pace.add(rows.len())?;
-                let columns = pieces.iter().map(|piece| Arc::clone(piece.column(index)));
-                let mut columns: Vec<ArrayRef> = columns.collect();
-                if columns.is_empty() {
-                    columns.push(new_null_array(self.schema.field(index).data_type(), 0));
-                }
-                weave(columns, &from, interrupt)
-            })
-            .collect()
+        let woven = columns.iter().enumerate().map(|(place, column)| {
+            pace.add(rows.len())?;
+            let pieces = pieces.iter().map(|piece| Arc::clone(&piece[place]));
+            let mut pieces: Vec<ArrayRef> = pieces.collect();
+            if pieces.is_empty() {
+                pieces.push(new_null_array(self.schema.field(*column).data_type(), 0));
+            }
+            weave(pieces, &from, interrupt)
+        });
+        woven.collect()
     }
 
     /// Where rows lie, segment by segment.
@@ -294,18 +307,26 @@ impl KeptRows {
         found.ok_or_else(|| Error::internal("a row was asked for after its release"))
     }
 
-    /// The rows of one segment: those asked for when it is encoded, all of them when not; and
-    /// where each asked row is among them.
-    fn piece(&mut self, part: &Part) -> Result<(RecordBatch, Vec<u32>)> {
+    /// The `columns` of rows of one segment: of those asked for when it is encoded, of all of them
+    /// when not; and where each asked row is among them.
+    fn piece(&mut self, part: &Part, columns: &[usize]) -> Result<(Vec<ArrayRef>, Vec<u32>)> {
         let segment = &self.segments[part.segment];
         match &segment.rows {
-            Some(Rows::Plain(batch)) => Ok((batch.clone(), part.rows.clone())),
+            Some(Rows::Plain(batch)) => {
+                let plain = columns
+                    .iter()
+                    .map(|column| Arc::clone(batch.column(*column)));
+                Ok((plain.collect(), part.rows.clone()))
+            }
             Some(Rows::Encoded(batch)) => {
                 let mut wanted = Selection::default();
                 let list = wanted.set_rows(segment.len);
                 let within = rank(&part.rows, segment.len, list);
                 wanted.settle();
-                Ok((batch.to_arrow(&wanted, &mut self.work)?, within))
+                let work = &mut self.work;
+                let decode = |column: &usize| batch.column(*column).to_arrow(&wanted, work);
+                let decoded: Vec<ArrayRef> = columns.iter().map(decode).collect::<Result<_>>()?;
+                Ok((decoded, within))
             }
             None => Err(Error::internal("a row was asked for after its release")),
         }
