@@ -69,7 +69,7 @@ pub struct RowExpressions {
 enum Value {
     /// The column at this position.
     Column(usize, DataType),
-    Computed(BoundExpression),
+    Computed(Box<BoundExpression>),
 }
 
 impl RowExpressions {
@@ -91,7 +91,10 @@ impl RowExpressions {
                     let (data_type, position) = scope.find(name)?;
                     Value::Column(position, data_type.clone())
                 }
-                None => Value::Computed(BoundExpression::bind(expression, &read.scope)?),
+                None => {
+                    let bound = BoundExpression::bind(expression, &read.scope)?;
+                    Value::Computed(Box::new(bound))
+                }
             })
         });
         Ok(RowExpressions {
