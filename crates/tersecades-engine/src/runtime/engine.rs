@@ -77,9 +77,9 @@ pub struct Running {
     retained: Option<Retained>,
     ready: VecDeque<RecordBatch>,
     results: Vec<RecordBatch>,
-    /// What lossy columns do to the results.
     /// How far the first rows of an order have come, if the source goes by that.
     reached: Option<Reached>,
+    /// What lossy columns do to the results.
     bounds: ResultBounds,
     metrics: Metrics,
     work: Work,

@@ -105,6 +105,8 @@ where
         return Ok(None);
     }
     let found = rows_before(input()?, wanted, (group, position), (&bound, most))?;
+    // What is wrong with a column of another length is said where all are read.
+    let found = found.and_then(|(found, read)| (read == rows).then_some(found));
     reached.note(found.is_some());
     let Some(found) = found else {
         return Ok(None);
@@ -130,14 +132,14 @@ fn is_behind(wanted: &Wanted, (group, position): (usize, usize), bound: &Bound) 
     ends.is_some_and(|(low, high)| bound.is_before_all(low, high, has_nulls))
 }
 
-/// The rows of a group whose value in the column at `position` may come before `bound`; `None`
-/// where there are more than `most`, or values do not compare.
+/// The rows of a group whose value in the column at `position` may come before `bound`, and how
+/// many values there are; `None` where there are more rows than `most`, or values do not compare.
 fn rows_before<R>(
     input: R,
     wanted: &Wanted,
     (group, position): (usize, usize),
     (bound, most): (&Bound, usize),
-) -> Result<Option<Vec<usize>>>
+) -> Result<Option<(Vec<usize>, usize)>>
 where
     R: ChunkReader + 'static,
 {
@@ -154,7 +156,7 @@ where
         }
         first += batch.num_rows();
     }
-    Ok(Some(found))
+    Ok(Some((found, first)))
 }
 
 /// All columns of the `chosen` rows of a group of `rows`.

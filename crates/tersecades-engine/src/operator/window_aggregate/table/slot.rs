@@ -81,7 +81,8 @@ impl Slots {
 
     /// The bits of a slot that ids have.
     fn id_max(&self) -> u32 {
-        (self.slots.len() / 2) as u32 - 1
+        // All of them for 2^33 slots.
+        ((self.slots.len() / 2) as u32).wrapping_sub(1)
     }
 
     fn tag(&self, hash: u64) -> u32 {
