@@ -6,13 +6,11 @@
 //! pane of another    4 8 2 …    ┘ keys from 5 ───▶ another thread  7 8 9 …  the batch behind it
 //! ```
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::Result;
 
 use crate::aggregate::fold_column::FoldColumn;
+use crate::runtime::on_threads::on_threads;
 
 use super::direct::{AXES, Span};
 use super::first::{emit_share, in_key_order};
@@ -101,40 +99,6 @@ pub(super) fn emit_joined(
         None => out.extend(results),
     }
     Ok(true)
-}
-
-/// What `work` makes of each of `items`, on so many threads.
-fn on_threads<T: Sync, R: Send>(
-    threads: usize,
-    items: &[T],
-    work: impl Fn(&T) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let work_off = || -> Result<Vec<(usize, R)>> {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            match items.get(at) {
-                Some(item) => done.push((at, work(item)?)),
-                None => return Ok(done),
-            }
-        }
-    };
-    let mut done = std::thread::scope(|scope| {
-        let others = 1..threads.min(items.len());
-        let others: Vec<_> = others.map(|_| scope.spawn(work_off)).collect();
-        let mut done = work_off();
-        for thread in others {
-            let more = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            done = done.and_then(|mut done| {
-                done.extend(more?);
-                Ok(done)
-            });
-        }
-        done
-    })?;
-    done.sort_unstable_by_key(|(at, _)| *at);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// The least numbers of all shares but the first: about as many groups lie between any two.
