@@ -8,6 +8,7 @@ use tersecades_columnar::error::Result;
 use tersecades_columnar::types::Physical;
 
 use super::dense::Dense;
+use super::distinct_pair::Pairs;
 use super::grouped_value::GroupedValues;
 use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
@@ -26,6 +27,7 @@ pub const DISTINCT: Collects = Collects {
 pub struct Distinct {
     physical: Physical,
     seen: Seen,
+    threads: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -34,41 +36,18 @@ enum Seen {
     Pairs(Box<Pairs>),
 }
 
-/// Pairs of group and value, and how many each group has.
-#[derive(Debug, Clone)]
-struct Pairs {
-    values: GroupedValues,
-    counts: Vec<u64>,
-}
-
-impl Pairs {
-    fn insert(&mut self, id: u32, value: u128) {
-        let known = self.values.len();
-        self.values.insert(id, value);
-        if self.values.len() > known {
-            self.counts[id as usize] += 1;
-        }
-    }
-
-    /// Inserts the pairs put so far.
-    fn settle(&mut self) {
-        for id in self.values.settle() {
-            self.counts[id as usize] += 1;
-        }
-    }
-}
-
 impl Distinct {
     fn new(argument: &Argument) -> Self {
         let physical = argument.physical;
         let seen = match physical {
             Physical::Integer { .. } | Physical::Text => Seen::Dense(Dense::default()),
-            _ => Seen::Pairs(Box::new(Pairs {
-                values: GroupedValues::new(physical),
-                counts: Vec::new(),
-            })),
+            _ => Seen::Pairs(Box::new(Pairs::new(physical, 0, 1))),
         };
-        Distinct { physical, seen }
+        Distinct {
+            physical,
+            seen,
+            threads: 1,
+        }
     }
 
     /// Goes over from bits to a table, for `groups` groups at least.
@@ -76,17 +55,16 @@ impl Distinct {
         let Seen::Dense(dense) = &self.seen else {
             return;
         };
-        let mut pairs = Pairs {
-            values: GroupedValues::new(self.physical),
-            counts: vec![0; groups.max(dense.groups())],
-        };
+        let mut pairs = Pairs::new(self.physical, groups.max(dense.groups()), self.threads);
         for (id, value) in dense.pairs() {
-            pairs.insert(id, u128::from(value));
+            pairs.put(id, u128::from(value));
         }
+        pairs.settle();
         self.seen = Seen::Pairs(Box::new(pairs));
     }
 
-    fn insert(&mut self, id: u32, value: u128) {
+    /// Adds a value that [`Distinct::settle`] inserts at the latest.
+    fn put(&mut self, id: u32, value: u128) {
         if let Seen::Dense(dense) = &mut self.seen {
             if dense.insert(id, value as u64) {
                 return;
@@ -94,7 +72,13 @@ impl Distinct {
             self.spread(0);
         }
         if let Seen::Pairs(pairs) = &mut self.seen {
-            pairs.insert(id, value);
+            pairs.put(id, value);
+        }
+    }
+
+    fn settle(&mut self) {
+        if let Seen::Pairs(pairs) = &mut self.seen {
+            pairs.settle();
         }
     }
 
@@ -102,7 +86,7 @@ impl Distinct {
     pub fn count(&self, id: u32) -> u64 {
         match &self.seen {
             Seen::Dense(dense) => dense.count(id),
-            Seen::Pairs(pairs) => pairs.counts.get(id as usize).copied().unwrap_or(0),
+            Seen::Pairs(pairs) => pairs.count(id),
         }
     }
 
@@ -113,7 +97,6 @@ impl Distinct {
                 .pairs()
                 .for_each(|(id, value)| visit(id, i128::from(value))),
             Seen::Pairs(pairs) => pairs
-                .values
                 .pairs()
                 .for_each(|(id, value)| visit(id, value as i128)),
         }
@@ -121,6 +104,13 @@ impl Distinct {
 }
 
 impl Collection for Distinct {
+    fn work_on(&mut self, threads: usize) {
+        self.threads = threads;
+        if let Seen::Pairs(pairs) = &mut self.seen {
+            pairs.work_on(threads);
+        }
+    }
+
     fn grow(&mut self, groups: usize) {
         if let Seen::Dense(dense) = &mut self.seen
             && dense.grow(groups)
@@ -129,17 +119,14 @@ impl Collection for Distinct {
         }
         self.spread(groups);
         if let Seen::Pairs(pairs) = &mut self.seen {
-            pairs.counts.resize(groups, 0);
+            pairs.grow(groups);
         }
     }
 
     fn clear(&mut self) {
         match &mut self.seen {
             Seen::Dense(dense) => dense.clear(),
-            Seen::Pairs(pairs) => {
-                pairs.values.clear();
-                pairs.counts.clear();
-            }
+            Seen::Pairs(pairs) => pairs.clear(),
         }
     }
 
@@ -158,16 +145,16 @@ impl Collection for Distinct {
         }
         if let Seen::Pairs(pairs) = &mut self.seen {
             rows.for_each_value(work, |id, values, index, _| {
-                if pairs.values.put(id, values.ordered(index) as u128) {
-                    pairs.settle();
-                }
+                pairs.put(id, values.ordered(index) as u128);
             })?;
             pairs.settle();
             return Ok(());
         }
         rows.for_each_value(work, |id, values, index, _| {
-            self.insert(id, values.ordered(index) as u128);
-        })
+            self.put(id, values.ordered(index) as u128);
+        })?;
+        self.settle();
+        Ok(())
     }
 
     fn merge(&mut self, other: &dyn Collection, targets: &[u32]) {
@@ -182,35 +169,28 @@ impl Collection for Distinct {
         if matches!(other.seen, Seen::Pairs(_)) {
             self.spread(0);
         }
-        let Seen::Pairs(pairs) = &mut self.seen else {
-            return other.for_each(|id, value| {
-                if let Some(target) = target_of(targets, id) {
-                    self.insert(target, value as u128);
-                }
-            });
-        };
+        if let (Seen::Pairs(own), Seen::Pairs(theirs)) = (&mut self.seen, &other.seen) {
+            return own.merge(theirs, targets);
+        }
         other.for_each(|id, value| {
-            let target = target_of(targets, id);
-            if target.is_some_and(|target| pairs.values.put(target, value as u128)) {
-                pairs.settle();
+            if let Some(target) = target_of(targets, id) {
+                self.put(target, value as u128);
             }
         });
-        pairs.settle();
+        self.settle();
     }
 
     fn byte_size(&self) -> usize {
         match &self.seen {
             Seen::Dense(dense) => dense.byte_size(),
-            Seen::Pairs(pairs) => {
-                pairs.values.byte_size() + pairs.counts.capacity() * size_of::<u64>()
-            }
+            Seen::Pairs(pairs) => pairs.byte_size(),
         }
     }
 
     /// The same bytes whichever form the values have.
     fn snapshot(&self, out: &mut StateWriter) {
         match &self.seen {
-            Seen::Pairs(pairs) => pairs.values.snapshot(out),
+            Seen::Pairs(pairs) => pairs.snapshot(out),
             Seen::Dense(dense) => {
                 let mut values = GroupedValues::new(self.physical);
                 for (id, value) in dense.pairs() {
@@ -222,13 +202,9 @@ impl Collection for Distinct {
     }
 
     fn restore(&mut self, groups: usize, from: &mut StateReader<'_>) -> Result<()> {
-        let mut values = GroupedValues::new(self.physical);
-        values.restore(groups, from)?;
-        let mut counts = vec![0; groups];
-        for (id, _) in values.pairs() {
-            counts[id as usize] += 1;
-        }
-        self.seen = Seen::Pairs(Box::new(Pairs { values, counts }));
+        let mut pairs = Pairs::new(self.physical, groups, self.threads);
+        pairs.restore(groups, from)?;
+        self.seen = Seen::Pairs(Box::new(pairs));
         Ok(())
     }
 

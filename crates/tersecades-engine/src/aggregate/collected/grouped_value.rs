@@ -8,7 +8,7 @@ use crate::operator::window_aggregate::table::GroupTable;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// Words of pairs that are inserted at once.
-const PENDING_WORDS: usize = 4_096;
+const PENDING_WORDS: usize = 1_024;
 
 /// The pairs seen so far.
 #[derive(Debug, Clone)]
@@ -114,8 +114,15 @@ impl GroupedValues {
     }
 
     pub(super) fn snapshot(&self, out: &mut StateWriter) {
-        out.u64(self.table.keys().len() as u64);
-        self.table.keys().iter().for_each(|word| out.u64(*word));
+        GroupedValues::snapshot_all(std::slice::from_ref(self), out);
+    }
+
+    /// Writes the pairs of all of `tables`, which have none in common, as those of one.
+    pub(super) fn snapshot_all(tables: &[GroupedValues], out: &mut StateWriter) {
+        let words = tables.iter().map(|it| it.table.keys().len() as u64);
+        out.u64(words.sum());
+        let keys = tables.iter().flat_map(|it| it.table.keys());
+        keys.for_each(|word| out.u64(*word));
     }
 
     /// Reads what was written for `groups` groups.

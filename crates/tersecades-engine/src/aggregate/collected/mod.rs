@@ -20,6 +20,7 @@ pub mod bits;
 pub mod comoment;
 mod dense;
 pub mod distinct;
+mod distinct_pair;
 pub mod extreme;
 pub mod factor;
 mod grouped_value;
@@ -54,6 +55,9 @@ use pair_count::PairCounts;
 
 /// Collected values of all groups of a pane, by group id.
 pub trait Collection: Debug + Send {
+    /// Says how many threads a merge may use.
+    fn work_on(&mut self, _threads: usize) {}
+
     /// Makes room for `groups` groups; new ones are empty.
     fn grow(&mut self, groups: usize);
 
@@ -181,15 +185,17 @@ impl Collecting {
             && self.filter == other.filter
     }
 
-    /// An empty collection.
-    pub fn start(&self, arguments: &[Argument]) -> Box<dyn Collection> {
+    /// An empty collection, in merges of which so many threads may work.
+    pub fn start(&self, arguments: &[Argument], threads: usize) -> Box<dyn Collection> {
         let arguments: Vec<&Argument> = self.arguments.iter().map(|at| &arguments[*at]).collect();
-        match &self.kind {
+        let mut collection = match &self.kind {
             Kind::Listed(collects) => {
                 (collects.start)(&arguments, self.parameter.unwrap_or_default())
             }
             Kind::User(aggregate) => super::user::start(aggregate, &arguments),
-        }
+        };
+        collection.work_on(threads);
+        collection
     }
 }
 

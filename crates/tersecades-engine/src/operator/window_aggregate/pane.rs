@@ -89,7 +89,9 @@ impl Pane {
             groups: GroupTable::new(&plan.keys),
             rows: Vec::new(),
             folds: folds.map(FoldColumn::new).collect(),
-            collections: collections.map(|c| c.start(&plan.arguments)).collect(),
+            collections: collections
+                .map(|c| c.start(&plan.arguments, plan.threads))
+                .collect(),
         }
     }
 
