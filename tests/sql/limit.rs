@@ -80,7 +80,7 @@ fn rows_behind_the_limit_are_not_sorted() {
 }
 
 /// Queries in the order of a subquery, beside those that sort themselves.
-const BY_SUBQUERY: [[&str; 2]; 6] = [
+const BY_SUBQUERY: [[&str; 2]; 7] = [
     [
         "FROM (SELECT a, k FROM t ORDER BY k, a DESC)",
         "SELECT a, k FROM t ORDER BY k, a DESC",
@@ -92,6 +92,10 @@ const BY_SUBQUERY: [[&str; 2]; 6] = [
     [
         "SELECT DISTINCT k FROM (SELECT k FROM t ORDER BY k DESC) AS x",
         "SELECT DISTINCT k FROM t ORDER BY k DESC",
+    ],
+    [
+        "SELECT DISTINCT k FROM (SELECT k, a FROM t ORDER BY k DESC) AS x WHERE a > 100 AND k < 5",
+        "SELECT DISTINCT k FROM t WHERE a > 100 AND k < 5 ORDER BY k DESC",
     ],
     [
         "SELECT a FROM (SELECT a FROM t ORDER BY a DESC LIMIT 5) AS x UNION ALL \
@@ -117,6 +121,38 @@ fn rows_of_a_subquery_come_in_its_order() {
             ask(&mut session, sorted),
             "{query}"
         );
+    }
+}
+
+#[test]
+fn distinct_rows_are_groups_unless_they_are_limited_or_in_order() {
+    let mut session = session();
+    for (query, name) in [
+        ("SELECT DISTINCT k, s FROM t", "aggregate "),
+        (
+            "SELECT DISTINCT k FROM t WHERE a > 3 ORDER BY k",
+            "aggregate ",
+        ),
+        ("SELECT k FROM t UNION SELECT a FROM t", "aggregate "),
+        (
+            "SELECT DISTINCT t.k FROM t JOIN t AS u ON t.a = u.a",
+            "aggregate ",
+        ),
+        ("SELECT DISTINCT k, s FROM t LIMIT 3", "distinct"),
+        (
+            "SELECT DISTINCT k FROM (SELECT k FROM t ORDER BY a) AS x",
+            "distinct",
+        ),
+    ] {
+        let operators = operators(&mut session, query);
+        let has = |name: &str| operators.iter().any(|line| line.trim().starts_with(name));
+        assert!(has(name), "{query}: {operators:?}");
+        let rows = ask(&mut session, query);
+        let mut different = rows.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(rows.len(), different.len(), "{query}");
+        assert!(!rows.is_empty(), "{query}");
     }
 }
 

@@ -76,6 +76,10 @@ impl Table for UnionTable {
         Arc::clone(&self.schema)
     }
 
+    fn ends(&self) -> bool {
+        self.streams.iter().all(Stream::ends)
+    }
+
     fn may_reject(&self) -> bool {
         self.streams.iter().any(Stream::may_reject)
     }

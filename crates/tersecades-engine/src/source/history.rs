@@ -59,6 +59,10 @@ impl Table for HistoryTable {
         Arc::clone(self.snapshot.schema().fields())
     }
 
+    fn ends(&self) -> bool {
+        true
+    }
+
     fn begins_again(&self) -> bool {
         false
     }

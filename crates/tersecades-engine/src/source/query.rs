@@ -58,6 +58,10 @@ impl Table for QueryTable {
         Some(&self.stream)
     }
 
+    fn ends(&self) -> bool {
+        self.stream.ends()
+    }
+
     fn may_reject(&self) -> bool {
         self.stream.may_reject()
     }

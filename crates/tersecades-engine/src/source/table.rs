@@ -52,6 +52,11 @@ pub trait Table: Send + Sync {
         self.rows_in_memory()
     }
 
+    /// Whether its rows are known to end, so that an answer may wait for the last of them.
+    fn ends(&self) -> bool {
+        self.rows_known().is_some()
+    }
+
     /// Whether rows can be such that they are rejected, of which reading fewer columns would miss
     /// some.
     fn may_reject(&self) -> bool {
@@ -141,6 +146,10 @@ impl Table for FileTable {
 
     fn rows_known(&self) -> Option<usize> {
         self.rows
+    }
+
+    fn ends(&self) -> bool {
+        self.path.is_file()
     }
 
     fn may_reject(&self) -> bool {

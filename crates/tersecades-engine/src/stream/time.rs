@@ -140,6 +140,11 @@ impl Stream {
         self.table.rows_known()
     }
 
+    /// Whether the rows of its table are known to end.
+    pub fn ends(&self) -> bool {
+        self.table.ends()
+    }
+
     /// Its rows to look up in, put together once for all streams of its table, where they are those
     /// of a table in memory as they are.
     pub fn lookup_table(&self) -> Option<Arc<LookupTable>> {

@@ -13,6 +13,7 @@ use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::Extent;
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::global;
 
 use super::Lowering;
 use super::over::{Columns, order_of};
@@ -84,15 +85,16 @@ impl Lowering<'_> {
         if let (LogicalPlan::Sort(sort), Some(count)) = (limit.input.as_ref(), count) {
             return self.top_k(sort, count, skip);
         }
-        let rows = self.plan(&limit.input)?.settled(limit.input.schema())?;
+        let rows = match limit.input.as_ref() {
+            // A group is whole with the last row; what is distinct, with the first of its kind.
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                let rows = self.plan(input)?.settled(input.schema())?;
+                rows.with_stream(Stream::distinct)
+            }
+            input => self.plan(input)?.settled(input.schema())?,
+        };
         let count = count.map_or(u64::MAX, |count| count as u64);
-        let stream = rows.stream.limit(count, skip as u64);
-        Ok(Rows {
-            stream,
-            time: None,
-            reach: Reach::Other,
-            ..rows
-        })
+        Ok(rows.with_stream(|stream| stream.limit(count, skip as u64)))
     }
 
     /// Lowers a sort of which `count` rows are wanted after `skip` of them.
@@ -114,7 +116,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Lowers `DISTINCT`.
+    /// Lowers `DISTINCT`: as groups without aggregates, which all threads work on, where the rows
+    /// end and are in no order.
     ///
     /// # Errors
     /// What lowering the input says.
@@ -122,12 +125,13 @@ impl Lowering<'_> {
         match distinct {
             Distinct::All(input) => {
                 let rows = self.plan(input)?.settled(input.schema())?;
-                let stream = rows.stream.distinct();
-                Ok(Rows {
-                    stream,
-                    time: None,
-                    reach: Reach::Other,
-                    ..rows
+                let names = unique_names(input.schema());
+                Ok(match rows.stream.ends() && !is_sorted(input) {
+                    true => rows.with_stream(|stream| {
+                        let groups = stream.window(global()).group_by(names);
+                        groups.aggregate([])
+                    }),
+                    false => rows.with_stream(Stream::distinct),
                 })
             }
             Distinct::On(on) => self.distinct_on(on),
@@ -279,10 +283,11 @@ fn within_columns(limit: &Limit) -> Option<LogicalPlan> {
     }
 }
 
-/// Whether the rows of `plan` are those of a sort, with other columns at most.
+/// Whether the rows of `plan` are those of a sort, or some of them, with other columns at most.
 fn is_sorted(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Sort(_) => true,
+        LogicalPlan::Filter(filter) => is_sorted(&filter.input),
         LogicalPlan::Projection(columns) => is_sorted(&columns.input),
         LogicalPlan::SubqueryAlias(alias) => is_sorted(&alias.input),
         _ => false,

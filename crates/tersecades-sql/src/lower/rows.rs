@@ -77,6 +77,16 @@ impl Rows {
         Ok(self)
     }
 
+    /// The rows that `change` makes of the stream's, with its columns, but in no order of windows.
+    pub(crate) fn with_stream(self, change: impl FnOnce(Stream) -> Stream) -> Rows {
+        Rows {
+            stream: change(self.stream),
+            time: None,
+            reach: Reach::Other,
+            ..self
+        }
+    }
+
     /// The rows as those of a side that an outer join fills with nulls.
     pub(crate) fn filled(mut self) -> Rows {
         for column in &mut self.columns {

@@ -216,6 +216,10 @@ impl Table for JoinTable {
         Arc::clone(&self.schema)
     }
 
+    fn ends(&self) -> bool {
+        self.inputs.0.ends() && self.inputs.1.ends()
+    }
+
     fn may_reject(&self) -> bool {
         self.inputs.0.may_reject() || self.inputs.1.may_reject()
     }

@@ -168,6 +168,10 @@ impl Table for FilesTable {
         Arc::clone(&self.inner.schema)
     }
 
+    fn ends(&self) -> bool {
+        self.inner.files.iter().all(|file| file.is_file())
+    }
+
     fn may_reject(&self) -> bool {
         let mut files = self.inner.files.iter();
         files.any(|file| table::may_reject(file, &self.inner.options))
