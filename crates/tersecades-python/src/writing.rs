@@ -18,7 +18,11 @@ pub(crate) fn write(
     format: Option<&str>,
 ) -> PyResult<Metrics> {
     let mut drive = Drive::start(py, stream)?;
-    let (schema, options) = (drive.running().schema(), SinkOptions::default());
+    let schema = drive.running().schema();
+    let options = SinkOptions {
+        threads: drive.running().threads(),
+        ..SinkOptions::default()
+    };
     let shown = path.display().to_string();
     let sink = match format {
         None => sink::create(path, &schema, &options),

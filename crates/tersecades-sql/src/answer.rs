@@ -5,6 +5,7 @@ use arrow_cast::cast;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 use tersecades_engine::runtime::{Metrics, Running};
+use tersecades_engine::sink::SinkOptions;
 use tersecades_engine::stream::Stream;
 
 use crate::late::LateRows;
@@ -69,6 +70,18 @@ impl Results {
         match &self.rows {
             Rows::Running(running) => Some(running.metrics()),
             Rows::Ready(_) => None,
+        }
+    }
+
+    /// How the rows are written: by as many threads as make them.
+    pub fn sink_options(&self) -> SinkOptions {
+        let threads = match &self.rows {
+            Rows::Running(running) => running.threads(),
+            Rows::Ready(_) => 1,
+        };
+        SinkOptions {
+            threads,
+            ..SinkOptions::default()
         }
     }
 

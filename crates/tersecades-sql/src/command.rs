@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{Expr, LogicalPlan};
 use tersecades_columnar::error::{Error, Result};
-use tersecades_engine::sink::{self, Sink, SinkOptions, Target};
+use tersecades_engine::sink::{self, Sink, Target};
 
 use crate::answer::{Answer, Results};
 use crate::catalog::logical_schema;
@@ -104,7 +104,7 @@ fn no_append(path: &str) -> Error {
 }
 
 fn copy(results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {
-    let (schema, options) = (results.schema(), SinkOptions::default());
+    let (schema, options) = (results.schema(), results.sink_options());
     let mut sink: Box<dyn Sink> = match format {
         None => sink::create(path, &schema, &options)?,
         Some(format) => {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-use tersecades::engine::sink::{self, SinkOptions, Target};
+use tersecades::engine::sink::{self, Target};
 use tersecades::sql::Results;
 
 use crate::console::Stdout;
@@ -21,7 +21,7 @@ pub(super) fn show(mut results: Results, mode: &str, pages: bool) -> Outcome {
     };
     let create = sink::find_kind(mode)?.create;
     let schema = results.schema();
-    let mut sink = create(Target::Writer(target), &schema, &SinkOptions::default())?;
+    let mut sink = create(Target::Writer(target), &schema, &results.sink_options())?;
     let mut batches = first.into_iter().map(Ok).chain(results.by_ref());
     let written = batches
         .try_for_each(|batch| sink.write(&batch?))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tersecades::engine::sink::{self, Sink, SinkOptions, Target};
+use tersecades::engine::sink::{self, Sink, Target};
 use tersecades::sql::Results;
 use tersecades::{Error, Result};
 
@@ -36,7 +36,7 @@ pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Pa
 }
 
 fn open(results: &Results, format: Option<&str>, file: Option<&Path>) -> Result<Box<dyn Sink>> {
-    let (schema, options) = (results.schema(), SinkOptions::default());
+    let (schema, options) = (results.schema(), results.sink_options());
     match (file, format) {
         (Some(path), None) => sink::create(path, &schema, &options),
         (Some(path), Some(format)) => {

@@ -80,14 +80,18 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
             None => writer.insert(sink::create(
                 &arguments.output,
                 &batch.schema(),
-                &SinkOptions::default(),
+                &SinkOptions::by_processor(),
             )?),
         };
         sink.write(&batch)?;
     }
     let mut sink = match writer {
         Some(sink) => sink,
-        None => sink::create(&arguments.output, schema.fields(), &SinkOptions::default())?,
+        None => sink::create(
+            &arguments.output,
+            schema.fields(),
+            &SinkOptions::by_processor(),
+        )?,
     };
     sink.finish()?;
     console::say(format_args!("{} rows written", figure::grouped(rows)));

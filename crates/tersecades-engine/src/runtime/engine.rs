@@ -191,6 +191,11 @@ impl Running {
         self.retained.as_ref()
     }
 
+    /// Threads that it may use.
+    pub fn threads(&self) -> usize {
+        self.options.threads
+    }
+
     /// How many rows will arrive, where that is known.
     pub fn rows_hint(&self) -> Option<u64> {
         self.ingest.rows_hint()

@@ -7,15 +7,18 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::ops::Range;
 
-use arrow_array::{Array as _, RecordBatch};
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::source::csv::NULL_STRINGS_DEFAULT;
 
 use super::output::{Output, Target};
-use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, formatters};
+use super::{
+    Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, formatters, texts_of,
+};
 
 /// The line of this format in [`super::SINKS`].
 pub const KIND: SinkKind = SinkKind {
@@ -30,7 +33,7 @@ pub struct CsvSink {
     output: Option<Output>,
     schema: SchemaRef,
     delimiter: char,
-    line: String,
+    threads: usize,
 }
 
 impl CsvSink {
@@ -60,7 +63,7 @@ impl CsvSink {
             output: Some(output),
             schema: schema.clone(),
             delimiter,
-            line,
+            threads: options.threads,
         })
     }
 }
@@ -70,32 +73,11 @@ impl Sink for CsvSink {
         check_schema(&self.schema, batch)?;
         let output = self.output.as_mut().ok_or_else(finished)?;
         let columns = display_columns(batch)?;
-        let formatters = formatters(&columns, "")?;
-        let nulls: Vec<_> = columns
-            .iter()
-            .map(|column| column.logical_nulls())
-            .collect();
-        let null = if columns.len() == 1 { "NULL" } else { "" };
-        let mut field = String::new();
-        for row in 0..batch.num_rows() {
-            self.line.clear();
-            let cells = columns.iter().zip(&formatters).zip(&nulls);
-            for (index, ((column, formatter), nulls)) in cells.enumerate() {
-                if index > 0 {
-                    self.line.push(self.delimiter);
-                }
-                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-                    self.line.push_str(null);
-                    continue;
-                }
-                field.clear();
-                write!(field, "{}", formatter.value(row)).map_err(|_| unprintable(row))?;
-                // `NaN` is a value among floats.
-                let may_mean_null = !column.data_type().is_floating();
-                push_field(&mut self.line, &field, self.delimiter, may_mean_null);
-            }
-            self.line.push('\n');
-            output.write_all(self.line.as_bytes())?;
+        let lines = |rows: Range<usize>, text: &mut String| {
+            push_lines(text, &columns, rows, self.delimiter)
+        };
+        for text in texts_of(batch.num_rows(), self.threads, lines)? {
+            output.write_all(text.as_bytes())?;
         }
         Ok(())
     }
@@ -108,6 +90,39 @@ impl Sink for CsvSink {
     fn finish(&mut self) -> Result<()> {
         self.output.take().ok_or_else(finished)?.commit()
     }
+}
+
+/// Appends the lines of `rows` of `columns`.
+fn push_lines(
+    text: &mut String,
+    columns: &[ArrayRef],
+    rows: Range<usize>,
+    delimiter: char,
+) -> Result<()> {
+    let formatters = formatters(columns, "")?;
+    let nulls = columns.iter().map(|column| column.logical_nulls());
+    let nulls: Vec<_> = nulls.collect();
+    let null = if columns.len() == 1 { "NULL" } else { "" };
+    let mut field = String::new();
+    for row in rows {
+        let cells = columns.iter().zip(&formatters).zip(&nulls);
+        for (index, ((column, formatter), nulls)) in cells.enumerate() {
+            if index > 0 {
+                text.push(delimiter);
+            }
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                text.push_str(null);
+                continue;
+            }
+            field.clear();
+            write!(field, "{}", formatter.value(row)).map_err(|_| unprintable(row))?;
+            // `NaN` is a value among floats.
+            let may_mean_null = !column.data_type().is_floating();
+            push_field(text, &field, delimiter, may_mean_null);
+        }
+        text.push('\n');
+    }
+    Ok(())
 }
 
 fn unprintable(row: usize) -> Error {

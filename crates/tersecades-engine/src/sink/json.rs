@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -14,7 +15,7 @@ use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
 use super::output::{Output, Target};
-use super::{Sink, SinkKind, check_schema, display_columns, finished};
+use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, texts_of};
 
 /// The line of JSON lines in [`super::SINKS`].
 pub const LINES_KIND: SinkKind = SinkKind {
@@ -28,7 +29,13 @@ pub const LINES_KIND: SinkKind = SinkKind {
         ".ndjson.zst",
     ],
     summary: "JSON lines, plain, gzip or zstd: an object a row",
-    create: |target, schema, _| Ok(Box::new(JsonSink::create(target, schema, Framing::Lines)?)),
+    create: |target, schema, options| {
+        Ok(Box::new(JsonSink::create(
+            target,
+            schema,
+            (Framing::Lines, options),
+        )?))
+    },
 };
 
 /// The line of JSON arrays in [`super::SINKS`].
@@ -36,7 +43,13 @@ pub const ARRAY_KIND: SinkKind = SinkKind {
     name: "json",
     suffixes: &[".json", ".json.gz", ".json.zst"],
     summary: "one JSON array with an object a row",
-    create: |target, schema, _| Ok(Box::new(JsonSink::create(target, schema, Framing::Array)?)),
+    create: |target, schema, options| {
+        Ok(Box::new(JsonSink::create(
+            target,
+            schema,
+            (Framing::Array, options),
+        )?))
+    },
 };
 
 /// How rows stand in the text.
@@ -54,11 +67,15 @@ pub struct JsonSink {
     /// Names of the columns as JSON texts with a colon.
     keys: Vec<String>,
     has_rows: bool,
-    line: String,
+    threads: usize,
 }
 
 impl JsonSink {
-    fn create(target: Target, schema: &SchemaRef, framing: Framing) -> Result<Self> {
+    fn create(
+        target: Target,
+        schema: &SchemaRef,
+        (framing, options): (Framing, &SinkOptions),
+    ) -> Result<Self> {
         let mut output = Output::create(target)?;
         if framing == Framing::Array {
             output.write_all(b"[")?;
@@ -69,7 +86,7 @@ impl JsonSink {
             framing,
             keys: schema.fields().iter().map(|it| key(it.name())).collect(),
             has_rows: false,
-            line: String::new(),
+            threads: options.threads,
         })
     }
 }
@@ -77,31 +94,26 @@ impl JsonSink {
 impl Sink for JsonSink {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         check_schema(&self.schema, batch)?;
-        let output = self.output.as_mut().ok_or_else(finished)?;
         let columns = display_columns(batch)?;
-        let options = FormatOptions::new().with_display_error(false);
-        let shapes = columns.iter().map(|column| Shape::new(column, &options));
-        let shapes = shapes.collect::<Result<Vec<_>>>()?;
-        for row in 0..batch.num_rows() {
-            self.line.clear();
-            if self.framing == Framing::Array {
-                self.line.push_str(if self.has_rows { ",\n" } else { "\n" });
+        let (keys, framing, has_rows) = (&self.keys, self.framing, self.has_rows);
+        let objects = |rows: Range<usize>, text: &mut String| {
+            let before = match framing {
+                Framing::Array if rows.start == 0 && !has_rows => ["\n", ",\n"],
+                Framing::Array => [",\n"; 2],
+                Framing::Lines => ["", "\n"],
+            };
+            push_objects(text, (keys, &columns), rows, before)?;
+            if framing == Framing::Lines {
+                text.push('\n');
             }
-            self.has_rows = true;
-            self.line.push('{');
-            for (index, (key, shape)) in self.keys.iter().zip(&shapes).enumerate() {
-                if index > 0 {
-                    self.line.push(',');
-                }
-                self.line.push_str(key);
-                shape.push(row, &mut self.line)?;
-            }
-            self.line.push('}');
-            if self.framing == Framing::Lines {
-                self.line.push('\n');
-            }
-            output.write_all(self.line.as_bytes())?;
+            Ok(())
+        };
+        let texts = texts_of(batch.num_rows(), self.threads, objects)?;
+        let output = self.output.as_mut().ok_or_else(finished)?;
+        for text in texts {
+            output.write_all(text.as_bytes())?;
         }
+        self.has_rows |= batch.num_rows() > 0;
         Ok(())
     }
 
@@ -118,6 +130,33 @@ impl Sink for JsonSink {
         }
         output.commit()
     }
+}
+
+/// Appends the objects of `rows` of `columns` with these keys, which are not none; the first
+/// behind one of the texts `before`, others behind the other.
+fn push_objects(
+    text: &mut String,
+    (keys, columns): (&[String], &[ArrayRef]),
+    rows: Range<usize>,
+    before: [&str; 2],
+) -> Result<()> {
+    let options = FormatOptions::new().with_display_error(false);
+    let shapes = columns.iter().map(|column| Shape::new(column, &options));
+    let shapes = shapes.collect::<Result<Vec<_>>>()?;
+    let first = rows.start;
+    for row in rows {
+        text.push_str(before[usize::from(row > first)]);
+        text.push('{');
+        for (index, (key, shape)) in keys.iter().zip(&shapes).enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            text.push_str(key);
+            shape.push(row, text)?;
+        }
+        text.push('}');
+    }
+    Ok(())
 }
 
 /// How the values of an array are written.
@@ -264,7 +303,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::sink::{SinkOptions, create};
+    use crate::sink::create;
     use crate::source::{SourceOptions, open};
 
     fn batch() -> RecordBatch {

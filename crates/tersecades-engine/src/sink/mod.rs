@@ -4,8 +4,11 @@
 //! their final name and renamed at the end (see [`output`]), so a reader never meets half a file
 //! under a whole one's name. Adding a format is one file and one line in [`SINKS`].
 
+use std::num::NonZero;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use arrow_array::{ArrayRef, RecordBatch, make_array};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -19,7 +22,12 @@ pub mod output;
 pub mod parquet;
 pub mod table;
 
+use crate::runtime::on_threads::on_threads;
+
 pub use output::Target;
+
+/// Rows of a batch that a thread makes text of at once.
+const PIECE_ROWS: usize = 4_096;
 
 /// A consumer of record batches that share one schema.
 pub trait Sink: Send {
@@ -56,6 +64,8 @@ pub struct SinkOptions {
     pub csv_delimiter: u8,
     /// zstd level of Parquet, 1 to 22.
     pub zstd_level: i32,
+    /// Threads that may work on a batch; what is written does not depend on it.
+    pub threads: usize,
 }
 
 impl Default for SinkOptions {
@@ -64,6 +74,17 @@ impl Default for SinkOptions {
             table_rows: 40,
             csv_delimiter: b',',
             zstd_level: 3,
+            threads: 1,
+        }
+    }
+}
+
+impl SinkOptions {
+    /// The defaults, with a thread for each processor.
+    pub fn by_processor() -> Self {
+        SinkOptions {
+            threads: available_parallelism().map_or(1, NonZero::get),
+            ..SinkOptions::default()
         }
     }
 }
@@ -125,6 +146,23 @@ pub fn find_kind(name: &str) -> Result<&'static SinkKind> {
         let known: Vec<&str> = SINKS.iter().map(|kind| kind.name).collect();
         Error::invalid(format!("unknown output format `{name}`"))
             .hint(format!("known formats: {}", known.join(" ")))
+    })
+}
+
+/// The texts that `write` makes of so many rows, piece by piece, by at most so many threads.
+///
+/// # Errors
+/// What `write` says.
+fn texts_of(
+    rows: usize,
+    threads: usize,
+    write: impl Fn(Range<usize>, &mut String) -> Result<()> + Sync,
+) -> Result<Vec<String>> {
+    let firsts = (0..rows).step_by(PIECE_ROWS);
+    on_threads(threads, firsts, |first| {
+        let mut text = String::new();
+        write(first..rows.min(first + PIECE_ROWS), &mut text)?;
+        Ok(text)
     })
 }
 

@@ -9,13 +9,16 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use tersecades_columnar::error::{Error, Result};
 
 use super::output::{Output, Target};
 use super::{Sink, SinkKind, SinkOptions, check_schema, finished};
+use crate::runtime::on_threads::on_threads;
 
 /// The line of this format in [`super::SINKS`].
 pub const KIND: SinkKind = SinkKind {
@@ -25,11 +28,22 @@ pub const KIND: SinkKind = SinkKind {
     create: |target, schema, options| Ok(Box::new(ParquetSink::create(target, schema, options)?)),
 };
 
-/// Writes one Parquet file.
+/// Rows of a row group, at most.
+const GROUP_ROWS: usize = 1 << 20;
+
+/// Batches of fewer rows are encoded by one thread.
+const ROWS_MIN: usize = 4_096;
+
+/// Writes one Parquet file; its columns are encoded by several threads.
 pub struct ParquetSink {
-    writer: Option<ArrowWriter<Output>>,
+    writer: Option<SerializedFileWriter<Output>>,
+    groups: ArrowRowGroupWriterFactory,
+    /// The columns of the row group at hand, and its rows.
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
     schema: SchemaRef,
     written: SchemaRef,
+    threads: usize,
 }
 
 impl ParquetSink {
@@ -54,11 +68,58 @@ impl ParquetSink {
         ));
         let writer = ArrowWriter::try_new(output, Arc::clone(&written), Some(properties))
             .map_err(|error| Error::unsupported(error.to_string()))?;
+        let (writer, groups) = writer.into_serialized_writer().map_err(write_error)?;
         Ok(ParquetSink {
             writer: Some(writer),
+            groups,
+            columns: Vec::new(),
+            rows: 0,
             schema: schema.clone(),
             written,
+            threads: options.threads,
         })
+    }
+
+    /// Adds rows to the row group at hand.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let writer = self.writer.as_ref().ok_or_else(finished)?;
+        if self.columns.is_empty() {
+            let group = writer.flushed_row_groups().len();
+            let columns = self.groups.create_column_writers(group);
+            self.columns = columns.map_err(write_error)?;
+        }
+        let mut leaves = Vec::with_capacity(self.columns.len());
+        for (field, column) in self.written.fields().iter().zip(batch.columns()) {
+            leaves.extend(compute_leaves(field, column).map_err(write_error)?);
+        }
+        let threads = match batch.num_rows() {
+            ..ROWS_MIN => 1,
+            _ => self.threads,
+        };
+        let columns = self.columns.iter_mut().zip(leaves);
+        on_threads(threads, columns, |(column, leaf)| {
+            column.write(&leaf).map_err(write_error)
+        })?;
+        self.rows += batch.num_rows();
+        Ok(())
+    }
+
+    /// Writes the row group at hand, if it has rows.
+    fn end_group(&mut self) -> Result<()> {
+        let columns = std::mem::take(&mut self.columns);
+        if std::mem::take(&mut self.rows) == 0 {
+            return Ok(());
+        }
+        let chunks = on_threads(self.threads, columns, |column| {
+            column.close().map_err(write_error)
+        })?;
+        let writer = self.writer.as_mut().ok_or_else(finished)?;
+        let mut group = writer.next_row_group().map_err(write_error)?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut group).map_err(write_error)?;
+        }
+        group.close().map_err(write_error)?;
+        Ok(())
     }
 }
 
@@ -102,12 +163,26 @@ fn as_written(batch: &RecordBatch, written: &SchemaRef) -> Result<RecordBatch> {
 impl Sink for ParquetSink {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         check_schema(&self.schema, batch)?;
-        let writer = self.writer.as_mut().ok_or_else(finished)?;
+        if self.writer.is_none() {
+            return Err(finished());
+        }
         let batch = as_written(batch, &self.written)?;
-        writer.write(&batch).map_err(write_error)
+        let mut first = 0;
+        while first < batch.num_rows() {
+            let rows = (GROUP_ROWS - self.rows).min(batch.num_rows() - first);
+            self.add(&batch.slice(first, rows))?;
+            first += rows;
+            if self.rows == GROUP_ROWS {
+                self.end_group()?;
+            }
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
+        if self.writer.is_some() {
+            self.end_group()?;
+        }
         let writer = self.writer.take().ok_or_else(finished)?;
         writer.into_inner().map_err(write_error)?.commit()
     }

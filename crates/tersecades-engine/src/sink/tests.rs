@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
@@ -364,4 +365,69 @@ fn local_and_ancient_times_can_be_shown() {
         let mut sink = (kind.create)(target, &schema, &SinkOptions::default()).unwrap();
         assert!(sink.write(&batch).is_err(), "year 292 billion has no text");
     }
+}
+
+/// Columns of as many rows as are asked for, with nulls and texts that need quotes.
+fn many_rows(first: i64, rows: i64) -> RecordBatch {
+    let numbers = (first..first + rows).map(|row| (row % 7 > 0).then_some(row * 31));
+    let floats = (first..first + rows).map(|row| row as f64 / 8.0);
+    let mut texts = StringDictionaryBuilder::<Int32Type>::new();
+    for row in first..first + rows {
+        texts.append_value(["plain", "a,b", "say \"so\"", ""][row as usize % 4]);
+    }
+    let columns: [(&str, ArrayRef); 3] = [
+        ("number", Arc::new(Int64Array::from_iter(numbers))),
+        ("float", Arc::new(Float64Array::from_iter_values(floats))),
+        ("text", Arc::new(texts.finish())),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+        .unwrap()
+}
+
+#[test]
+fn what_is_written_does_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut batches = vec![many_rows(0, 0), many_rows(0, 3), many_rows(3, 20_000)];
+    batches.push(many_rows(20_003, 4_096));
+    // Behind them the first row group of Parquet ends within a batch.
+    batches.extend((0..9).map(|at| many_rows(24_099 + at * 131_072, 131_072)));
+    for name in [
+        "a.csv",
+        "a.jsonl",
+        "a.json",
+        "a.parquet",
+        "a.arrow",
+        "a.csv.zst",
+    ] {
+        let written = |threads| {
+            let path = folder.path().join(name);
+            let options = SinkOptions {
+                threads,
+                ..SinkOptions::default()
+            };
+            let mut sink = create(&path, &batches[0].schema(), &options).unwrap();
+            batches.iter().for_each(|batch| sink.write(batch).unwrap());
+            sink.finish().unwrap();
+            std::fs::read(path).unwrap()
+        };
+        let one = written(1);
+        for threads in [2, 5] {
+            assert!(written(threads) == one, "{name} by {threads} threads");
+        }
+    }
+    let path = folder.path().join("a.parquet");
+    let mut read = open(&path, &SourceOptions::default()).unwrap();
+    let (mut rows, mut sum) = (0, 0);
+    while let Some(batch) = read.next().unwrap() {
+        let numbers = arrow_cast::cast(batch.column(0), &DataType::Int64).unwrap();
+        sum += numbers
+            .as_primitive::<Int64Type>()
+            .iter()
+            .flatten()
+            .sum::<i64>();
+        rows += batch.num_rows() as i64;
+    }
+    assert_eq!(rows, 24_099 + 9 * 131_072);
+    let wanted = (0..rows).filter(|row| row % 7 > 0).map(|row| row * 31);
+    assert_eq!(sum, wanted.sum::<i64>());
 }
