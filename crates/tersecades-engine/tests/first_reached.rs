@@ -158,6 +158,13 @@ fn what_is_in_order_the_other_way_is_read_once() {
     let first = |order| file.clone().top_k(5, [(col("number"), order)]);
     let (_, read) = answer(first(SortOrder::ASCENDING));
     assert!(read <= 2 * GROUP_ROWS as u64, "{read} rows read");
+    // Each group by itself says which of its rows may be wanted, the first one as well.
+    let by = || [(col("float"), SortOrder::DESCENDING)];
+    let (_, read) = answer(file.clone().top_k(5, by()));
+    assert!(read < GROUP_ROWS as u64, "{read} rows read");
+    let filtered = file.clone().filter(col("number").gt(lit(-1)));
+    let (_, read) = answer(filtered.top_k(5, by()));
+    assert!(read >= GROUP_ROWS as u64, "a filter may leave others");
     let computed = file
         .clone()
         .top_k(5, [(col("small") + 1, SortOrder::ASCENDING)]);

@@ -7,7 +7,8 @@ use arrow_array::{Array, ArrayRef, Datum, Scalar};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
 use arrow_ord::cmp;
-use arrow_schema::DataType;
+use arrow_ord::sort::sort_to_indices;
+use arrow_schema::{DataType, SortOptions};
 use tersecades_columnar::arrow::lanes;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::types::{Physical, logical_type};
@@ -23,18 +24,22 @@ const TRIES: u32 = 2;
 pub struct Reached {
     bound: Arc<Mutex<Option<Arc<Bound>>>>,
     tries: Arc<AtomicU32>,
-}
-
-impl Default for Reached {
-    fn default() -> Self {
-        Reached {
-            bound: Arc::default(),
-            tries: Arc::new(AtomicU32::new(TRIES)),
-        }
-    }
+    /// The order of the first column, and how many rows are kept, where nothing but the operator
+    /// leaves rows out: of each part of the source no more are wanted.
+    of_parts: Option<(SortOrder, usize)>,
 }
 
 impl Reached {
+    /// Nothing is known yet; `of_parts` says of which order how many rows are kept, where all rows
+    /// of the source come before the operator.
+    pub(crate) fn new(of_parts: Option<(SortOrder, usize)>) -> Self {
+        Reached {
+            bound: Arc::default(),
+            tries: Arc::new(AtomicU32::new(TRIES)),
+            of_parts,
+        }
+    }
+
     /// Says that only rows before `bound` are wanted.
     pub(crate) fn set(&self, bound: Arc<Bound>) {
         *self.bound.lock().unwrap_or_else(PoisonError::into_inner) = Some(bound);
@@ -47,6 +52,36 @@ impl Reached {
         }
         let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         bound.clone()
+    }
+
+    /// Whether a part says by itself which of its rows may be wanted.
+    pub(crate) fn goes_by_part(&self) -> bool {
+        self.of_parts.is_some() && self.tries.load(Ordering::Relaxed) > 0
+    }
+
+    /// What the rows of a part must come before, of which `column` has all values; none where that
+    /// is not known.
+    ///
+    /// # Errors
+    /// What sorting says.
+    pub(crate) fn of_part(&self, column: &ArrayRef) -> Result<Option<Bound>> {
+        let parts = self.of_parts.filter(|_| self.goes_by_part());
+        let Some((order, count)) = parts.filter(|(_, count)| *count < column.len()) else {
+            return Ok(None);
+        };
+        let Some(last) = count.checked_sub(1) else {
+            return Ok(None);
+        };
+        if !is_plain(&logical_type(column.data_type())) {
+            return Ok(None);
+        }
+        let options = SortOptions {
+            descending: order.descending,
+            nulls_first: order.nulls_first,
+        };
+        let first = sort_to_indices(&canonical_floats(column), Some(options), Some(count))?;
+        // Others that are equal to the last may come before it by the columns behind.
+        Bound::new(column, first.value(last) as usize, order, false)
     }
 
     /// Says whether few rows of a part came before the bound.

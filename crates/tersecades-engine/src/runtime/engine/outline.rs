@@ -96,7 +96,7 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
     let scope = Scope::of_schema(&schema);
     for (at, step) in query.steps.iter().enumerate() {
         let Step::Filter(condition) = step else {
-            passing.reached = reached_of(&query.steps[at..]);
+            passing.reached = reached_of(&query.steps[at..], at == 0);
             break;
         };
         // What is wrong with a filter is said where the query is bound.
@@ -129,11 +129,13 @@ fn first_of(query: &Query, arriving: &Schema) -> Option<FirstRows> {
     })
 }
 
-/// The column that counts before all others in the order whose first rows `steps` begin with.
-fn reached_of(steps: &[Step]) -> Option<(String, Reached)> {
-    let (by, _) = first_rows(steps)?;
-    let (column, _) = by.first()?;
-    Some(((*column).to_owned(), Reached::default()))
+/// The column that counts before all others in the order whose first rows `steps` begin with, and
+/// how far they come; `all` says whether all rows of the source come that far.
+fn reached_of(steps: &[Step], all: bool) -> Option<(String, Reached)> {
+    let (by, count) = first_rows(steps)?;
+    let (column, order) = by.first()?;
+    let of_parts = all.then_some((*order, count));
+    Some(((*column).to_owned(), Reached::new(of_parts)))
 }
 
 /// What windows by time need of rows that a filter drops: they move the watermark.

@@ -6,17 +6,21 @@
 //!                                     price of all rows              few may be ──▶ all columns
 //!                                                                    else       ──▶ group.rs
 //! ```
+//! Where no filter stands before the operator, no more rows of a group may be than it keeps, also
+//! while no bound is known.
 //! They come in one batch, so that rows are never left out of what is read later.
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_select::concat::concat_batches;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchReader};
+use arrow_buffer::BooleanBuffer;
+use arrow_select::concat::{concat, concat_batches};
+use arrow_select::filter::filter;
 use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::reader::ChunkReader;
 use tersecades_columnar::error::{Error, Result};
 
 use super::group::{Group, Wanted, coded, leaf_of, reader_of};
 use super::prune::ends;
-use crate::operator::row::bound::Bound;
+use crate::operator::row::bound::{Bound, Reached};
 use crate::source::passing::Failing;
 
 /// Rows are few where there is at most one in so many.
@@ -88,23 +92,32 @@ where
     let Some((column, reached)) = &passing.reached else {
         return Ok(None);
     };
-    let field = wanted.metadata.schema().fields().find(column);
-    let (Some((position, _)), Some(bound)) = (field, reached.get()) else {
+    let Some((position, _)) = wanted.metadata.schema().fields().find(column) else {
         return Ok(None);
     };
-    if passing.failing != Failing::Nothing {
+    let bound = reached.get();
+    if passing.failing != Failing::Nothing || bound.is_none() && !reached.goes_by_part() {
         return Ok(None);
     }
     let rows = wanted.metadata.metadata().row_group(group).num_rows();
     let rows = usize::try_from(rows).unwrap_or(0);
-    if is_behind(wanted, (group, position), &bound) {
+    let bound = bound.as_deref();
+    if bound.is_some_and(|bound| is_behind(wanted, (group, position), bound)) {
         return Ok(Some(GroupRows::Few(None, rows as u64)));
     }
     let most = (rows / FEW_SHARE).min(wanted.batch_rows);
     if wanted.positions.len() < 2 || most == 0 {
         return Ok(None);
     }
-    let found = rows_before(input()?, wanted, (group, position), (&bound, most))?;
+    let place = (group, position);
+    let few = |found: &(Vec<usize>, usize)| found.0.len() <= most;
+    let mut found = match bound {
+        Some(bound) => rows_before(input()?, wanted, place, (bound, most))?,
+        None => None,
+    };
+    if found.is_none() && reached.goes_by_part() {
+        found = rows_of_part(input()?, wanted, place, reached)?.filter(few);
+    }
     // What is wrong with a column of another length is said where all are read.
     let found = found.and_then(|(found, read)| (read == rows).then_some(found));
     reached.note(found.is_some());
@@ -157,6 +170,57 @@ where
         first += batch.num_rows();
     }
     Ok(Some((found, first)))
+}
+
+/// The rows of a group that may be among its first ones, and how many rows it has; `None` where
+/// values do not compare.
+fn rows_of_part<R>(
+    input: R,
+    wanted: &Wanted,
+    (group, position): (usize, usize),
+    reached: &Reached,
+) -> Result<Option<(Vec<usize>, usize)>>
+where
+    R: ChunkReader + 'static,
+{
+    let (mut rows, mut first): (Vec<usize>, _) = (Vec::new(), 0);
+    let mut bound: Option<Bound> = None;
+    // Values of `rows`.
+    let mut values: Option<ArrayRef> = None;
+    for batch in reader_of(
+        input,
+        wanted,
+        (group, &[position]),
+        (None, wanted.batch_rows),
+    )? {
+        let batch = batch?;
+        let column = batch.column(0);
+        let more = match &bound {
+            Some(bound) => bound.before(column)?,
+            None => Some(BooleanBuffer::new_set(column.len())),
+        };
+        let Some(more) = more else {
+            return Ok(None);
+        };
+        rows.extend(more.set_indices().map(|row| first + row));
+        first += column.len();
+        let more = filter(column, &BooleanArray::new(more, None))?;
+        let all = match values.take() {
+            Some(values) => concat(&[&*values, &*more])?,
+            None => more,
+        };
+        if let Some(tighter) = reached.of_part(&all)? {
+            let Some(kept) = tighter.before(&all)? else {
+                return Ok(None);
+            };
+            rows = kept.set_indices().map(|at| rows[at]).collect();
+            values = Some(filter(&all, &BooleanArray::new(kept, None))?);
+            bound = Some(tighter);
+        } else {
+            values = Some(all);
+        }
+    }
+    Ok(bound.map(|_| (rows, first)))
 }
 
 /// All columns of the `chosen` rows of a group of `rows`.
