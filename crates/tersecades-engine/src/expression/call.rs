@@ -1,15 +1,15 @@
 //! Calls of functions from outside: bound, and run on as few values as they can be.
 //!
 //! A call reads survivors only. Where it depends on one column that came as codes of a
-//! dictionary, it runs once for each different text among them, and the results are spread; where
-//! they are texts, they become the values of a dictionary, some of which may be equal:
+//! dictionary, it runs once for each different text, also over several batches, and the results are
+//! spread; where they are texts, they become the values of a dictionary, some of which may be equal:
 //!
 //! ```text
 //! letters(name)   codes 0 2 2 0 2  ──▶  letters(["eu", "asia"]) = [2, 4]  ──▶  2 4 4 2 4
 //! upper(name)     codes 0 2 2 0 2  ──▶  upper(["eu", "asia"]) = ["EU", "ASIA"], codes 0 1 1 0 1
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
@@ -26,6 +26,7 @@ use super::bind::{bind, within};
 use super::compute::{Inputs, Operand, evaluate};
 use super::function::ScalarFunction;
 use super::node::Node;
+use super::remembered::Remembered;
 use crate::frame::{Scope, Slot};
 
 /// How many times as many texts as rows a dictionary may hold for its used texts to be sought.
@@ -42,6 +43,8 @@ pub(super) struct Call {
     text: String,
     /// The one column that the result depends on.
     depends_on: Option<Slot>,
+    /// Results for texts of batches before.
+    remembered: Mutex<Remembered>,
 }
 
 /// Binds `whole`, which calls `function`.
@@ -72,6 +75,7 @@ pub(super) fn bind_call(
         data_type: data_type.clone(),
         text,
         depends_on: None,
+        remembered: Mutex::default(),
     };
     call.depends_on = call.only_column();
     Ok((Node::Call(Box::new(call)), data_type))
@@ -110,8 +114,12 @@ impl Call {
         };
         let array = match different {
             Some((slot, Different { values, positions })) => {
-                let results = self.run_rows(&Inputs::of_column(slot, values))?;
-                let results = of_type(results, &self.data_type)?;
+                let remembered = self.remembered.lock();
+                let mut remembered = remembered.unwrap_or_else(PoisonError::into_inner);
+                let results = remembered.results_of(&values, |values| {
+                    let results = self.run_rows(&Inputs::of_column(slot, values))?;
+                    of_type(results, &self.data_type)
+                })?;
                 match Physical::of(&self.data_type)? {
                     Physical::Text => Arc::new(DictionaryArray::try_new(positions, results)?),
                     _ => take(&results, &positions, None)?,

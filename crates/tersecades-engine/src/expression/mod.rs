@@ -18,6 +18,7 @@ mod literal;
 mod node;
 pub mod observe;
 mod ranges;
+mod remembered;
 
 mod arithmetic;
 mod calendar;
