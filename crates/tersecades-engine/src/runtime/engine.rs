@@ -450,8 +450,11 @@ fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Re
 
 /// Tells the parts of a run what they have to know of it.
 fn prepare(tails: &mut [Part], options: &RunOptions, reached: Option<&Reached>) {
+    // What threads make at once is held until it comes out.
+    let threads = options.memory_bytes_limit.map_or(options.threads, |_| 1);
     for part in &mut *tails {
         part.interrupt_with(&options.interrupt);
+        part.work_on(threads);
     }
     if let (Some(reached), Some(next)) = (reached, tails.first_mut()) {
         next.tell(reached);

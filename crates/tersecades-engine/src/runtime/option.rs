@@ -18,7 +18,8 @@ pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// Threads that run the first stage, the caller's among them; Parquet files are read by as many
-    /// of their own.
+    /// of their own. Without a memory limit what follows the first stage works on as many where it
+    /// has much at hand.
     pub threads: usize,
     /// Whether and how much of the stream is kept, encoded, for further queries.
     pub keep: Option<Keep>,

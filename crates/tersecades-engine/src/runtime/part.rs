@@ -60,6 +60,13 @@ impl Part {
         }
     }
 
+    /// Says how many threads may work on what takes long, the caller's among them.
+    pub(super) fn work_on(&mut self, threads: usize) {
+        if let Part::Rows(_, operator, _) = self {
+            operator.work_on(threads);
+        }
+    }
+
     /// Says whom to tell how far the first rows of an order have come.
     pub(super) fn tell(&mut self, reached: &Reached) {
         if let Part::Rows(_, operator, _) = self {

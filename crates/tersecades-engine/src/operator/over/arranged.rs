@@ -29,8 +29,6 @@ pub(super) struct Arranged {
     words: OrderWords,
     /// Words of the rows at hand.
     fresh: Vec<u128>,
-    /// Words of the partition at hand, with their positions.
-    numbers: Vec<(u128, u32)>,
 }
 
 /// Positions of rows, partition by partition, and the partitions that have not been sorted.
@@ -39,7 +37,38 @@ pub(super) struct Spread {
     partitions: std::vec::IntoIter<Range<usize>>,
 }
 
+/// Neighbouring partitions of a [`Spread`] that have not been sorted.
+pub(super) struct Portion<'s> {
+    positions: &'s mut [u32],
+    /// Where each partition ends in them.
+    ends: Vec<usize>,
+}
+
 impl Spread {
+    /// The next partitions, in at most so many portions: each has as many of them as it takes for
+    /// `rows` rows, or all that are left. They are taken to be sorted.
+    pub(super) fn next_portions(&mut self, portions: usize, rows: usize) -> Vec<Portion<'_>> {
+        let first = self.partitions.as_slice().first();
+        let mut start = first.map_or(0, |range| range.start);
+        let mut rest = self.positions.get_mut(start..).unwrap_or_default();
+        let mut next = Vec::new();
+        while next.len() < portions && !self.partitions.as_slice().is_empty() {
+            let mut ends = Vec::new();
+            let mut len = 0;
+            for range in self.partitions.by_ref() {
+                len = range.end - start;
+                ends.push(len);
+                if len >= rows {
+                    break;
+                }
+            }
+            let (positions, others) = rest.split_at_mut(len);
+            next.push(Portion { positions, ends });
+            (start, rest) = (start + len, others);
+        }
+        next
+    }
+
     /// Whether all have been sorted.
     pub(super) fn is_empty(&self) -> bool {
         self.partitions.as_slice().is_empty()
@@ -77,7 +106,6 @@ impl Arranged {
             by,
             words,
             fresh: Vec::new(),
-            numbers: Vec::new(),
         };
         arranged.clear();
         arranged
@@ -132,50 +160,43 @@ impl Arranged {
         })
     }
 
-    /// Positions of the rows of the next partitions of `spread` in order, those that are equal in
-    /// all as they came; and the partitions of those rows, with the groups of peers in each.
-    ///
-    /// So many partitions that they have at least `rows` rows, or all.
+    /// Positions of the rows of `portion` in order, those that are equal in all as they came; and
+    /// its partitions, with the groups of peers in each.
     ///
     /// # Errors
     /// What the interrupt says.
-    pub(super) fn sort_next(
-        &mut self,
-        spread: &mut Spread,
-        rows: usize,
+    pub(super) fn sort(
+        &self,
+        portion: Portion<'_>,
         interrupt: &Interrupt,
     ) -> Result<(Vec<u64>, Vec<Partition>)> {
-        let (mut positions, mut partitions) = (Vec::new(), Vec::new());
+        let Portion { positions, ends } = portion;
+        let mut partitions = Vec::with_capacity(ends.len());
+        let (mut numbers, mut first) = (Vec::new(), 0);
         let mut pace = interrupt.pace();
-        for range in spread.partitions.by_ref() {
-            pace.add(range.len())?;
-            let of_partition = &mut spread.positions[range];
-            self.order
-                .sort(of_partition, &mut self.numbers, interrupt)?;
-            let first = positions.len();
+        for end in ends {
+            pace.add(end - first)?;
+            let of_partition = &mut positions[first..end];
+            self.order.sort(of_partition, &mut numbers, interrupt)?;
             let mut start = first;
             let peers = self.order.peers(of_partition).map(|count| {
                 start += count;
                 start - count..start
             });
-            let peers = interrupt.collect(peers)?;
-            positions.extend(of_partition.iter().map(|row| u64::from(*row)));
             partitions.push(Partition {
-                rows: first..positions.len(),
-                peers,
+                rows: first..end,
+                peers: interrupt.collect(peers)?,
             });
-            if positions.len() >= rows {
-                break;
-            }
+            first = end;
         }
-        Ok((positions, partitions))
+        let positions = positions.iter().map(|row| u64::from(*row));
+        Ok((positions.collect(), partitions))
     }
 
     /// Forgets all rows.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
         self.group_of = Vec::new();
-        self.numbers = Vec::new();
         self.order = match self.words.is_whole() {
             _ if self.by.types().next().is_none() => RowOrder::None,
             true => RowOrder::Words(Vec::new()),

@@ -21,6 +21,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::expression::Expression;
 use crate::frame::Scope;
 use crate::runtime::Interrupt;
+use crate::runtime::on_threads::on_threads;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -32,7 +33,7 @@ use super::row::shape::{GIVEN_ROWS, give, weave};
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
 
-use arranged::{Arranged, Spread};
+use arranged::{Arranged, Portion, Spread};
 pub use frame::{Bound, Frame, Units};
 use frame::{Frames, Partition};
 
@@ -185,6 +186,7 @@ impl RowOperatorPlan for Over {
             spread: None,
             range: RangeOrder::bind(self, &scope)?,
             calls: bound,
+            threads: 1,
             interrupt: Interrupt::default(),
         }))
     }
@@ -285,6 +287,8 @@ struct Around {
     spread: Option<Spread>,
     range: Option<RangeOrder>,
     calls: Vec<BoundCall>,
+    /// So many portions are worked out at once.
+    threads: usize,
     interrupt: Interrupt,
 }
 
@@ -292,6 +296,20 @@ impl Around {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
         self.arranged.push(&rows)?;
         self.rows.push(rows).map(|_| ())
+    }
+
+    /// The rows of `portion`, in order, and what is computed of them.
+    fn given(&self, portion: Portion<'_>) -> Result<Vec<RecordBatch>> {
+        let (positions, partitions) = self.arranged.sort(portion, &self.interrupt)?;
+        let mut columns = self.rows.pick_unless(&positions, &self.interrupt)?;
+        let given = columns.clone();
+        for call in &self.calls {
+            self.interrupt.check()?;
+            columns.push(self.compute(call, &given, &partitions)?);
+        }
+        let mut out = Vec::new();
+        give(&self.schema, &columns, positions.len(), &mut out)?;
+        Ok(out)
     }
 
     fn compute(
@@ -421,25 +439,22 @@ impl RowOperator for Around {
         self.interrupt = interrupt.clone();
     }
 
+    fn work_on(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
         self.keep(rows)
     }
 
     fn finish(&mut self, out: &mut Vec<RecordBatch>) -> Result<bool> {
-        let interrupt = &self.interrupt;
         let mut spread = match self.spread.take() {
             Some(spread) => spread,
-            None => self.arranged.spread(interrupt)?,
+            None => self.arranged.spread(&self.interrupt)?,
         };
-        let next = self.arranged.sort_next(&mut spread, GIVEN_ROWS, interrupt);
-        let (positions, partitions) = next?;
-        let mut columns = self.rows.pick_unless(&positions, interrupt)?;
-        let given = columns.clone();
-        for call in &self.calls {
-            self.interrupt.check()?;
-            columns.push(self.compute(call, &given, &partitions)?);
-        }
-        give(&self.schema, &columns, positions.len(), out)?;
+        let portions = spread.next_portions(self.threads.max(1), GIVEN_ROWS);
+        let given = on_threads(self.threads, portions, |portion| self.given(portion))?;
+        out.extend(given.into_iter().flatten());
         if !spread.is_empty() {
             self.spread = Some(spread);
             return Ok(true);

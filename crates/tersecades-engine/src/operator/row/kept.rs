@@ -97,7 +97,6 @@ pub struct KeptRows {
     encoder: BatchEncoder,
     segments: VecDeque<Segment>,
     next: u64,
-    work: Work,
 }
 
 impl KeptRows {
@@ -111,7 +110,6 @@ impl KeptRows {
             encoder: BatchEncoder::new(schema)?,
             segments: VecDeque::new(),
             next: 0,
-            work: Work::default(),
         })
     }
 
@@ -213,7 +211,7 @@ impl KeptRows {
     ///
     /// # Cost
     /// Decodes each asked row once.
-    pub fn pick(&mut self, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+    pub fn pick(&self, rows: &[u64]) -> Result<Vec<ArrayRef>> {
         self.pick_unless(rows, &Interrupt::default())
     }
 
@@ -221,7 +219,7 @@ impl KeptRows {
     ///
     /// # Errors
     /// As [`KeptRows::pick`]; what the interrupt says.
-    pub fn pick_unless(&mut self, rows: &[u64], interrupt: &Interrupt) -> Result<Vec<ArrayRef>> {
+    pub fn pick_unless(&self, rows: &[u64], interrupt: &Interrupt) -> Result<Vec<ArrayRef>> {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         self.pick_columns(&all, rows, interrupt)
     }
@@ -231,7 +229,7 @@ impl KeptRows {
     /// # Errors
     /// As [`KeptRows::pick_unless`].
     pub fn pick_columns(
-        &mut self,
+        &self,
         columns: &[usize],
         rows: &[u64],
         interrupt: &Interrupt,
@@ -239,10 +237,11 @@ impl KeptRows {
         let asked = self.asked(rows, interrupt)?;
         let mut pieces = Vec::with_capacity(asked.parts.len());
         let mut positions = Vec::with_capacity(asked.parts.len());
+        let mut work = Work::default();
         let mut pace = interrupt.pace();
         for part in &asked.parts {
             pace.add(part.rows.len())?;
-            let (piece, within) = self.piece(part, columns)?;
+            let (piece, within) = self.piece(part, columns, &mut work)?;
             pieces.push(piece);
             positions.push(within.into_iter());
         }
@@ -309,7 +308,12 @@ impl KeptRows {
 
     /// The `columns` of rows of one segment: of those asked for when it is encoded, of all of them
     /// when not; and where each asked row is among them.
-    fn piece(&mut self, part: &Part, columns: &[usize]) -> Result<(Vec<ArrayRef>, Vec<u32>)> {
+    fn piece(
+        &self,
+        part: &Part,
+        columns: &[usize],
+        work: &mut Work,
+    ) -> Result<(Vec<ArrayRef>, Vec<u32>)> {
         let segment = &self.segments[part.segment];
         match &segment.rows {
             Some(Rows::Plain(batch)) => {
@@ -323,7 +327,6 @@ impl KeptRows {
                 let list = wanted.set_rows(segment.len);
                 let within = rank(&part.rows, segment.len, list);
                 wanted.settle();
-                let work = &mut self.work;
                 let decode = |column: &usize| batch.column(*column).to_arrow(&wanted, work);
                 let decoded: Vec<ArrayRef> = columns.iter().map(decode).collect::<Result<_>>()?;
                 Ok((decoded, within))
@@ -346,7 +349,7 @@ impl KeptRows {
             let rows = match &segment.rows {
                 Some(Rows::Plain(rows)) => rows.clone(),
                 Some(Rows::Encoded(batch)) => {
-                    batch.to_arrow(&Selection::all(segment.len), &mut self.work)?
+                    batch.to_arrow(&Selection::all(segment.len), &mut Work::default())?
                 }
                 None => RecordBatch::new_empty(Arc::clone(&self.schema)),
             };

@@ -122,6 +122,9 @@ pub trait RowOperator: Send {
     /// Says what is to be asked in the midst of work that is long.
     fn interrupt_with(&mut self, _interrupt: &Interrupt) {}
 
+    /// Says how many threads may work on what takes long, the caller's among them.
+    fn work_on(&mut self, _threads: usize) {}
+
     /// Says whom to tell how far the first rows of an order have come.
     fn tell(&mut self, _reached: &Reached) {}
 
