@@ -22,6 +22,7 @@ use super::OperatorKind;
 use super::row::group::GroupKeys;
 use super::row::kept::KeptRows;
 use super::row::keys::SortOrder;
+use super::row::paged::Paged;
 use super::row::shape::{OUTPUT_ROWS, batch_of, take};
 use super::row::word::OrderWords;
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
@@ -93,7 +94,7 @@ impl RowOperatorPlan for Leading {
             words,
             found: Vec::new(),
             places: Places::new(self.count, ties),
-            held: Vec::new(),
+            held: Paged::default(),
             rows: KeptRows::new(&input.schema)?,
             arrived: 0,
             sifted_at: OUTPUT_ROWS * GROWTH,
@@ -109,7 +110,7 @@ type Place = (u128, u64);
 struct Places {
     count: usize,
     ties: Ties,
-    groups: Vec<Group>,
+    groups: Paged<Group>,
     /// The first places of each group in order, where there is more than one.
     first: Vec<Place>,
 }
@@ -138,14 +139,14 @@ impl Places {
         Places {
             count,
             ties,
-            groups: Vec::new(),
+            groups: Paged::default(),
             first: Vec::new(),
         }
     }
 
     /// Whether a row there is not out of the first places so far.
     fn has(&self, held: &Held) -> bool {
-        held.place <= self.groups[held.group as usize].bound
+        held.place() <= self.groups[held.group as usize].bound
     }
 
     /// Takes a place, which puts out all behind the last; whether it is among the first so far.
@@ -153,18 +154,18 @@ impl Places {
         if !self.has(held) {
             return false;
         }
-        let (word, _) = held.place;
+        let word = held.word;
         let tied = (word, u64::MAX);
         let group = &mut self.groups[held.group as usize];
         if self.count == 1 {
             group.bound = match self.ties {
-                Ties::Apart => held.place,
+                Ties::Apart => held.place(),
                 Ties::Together | Ties::Dense => tied,
             };
             return true;
         }
         let place = match self.ties {
-            Ties::Apart | Ties::Together => held.place,
+            Ties::Apart | Ties::Together => held.place(),
             Ties::Dense => tied,
         };
         let known = &self.first[group.start..][..group.len as usize];
@@ -195,15 +196,22 @@ impl Places {
     }
 
     fn byte_size(&self) -> usize {
-        self.groups.capacity() * size_of::<Group>() + self.first.capacity() * size_of::<Place>()
+        self.groups.byte_size() + self.first.capacity() * size_of::<Place>()
     }
 }
 
 /// A row that is kept.
 #[derive(Debug, Clone, Copy)]
 struct Held {
+    word: u128,
+    arrival: u64,
     group: u32,
-    place: Place,
+}
+
+impl Held {
+    fn place(&self) -> Place {
+        (self.word, self.arrival)
+    }
 }
 
 struct Sieve {
@@ -215,7 +223,7 @@ struct Sieve {
     found: Vec<u128>,
     places: Places,
     /// Where each kept row stands.
-    held: Vec<Held>,
+    held: Paged<Held>,
     rows: KeptRows,
     /// Rows that came.
     arrived: u64,
@@ -226,13 +234,14 @@ struct Sieve {
 impl Sieve {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
         let groups = self.groups.ids(&rows)?;
-        self.places.groups.resize(self.groups.len(), Group::EMPTY);
+        self.places.groups.grow(self.groups.len(), Group::EMPTY);
         let columns = self.by.columns(&rows)?;
         self.words.of(&columns, rows.num_rows(), &mut self.found)?;
         let (found, arrived) = (&self.found, self.arrived);
         let held = |row: &u32| Held {
+            word: found[*row as usize],
+            arrival: arrived + u64::from(*row),
             group: groups[*row as usize],
-            place: (found[*row as usize], arrived + u64::from(*row)),
         };
         let all = 0..rows.num_rows() as u32;
         let mut likely: Vec<u32> = all.filter(|row| self.places.add(&held(row))).collect();
@@ -301,7 +310,7 @@ impl RowOperator for Sieve {
             Ok(())
         })?;
         self.rows = KeptRows::new(&self.schema)?;
-        self.held = Vec::new();
+        self.held = Paged::default();
         self.groups.clear();
         self.places = Places::new(self.places.count, self.places.ties);
         Ok(false)
@@ -311,7 +320,7 @@ impl RowOperator for Sieve {
         self.rows.byte_size()
             + self.groups.byte_size()
             + self.places.byte_size()
-            + self.held.capacity() * size_of::<Held>()
+            + self.held.byte_size()
     }
 
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {

@@ -15,6 +15,7 @@ use super::frame::Partition;
 use crate::operator::row::group::GroupKeys;
 use crate::operator::row::keys::SortOrder;
 use crate::operator::row::order::Order;
+use crate::operator::row::paged::Paged;
 use crate::operator::row::word::OrderWords;
 use crate::operator::sort::SortKeys;
 use crate::runtime::Interrupt;
@@ -23,7 +24,7 @@ use crate::runtime::Interrupt;
 pub(super) struct Arranged {
     groups: GroupKeys,
     /// The partition of each row, in order of first occurrence.
-    group_of: Vec<u32>,
+    group_of: Paged<u32>,
     by: SortKeys,
     order: RowOrder,
     words: OrderWords,
@@ -86,7 +87,7 @@ enum RowOrder {
     /// All rows are equal in it.
     None,
     /// Numbers that say it all.
-    Words(Vec<u128>),
+    Words(Paged<u128>),
     /// Keys.
     Keys(Rows),
 }
@@ -101,7 +102,7 @@ impl Arranged {
         let words = OrderWords::new(by.types().cloned().zip(orders));
         let mut arranged = Arranged {
             groups,
-            group_of: Vec::new(),
+            group_of: Paged::default(),
             order: RowOrder::None,
             by,
             words,
@@ -116,7 +117,7 @@ impl Arranged {
     /// # Errors
     /// What evaluating says; `LimitExceeded` above 2^32 partitions.
     pub(super) fn push(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.group_of.extend(self.groups.ids(rows)?);
+        self.group_of.extend_from_slice(&self.groups.ids(rows)?);
         match &mut self.order {
             RowOrder::None => {}
             RowOrder::Words(words) => {
@@ -135,7 +136,7 @@ impl Arranged {
     /// What the interrupt says.
     pub(super) fn spread(&self, interrupt: &Interrupt) -> Result<Spread> {
         let mut counts = vec![0; self.groups.len()];
-        for group in &self.group_of {
+        for group in self.group_of.iter() {
             counts[*group as usize] += 1;
         }
         let mut next = vec![0; counts.len()];
@@ -196,10 +197,10 @@ impl Arranged {
     /// Forgets all rows.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
-        self.group_of = Vec::new();
+        self.group_of = Paged::default();
         self.order = match self.words.is_whole() {
             _ if self.by.types().next().is_none() => RowOrder::None,
-            true => RowOrder::Words(Vec::new()),
+            true => RowOrder::Words(Paged::default()),
             false => RowOrder::Keys(self.by.empty()),
         };
     }
@@ -208,10 +209,10 @@ impl Arranged {
     pub(super) fn byte_size(&self) -> usize {
         let order = match &self.order {
             RowOrder::None => 0,
-            RowOrder::Words(words) => words.capacity() * size_of::<u128>(),
+            RowOrder::Words(words) => words.byte_size(),
             RowOrder::Keys(keys) => keys.size(),
         };
-        self.groups.byte_size() + self.group_of.capacity() * size_of::<u32>() + order
+        self.groups.byte_size() + self.group_of.byte_size() + order
     }
 }
 

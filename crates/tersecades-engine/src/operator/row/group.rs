@@ -73,10 +73,7 @@ impl GroupKeys {
     /// # Errors
     /// What the interrupt says.
     pub fn sorted(&self, interrupt: &Interrupt) -> Result<Vec<u32>> {
-        let mut ids: Vec<u32> = (0..self.len() as u32).collect();
-        let compare = |a: &u32, b: &u32| self.ids.compare(*a, *b);
-        interrupt.sort(&mut ids, &compare)?;
-        Ok(ids)
+        self.ids.sorted(interrupt)
     }
 
     /// Number of groups.

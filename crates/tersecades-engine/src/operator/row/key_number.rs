@@ -5,8 +5,6 @@
 //!                              numbers   0        1        0        2
 //! ```
 
-use std::cmp::Ordering;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
@@ -19,7 +17,9 @@ use tersecades_columnar::values::float_of_bits;
 use crate::operator::window_aggregate::direct::{AXES, Span};
 use crate::operator::window_aggregate::keys::{KeyColumn, KeyLayout};
 use crate::operator::window_aggregate::packer::PackedKeys;
+use crate::operator::window_aggregate::sort::Sorter;
 use crate::operator::window_aggregate::table::GroupTable;
+use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::keys::{KeyIds, RowKeys, of_type};
@@ -168,17 +168,24 @@ impl KeyNumbers {
         }
     }
 
-    /// How two keys are ordered, by their numbers; nulls are last.
-    pub fn compare(&self, a: u32, b: u32) -> Ordering {
+    /// The numbers in the order of their keys, nulls last; `interrupt` is asked meanwhile.
+    ///
+    /// # Errors
+    /// What the interrupt says.
+    ///
+    /// # Cost
+    /// Linear where keys are words; sorts byte strings else.
+    pub fn sorted(&self, interrupt: &Interrupt) -> Result<Vec<u32>> {
+        interrupt.check()?;
         match &self.form {
             Form::Words { layout, table, .. } => {
-                let (a, b) = (table.key(a as usize), table.key(b as usize));
-                let part = |key, column| layout.ordered(key, column, None);
-                let mut columns = (0..self.types.len()).map(|at| part(a, at).cmp(&part(b, at)));
-                let differs = columns.find(|order| order.is_ne());
-                differs.unwrap_or(Ordering::Equal)
+                Ok(Sorter::default().sort_table(layout, table).to_vec())
             }
-            Form::Bytes { ids, .. } => ids.key(a).cmp(ids.key(b)),
+            Form::Bytes { ids, .. } => {
+                let mut numbers: Vec<u32> = (0..ids.len() as u32).collect();
+                interrupt.sort(&mut numbers, &|a, b| ids.key(*a).cmp(ids.key(*b)))?;
+                Ok(numbers)
+            }
         }
     }
 

@@ -14,6 +14,7 @@ pub mod kept;
 pub mod key_number;
 pub mod keys;
 pub(crate) mod order;
+pub(crate) mod paged;
 pub mod shape;
 pub(crate) mod word;
 

@@ -14,6 +14,7 @@ use super::keys::KeyLayout;
 use super::pane::Pane;
 use super::part_number::KeyParts;
 use super::position::{Positions, ranks_of};
+use super::table::GroupTable;
 
 /// Scratch memory for sorting groups.
 #[derive(Debug, Default)]
@@ -29,38 +30,48 @@ pub struct Sorter {
 impl Sorter {
     /// Group ids of `pane` in key order, nulls last; no two groups have one key.
     pub fn sort(&mut self, keys: &KeyLayout, pane: &Pane) -> &mut [u32] {
-        self.sort_groups(keys, pane, true)
+        self.sort_groups(keys, (&pane.groups, pane.len()), true)
     }
 
     /// As [`Sorter::sort`], where several groups may have one key.
     pub fn sort_slots(&mut self, keys: &KeyLayout, pane: &Pane) -> &mut [u32] {
-        self.sort_groups(keys, pane, false)
+        self.sort_groups(keys, (&pane.groups, pane.len()), false)
     }
 
-    fn sort_groups(&mut self, keys: &KeyLayout, pane: &Pane, unique: bool) -> &mut [u32] {
+    /// As [`Sorter::sort`], of groups that are in no pane.
+    pub fn sort_table(&mut self, keys: &KeyLayout, groups: &GroupTable) -> &mut [u32] {
+        self.sort_groups(keys, (groups, groups.group_count()), true)
+    }
+
+    fn sort_groups(
+        &mut self,
+        keys: &KeyLayout,
+        groups: (&GroupTable, usize),
+        unique: bool,
+    ) -> &mut [u32] {
         self.order.clear();
         if keys.columns.is_empty() {
-            self.order.extend(0..pane.len() as u32);
+            self.order.extend(0..groups.1 as u32);
             return &mut self.order;
         }
         let ranks = ranks_of(keys);
         // An array has a position for each key, not for each group.
         let sorted =
-            unique && (self.read_cells(keys, pane) || self.sort_positions(keys, pane, &ranks));
+            unique && (self.read_cells(keys, groups) || self.sort_positions(keys, groups, &ranks));
         if !sorted {
-            self.sort_parts(keys, pane, &ranks);
+            self.sort_parts(keys, groups, &ranks);
         }
         &mut self.order
     }
 
     /// Integers that all have cells, which lie in the order of the keys.
-    fn read_cells(&mut self, keys: &KeyLayout, pane: &Pane) -> bool {
+    fn read_cells(&mut self, keys: &KeyLayout, (groups, count): (&GroupTable, usize)) -> bool {
         if keys.columns.iter().any(|column| column.is_text()) {
             return false;
         }
-        let cells = pane.groups.cells().iter();
+        let cells = groups.cells().iter();
         self.order.extend(cells.filter(|id| **id != EMPTY));
-        let all = self.order.len() == pane.len();
+        let all = self.order.len() == count;
         if !all {
             self.order.clear();
         }
@@ -68,8 +79,13 @@ impl Sorter {
     }
 
     /// One or two text columns with few texts.
-    fn sort_positions(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) -> bool {
-        let Some(positions) = Positions::of(keys, ranks, pane.len()) else {
+    fn sort_positions(
+        &mut self,
+        keys: &KeyLayout,
+        (groups, of): (&GroupTable, usize),
+        ranks: &[Option<Ranks>],
+    ) -> bool {
+        let Some(positions) = Positions::of(keys, ranks, of) else {
             return false;
         };
         let count = positions.count();
@@ -77,7 +93,7 @@ impl Sorter {
         self.marks.resize(count.div_ceil(64), 0);
         // What lies at a position without a mark is left over and never read.
         self.positions.resize(self.positions.len().max(count), 0);
-        positions.list(keys, pane.groups.keys(), &mut self.order);
+        positions.list(keys, groups.keys(), &mut self.order);
         for (id, at) in self.order.drain(..).enumerate() {
             self.marks[at as usize / 64] |= 1 << (at % 64);
             self.positions[at as usize] = id as u32;
@@ -90,13 +106,17 @@ impl Sorter {
     }
 
     /// Any keys: by the last 64 bits, then by those before, leaving equal ones as they are.
-    fn sort_parts(&mut self, keys: &KeyLayout, pane: &Pane, ranks: &[Option<Ranks>]) {
-        self.parts.split(keys, pane.groups.packed());
+    fn sort_parts(
+        &mut self,
+        keys: &KeyLayout,
+        (groups, of): (&GroupTable, usize),
+        ranks: &[Option<Ranks>],
+    ) {
+        self.parts.split(keys, groups.packed());
         let count = self.parts.count();
-        let key = |id: u32| pane.groups.key(id as usize);
+        let key = |id: u32| groups.key(id as usize);
         self.numbers.clear();
-        self.numbers
-            .extend((0..pane.len() as u32).map(|id| (0, id)));
+        self.numbers.extend((0..of as u32).map(|id| (0, id)));
         if count > 1 && self.numbers.len() < RADIX_MIN {
             let by_key = |a: &(u64, u32), b: &(u64, u32)| compare(keys, ranks, key(a.1), key(b.1));
             self.numbers.sort_unstable_by(by_key);
