@@ -1,87 +1,51 @@
 //! `join`: the right stream is kept whole and indexed by key, the left one goes past it.
+//!
+//! ```text
+//! left rows at hand   ▓▓▓▓ ▓▓▓▓ ▓▓▓▓ ░░░░░░░░░░   a piece for each thread; what lies behind waits
+//!                       │    │    │
+//!                       ▼    ▼    ▼               past the right stream, a few batches each
+//! rows that come out  ████ ████ ████              in the order of the left rows
+//! ```
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
+use std::collections::VecDeque;
+
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::take::take as take_array;
 use tersecades_columnar::error::{Error, Result};
 
-use crate::operator::row::kept::{KeptRows, NO_ROW};
-use crate::operator::row::key_number::KeyNumbers;
-use crate::operator::row::shape::{OUTPUT_ROWS, batch_of, read_batches, write_batches};
+use crate::operator::row::shape::OUTPUT_ROWS;
+use crate::runtime::Running;
+use crate::runtime::on_threads::on_threads;
+use crate::runtime::option::RunOptions;
 use crate::runtime::state::{StateReader, StateWriter};
-use crate::runtime::{Interrupt, Running};
 use crate::source::{Rejected, Source, SourceState};
 
+use super::built::Built;
 use super::kind::{JoinKind, check_memory};
 use super::pair_condition::PairCondition;
-use super::side::{JoinColumns, SideKeys, bind_keys};
+use super::probe::{Pairing, Probe};
+use super::side::{JoinColumns, bind_keys};
 use super::table::{JoinSpec, describe, state_of};
 
-/// The end of a chain of rows with one key.
-const END: u32 = u32::MAX;
+/// Batches that a thread makes of a piece before others get their turn.
+const MADE_MAX: usize = 4;
 
-/// The right stream, by key.
-struct Built {
-    rows: KeptRows,
-    keys: KeyNumbers,
-    /// First and last row of each key.
-    ends: Vec<(u32, u32)>,
-    /// The row of the same key after each row.
-    next: Vec<u32>,
-    /// Which rows have had a pair.
-    paired: Vec<bool>,
-}
-
-impl Built {
-    /// Adds rows of the right stream.
-    fn add(&mut self, rows: RecordBatch, keys: &SideKeys) -> Result<()> {
-        let first = self.next.len();
-        if first + rows.num_rows() > END as usize {
-            return Err(Error::limit("the right side of a join has 2^32 rows"));
-        }
-        let of_rows = keys.numbers(&rows, |columns, rows| self.keys.assign(columns, rows))?;
-        self.ends.resize(self.keys.len(), (END, END));
-        self.next.resize(first + rows.num_rows(), END);
-        self.paired.resize(first + rows.num_rows(), false);
-        for (row, key) in (first as u32..).zip(of_rows) {
-            let Some((first, last)) = self.ends.get_mut(key as usize) else {
-                continue;
-            };
-            match *last {
-                END => *first = row,
-                last => self.next[last as usize] = row,
-            }
-            *last = row;
-        }
-        self.rows.push(rows).map(|_| ())
-    }
-}
-
-/// A batch of the left stream on its way past the right one.
-struct Probe {
-    rows: RecordBatch,
-    /// The first candidate of each row.
-    firsts: Vec<u32>,
-    /// The row that is next to be looked at, and its next candidate once it has begun.
-    row: usize,
-    candidate: Option<u32>,
-    /// Whether that row has had a pair already.
-    paired: bool,
-}
+/// Fewer left rows than this are not shared out: starting a thread takes about as long.
+const PIECE_ROWS_MIN: usize = 4_096;
 
 /// A join of equal keys.
 pub struct EqualJoin {
     left: Running,
     right: Running,
-    columns: JoinColumns,
-    /// Positions of the left and of the right columns that come out.
-    shown: (Vec<usize>, Vec<usize>),
-    keys: (SideKeys, SideKeys),
-    residual: Option<PairCondition>,
+    pairing: Pairing,
     spec: JoinSpec,
-    built: Built,
     is_built: bool,
-    probe: Option<Probe>,
+    /// Left rows that have not gone past the right ones, or of which not all has come out.
+    probes: VecDeque<Probe>,
+    /// How many threads look for pairs, the caller's among them.
+    threads: usize,
+    /// Left rows that went past the right ones, and candidates that they met.
+    passed: (usize, usize),
     /// Right rows looked at, at the end.
     swept: usize,
     limit: Option<usize>,
@@ -111,7 +75,7 @@ impl EqualJoin {
         (left, right): (Running, Running),
         (mut columns, wanted): (JoinColumns, Option<&[String]>),
         spec: &JoinSpec,
-        limit: Option<usize>,
+        options: &RunOptions,
     ) -> Result<Self> {
         let schemas = (left.schema(), right.schema());
         let residual = spec.options.residual.as_ref();
@@ -120,238 +84,158 @@ impl EqualJoin {
         let shown = columns.show(wanted)?;
         let null_equals_null = spec.options.null_equals_null;
         let keys = bind_keys((&schemas.0, &schemas.1), &spec.on, null_equals_null)?;
+        let kind = columns.kind;
+        let asks_paired = kind == JoinKind::RightSemi || kind.keeps_right();
+        let limit = options.memory_bytes_limit;
         Ok(EqualJoin {
-            residual,
-            spec: spec.clone(),
-            built: Built {
-                rows: KeptRows::new(&schemas.1)?,
-                keys: keys.1.key_numbers()?,
-                ends: Vec::new(),
-                next: Vec::new(),
-                paired: Vec::new(),
+            pairing: Pairing {
+                built: Built::new(&schemas.1, &keys.1, asks_paired)?,
+                keys,
+                residual,
+                columns,
+                shown,
             },
-            keys,
-            shown,
+            spec: spec.clone(),
             is_built: false,
-            probe: None,
+            probes: VecDeque::new(),
+            // What threads make is held until it comes out.
+            threads: limit.map_or(options.threads.max(1), |_| 1),
+            passed: (0, 0),
             swept: 0,
             left,
             right,
-            columns,
             limit,
             rejected: Rejected::default(),
         })
     }
 
-    fn byte_size(&self) -> usize {
-        let built = &self.built;
-        let links = size_of_val(&built.next[..]) + size_of_val(&built.ends[..]);
-        let residual = self.residual.as_ref().map_or(0, PairCondition::byte_size);
-        built.rows.byte_size() + built.keys.byte_size() + links + built.paired.len() + residual
-    }
-
     /// Reads the right stream to its end.
     fn build(&mut self) -> Result<()> {
         while let Some(rows) = self.right.next().transpose()? {
-            self.built.add(rows, &self.keys.1)?;
-            check_memory(self.byte_size() + self.right.state_bytes(), self.limit)?;
+            self.pairing.built.add(rows, &self.pairing.keys.1)?;
+            let bytes = self.pairing.byte_size() + self.right.state_bytes();
+            check_memory(bytes, self.limit)?;
         }
         self.is_built = true;
         Ok(())
     }
 
-    /// Sends `rows` of the left stream past the right one, from `row` on.
-    fn probe(&self, rows: RecordBatch, row: usize) -> Result<Probe> {
-        let built = &self.built;
-        let find = |columns: &[ArrayRef], rows| built.keys.find(columns, rows);
-        let mut firsts = self.keys.0.numbers(&rows, find)?;
-        let first = |key: u32| {
-            built
-                .ends
-                .get(key as usize)
-                .map_or(END, |(first, _)| *first)
-        };
-        firsts.iter_mut().for_each(|key| *key = first(*key));
-        Ok(Probe {
-            firsts,
-            rows,
-            row,
-            candidate: None,
-            paired: false,
-        })
-    }
-
-    /// Candidate pairs from where the probe stands: left row, right row.
-    ///
-    /// The last left row may have more of them.
-    fn candidates(&self, probe: &mut Probe) -> Vec<(u32, u32)> {
-        let built = &self.built;
-        let mut pairs = Vec::new();
-        // Without a condition the first candidate says that there is a pair.
-        let one = self.residual.is_none() && self.columns.kind == JoinKind::LeftSemi;
-        while probe.row < probe.rows.num_rows() {
-            let first = probe.firsts[probe.row];
-            let mut candidate = probe.candidate.take().unwrap_or(first);
-            while candidate != END {
-                if pairs.len() >= OUTPUT_ROWS {
-                    probe.candidate = Some(candidate);
-                    return pairs;
-                }
-                pairs.push((probe.row as u32, candidate));
-                candidate = if one {
-                    END
-                } else {
-                    built.next[candidate as usize]
-                };
+    /// What was made of the first left rows that are at hand, or what went wrong with them.
+    fn given(&mut self) -> Result<Option<RecordBatch>> {
+        while let Some(probe) = self.probes.front_mut() {
+            if let Some(rows) = probe.made.pop_front() {
+                return Ok(Some(rows));
             }
-            probe.row += 1;
-        }
-        pairs
-    }
-
-    /// The pairs for which the residual condition is true.
-    fn passing(&mut self, rows: &RecordBatch, pairs: Vec<(u32, u32)>) -> Result<Vec<(u32, u32)>> {
-        match &mut self.residual {
-            Some(residual) if !pairs.is_empty() => {
-                residual.passing(rows, &mut self.built.rows, pairs)
+            if let Some(error) = probe.failed.take() {
+                return Err(error);
             }
-            _ => Ok(pairs),
-        }
-    }
-
-    /// The next rows from the probe; `None` when there are none among those looked at.
-    fn advance(&mut self, mut probe: Probe) -> Result<Option<RecordBatch>> {
-        let first = probe.row;
-        let carried = probe.paired;
-        let candidates = self.candidates(&mut probe);
-        let pairs = self.passing(&probe.rows, candidates)?;
-        for (_, right) in &pairs {
-            self.built.paired[*right as usize] = true;
-        }
-        let kind = self.columns.kind;
-        let mut output: Vec<(Option<u32>, u64)> = Vec::new();
-        let mut rest = pairs.as_slice();
-        for row in first..probe.row.max(first) {
-            let own = rest.iter().take_while(|(left, _)| *left == row as u32);
-            let own = own.count();
-            let (own, following) = rest.split_at(own);
-            rest = following;
-            let before = row == first && carried;
-            emit(kind, row as u32, (own, before, true), &mut output);
-        }
-        probe.paired = false;
-        if probe.row < probe.rows.num_rows() {
-            let before = probe.row == first && carried;
-            emit(kind, probe.row as u32, (rest, before, false), &mut output);
-            probe.paired = before || !rest.is_empty();
-        }
-        let made = match output.is_empty() {
-            true => None,
-            false => Some(self.make(Some(&probe.rows), &output)?),
-        };
-        if probe.row < probe.rows.num_rows() {
-            self.probe = Some(probe);
-        }
-        Ok(made)
-    }
-
-    /// Right rows that come out after the left stream has ended.
-    fn sweep(&mut self) -> Result<Option<RecordBatch>> {
-        let wanted = match self.columns.kind {
-            JoinKind::RightSemi => true,
-            kind if kind.keeps_right() => false,
-            _ => return Ok(None),
-        };
-        let mut output = Vec::new();
-        while self.swept < self.built.paired.len() && output.len() < OUTPUT_ROWS {
-            if self.built.paired[self.swept] == wanted {
-                output.push((None, self.swept as u64));
+            if probe.left() > 0 {
+                return Ok(None);
             }
-            self.swept += 1;
+            self.probes.pop_front();
         }
-        match output.is_empty() {
-            true => Ok(None),
-            false => self.make(None, &output).map(Some),
-        }
+        Ok(None)
     }
 
-    fn make(
-        &mut self,
-        left: Option<&RecordBatch>,
-        output: &[(Option<u32>, u64)],
-    ) -> Result<RecordBatch> {
-        let rows = output.len();
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.output.fields().len());
-        let positions: UInt32Array = match self.shown.0.is_empty() {
-            true => UInt32Array::new_null(0),
-            false => output.iter().map(|(left, _)| *left).collect(),
+    /// Takes left rows: the next ones, and what is ready behind them; false at their end.
+    fn pull(&mut self) -> Result<bool> {
+        let Some(rows) = self.left.next().transpose()? else {
+            return Ok(false);
         };
-        for index in &self.shown.0 {
-            columns.push(match left {
-                Some(rows) => take_array(rows.column(*index), &positions, None)?,
-                None => new_null_array(self.columns.both.field(*index).data_type(), rows),
-            });
+        self.probes.push_back(Probe::new(rows));
+        while self.probes.len() < self.threads
+            && let Some(rows) = self.left.take_result()
+        {
+            self.probes.push_back(Probe::new(rows));
         }
-        if !self.shown.1.is_empty() {
-            let rights: Vec<u64> = output.iter().map(|(_, right)| *right).collect();
-            let kept = &mut self.built.rows;
-            columns.extend(kept.pick_columns(&self.shown.1, &rights, &Interrupt::default())?);
+        Ok(true)
+    }
+
+    /// Left rows that one thread is to take at once.
+    fn piece_rows(&self) -> usize {
+        let at_hand: usize = self.probes.iter().map(Probe::left).sum();
+        let share = at_hand.div_ceil(self.threads).max(PIECE_ROWS_MIN);
+        match self.passed {
+            // Nothing says how many pairs there are.
+            (0, _) => PIECE_ROWS_MIN,
+            (rows, pairs) => {
+                let most = (MADE_MAX - 1) * OUTPUT_ROWS;
+                let most = (most as u64).saturating_mul(rows as u64) / (pairs as u64).max(1);
+                share
+                    .min(usize::try_from(most).unwrap_or(usize::MAX))
+                    .max(1)
+            }
         }
-        batch_of(&self.columns.output, columns, rows)
     }
-}
 
-fn as_output(pairs: &[(u32, u32)]) -> impl Iterator<Item = (Option<u32>, u64)> {
-    let pairs = pairs.iter();
-    pairs.map(|(left, right)| (Some(*left), u64::from(*right)))
-}
-
-/// What comes out for one left row: its `pairs` of this part, whether it had some before, and
-/// whether it has all of them now.
-fn emit(
-    kind: JoinKind,
-    row: u32,
-    (pairs, before, complete): (&[(u32, u32)], bool, bool),
-    output: &mut Vec<(Option<u32>, u64)>,
-) {
-    let paired = before || !pairs.is_empty();
-    match kind {
-        JoinKind::LeftSemi if !before && !pairs.is_empty() => output.push((Some(row), NO_ROW)),
-        _ if kind.shows_pairs() => output.extend(as_output(pairs)),
-        _ => {}
-    }
-    if complete && !paired && kind.keeps_left() {
-        output.push((Some(row), NO_ROW));
+    /// Sends left rows past the right ones, on several threads where there are many.
+    fn advance(&mut self) {
+        if self.threads == 1 {
+            if let Some(probe) = self.probes.front_mut() {
+                self.pairing.advance(probe, 1, self.left.interrupt());
+            }
+            return;
+        }
+        let waiting: usize = self.probes.iter().map(|probe| probe.made.len()).sum();
+        let most = (self.threads * MADE_MAX).saturating_sub(waiting) / MADE_MAX;
+        let (most, rows) = (most.max(1), self.piece_rows());
+        let (mut at, mut taken) = (0, 0);
+        while let Some(probe) = self.probes.get_mut(at) {
+            at += 1;
+            if probe.left() == 0 || probe.made.len() >= MADE_MAX {
+                continue;
+            }
+            taken += 1;
+            if let Some(behind) = probe.split_off(rows) {
+                self.probes.insert(at, behind);
+            }
+            if taken == most {
+                break;
+            }
+        }
+        let is_due = |probe: &&mut Probe| probe.left() > 0 && probe.made.len() < MADE_MAX;
+        let due: Vec<&mut Probe> = self.probes.iter_mut().take(at).filter(is_due).collect();
+        let rows: usize = due.iter().map(|probe| probe.left()).sum();
+        let work = rows.saturating_mul(1 + self.passed.1 / self.passed.0.max(1));
+        let threads = self.threads.min(work.div_ceil(PIECE_ROWS_MIN));
+        let (pairing, interrupt) = (&self.pairing, self.left.interrupt());
+        let looked_at = on_threads(threads, due, |probe| {
+            pairing.advance(probe, MADE_MAX, interrupt);
+            Ok((probe.left(), std::mem::take(&mut probe.looked_at)))
+        });
+        self.passed.0 += rows;
+        for (left, looked_at) in looked_at.into_iter().flatten() {
+            self.passed.0 -= left;
+            self.passed.1 += looked_at;
+        }
     }
 }
 
 impl Source for EqualJoin {
     fn schema(&self) -> SchemaRef {
-        SchemaRef::clone(&self.columns.output)
+        SchemaRef::clone(&self.pairing.columns.output)
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         if !self.is_built {
             self.build()?;
         }
-        let fruitless = self.built.next.is_empty() && !self.columns.kind.keeps_left();
+        let kind = self.pairing.columns.kind;
+        if self.pairing.built.len() == 0 && !kind.keeps_left() {
+            return Ok(None);
+        }
         loop {
-            if fruitless {
-                return Ok(None);
+            if let Some(rows) = self.given()? {
+                return Ok(Some(rows));
             }
-            // A condition that no pair passes gives nothing for long.
             self.left.check_interrupt()?;
-            if let Some(probe) = self.probe.take() {
-                if let Some(rows) = self.advance(probe)? {
-                    return Ok(Some(rows));
-                }
-                continue;
-            }
-            let Some(rows) = self.left.next().transpose()? else {
+            if self.probes.is_empty() && !self.pull()? {
                 self.rejected.count_rows = self.left.rejected_rows() + self.right.rejected_rows();
-                return self.sweep();
-            };
-            self.probe = Some(self.probe(rows, 0)?);
+                let (rows, swept) = self.pairing.sweep(self.swept)?;
+                self.swept = swept;
+                return Ok(rows);
+            }
+            self.advance();
         }
     }
 
@@ -360,7 +244,7 @@ impl Source for EqualJoin {
     }
 
     fn state(&self) -> SourceState {
-        state_of((&self.left, &self.right), self.byte_size())
+        state_of((&self.left, &self.right), self.pairing.byte_size())
     }
 
     fn describe(&self) -> Vec<String> {
@@ -378,49 +262,95 @@ impl Source for EqualJoin {
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         self.left.snapshot_input(out)?;
         self.right.snapshot_input(out)?;
-        self.built.rows.snapshot(out)?;
-        out.list(self.built.paired.iter(), |out, paired| out.bool(*paired));
+        self.pairing.built.snapshot(out)?;
         out.bool(self.is_built);
         out.u64(self.swept as u64);
-        let probe = self.probe.as_ref();
-        write_batches(
-            &probe.map(|probe| probe.rows.clone()).into_iter().collect(),
-            out,
-        )?;
-        out.list(probe.into_iter(), |out, probe| {
-            out.u64(probe.row as u64);
-            out.u64(probe.candidate.map_or(u64::MAX, u64::from));
-            out.bool(probe.paired);
-        });
-        Ok(())
+        out.u64(self.probes.len() as u64);
+        self.probes.iter().try_for_each(|probe| probe.snapshot(out))
     }
 
     fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.left.restore_input(from)?;
         self.right.restore_input(from)?;
-        for rows in self.built.rows.read(from)? {
-            self.built.add(rows, &self.keys.1)?;
-        }
-        self.built.paired = from.list(StateReader::bool)?;
+        self.pairing.built.restore(from, &self.pairing.keys.1)?;
         self.is_built = from.bool()?;
         self.swept = from.u64()? as usize;
-        let rows = read_batches(&self.left.schema(), from)?.pop_front();
-        let at: Vec<(u64, u64, bool)> =
-            from.list(|from| Ok((from.u64()?, from.u64()?, from.bool()?)))?;
-        let built = self.built.next.len();
-        if let (Some(rows), Some((row, candidate, paired))) = (rows, at.first().copied()) {
-            let mut probe = self.probe(rows, row as usize)?;
-            let candidate = (candidate != u64::MAX).then_some(candidate);
-            probe.candidate = candidate.map(|row| row as u32);
-            probe.paired = paired;
-            if candidate.is_some_and(|row| row >= built as u64) {
-                return Err(Error::corrupt("a snapshot names a row that it lacks"));
+        let schemas = (&self.left.schema(), &self.pairing.columns.output);
+        let built = self.pairing.built.len();
+        self.probes = from.list(|from| Probe::restore(from, schemas, built))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use crate::operator::join::JoinOptions;
+    use crate::operator::join::table::JoinTime;
+    use crate::stream::Stream;
+
+    use super::*;
+
+    const THREADS: usize = 3;
+
+    fn rows(batches: usize, key: impl Fn(i64) -> i64) -> Running {
+        let batch = |batch: i64| {
+            let keys = (batch * 5_000..(batch + 1) * 5_000).map(&key);
+            let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
+            RecordBatch::try_from_iter([("k", keys)]).unwrap()
+        };
+        let batches: Vec<RecordBatch> = (0..batches as i64).map(batch).collect();
+        let stream = Stream::from_batches(batches[0].schema(), batches);
+        stream.threads(THREADS).run().unwrap()
+    }
+
+    fn joined(left: Running, right: Running) -> EqualJoin {
+        let spec = JoinSpec {
+            kind: JoinKind::Inner,
+            on: vec![(String::from("k"), String::from("k"))],
+            time: JoinTime::Any,
+            options: JoinOptions::default(),
+        };
+        let schemas = (&*left.schema(), &*right.schema());
+        let columns = JoinColumns::new(schemas, spec.kind, &spec.options).unwrap();
+        let options = RunOptions {
+            threads: THREADS,
+            ..RunOptions::default()
+        };
+        EqualJoin::new((left, right), (columns, None), &spec, &options).unwrap()
+    }
+
+    #[test]
+    fn several_pieces_are_looked_at_at_once_and_few_batches_are_held() {
+        // Every left row has a hundred pairs.
+        let mut join = joined(rows(8, |row| row % 50), rows(1, |row| row % 50));
+        let (mut given, mut together, mut most) = (0, 0, 0);
+        while let Some(rows) = join.next().unwrap() {
+            given += rows.num_rows();
+            let made = join.probes.iter().map(|probe| probe.made.len());
+            together = together.max(made.clone().filter(|made| *made > 0).count());
+            most = most.max(made.sum());
+        }
+        assert_eq!(given, 8 * 5_000 * 100);
+        assert_eq!(together, THREADS);
+        assert!(most < THREADS * MADE_MAX, "{most} batches");
+    }
+
+    #[test]
+    fn one_row_with_very_many_pairs_is_not_worked_off_at_once() {
+        let mut join = joined(rows(1, |_| 7), rows(20, |_| 7));
+        let mut given = 0;
+        while let Some(rows) = join.next().unwrap() {
+            given += rows.num_rows();
+            let made = join.probes.iter().map(|probe| probe.made.len());
+            assert!(made.sum::<usize>() < THREADS * MADE_MAX);
+            if given > 8_000_000 {
+                return;
             }
-            self.probe = Some(probe);
         }
-        match self.built.paired.len() == built {
-            true => Ok(()),
-            false => Err(Error::corrupt("a snapshot lacks rows of a join")),
-        }
+        panic!("pairs are missing");
     }
 }

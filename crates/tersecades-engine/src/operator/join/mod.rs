@@ -10,10 +10,12 @@
 
 pub mod as_of;
 pub mod bucket;
+mod built;
 pub mod equal;
 pub mod interval;
 pub mod kind;
 mod pair_condition;
+mod probe;
 pub mod residual;
 pub mod side;
 pub mod table;

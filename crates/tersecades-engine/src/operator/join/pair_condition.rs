@@ -3,6 +3,8 @@
 //! Of keys that many rows share there are far more pairs than rows: what it reads of the right
 //! input is decoded once.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::take::take as take_array;
@@ -19,13 +21,21 @@ use super::side::JoinColumns;
 
 /// A condition bound to the columns of both inputs.
 pub(super) struct PairCondition {
-    condition: RowCondition,
+    condition: Expression,
     /// The columns of both inputs that it reads.
     schema: SchemaRef,
     /// Where they are in the left input, and in the right one.
     positions: (Vec<usize>, Vec<usize>),
-    /// Those of all rows of the right input, once they are looked at.
-    rights: Option<Vec<ArrayRef>>,
+    lent: Mutex<Lent>,
+}
+
+/// What threads evaluate with.
+#[derive(Default)]
+struct Lent {
+    /// The condition as it is bound, as often as threads evaluated it at once, where none does now.
+    bound: Vec<RowCondition>,
+    /// The columns it reads of all rows of the right input, once they are looked at.
+    rights: Option<Arc<[ArrayRef]>>,
 }
 
 impl PairCondition {
@@ -42,14 +52,22 @@ impl PairCondition {
         let (lefts, rights): (Vec<usize>, Vec<usize>) = read
             .into_iter()
             .partition(|position| *position < columns.left);
+        // What it lacks is said of all columns.
+        let bound = RowCondition::bind(condition, &columns.both)
+            .and_then(|_| RowCondition::bind(condition, &schema))?;
         Ok(PairCondition {
-            // What it lacks is said of all columns.
-            condition: RowCondition::bind(condition, &columns.both)
-                .and_then(|_| RowCondition::bind(condition, &schema))?,
+            condition: condition.clone(),
+            lent: Mutex::new(Lent {
+                bound: vec![bound],
+                rights: None,
+            }),
             schema,
             positions: (lefts, rights.iter().map(|at| at - columns.left).collect()),
-            rights: None,
         })
+    }
+
+    fn lent(&self) -> MutexGuard<'_, Lent> {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The `pairs` of rows of `lefts` and `rights` for which it is true.
@@ -60,17 +78,15 @@ impl PairCondition {
     /// # Cost
     /// Decodes what it reads of the right input once, all rows of it.
     pub(super) fn passing(
-        &mut self,
+        &self,
         lefts: &RecordBatch,
-        rights: &mut KeptRows,
+        rights: &KeptRows,
         pairs: Vec<(u32, u32)>,
     ) -> Result<Vec<(u32, u32)>> {
-        let known = match self.rights.take() {
-            Some(known) => known,
-            None => {
-                let all: Vec<u64> = (0..rights.next()).collect();
-                rights.pick_columns(&self.positions.1, &all, &Interrupt::default())?
-            }
+        let (bound, known) = self.borrow(rights)?;
+        let mut bound = match bound {
+            Some(bound) => bound,
+            None => RowCondition::bind(&self.condition, &self.schema)?,
         };
         let left: UInt32Array = pairs
             .iter()
@@ -86,18 +102,33 @@ impl PairCondition {
         for position in &self.positions.0 {
             columns.push(take_array(lefts.column(*position), &left, None)?);
         }
-        for column in &known {
+        for column in known.iter() {
             columns.push(take_array(column, &right, None)?);
         }
-        self.rights = Some(known);
         let rows = batch_of(&self.schema, columns, pairs.len())?;
-        let passed = self.condition.rows(&rows)?;
+        let passed = bound.rows(&rows)?;
+        self.lent().bound.push(bound);
         Ok(passed.iter().map(|index| pairs[*index as usize]).collect())
+    }
+
+    /// The bound condition, if one is at hand, and what it reads of `rights`.
+    fn borrow(&self, rights: &KeptRows) -> Result<(Option<RowCondition>, Arc<[ArrayRef]>)> {
+        let mut lent = self.lent();
+        let known = match &lent.rights {
+            Some(known) => Arc::clone(known),
+            None => {
+                let all: Vec<u64> = (0..rights.next()).collect();
+                let picked = rights.pick_columns(&self.positions.1, &all, &Interrupt::default())?;
+                Arc::clone(lent.rights.insert(picked.into()))
+            }
+        };
+        Ok((lent.bound.pop(), known))
     }
 
     /// Bytes of what is decoded.
     pub(super) fn byte_size(&self) -> usize {
-        let rights = self.rights.iter().flatten();
+        let lent = self.lent();
+        let rights = lent.rights.iter().flat_map(|rights| rights.iter());
         rights.map(|column| array_bytes(column.as_ref())).sum()
     }
 }

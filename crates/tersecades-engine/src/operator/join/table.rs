@@ -188,7 +188,7 @@ impl JoinTable {
             ))
         };
         Ok(match &spec.time {
-            JoinTime::Any => Box::new(EqualJoin::new(running, (columns, wanted), spec, limit)?),
+            JoinTime::Any => Box::new(EqualJoin::new(running, (columns, wanted), spec, options)?),
             JoinTime::Window(window) => {
                 let how = (window, unit, limit);
                 let time = self.schema.field(0).data_type().clone();
