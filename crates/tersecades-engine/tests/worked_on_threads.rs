@@ -4,11 +4,15 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use tersecades_engine::expression::col;
 use tersecades_engine::operator::over::{Bound, Frame, Over, OverCall, OverFunction, Units};
+use tersecades_engine::operator::row::Extent;
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::operator::row::shape::{GIVEN_ROWS, concat};
+use tersecades_engine::operator::sort::Sort;
 use tersecades_engine::runtime::Running;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::{Error, ErrorKind, Result, runtime::Interrupt};
@@ -113,6 +117,50 @@ fn nothing_is_around_no_rows() {
         let rows = none.run().unwrap().map(|batch| batch.unwrap().num_rows());
         assert_eq!(rows.sum::<usize>(), 0);
     }
+}
+
+fn sorted(of: Stream, by: &[(&str, SortOrder)]) -> Stream {
+    of.rows(Sort {
+        by: by
+            .iter()
+            .map(|(name, order)| (col(*name), *order))
+            .collect(),
+        extent: Extent::Whole,
+    })
+}
+
+#[test]
+fn what_is_sorted_is_the_same() {
+    let (up, down) = (SortOrder::ASCENDING, SortOrder::DESCENDING);
+    for (rows, by) in [
+        (ROWS, vec![("n", up)]),
+        (200_000, vec![("many", down), ("n", up)]),
+        (200_000, vec![("few", up)]),
+        (200_000, vec![("v", down), ("many", up)]),
+        (200_000, vec![("id", down)]),
+        (65_536, vec![("n", down)]),
+        (10, vec![("n", up)]),
+        (0, vec![("n", up)]),
+    ] {
+        let rows = stream(rows);
+        let run = |threads| sorted(rows.clone(), &by).threads(threads).run().unwrap();
+        let expected: Vec<RecordBatch> = run(1).map(Result::unwrap).collect();
+        for threads in THREADS {
+            let found: Vec<RecordBatch> = run(threads).map(Result::unwrap).collect();
+            assert!(found == expected, "{by:?}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn rows_of_one_key_stay_as_they_came() {
+    let rows = stream(200_000).project([("id", col("id")), ("few", col("few"))]);
+    let by = [("few", SortOrder::ASCENDING)];
+    let sorted = all(sorted(rows, &by).threads(3).run().unwrap());
+    let ids = sorted.column(0).as_primitive::<Int64Type>().values();
+    let turns = ids.windows(2).filter(|pair| pair[0] > pair[1]).count();
+    // Four texts and null.
+    assert_eq!(turns, 4);
 }
 
 /// What comes out of the first step that gives something.

@@ -10,6 +10,7 @@ use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
 use crate::runtime::Interrupt;
+use crate::runtime::on_threads::on_threads;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -135,6 +136,7 @@ impl RowOperatorPlan for Sort {
             rows: KeptRows::new(&schema)?,
             found: keys.empty(),
             sorted: None,
+            threads: 1,
             interrupt: Interrupt::default(),
             schema,
             keys,
@@ -179,6 +181,8 @@ struct SortAll {
     found: Rows,
     /// At the end of the stream, the rows that have not come out, in order.
     sorted: Option<std::vec::IntoIter<u32>>,
+    /// So many sort, and give, at once.
+    threads: usize,
     interrupt: Interrupt,
 }
 
@@ -186,6 +190,15 @@ impl SortAll {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
         self.keys.append(&rows, &mut self.found)?;
         self.rows.push(rows).map(|_| ())
+    }
+
+    /// The rows at these positions.
+    fn given(&self, positions: &[u32]) -> Result<Vec<RecordBatch>> {
+        let rows: Vec<u64> = positions.iter().map(|row| u64::from(*row)).collect();
+        let columns = self.rows.pick_unless(&rows, &self.interrupt)?;
+        let mut out = Vec::new();
+        give(&self.schema, &columns, rows.len(), &mut out)?;
+        Ok(out)
     }
 }
 
@@ -198,6 +211,10 @@ impl RowOperator for SortAll {
         self.interrupt = interrupt.clone();
     }
 
+    fn work_on(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {
         self.keep(rows)
     }
@@ -208,13 +225,19 @@ impl RowOperator for SortAll {
             None => {
                 let found = std::mem::replace(&mut self.found, self.keys.empty());
                 let order = Order::new([&found]).unless(&self.interrupt);
-                order.sorted(self.rows.next() as usize)?.into_iter()
+                let rows = self.rows.next() as usize;
+                order.sorted_on(self.threads, rows)?.into_iter()
             }
         };
-        let given = sorted.by_ref().take(GIVEN_ROWS).map(u64::from);
-        let given: Vec<u64> = given.collect();
-        let columns = self.rows.pick_unless(&given, &self.interrupt)?;
-        give(&self.schema, &columns, given.len(), out)?;
+        let portions = sorted
+            .as_slice()
+            .chunks(GIVEN_ROWS)
+            .take(self.threads.max(1));
+        let portions: Vec<&[u32]> = portions.collect();
+        let rows: usize = portions.iter().map(|portion| portion.len()).sum();
+        let given = on_threads(self.threads, portions, |portion| self.given(portion))?;
+        out.extend(given.into_iter().flatten());
+        sorted.by_ref().take(rows).for_each(drop);
         match sorted.len() {
             0 => self.rows = KeptRows::new(&self.schema)?,
             _ => self.sorted = Some(sorted),

@@ -14,6 +14,7 @@ use arrow_row::Rows;
 use tersecades_columnar::error::Result;
 
 use crate::runtime::Interrupt;
+use crate::runtime::on_threads::on_threads;
 
 /// Leading bytes of a key that stand in a number before the position of its row.
 const DIGITS: usize = 12;
@@ -29,6 +30,15 @@ const WORD: usize = size_of::<u64>();
 
 /// Runs that are no longer than this are sorted by comparing keys.
 const SHORT_RUN: usize = 20;
+
+/// Fewer keys than this are sorted by one thread.
+const SHARED_MIN: usize = 1 << 16;
+
+/// Shares of keys for each thread, so that none waits long for another.
+const SHARES: usize = 2;
+
+/// Keys for each share that say which share them out evenly.
+const SAMPLED: usize = 64;
 
 /// Keys of rows, made of those of one part after the other; all parts have as many rows.
 ///
@@ -104,6 +114,56 @@ impl<'k> Order<'k> {
         let mut positions: Vec<u32> = (0..rows as u32).collect();
         self.sort(&mut positions)?;
         Ok(positions)
+    }
+
+    /// As [`Order::sorted`], by so many threads where keys are many: each sorts those between two
+    /// of them.
+    ///
+    /// # Errors
+    /// As [`Order::sorted`].
+    pub(crate) fn sorted_on(&self, threads: usize, rows: usize) -> Result<Vec<u32>> {
+        if threads <= 1 || rows < SHARED_MIN {
+            return self.sorted(rows);
+        }
+        let starts = self.starts(threads * SHARES, rows)?;
+        let step = rows.div_ceil(threads);
+        let parts = (0..threads).map(|part| part * step..rows.min((part + 1) * step));
+        let parts = on_threads(threads, parts, |part| self.share_out(part, &starts))?;
+        let shares = on_threads(threads, 0..starts.len() + 1, |share| {
+            let of_share = parts.iter().map(|part| part[share].as_slice());
+            let mut positions: Vec<u32> = of_share.collect::<Vec<_>>().concat();
+            self.sort(&mut positions)?;
+            Ok(positions)
+        });
+        Ok(shares?.concat())
+    }
+
+    /// Positions whose keys are the least of all shares but the first: about as many lie between
+    /// any two, unless they are equal.
+    fn starts(&self, shares: usize, rows: usize) -> Result<Vec<u32>> {
+        let step = (rows / (shares * SAMPLED)).max(1);
+        let mut sample: Vec<u32> = (0..rows as u32).step_by(step).collect();
+        self.sort(&mut sample)?;
+        let starts = (1..shares).map(|share| sample[share * sample.len() / shares]);
+        let mut starts: Vec<u32> = starts.collect();
+        let whole = Place { part: 0, byte: 0 };
+        starts.dedup_by(|a, b| self.compare(*a, *b, whole).is_eq());
+        Ok(starts)
+    }
+
+    /// The positions of `part` by share, ascending.
+    fn share_out(&self, part: Range<usize>, starts: &[u32]) -> Result<Vec<Vec<u32>>> {
+        let whole = Place { part: 0, byte: 0 };
+        let room = part.len() / (starts.len() + 1) * 9 / 8;
+        let shares = (0..=starts.len()).map(|_| Vec::with_capacity(room));
+        let mut shares: Vec<Vec<u32>> = shares.collect();
+        let mut pace = self.interrupt.pace();
+        for position in part.start as u32..part.end as u32 {
+            pace.add(1)?;
+            let is_no_less = |start: &u32| self.compare(*start, position, whole).is_le();
+            shares[starts.partition_point(is_no_less)].push(position);
+        }
+        Ok(shares)
     }
 
     /// The first `wanted` of [`Order::sorted`].
