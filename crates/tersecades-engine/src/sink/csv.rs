@@ -17,7 +17,7 @@ use crate::source::csv::NULL_STRINGS_DEFAULT;
 
 use super::output::{Output, Target};
 use super::{
-    Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, formatters, texts_of,
+    Sink, SinkKind, SinkOptions, Texts, check_schema, display_columns, finished, formatters,
 };
 
 /// The line of this format in [`super::SINKS`].
@@ -34,6 +34,7 @@ pub struct CsvSink {
     schema: SchemaRef,
     delimiter: char,
     threads: usize,
+    texts: Texts,
 }
 
 impl CsvSink {
@@ -64,6 +65,7 @@ impl CsvSink {
             schema: schema.clone(),
             delimiter,
             threads: options.threads,
+            texts: Texts::default(),
         })
     }
 }
@@ -73,10 +75,10 @@ impl Sink for CsvSink {
         check_schema(&self.schema, batch)?;
         let output = self.output.as_mut().ok_or_else(finished)?;
         let columns = display_columns(batch)?;
-        let lines = |rows: Range<usize>, text: &mut String| {
-            push_lines(text, &columns, rows, self.delimiter)
-        };
-        for text in texts_of(batch.num_rows(), self.threads, lines)? {
+        let delimiter = self.delimiter;
+        let lines =
+            |rows: Range<usize>, text: &mut String| push_lines(text, &columns, rows, delimiter);
+        for text in self.texts.of(batch.num_rows(), self.threads, lines)? {
             output.write_all(text.as_bytes())?;
         }
         Ok(())

@@ -15,7 +15,7 @@ use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
 use super::output::{Output, Target};
-use super::{Sink, SinkKind, SinkOptions, check_schema, display_columns, finished, texts_of};
+use super::{Sink, SinkKind, SinkOptions, Texts, check_schema, display_columns, finished};
 
 /// The line of JSON lines in [`super::SINKS`].
 pub const LINES_KIND: SinkKind = SinkKind {
@@ -68,6 +68,7 @@ pub struct JsonSink {
     keys: Vec<String>,
     has_rows: bool,
     threads: usize,
+    texts: Texts,
 }
 
 impl JsonSink {
@@ -87,6 +88,7 @@ impl JsonSink {
             keys: schema.fields().iter().map(|it| key(it.name())).collect(),
             has_rows: false,
             threads: options.threads,
+            texts: Texts::default(),
         })
     }
 }
@@ -108,7 +110,7 @@ impl Sink for JsonSink {
             }
             Ok(())
         };
-        let texts = texts_of(batch.num_rows(), self.threads, objects)?;
+        let texts = self.texts.of(batch.num_rows(), self.threads, objects)?;
         let output = self.output.as_mut().ok_or_else(finished)?;
         for text in texts {
             output.write_all(text.as_bytes())?;

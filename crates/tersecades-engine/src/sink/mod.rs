@@ -149,21 +149,30 @@ pub fn find_kind(name: &str) -> Result<&'static SinkKind> {
     })
 }
 
-/// The texts that `write` makes of so many rows, piece by piece, by at most so many threads.
-///
-/// # Errors
-/// What `write` says.
-fn texts_of(
-    rows: usize,
-    threads: usize,
-    write: impl Fn(Range<usize>, &mut String) -> Result<()> + Sync,
-) -> Result<Vec<String>> {
-    let firsts = (0..rows).step_by(PIECE_ROWS);
-    on_threads(threads, firsts, |first| {
-        let mut text = String::new();
-        write(first..rows.min(first + PIECE_ROWS), &mut text)?;
-        Ok(text)
-    })
+/// Texts of the rows of a batch, piece by piece, and the memory of those before.
+#[derive(Debug, Default)]
+struct Texts(Vec<String>);
+
+impl Texts {
+    /// What `write` makes of so many rows, by at most so many threads.
+    ///
+    /// # Errors
+    /// What `write` says.
+    fn of(
+        &mut self,
+        rows: usize,
+        threads: usize,
+        write: impl Fn(Range<usize>, &mut String) -> Result<()> + Sync,
+    ) -> Result<&[String]> {
+        let firsts = (0..rows).step_by(PIECE_ROWS);
+        let pieces = firsts.len();
+        self.0.resize_with(self.0.len().max(pieces), String::new);
+        on_threads(threads, firsts.zip(&mut self.0), |(first, text)| {
+            text.clear();
+            write(first..rows.min(first + PIECE_ROWS), text)
+        })?;
+        Ok(&self.0[..pieces])
+    }
 }
 
 /// Refuses a batch whose columns are not those of `schema`.
