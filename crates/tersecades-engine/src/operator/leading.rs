@@ -16,6 +16,7 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
+use crate::runtime::on_threads::together;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -25,7 +26,7 @@ use super::row::keys::SortOrder;
 use super::row::paged::Paged;
 use super::row::shape::{OUTPUT_ROWS, batch_of, take};
 use super::row::word::OrderWords;
-use super::row::{RowInput, RowOperator, RowOperatorPlan};
+use super::row::{RowInput, RowOperator, RowOperatorPlan, threads_for};
 use super::sort::{SortKeys, describe_order};
 
 /// What users see of the kind.
@@ -97,6 +98,7 @@ impl RowOperatorPlan for Leading {
             held: Paged::default(),
             rows: KeptRows::new(&input.schema)?,
             arrived: 0,
+            threads: 1,
             sifted_at: OUTPUT_ROWS * GROWTH,
         }))
     }
@@ -227,16 +229,25 @@ struct Sieve {
     rows: KeptRows,
     /// Rows that came.
     arrived: u64,
+    /// So many take in rows at once.
+    threads: usize,
     /// So many kept rows are sifted again.
     sifted_at: usize,
 }
 
 impl Sieve {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
-        let groups = self.groups.ids(&rows)?;
+        let mut groups = Vec::new();
+        let (keys, by, words) = (&mut self.groups, &mut self.by, &self.words);
+        let number = || -> Result<()> {
+            groups = keys.ids(&rows)?;
+            Ok(())
+        };
+        let (count, found) = (rows.num_rows(), &mut self.found);
+        let place = || words.of(&by.columns(&rows)?, count, found);
+        let threads = threads_for(count, self.threads);
+        together(threads, [Box::new(number), Box::new(place)])?;
         self.places.groups.grow(self.groups.len(), Group::EMPTY);
-        let columns = self.by.columns(&rows)?;
-        self.words.of(&columns, rows.num_rows(), &mut self.found)?;
         let (found, arrived) = (&self.found, self.arrived);
         let held = |row: &u32| Held {
             word: found[*row as usize],
@@ -297,6 +308,10 @@ impl Sieve {
 impl RowOperator for Sieve {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    fn work_on(&mut self, threads: usize) {
+        self.threads = threads;
     }
 
     fn push(&mut self, rows: RecordBatch, _out: &mut Vec<RecordBatch>) -> Result<()> {

@@ -10,7 +10,7 @@ use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
 use crate::runtime::Interrupt;
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_threads::{on_threads, together};
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;
@@ -19,7 +19,7 @@ use super::row::kept::KeptRows;
 use super::row::keys::{RowKeys, SortOrder};
 use super::row::order::Order;
 use super::row::shape::{GIVEN_ROWS, give, take};
-use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
+use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan, threads_for};
 
 /// What users see of the kind.
 pub const KIND: OperatorKind = OperatorKind {
@@ -188,8 +188,12 @@ struct SortAll {
 
 impl SortAll {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
-        self.keys.append(&rows, &mut self.found)?;
-        self.rows.push(rows).map(|_| ())
+        let threads = threads_for(rows.num_rows(), self.threads);
+        let kept = rows.clone();
+        let (keys, found) = (&mut self.keys, &mut self.found);
+        let keep = || self.rows.push(kept).map(|_| ());
+        let place = || keys.append(&rows, found);
+        together(threads, [Box::new(place), Box::new(keep)])
     }
 
     /// The rows at these positions.

@@ -60,6 +60,20 @@ where
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Work that is done once.
+pub(crate) type Task<'t> = Box<dyn FnOnce() -> Result<()> + Send + 't>;
+
+/// Does all of `tasks`, at once where so many threads may.
+///
+/// # Errors
+/// As [`on_threads`].
+///
+/// # Panics
+/// As [`on_threads`].
+pub(crate) fn together<const TASKS: usize>(threads: usize, tasks: [Task<'_>; TASKS]) -> Result<()> {
+    on_threads(threads, tasks, |task| task()).map(|_| ())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -131,6 +145,29 @@ mod tests {
                 _ => Ok(item),
             });
             assert!(refused.unwrap_err().to_string().contains("item 7"));
+        }
+    }
+
+    #[test]
+    fn tasks_are_all_done() {
+        for threads in [1, 2, 3] {
+            let (mut sum, mut text) = (0, String::new());
+            let add = || {
+                sum += 3;
+                Ok(())
+            };
+            let write = || {
+                text.push('x');
+                Ok(())
+            };
+            together(threads, [Box::new(add), Box::new(write)]).unwrap();
+            assert_eq!((sum, text.as_str()), (3, "x"));
+            let refuse = |what: &'static str| move || Err(Error::invalid(what));
+            let refused = together(
+                threads,
+                [Box::new(refuse("this")), Box::new(refuse("that"))],
+            );
+            assert!(refused.unwrap_err().to_string().contains("this"));
         }
     }
 

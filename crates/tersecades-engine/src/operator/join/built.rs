@@ -9,6 +9,8 @@ use tersecades_columnar::error::{Error, Result};
 use crate::operator::row::kept::KeptRows;
 use crate::operator::row::key_number::KeyNumbers;
 use crate::operator::row::paged::Paged;
+use crate::operator::row::threads_for;
+use crate::runtime::on_threads::together;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::side::SideKeys;
@@ -43,33 +45,40 @@ impl Built {
         })
     }
 
-    /// Adds rows of the right stream.
+    /// Adds rows of the right stream, on several threads where so many may.
     ///
     /// # Errors
     /// `LimitExceeded` for 2^32 rows; what casting and encoding say.
-    pub(super) fn add(&mut self, rows: RecordBatch, keys: &SideKeys) -> Result<()> {
+    pub(super) fn add(&mut self, rows: RecordBatch, keys: &SideKeys, threads: usize) -> Result<()> {
         let first = self.next.len();
         let len = first + rows.num_rows();
         if len > END as usize {
             return Err(Error::limit("the right side of a join has 2^32 rows"));
         }
-        let of_rows = keys.numbers(&rows, |columns, rows| self.keys.assign(columns, rows))?;
-        self.ends.grow(self.keys.len(), (END, END));
-        self.next.grow(len, END);
         if let Some(paired) = &mut self.paired {
             paired.resize_with(len, AtomicBool::default);
         }
-        for (row, key) in (first as u32..).zip(of_rows) {
-            let Some((first, last)) = self.ends.get_mut(key as usize) else {
-                continue;
-            };
-            match *last {
-                END => *first = row,
-                last => self.next[last as usize] = row,
+        let threads = threads_for(rows.num_rows(), threads);
+        let kept = rows.clone();
+        let keep = || self.rows.push(kept).map(|_| ());
+        let (numbers, ends, next) = (&mut self.keys, &mut self.ends, &mut self.next);
+        let link = || -> Result<()> {
+            let of_rows = keys.numbers(&rows, |columns, rows| numbers.assign(columns, rows))?;
+            ends.grow(numbers.len(), (END, END));
+            next.grow(len, END);
+            for (row, key) in (first as u32..).zip(of_rows) {
+                let Some((first, last)) = ends.get_mut(key as usize) else {
+                    continue;
+                };
+                match *last {
+                    END => *first = row,
+                    last => next[last as usize] = row,
+                }
+                *last = row;
             }
-            *last = row;
-        }
-        self.rows.push(rows).map(|_| ())
+            Ok(())
+        };
+        together(threads, [Box::new(link), Box::new(keep)])
     }
 
     /// Rows.
@@ -135,7 +144,7 @@ impl Built {
     /// `Corrupt` when the bytes do not hold it.
     pub(super) fn restore(&mut self, from: &mut StateReader<'_>, keys: &SideKeys) -> Result<()> {
         for rows in self.rows.read(from)? {
-            self.add(rows, keys)?;
+            self.add(rows, keys, 1)?;
         }
         let known: Vec<bool> = from.list(StateReader::bool)?;
         let paired = self.paired.as_mut();

@@ -112,7 +112,8 @@ impl EqualJoin {
     /// Reads the right stream to its end.
     fn build(&mut self) -> Result<()> {
         while let Some(rows) = self.right.next().transpose()? {
-            self.pairing.built.add(rows, &self.pairing.keys.1)?;
+            let keys = &self.pairing.keys.1;
+            self.pairing.built.add(rows, keys, self.threads)?;
             let bytes = self.pairing.byte_size() + self.right.state_bytes();
             check_memory(bytes, self.limit)?;
         }
@@ -287,7 +288,9 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{ArrayRef, Int64Array};
+    use tersecades_columnar::error::ErrorKind;
 
+    use crate::expression::{col, lit};
     use crate::operator::join::JoinOptions;
     use crate::operator::join::table::JoinTime;
     use crate::stream::Stream;
@@ -307,17 +310,17 @@ mod tests {
         stream.threads(THREADS).run().unwrap()
     }
 
-    fn joined(left: Running, right: Running) -> EqualJoin {
+    fn joined((left, right): (Running, Running), pairs: JoinOptions, threads: usize) -> EqualJoin {
         let spec = JoinSpec {
             kind: JoinKind::Inner,
             on: vec![(String::from("k"), String::from("k"))],
             time: JoinTime::Any,
-            options: JoinOptions::default(),
+            options: pairs,
         };
         let schemas = (&*left.schema(), &*right.schema());
         let columns = JoinColumns::new(schemas, spec.kind, &spec.options).unwrap();
         let options = RunOptions {
-            threads: THREADS,
+            threads,
             ..RunOptions::default()
         };
         EqualJoin::new((left, right), (columns, None), &spec, &options).unwrap()
@@ -326,7 +329,8 @@ mod tests {
     #[test]
     fn several_pieces_are_looked_at_at_once_and_few_batches_are_held() {
         // Every left row has a hundred pairs.
-        let mut join = joined(rows(8, |row| row % 50), rows(1, |row| row % 50));
+        let inputs = (rows(8, |row| row % 50), rows(1, |row| row % 50));
+        let mut join = joined(inputs, JoinOptions::default(), THREADS);
         let (mut given, mut together, mut most) = (0, 0, 0);
         while let Some(rows) = join.next().unwrap() {
             given += rows.num_rows();
@@ -340,8 +344,34 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_before_an_error_comes_out() {
+        let sum = col("k") + lit(i64::MAX - 38_999);
+        let counted = |threads| {
+            let options = JoinOptions {
+                residual: Some(sum.clone().gt(col("k_right"))),
+                ..JoinOptions::default()
+            };
+            let (left, right) = (rows(8, |row| row), rows(8, |row| row));
+            let mut join = joined((left, right), options, threads);
+            let mut given = 0;
+            loop {
+                match join.next() {
+                    Ok(rows) => given += rows.unwrap().num_rows(),
+                    Err(error) => return (given, error.kind()),
+                }
+            }
+        };
+        // The last batch of the left rows has 5,000 of which 1,000 are too great.
+        assert_eq!(counted(1), (35_000, ErrorKind::LimitExceeded));
+        let (given, kind) = counted(THREADS);
+        assert!((35_000..=39_000).contains(&given), "{given} rows");
+        assert_eq!(kind, ErrorKind::LimitExceeded);
+    }
+
+    #[test]
     fn one_row_with_very_many_pairs_is_not_worked_off_at_once() {
-        let mut join = joined(rows(1, |_| 7), rows(20, |_| 7));
+        let inputs = (rows(1, |_| 7), rows(20, |_| 7));
+        let mut join = joined(inputs, JoinOptions::default(), THREADS);
         let mut given = 0;
         while let Some(rows) = join.next().unwrap() {
             given += rows.num_rows();

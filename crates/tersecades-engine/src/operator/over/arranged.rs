@@ -16,9 +16,11 @@ use crate::operator::row::group::GroupKeys;
 use crate::operator::row::keys::SortOrder;
 use crate::operator::row::order::Order;
 use crate::operator::row::paged::Paged;
+use crate::operator::row::threads_for;
 use crate::operator::row::word::OrderWords;
 use crate::operator::sort::SortKeys;
 use crate::runtime::Interrupt;
+use crate::runtime::on_threads::together;
 
 /// What tells where kept rows stand.
 pub(super) struct Arranged {
@@ -112,22 +114,40 @@ impl Arranged {
         arranged
     }
 
-    /// Takes in the rows behind those before.
+    /// Takes in the rows behind those before; `beside` is done as well, all of it at once where so
+    /// many threads may.
     ///
     /// # Errors
-    /// What evaluating says; `LimitExceeded` above 2^32 partitions.
-    pub(super) fn push(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.group_of.extend_from_slice(&self.groups.ids(rows)?);
-        match &mut self.order {
-            RowOrder::None => {}
-            RowOrder::Words(words) => {
-                let columns = self.by.columns(rows)?;
-                self.words.of(&columns, rows.num_rows(), &mut self.fresh)?;
-                words.extend_from_slice(&self.fresh);
+    /// What evaluating and `beside` say; `LimitExceeded` above 2^32 partitions.
+    pub(super) fn push(
+        &mut self,
+        rows: &RecordBatch,
+        threads: usize,
+        beside: impl FnOnce() -> Result<()> + Send,
+    ) -> Result<()> {
+        let (groups, group_of) = (&mut self.groups, &mut self.group_of);
+        let number = || -> Result<()> {
+            group_of.extend_from_slice(&groups.ids(rows)?);
+            Ok(())
+        };
+        let (order, by) = (&mut self.order, &mut self.by);
+        let (made, fresh) = (&self.words, &mut self.fresh);
+        let place = || -> Result<()> {
+            match order {
+                RowOrder::None => {}
+                RowOrder::Words(words) => {
+                    made.of(&by.columns(rows)?, rows.num_rows(), fresh)?;
+                    words.extend_from_slice(fresh);
+                }
+                RowOrder::Keys(keys) => by.append(rows, keys)?,
             }
-            RowOrder::Keys(keys) => self.by.append(rows, keys)?,
-        }
-        Ok(())
+            Ok(())
+        };
+        let threads = threads_for(rows.num_rows(), threads);
+        together(
+            threads,
+            [Box::new(place), Box::new(number), Box::new(beside)],
+        )
     }
 
     /// All rows, partition by partition.

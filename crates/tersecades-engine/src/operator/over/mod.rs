@@ -294,8 +294,9 @@ struct Around {
 
 impl Around {
     fn keep(&mut self, rows: RecordBatch) -> Result<()> {
-        self.arranged.push(&rows)?;
-        self.rows.push(rows).map(|_| ())
+        let kept = rows.clone();
+        let keep = || self.rows.push(kept).map(|_| ());
+        self.arranged.push(&rows, self.threads, keep)
     }
 
     /// The rows of `portion`, in order, and what is computed of them.

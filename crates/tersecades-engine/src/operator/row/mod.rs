@@ -33,6 +33,17 @@ use crate::runtime::state::{StateReader, StateWriter};
 use self::bound::Reached;
 use self::keys::SortOrder;
 
+/// Rows of a batch from which on it is worth a thread to take in several things of it at once.
+const TOGETHER_ROWS_MIN: usize = 8_192;
+
+/// How many of `threads` take in a batch of so many `rows`.
+pub(crate) fn threads_for(rows: usize, threads: usize) -> usize {
+    match rows < TOGETHER_ROWS_MIN {
+        true => 1,
+        false => threads,
+    }
+}
+
 /// What a row operator takes in.
 #[derive(Debug, Clone)]
 pub struct RowInput {
