@@ -25,8 +25,8 @@ fn draw(row: usize, salt: u64) -> usize {
     ((row as u64 + salt * 1_000_003).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as usize
 }
 
-/// Columns `id`; `few`, `many`: texts of 4 and of 60,000 values; `n`: numbers with ties; `v`: values;
-/// all but the first with nulls.
+/// Columns `id`; `few`, `many`: texts of 4 and of 60,000 values; `n`: numbers with ties; `v`:
+/// values; all but the first with nulls.
 fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
     let some = |row: usize, salt: u64| !draw(row, salt).is_multiple_of(11);
     let ids = rows.clone().map(|row| row as i64);

@@ -16,7 +16,7 @@ use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
-use crate::runtime::on_threads::together;
+use crate::runtime::on_thread::together;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;

@@ -10,7 +10,7 @@ use tersecades_columnar::error::Result;
 
 use crate::expression::Expression;
 use crate::runtime::Interrupt;
-use crate::runtime::on_threads::{on_threads, together};
+use crate::runtime::on_thread::{on_threads, together};
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;

@@ -18,7 +18,7 @@ pub mod ingest;
 pub mod interrupt;
 pub mod meter;
 pub mod metrics;
-pub(crate) mod on_threads;
+pub(crate) mod on_thread;
 pub mod option;
 pub mod part;
 pub mod retained;

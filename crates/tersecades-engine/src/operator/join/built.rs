@@ -10,7 +10,7 @@ use crate::operator::row::kept::KeptRows;
 use crate::operator::row::key_number::KeyNumbers;
 use crate::operator::row::paged::Paged;
 use crate::operator::row::threads_for;
-use crate::runtime::on_threads::together;
+use crate::runtime::on_thread::together;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::side::SideKeys;

@@ -15,7 +15,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::operator::row::shape::OUTPUT_ROWS;
 use crate::runtime::Running;
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 use crate::runtime::option::RunOptions;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::{Rejected, Source, SourceState};

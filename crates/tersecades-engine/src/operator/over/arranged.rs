@@ -20,7 +20,7 @@ use crate::operator::row::threads_for;
 use crate::operator::row::word::OrderWords;
 use crate::operator::sort::SortKeys;
 use crate::runtime::Interrupt;
-use crate::runtime::on_threads::together;
+use crate::runtime::on_thread::together;
 
 /// What tells where kept rows stand.
 pub(super) struct Arranged {

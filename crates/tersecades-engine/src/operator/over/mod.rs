@@ -21,7 +21,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::expression::Expression;
 use crate::frame::Scope;
 use crate::runtime::Interrupt;
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::OperatorKind;

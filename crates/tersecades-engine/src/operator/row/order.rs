@@ -14,7 +14,7 @@ use arrow_row::Rows;
 use tersecades_columnar::error::Result;
 
 use crate::runtime::Interrupt;
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 
 /// Leading bytes of a key that stand in a number before the position of its row.
 const DIGITS: usize = 12;

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use tersecades_columnar::error::Result;
 
 use crate::aggregate::fold_column::FoldColumn;
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 
 use super::direct::{AXES, Span};
 use super::first::{emit_share, in_key_order};
