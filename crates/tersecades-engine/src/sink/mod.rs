@@ -22,7 +22,7 @@ pub mod output;
 pub mod parquet;
 pub mod table;
 
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 
 pub use output::Target;
 

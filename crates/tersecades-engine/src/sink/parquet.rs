@@ -18,7 +18,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::output::{Output, Target};
 use super::{Sink, SinkKind, SinkOptions, check_schema, finished};
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 
 /// The line of this format in [`super::SINKS`].
 pub const KIND: SinkKind = SinkKind {

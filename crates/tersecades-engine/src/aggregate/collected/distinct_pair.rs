@@ -11,7 +11,7 @@ use tersecades_columnar::types::Physical;
 
 use super::grouped_value::GroupedValues;
 use super::target_of;
-use crate::runtime::on_threads::on_threads;
+use crate::runtime::on_thread::on_threads;
 use crate::runtime::state::{StateReader, StateWriter};
 
 /// Tables of many pairs.
