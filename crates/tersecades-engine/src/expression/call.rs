@@ -1,8 +1,8 @@
 //! Calls of functions from outside: bound, and run on as few values as they can be.
 //!
 //! A call reads survivors only. Where it depends on one column that came as codes of a
-//! dictionary, it runs once for each different text, also over several batches, and the results are
-//! spread; where they are texts, they become the values of a dictionary, some of which may be equal:
+//! dictionary, it runs once for each different text, also over several batches, and the results
+//! are spread; texts among them become the values of a dictionary, some of which may be equal:
 //!
 //! ```text
 //! letters(name)   codes 0 2 2 0 2  ──▶  letters(["eu", "asia"]) = [2, 4]  ──▶  2 4 4 2 4
