@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
 use arrow_select::concat::concat_batches;
 use tersecades_engine::aggregate::{call, count};
@@ -107,5 +109,29 @@ fn panes_that_stay_apart_survive_a_snapshot() {
         second.restore(&snapshot).unwrap();
         let (found, _) = answer(second);
         assert!(found == expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn more_groups_than_one_result_holds_come_in_order() {
+    const GROUPS: usize = (1 << 20) + 4_321;
+    // Each key twice, in no order.
+    let key = |row: usize| ((row % GROUPS * 7_919 % GROUPS) as i64 - 9_000) << 30;
+    let keys = Int64Array::from_iter_values((0..2 * GROUPS).map(key));
+    let values = Int64Array::from_iter_values((0..2 * GROUPS).map(|row| row as i64));
+    let columns: [(&str, ArrayRef); 2] = [("k", Arc::new(keys)), ("v", Arc::new(values))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    for threads in [1, 2] {
+        let (found, batches) = answer(started(&batch, &["k"], threads));
+        assert!(batches > 8, "{batches} batches");
+        let column = |name: &str| {
+            let column = found.column_by_name(name).unwrap();
+            column.as_primitive::<Int64Type>().values().to_vec()
+        };
+        assert!(column("k").is_sorted(), "{threads} threads");
+        assert!(column("count").iter().all(|count| *count == 2));
+        let mut sums = vec![0; GROUPS];
+        (0..2 * GROUPS).for_each(|row| sums[((key(row) >> 30) + 9_000) as usize] += row as i64);
+        assert!(column("sum") == sums, "{threads} threads");
     }
 }

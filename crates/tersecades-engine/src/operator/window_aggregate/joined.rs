@@ -24,6 +24,10 @@ use super::table::GroupTable;
 /// Panes of fewer groups than this are merged by one thread.
 const GROUPS_MIN: usize = 1 << 16;
 
+/// Groups of one pane that are sorted and written at once at most: memory for more takes longer to
+/// be made ready than they take to be shared out.
+const ALONE_MIN: usize = 1 << 20;
+
 /// Groups of all panes that are merged at once, about.
 const SHARE_GROUPS: usize = 1 << 16;
 
@@ -35,10 +39,16 @@ const SAMPLED: usize = 64;
 
 /// Whether `known` and `more`, panes of `plan`, are better left apart until their result is made.
 pub(super) fn stay_apart(plan: &AggregatePlan, known: &Pane, more: &Pane) -> bool {
-    plan.threads > 1
-        && plan.collections.is_empty()
-        && !plan.keys.standard_map
-        && known.len().min(more.len()) >= GROUPS_MIN
+    plan.threads > 1 && may_share(plan) && known.len().min(more.len()) >= GROUPS_MIN
+}
+
+/// Whether `pane` alone has so many groups that their result is better made in shares.
+pub(super) fn is_shared_out(plan: &AggregatePlan, pane: &Pane) -> bool {
+    may_share(plan) && plan.first.is_none() && pane.len() >= ALONE_MIN
+}
+
+fn may_share(plan: &AggregatePlan) -> bool {
+    plan.collections.is_empty() && !plan.keys.standard_map
 }
 
 /// Groups of a pane that are merged with those of others.

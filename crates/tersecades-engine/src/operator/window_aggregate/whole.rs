@@ -13,7 +13,7 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
 use super::first::emit_asked;
-use super::joined::{emit_joined, stay_apart};
+use super::joined::{emit_joined, is_shared_out, stay_apart};
 use super::pane::Pane;
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
@@ -73,7 +73,8 @@ impl WindowState for WholeState {
             return Ok(());
         }
         self.ended = true;
-        if self.panes.len() > 1 {
+        let is_large = |pane: &Pane| is_shared_out(&shared.plan, pane);
+        if self.panes.len() > 1 || self.panes.values().any(is_large) {
             let panes: Vec<&Pane> = self.panes.values().collect();
             if emit_joined(&shared.plan, &panes, out)? {
                 self.panes.clear();
