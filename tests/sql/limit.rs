@@ -140,6 +140,14 @@ fn distinct_rows_are_groups_unless_they_are_limited_or_in_order() {
         ),
         ("SELECT DISTINCT k, s FROM t LIMIT 3", "distinct"),
         (
+            "SELECT k + 1 AS j, s FROM (SELECT DISTINCT k, s FROM t) AS x WHERE k > 1 LIMIT 3",
+            "distinct",
+        ),
+        (
+            "SELECT count(*) FROM (SELECT DISTINCT k, s FROM t) AS x LIMIT 3",
+            "aggregate global group by [k, s]",
+        ),
+        (
             "SELECT DISTINCT k FROM (SELECT k FROM t ORDER BY a) AS x",
             "distinct",
         ),

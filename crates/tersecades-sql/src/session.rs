@@ -370,6 +370,7 @@ impl Session {
                 with_options: &with_options,
                 interrupt: self.settings.interrupt.clone(),
                 updates: Cell::new(updates),
+                limited: Cell::default(),
                 runs_once,
             }
             .query(&plan)?;

@@ -34,6 +34,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) with_options: &'a (dyn Fn(Stream) -> Stream + Sync),
     /// When the results of the outermost group-by come, until it takes it.
     pub(crate) updates: Cell<Option<Updates>>,
+    /// Whether distinct rows are limited: those before the last that is wanted tell as they come.
+    pub(crate) limited: Cell<bool>,
     /// What may stop what is run while a plan is lowered, as subqueries that are one value.
     pub(crate) interrupt: Interrupt,
     /// Whether the query runs once, and now, so that small files may be read while it is lowered.

@@ -85,14 +85,8 @@ impl Lowering<'_> {
         if let (LogicalPlan::Sort(sort), Some(count)) = (limit.input.as_ref(), count) {
             return self.top_k(sort, count, skip);
         }
-        let rows = match limit.input.as_ref() {
-            // A group is whole with the last row; what is distinct, with the first of its kind.
-            LogicalPlan::Distinct(Distinct::All(input)) => {
-                let rows = self.plan(input)?.settled(input.schema())?;
-                rows.with_stream(Stream::distinct)
-            }
-            input => self.plan(input)?.settled(input.schema())?,
-        };
+        self.limited.set(is_distinct(&limit.input));
+        let rows = self.plan(&limit.input)?.settled(limit.input.schema())?;
         let count = count.map_or(u64::MAX, |count| count as u64);
         Ok(rows.with_stream(|stream| stream.limit(count, skip as u64)))
     }
@@ -124,9 +118,11 @@ impl Lowering<'_> {
     pub(super) fn distinct(&self, distinct: &Distinct) -> Result<Rows> {
         match distinct {
             Distinct::All(input) => {
+                // A group is whole with the last row; what is distinct, with the first of its kind.
+                let as_they_come = self.limited.take() || is_sorted(input);
                 let rows = self.plan(input)?.settled(input.schema())?;
                 let names = unique_names(input.schema());
-                Ok(match rows.stream.ends() && !is_sorted(input) {
+                Ok(match rows.stream.ends() && !as_they_come {
                     true => rows.with_stream(|stream| {
                         let groups = stream.window(global()).group_by(names);
                         groups.aggregate([])
@@ -290,6 +286,17 @@ fn is_sorted(plan: &LogicalPlan) -> bool {
         LogicalPlan::Filter(filter) => is_sorted(&filter.input),
         LogicalPlan::Projection(columns) => is_sorted(&columns.input),
         LogicalPlan::SubqueryAlias(alias) => is_sorted(&alias.input),
+        _ => false,
+    }
+}
+
+/// Whether the rows of `plan` are distinct ones, or some of them, with other columns at most.
+fn is_distinct(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Distinct(Distinct::All(_)) => true,
+        LogicalPlan::Filter(filter) => is_distinct(&filter.input),
+        LogicalPlan::Projection(columns) => is_distinct(&columns.input),
+        LogicalPlan::SubqueryAlias(alias) => is_distinct(&alias.input),
         _ => false,
     }
 }
