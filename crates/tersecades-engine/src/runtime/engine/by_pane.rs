@@ -21,8 +21,8 @@ use crate::window::{Boundaries, Overlap, Windowing};
 /// Most parts of a frame.
 const PARTS_MAX: usize = 8;
 
-/// Panes there must be besides one for each thread, so that few threads wait for long at the end.
-const PANES_MORE: u64 = 2;
+/// Panes there must be for each thread, so that all have as much to do.
+const PANES_PER_THREAD: u64 = 2;
 
 /// Batches of a pane, at least and at most: with fewer, most frames are of several panes; with
 /// more, the panes of two threads are too far apart to be queued at once.
@@ -115,7 +115,7 @@ impl Running {
         let panes = ticks / width.max(1);
         let of_pane = batches.len() / usize::try_from(panes).ok()?.max(1);
         let pays = last.abs_diff(first) <= width / 2
-            && panes >= self.options.threads as u64 + PANES_MORE
+            && panes >= self.options.threads as u64 * PANES_PER_THREAD
             && (BATCHES.0..=BATCHES.1).contains(&of_pane);
         pays.then_some(of_pane)
     }
