@@ -136,8 +136,13 @@ impl Pairs {
             own.settle().for_each(drop);
             Ok(known)
         });
-        // Nothing that is inserted is an error.
-        for (table, known) in self.tables.iter().zip(merged.unwrap_or_default()) {
+        let known = merged.unwrap_or_default();
+        assert_eq!(
+            known.len(),
+            self.tables.len(),
+            "nothing that is inserted is an error"
+        );
+        for (table, known) in self.tables.iter().zip(known) {
             for (id, _) in table.pairs().skip(known) {
                 self.counts[id as usize] += 1;
             }
