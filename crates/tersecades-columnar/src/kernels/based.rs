@@ -7,11 +7,13 @@ use std::ops::RangeInclusive;
 
 use super::block::range_rest;
 use super::level::{LINE_BYTES, Steps};
-use super::{BLOCK_LANES, GROUPS, Lane, WORD_LANES, assert_based, prefetch_past};
+use super::{
+    BLOCK_LANES, GROUPS, Lane, WORD_LANES, assert_based, prefetch_far_past, prefetch_past,
+};
 
 /// How far ahead of the lanes at hand memory is asked for, as far as the lanes reach: what lies
 /// behind them is fetched for nothing.
-const AHEAD_BYTES: usize = 4096;
+const AHEAD_BYTES: usize = 2048;
 
 /// Blocks between the one at hand and the one whose bases are asked for.
 const AHEAD_BLOCKS: usize = 8;
@@ -52,7 +54,7 @@ pub(super) unsafe fn range_mask<L: Steps<W>, W: Lane, const PER: usize>(
         let (words, _) = block.as_chunks::<WORD_LANES>();
         for (index, (word, slot)) in words.iter().zip(&mut *slots).enumerate() {
             for line in (0..size_of_val(word)).step_by(LINE_BYTES) {
-                prefetch_past(word, ahead + line);
+                prefetch_far_past(word, ahead + line);
             }
             let base = index / (WORDS / PER);
             // SAFETY: the caller promised the features of `L`.

@@ -285,7 +285,7 @@ pub fn prefetch_rows<T>(slice: &[T], rows: &[u32]) {
     #[cfg(target_arch = "x86_64")]
     for row in rows {
         if let Some(value) = slice.get(*row as usize) {
-            x86_64::prefetch_far(value);
+            x86_64::prefetch_far(std::ptr::from_ref(value).cast());
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -318,12 +318,25 @@ pub(crate) fn prefetch_past<T>(values: &[T], bytes: usize) {
     let _ = (values, bytes);
 }
 
-/// Asks for the first `bytes` bytes of `slice`; fewer where it ends.
+/// [`prefetch_past`] into the second-level cache: for what is read in order, of which the first
+/// level has too few requests under way.
+///
+/// # Cost
+/// One instruction where the processor has it.
+#[inline(always)]
+pub(crate) fn prefetch_far_past<T>(values: &[T], bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    x86_64::prefetch_far(values.as_ptr().cast::<u8>().wrapping_add(bytes));
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, bytes);
+}
+
+/// Asks for the first `bytes` bytes of `slice`, into the second-level cache; fewer where it ends.
 #[inline]
 pub(crate) fn prefetch_start(slice: &[u8], bytes: usize) {
     (0..bytes.min(slice.len()))
         .step_by(level::LINE_BYTES)
-        .for_each(|at| prefetch_past(slice, at));
+        .for_each(|at| prefetch_far_past(slice, at));
 }
 
 /// Asserts what every block kernel with a bitmap relies on.

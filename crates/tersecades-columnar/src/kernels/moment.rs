@@ -4,11 +4,16 @@
 //! by group through loops that the compiler vectorises.
 
 use super::block::{GROUP_WORDS, padded, rest_mask, select};
-use super::level::Steps;
+use super::level::{LINE_BYTES, Steps};
+use super::prefetch_far_past;
 use super::{BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES, assert_block};
 
 /// Lanes summed before the accumulators are emptied: 2^14 lanes below 2^16 stay below 2^32.
 const SUM_LANES: usize = 1 << 14;
+/// Bytes summed before memory ahead is asked for, and how far ahead. Wider lanes, of which memory
+/// holds fewer, are read as fast as the processor runs ahead by itself; asking slows them.
+const ASK_BYTES: usize = 2048;
+const AHEAD_BYTES: usize = 4096;
 /// Words of a full block's bitmap.
 pub(super) const BLOCK_BITS: usize = BLOCK_LANES / WORD_LANES;
 
@@ -98,7 +103,13 @@ pub(super) unsafe fn moments<L: Moments<W>, W: Lane>(
 #[inline(always)]
 pub(super) unsafe fn sum_flat<L: Steps<W>, W: Lane>(values: &[W]) -> u128 {
     let mut total = 0;
-    for lanes in values.chunks(SUM_LANES) {
+    let bytes = W::BITS == 8;
+    for lanes in values.chunks(if bytes { ASK_BYTES } else { SUM_LANES }) {
+        if bytes {
+            (0..ASK_BYTES)
+                .step_by(LINE_BYTES)
+                .for_each(|line| prefetch_far_past(lanes, AHEAD_BYTES + line));
+        }
         // SAFETY: the caller promised the features of `L`.
         total += unsafe { sum_lanes::<L, W>(lanes) };
     }

@@ -39,11 +39,12 @@ pub(super) fn detect() -> Vec<&'static Kernels> {
     levels
 }
 
-/// Asks for the cache line of `value` in the second-level cache.
+/// Asks for the cache line at `address`, which need not be the program's, in the second-level
+/// cache.
 #[inline(always)]
-pub(super) fn prefetch_far<T>(value: &T) {
-    // SAFETY: a prefetch reads nothing the program can see, and SSE is part of x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) }
+pub(super) fn prefetch_far(address: *const u8) {
+    // SAFETY: a prefetch reads nothing the program can see and never faults; SSE is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
 }
 
 /// Asks for the cache line at `address`, which need not be the program's.
