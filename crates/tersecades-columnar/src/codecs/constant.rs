@@ -101,6 +101,7 @@ fn compare_by(
     work: &mut Work,
 ) {
     let patches = Patches::of(chunk, PATCHES);
+    patches.prefetch_start();
     let usual = pass(value_of(chunk));
     work.tally.direct += patches.len() as u64;
     work.tally.skipped += (chunk.rows - patches.len()) as u64;

@@ -12,6 +12,7 @@ use super::based::{self, Moved};
 use super::bit_stream::{self, BitStream};
 use super::moment::{self, Moments};
 use super::order::{self, Order};
+use super::outlier::Outlying;
 use super::pack::{Lines, packs};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
 use super::{GROUP_LANES, bitmap, block, float, take, try_narrow};
@@ -137,6 +138,7 @@ where
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
     L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream,
     L: Moments<u8> + Moments<u16> + Moments<u32> + Moments<u64>,
+    L: Outlying<u8> + Outlying<u16> + Outlying<u32> + Outlying<u64>,
 {
     Kernels {
         name,
@@ -174,7 +176,7 @@ where
     }
 }
 
-const fn lanes<L: Moments<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
+const fn lanes<L: Moments<W> + Outlying<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask: |values, low, span, out| {
             at_level!(L, block::range_mask::<L, W>(values, low, span, out))
@@ -194,6 +196,7 @@ const fn lanes<L: Moments<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W>
         sum: |values, mask, out| at_level!(L, moment::sum::<L, W>(values, mask, out)),
         sum_flat: |values| at_level!(L, moment::sum_flat::<L, W>(values)),
         moments: |values, mask, sums| at_level!(L, moment::moments::<L, W>(values, mask, sums)),
+        outliers: |outliers| at_level!(L, L::outliers(outliers)),
         min_max: |values, flip, mask, min, max| {
             at_level!(L, block::min_max::<L, W>(values, flip, mask, min, max))
         },

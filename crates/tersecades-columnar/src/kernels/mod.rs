@@ -28,6 +28,7 @@ mod lane;
 mod level;
 mod moment;
 mod order;
+mod outlier;
 mod pack;
 mod portable;
 mod scalar;
@@ -43,6 +44,7 @@ use std::sync::OnceLock;
 
 pub use float::{FLOAT_SUMS, FloatKernels, FloatSums};
 pub use lane::{Lane, Narrow};
+pub use outlier::{OutlierSums, Outliers};
 pub use pack::{BLOCK_WORDS, BlockMask, PackKernels, get_packed, packed_lanes};
 pub use pack::{PackedMinMax, PackedRangeMask, PackedSum};
 
@@ -89,6 +91,8 @@ pub struct LaneKernels<W: Lane> {
     ///
     /// Only 64-bit lanes from 2^59 on can reach the modulus.
     pub moments: Moments<W>,
+    /// What the values that deltas cannot hold add to the sums and ends of a block.
+    pub outliers: fn(&Outliers<'_, W>) -> OutlierSums,
     /// `(values, flip, mask, min, max)`: the ends of `value ^ flip` in each group, unsigned.
     ///
     /// A group without a lane answers `min = MAX` and `max = 0`.

@@ -4,6 +4,7 @@ use super::bit_stream::BitStream;
 use super::level::{LINE_BYTES, Level, ROWS_SLACK, Steps, Word, table};
 use super::moment::Moments;
 use super::order::Order;
+use super::outlier::Outlying;
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
 
 /// The table of this level.
@@ -58,6 +59,8 @@ impl Level for Portable {
 impl<W: Lane> Order<W> for Portable {}
 
 impl<W: Lane> Moments<W> for Portable {}
+
+impl<W: Lane> Outlying<W> for Portable {}
 
 impl BitStream for Portable {}
 

@@ -56,6 +56,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         sum,
         sum_flat,
         moments,
+        outliers: super::outlier::sums,
         min_max,
         prefix_sum,
         add,

@@ -9,9 +9,9 @@ use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count};
 use crate::chunk::Chunk;
 use crate::codec::Work;
 use crate::fold::{Asked, Fold, SquareSum};
-use crate::kernels::kernels;
+use crate::kernels::{Outliers, kernels};
 use crate::lane::{KeyLane, with_lanes};
-use crate::narrow::{GroupFold, with_deltas};
+use crate::narrow::{GroupFold, widest, with_deltas};
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
 use super::View;
@@ -74,6 +74,7 @@ fn fold_each<K: KeyLane>(
             bases: &bases,
             mask: wanted,
             zero,
+            reach: widest(usize::from(view.deltas.widths[block])),
             left_out: asked_of_deltas.ends,
         };
         with_deltas!(view.deltas, block, deltas => {
@@ -152,6 +153,8 @@ struct Patched<'a, K> {
     mask: Option<&'a [u64]>,
     /// The key of zero.
     zero: u64,
+    /// The largest delta there can be.
+    reach: u64,
     /// Whether the rows of patches were left out of the fold so far, or folded as their holes are.
     left_out: bool,
 }
@@ -162,14 +165,40 @@ impl<K: KeyLane> Patched<'_, K> {
         if self.rows.is_empty() {
             return;
         }
+        if !self.left_out && (size_of::<K>() <= 4 || !asked.squares) {
+            return self.mend(asked, out);
+        }
         if asked.ends {
             self.fold_ends(out);
         }
         if asked.sum || asked.squares {
-            match (self.left_out, size_of::<K>() <= 4) {
-                (false, true) => self.replace_narrow(deltas, asked, out),
-                (left_out, _) => self.replace(deltas, left_out, asked, out),
-            }
+            self.replace(deltas, asked, out);
+        }
+    }
+
+    /// Adds the selected patches in place of their holes, which were folded.
+    fn mend(&self, asked: Asked, out: &mut Fold) {
+        let sums = (K::of(kernels()).outliers)(&Outliers {
+            rows: self.rows,
+            keys: self.keys,
+            bases: self.bases,
+            reach: self.reach,
+            mask: self.mask,
+            zero: self.zero,
+            squares: asked.squares,
+        });
+        if asked.sum {
+            out.add_sum(sums.more);
+        }
+        let mut squares = SquareSum::default();
+        squares.add(sums.squares.unsigned_abs());
+        match sums.squares < 0 {
+            true => out.squares.unmerge(squares),
+            false => out.squares.merge(squares),
+        }
+        if asked.ends && sums.min <= sums.max {
+            out.add_end(i128::from(sums.min));
+            out.add_end(i128::from(sums.max));
         }
     }
 
@@ -205,33 +234,8 @@ impl<K: KeyLane> Patched<'_, K> {
         }
     }
 
-    /// [`Patched::replace`] where keys, and so holes, are below 2^32.
-    fn replace_narrow<D: KeyLane>(&self, deltas: &[D], asked: Asked, out: &mut Fold) {
-        let (mut sum, mut squares) = (0, 0);
-        for (row, key) in self.rows.iter().zip(self.keys) {
-            let (key, hole) = (key.key(), self.hole(deltas, *row));
-            let more = (key.wrapping_sub(hole) & self.ones_if_kept(*row)).cast_signed();
-            sum += more;
-            if asked.squares {
-                // k² - h² = (k - h)(k + h), both less zero.
-                let both = (key + hole).wrapping_sub(2 * self.zero).cast_signed();
-                squares += i128::from(more) * i128::from(both);
-            }
-        }
-        if asked.sum {
-            out.add_sum(i128::from(sum));
-        }
-        if squares < 0 {
-            let mut less = SquareSum::default();
-            less.add(squares.unsigned_abs());
-            out.squares.unmerge(less);
-        } else {
-            out.squares.add(squares.unsigned_abs());
-        }
-    }
-
-    /// Adds the values of patches and takes away, unless `left_out`, those of holes.
-    fn replace<D: KeyLane>(&self, deltas: &[D], left_out: bool, asked: Asked, out: &mut Fold) {
+    /// Adds the values of patches and takes away, unless they were left out, those of holes.
+    fn replace<D: KeyLane>(&self, deltas: &[D], asked: Asked, out: &mut Fold) {
         let value = |key: u64| i128::from(key) - i128::from(self.zero);
         let (mut sum, mut less) = (0, SquareSum::default());
         for (row, key) in self.rows.iter().zip(self.keys) {
@@ -243,7 +247,7 @@ impl<K: KeyLane> Patched<'_, K> {
             if asked.squares {
                 out.squares.add_square(key);
             }
-            if left_out {
+            if self.left_out {
                 continue;
             }
             let hole = value(self.hole(deltas, *row));

@@ -1,9 +1,10 @@
 //! Compare and fold on packed blocks.
 
+use crate::aligned::CACHE_LINE_BYTES;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::codec::Work;
 use crate::fold::{Asked, Fold};
-use crate::kernels::{BLOCK_WORDS, BlockMask, kernels};
+use crate::kernels::{BLOCK_WORDS, BlockMask, kernels, prefetch_far_past, prefetch_start};
 use crate::keys::fold_keys;
 use crate::lane::KeyLane;
 use crate::predicate::{Coverage, KeyRange, Predicate};
@@ -11,6 +12,10 @@ use crate::selection::{BlockSelection, Selection, clear_tail};
 use crate::types::Physical;
 
 use super::{View, ends, with_packed};
+
+/// How far ahead of the lanes that are compared memory is asked for, and how much of each section
+/// before the first.
+const AHEAD_BYTES: usize = 4096;
 
 /// Widest block, and largest distance of its base from zero, whose squares are summed as
 /// `n·b² + 2b·Σd + Σd²` without leaving 128 bits.
@@ -28,6 +33,7 @@ pub(super) fn compare_blocks(
     let Predicate::Keys(ranges) = predicate else {
         return out.set_none(view.rows);
     };
+    view.prefetch_start();
     let words = out.set_bits(view.rows);
     for (block, words) in words.chunks_mut(BLOCK_WORDS).enumerate() {
         let rows = block_rows(block, view.rows).len();
@@ -84,7 +90,21 @@ fn compare_block(view: &View<'_>, block: usize, ranges: &[KeyRange], words: &mut
     }
 }
 
+impl View<'_> {
+    /// Asks for what comparing reads first.
+    fn prefetch_start(&self) {
+        let ends = [self.bases, self.maxima].map(bytemuck::cast_slice);
+        let places = [self.widths, bytemuck::cast_slice(self.offsets), self.packed];
+        for section in ends.into_iter().chain(places) {
+            prefetch_start(section, AHEAD_BYTES);
+        }
+    }
+}
+
 fn mark<T: KeyLane>(lanes: &[T], width: u32, low: u64, high: u64, mask: &mut BlockMask) {
+    for line in (0..size_of_val(lanes)).step_by(CACHE_LINE_BYTES) {
+        prefetch_far_past(lanes, AHEAD_BYTES + line);
+    }
     (T::packs(kernels()).range_mask)(lanes, width, T::cut(low), T::cut(high - low), mask);
 }
 

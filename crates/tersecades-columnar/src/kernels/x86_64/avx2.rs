@@ -5,6 +5,7 @@
 
 use crate::kernels::level::{Level, Steps, Word, table};
 use crate::kernels::moment::Moments;
+use crate::kernels::outlier::Outlying;
 use crate::kernels::try_narrow;
 use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};
 
@@ -19,6 +20,8 @@ pub(super) static KERNELS: Kernels = unsafe { table::<Avx2>("avx2") };
 pub(super) struct Avx2;
 
 impl<W: Lane> Moments<W> for Avx2 where Avx2: Steps<W> {}
+
+impl<W: Lane> Outlying<W> for Avx2 {}
 
 impl Level for Avx2 {
     #[inline]

@@ -13,6 +13,7 @@ mod avx512;
 mod avx512_lines;
 mod avx512_moment;
 mod avx512_order;
+mod avx512_outlier;
 mod bit_stream;
 
 use super::Kernels;

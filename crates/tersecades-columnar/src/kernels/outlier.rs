@@ -1,0 +1,173 @@
+//! What the values of a block that its deltas cannot hold add to its sums and ends.
+//!
+//! Kernels fold every delta. In the row of an outlier stands the near end of what deltas reach, its
+//! *hole*: sums are mended by the difference, without reading the hole.
+
+use super::level::Level;
+use super::{BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES};
+
+/// Words of a full block's bitmap.
+pub(super) const BLOCK_BITS: usize = BLOCK_LANES / WORD_LANES;
+
+/// The values of a block that its deltas cannot hold.
+///
+/// # Shape
+/// As many rows as keys; the rows are below 1,024 and inside the mask. No base and no reach is above
+/// the largest key.
+#[derive(Debug, Clone, Copy)]
+pub struct Outliers<'a, W> {
+    /// The row of each.
+    pub rows: &'a [u16],
+    /// The key of each, below or above the reach of its group.
+    pub keys: &'a [W],
+    /// The smallest keys that deltas hold.
+    pub bases: &'a PerGroup<u64>,
+    /// The largest less the smallest.
+    pub reach: u64,
+    /// The rows that count, if not all.
+    pub mask: Option<&'a [u64]>,
+    /// The key of zero.
+    pub zero: u64,
+    /// Whether squares are wanted; they are 0 else.
+    pub squares: bool,
+}
+
+/// What outliers change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutlierSums {
+    /// The sum of keys less holes.
+    pub more: i128,
+    /// The sum of squares of keys less that of holes, both counted from zero, modulo 2^128.
+    ///
+    /// Only 64-bit keys can reach the modulus.
+    pub squares: i128,
+    /// The smallest key; the largest there is without a key.
+    pub min: u64,
+    /// The largest key; 0 without a key.
+    pub max: u64,
+}
+
+impl<W: Lane> Outliers<'_, W> {
+    /// The words of the mask, all set without one.
+    pub(super) fn kept(&self) -> [u64; BLOCK_BITS] {
+        let Some(words) = self.mask else {
+            return [u64::MAX; BLOCK_BITS];
+        };
+        let mut kept = [0; BLOCK_BITS];
+        let count = words.len().min(BLOCK_BITS);
+        kept[..count].copy_from_slice(&words[..count]);
+        kept
+    }
+
+    /// Asserts what every level relies on.
+    #[inline(always)]
+    pub(super) fn assert(&self) {
+        assert!(self.rows.len() == self.keys.len(), "one row per key");
+    }
+}
+
+/// The definition, one outlier at a time.
+#[inline(always)]
+pub(super) fn sums<W: Lane>(outliers: &Outliers<'_, W>) -> OutlierSums {
+    outliers.assert();
+    let (kept, zero) = (outliers.kept(), i128::from(outliers.zero));
+    let mut sums = OutlierSums {
+        more: 0,
+        squares: 0,
+        min: u64::MAX,
+        max: 0,
+    };
+    for (row, key) in outliers.rows.iter().zip(outliers.keys) {
+        let row = usize::from(*row) % BLOCK_LANES;
+        if kept[row / WORD_LANES] >> (row % WORD_LANES) & 1 == 0 {
+            continue;
+        }
+        let (key, base) = (Into::<u64>::into(*key), outliers.bases[row / GROUP_LANES]);
+        let hole = key.max(base).min(base.wrapping_add(outliers.reach));
+        let more = i128::from(key) - i128::from(hole);
+        // k² - h² = (k - h)(k + h)
+        let both = i128::from(key) + i128::from(hole) - 2 * zero;
+        sums.more += more;
+        if outliers.squares {
+            sums.squares = sums.squares.wrapping_add(more.wrapping_mul(both));
+        }
+        (sums.min, sums.max) = (sums.min.min(key), sums.max.max(key));
+    }
+    sums
+}
+
+/// The outliers of a level.
+pub(super) trait Outlying<W: Lane>: Level {
+    /// What `outliers` change.
+    ///
+    /// # Safety
+    /// The processor has every feature of the level.
+    #[inline(always)]
+    unsafe fn outliers(outliers: &Outliers<'_, W>) -> OutlierSums {
+        sums(outliers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scalar;
+    use super::super::tests::{Cut, Random, faster_levels};
+    use super::*;
+
+    fn outliers_match<W: Cut>() {
+        let mut random = Random(0x0071);
+        for level in faster_levels() {
+            for round in 0..600 {
+                let count = [0, 1, 7, 8, 9, 35, 128, 1_024][round % 8];
+                let step = BLOCK_LANES / count.max(1);
+                let rows: Vec<u16> = (0..count)
+                    .map(|index| (index * step + random.next() as usize % step) as u16)
+                    .collect();
+                let keys: Vec<W> = random.lanes(count);
+                let most: u64 = W::MAX.into();
+                let bases: PerGroup<u64> = std::array::from_fn(|_| random.bits() & most);
+                let words = random.words(BLOCK_BITS);
+                let outliers = Outliers {
+                    rows: &rows,
+                    keys: &keys,
+                    bases: &bases,
+                    reach: [0, 255, 65_535, most][random.next() as usize % 4].min(most),
+                    mask: (round % 3 > 0).then_some(&words[..]),
+                    zero: [0, 1 << (W::BITS - 1)][random.next() as usize % 2],
+                    squares: !random.next().is_multiple_of(4),
+                };
+                let expected = (W::of(&scalar::KERNELS).outliers)(&outliers);
+                let answer = (W::of(level).outliers)(&outliers);
+                assert_eq!(answer, expected, "{} {round} {outliers:?}", level.name);
+            }
+        }
+    }
+
+    #[test]
+    fn outliers_change_what_their_keys_and_holes_say() {
+        outliers_match::<u8>();
+        outliers_match::<u16>();
+        outliers_match::<u32>();
+        outliers_match::<u64>();
+    }
+
+    #[test]
+    fn sums_with_outliers_are_those_of_the_keys() {
+        let bases = std::array::from_fn(|group| 1_000 * group as u64);
+        let outliers = Outliers {
+            rows: &[3, 128, 1_023],
+            keys: &[900u32, 5, 60_000],
+            bases: &bases,
+            reach: 255,
+            mask: None,
+            zero: 0,
+            squares: true,
+        };
+        let sums = sums(&outliers);
+        let holes = [255i128, 1_000, 7_255];
+        assert_eq!(sums.more, 900 + 5 + 60_000 - holes.iter().sum::<i128>());
+        let squares = holes.iter().map(|hole| hole * hole).sum::<i128>();
+        assert_eq!(sums.squares, 900 * 900 + 25 + 60_000 * 60_000 - squares);
+        assert_eq!((sums.min, sums.max), (5, 60_000));
+    }
+}
