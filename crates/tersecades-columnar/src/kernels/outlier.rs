@@ -4,16 +4,14 @@
 //! *hole*: sums are mended by the difference, without reading the hole.
 
 use super::level::Level;
+use super::moment::BLOCK_BITS;
 use super::{BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES};
-
-/// Words of a full block's bitmap.
-pub(super) const BLOCK_BITS: usize = BLOCK_LANES / WORD_LANES;
 
 /// The values of a block that its deltas cannot hold.
 ///
 /// # Shape
-/// As many rows as keys; the rows are below 1,024 and inside the mask. No base and no reach is above
-/// the largest key.
+/// As many rows as keys; the rows are below 1,024 and inside the mask. Neither a base nor the reach
+/// is above the largest key.
 #[derive(Debug, Clone, Copy)]
 pub struct Outliers<'a, W> {
     /// The row of each.
