@@ -34,6 +34,7 @@ use crate::function::choice::{ExactChoices, ExactSets};
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
+use crate::function::list::{ExactLists, without_marks};
 use crate::function::real::CastReals;
 use crate::function::signed::SignUnsigned;
 use crate::function::time_cast::CastTimes;
@@ -93,6 +94,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CastTimes));
     checks.add_function_rewrite(Arc::new(CastReals));
     checks.add_function_rewrite(Arc::new(KeptCasts));
+    checks.add_function_rewrite(Arc::new(ExactLists));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
     let config = OptimizerContext::new()
@@ -102,7 +104,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let plan = Optimizer::with_rules(rules())
         .optimize(checked, &config, |_, _| {})
         .map_err(without_context)?;
-    DrawnOnce.analyze(plan, catalog.config())
+    DrawnOnce.analyze(without_marks(plan)?, catalog.config())
 }
 
 fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {

@@ -14,6 +14,7 @@ pub(crate) mod far;
 pub(crate) mod float;
 pub(crate) mod join;
 pub(crate) mod key;
+pub(crate) mod list;
 mod md5;
 mod number;
 pub(crate) mod over;
