@@ -9,6 +9,7 @@ use tersecades_testkit::random::Random;
 
 use crate::answer::{Rows, difference, run};
 use crate::duckdb;
+use crate::random::file::{Made, file_query, file_tables};
 use crate::random::table::{random_tables, real_rows, real_tables};
 use crate::random::{Query, query};
 
@@ -23,20 +24,51 @@ fn number(variable: &str, default: u64) -> u64 {
 
 struct Round {
     seed: u64,
-    tables: Vec<String>,
+    /// How our engine runs them.
+    settings: String,
+    tables: Vec<Made>,
     queries: Vec<Query>,
 }
 
+/// The tables of a few rows each of a seed; every fourth has real rows, where there are any.
+fn small(random: &mut Random, seed: u64, real: Option<&Path>) -> Vec<String> {
+    match real.filter(|_| seed.is_multiple_of(4)) {
+        Some(rows) => real_tables(random, rows),
+        None => random_tables(random),
+    }
+}
+
 /// The tables and queries of a seed; every fourth has real rows, where there are any.
-fn round(seed: u64, real: Option<&Path>) -> Round {
+fn round(seed: u64, real: Option<&Path>, folder: &Path) -> Round {
     let mut random = Random::new(seed);
-    let tables = match real.filter(|_| seed.is_multiple_of(4)) {
-        Some(rows) => real_tables(&mut random, rows),
-        None => random_tables(&mut random),
+    let every = number("TERSECADES_SQL_FILES", 16);
+    let of_files = seed % every == 1 % every;
+    let same = |text: String| Made {
+        ours: text.clone(),
+        theirs: text,
     };
-    let queries = (0..QUERIES_PER_TABLE).map(|_| query(&mut random)).collect();
+    let tables = match of_files {
+        true => file_tables(&mut random, folder, seed),
+        false => small(&mut random, seed, real)
+            .into_iter()
+            .map(same)
+            .collect(),
+    };
+    let sizes = match of_files {
+        true => [100, 1024, 65_536],
+        false => [1, 3, 1024],
+    };
+    let (rows, threads) = (random.pick(&sizes), random.pick(&[1, 2, 3]));
+    let settings = format!("SET batch_rows = {rows}; SET threads = {threads}");
+    let queries = (0..QUERIES_PER_TABLE)
+        .map(|_| match of_files {
+            true => file_query(&mut random),
+            false => query(&mut random),
+        })
+        .collect();
     Round {
         seed,
+        settings,
         tables,
         queries,
     }
@@ -80,10 +112,16 @@ fn compared(round: &Round, answers: &[Result<Rows, String>]) -> Tally {
     let mut session = Session::default();
     let mut answers = answers.iter();
     answers.next();
+    run(&mut session, &round.settings).unwrap();
     for table in &round.tables {
-        run(&mut session, table).unwrap();
+        run(&mut session, &table.ours).unwrap();
         let theirs = answers.next().unwrap();
-        assert!(theirs.is_ok(), "seed {}: {table}: {theirs:?}", round.seed);
+        assert!(
+            theirs.is_ok(),
+            "seed {}: {}: {theirs:?}",
+            round.seed,
+            table.theirs
+        );
     }
     let mut tally = Tally::default();
     for (query, theirs) in round.queries.iter().zip(answers) {
@@ -132,12 +170,12 @@ fn random_queries_give_what_duckdb_gives() {
     let folder = tempfile::tempdir().unwrap();
     let real = real_rows(folder.path());
     let rounds: Vec<Round> = (0..count.div_ceil(QUERIES_PER_TABLE))
-        .map(|index| round(first + index, real.as_deref()))
+        .map(|index| round(first + index, real.as_deref(), folder.path()))
         .collect();
     let mut statements = Vec::new();
     for round in &rounds {
         statements.push(duckdb::RESET.to_owned());
-        statements.extend(round.tables.iter().cloned());
+        statements.extend(round.tables.iter().map(|table| table.theirs.clone()));
         statements.extend(round.queries.iter().map(|query| query.theirs.clone()));
     }
     let Some(answers) = duckdb::answers(&statements) else {

@@ -5,7 +5,8 @@
 //!                   └──▶ DuckDB gives the same rows, but for named rules of the dialect
 //! seeds ──▶ random ──▶ differential   the same queries in both engines
 //! ```
-//! `TERSECADES_SQL_QUERIES` is the number of random queries, `TERSECADES_SQL_SEED` the first seed.
+//! `TERSECADES_SQL_QUERIES` is the number of random queries, `TERSECADES_SQL_SEED` the first seed;
+//! one seed in `TERSECADES_SQL_FILES` has tables of thousands of rows in files.
 //! `TERSECADES_SQL_WRITE=1` writes DuckDB's rows into the cases that have none.
 
 #![allow(

@@ -3,7 +3,14 @@
 //! Integer division is the one operator the engines spell differently: `Query::ours` has `/`,
 //! `Query::theirs` has `//`.
 
+mod expression;
+pub(crate) mod file;
+mod frame;
+mod pairing;
+mod relation;
+mod set;
 mod shape;
+mod statistic;
 pub(crate) mod table;
 
 use tersecades_testkit::random::Random;
@@ -40,28 +47,45 @@ const UNITS: [&str; 7] = ["second", "hour", "day", "week", "month", "quarter", "
 /// A query.
 pub(crate) fn query(random: &mut Random) -> Query {
     let mut maker = Maker { random, prefix: "" };
-    let (ours, ordered) = match maker.random.below(19) {
-        0 => (maker.join(), false),
-        1 => (maker.union(), false),
-        2 | 3 => (maker.plain(), false),
-        4 => (maker.sorted(), true),
-        5 => (maker.whole(), false),
-        6 => (maker.subquery(), false),
-        7 => return maker.windows(),
-        8 | 9 => (maker.over(), false),
-        10 => (maker.range(), false),
-        11 => (maker.sets(), false),
-        12 => (maker.distinct_on(), true),
-        13 => (maker.correlated(), false),
-        14 => (maker.joins(), false),
-        15 => (maker.as_of(), false),
-        16 => (maker.first_ranks(), false),
-        _ => (maker.grouped(), false),
-    };
-    Query {
-        theirs: ours.replace(" / ", " // "),
-        ours,
-        ordered,
+    let query = maker.query();
+    match maker.random.one_in(3) {
+        true => maker.over_relation(query),
+        false => query,
+    }
+}
+
+impl Maker<'_> {
+    /// A query over the tables themselves.
+    fn query(&mut self) -> Query {
+        let (ours, ordered) = match self.random.below(28) {
+            0 => (self.join(), false),
+            1 => (self.union(), false),
+            2 | 3 => (self.plain(), false),
+            4 => (self.sorted(), true),
+            5 => (self.whole(), false),
+            6 => (self.subquery(), false),
+            7 => return self.windows(),
+            8 | 9 => (self.over(), false),
+            10 => (self.range(), false),
+            11 => (self.sets(), false),
+            12 => (self.distinct_on(), true),
+            13 => (self.correlated(), false),
+            14 => (self.joins(), false),
+            15 => (self.as_of(), false),
+            16 => (self.first_ranks(), false),
+            17 => self.set(),
+            18 | 19 => (self.pairing(), false),
+            20 => (self.using(), false),
+            21 | 22 => (self.frames(), false),
+            23 => (self.statistics(), false),
+            24 => (self.more_sets(), false),
+            _ => (self.grouped(), false),
+        };
+        Query {
+            theirs: ours.replace(" / ", " // "),
+            ours,
+            ordered,
+        }
     }
 }
 
@@ -88,7 +112,8 @@ impl Maker<'_> {
             };
         }
         let below = depth - 1;
-        match self.random.below(17) {
+        match self.random.below(24) {
+            17..=23 => self.more_integer(below),
             12 => {
                 let part = self.pick(&PARTS);
                 format!("{part}({})", self.column(&TIMES))
@@ -139,7 +164,8 @@ impl Maker<'_> {
             return self.column(&FLOATS);
         }
         let below = depth - 1;
-        match self.random.below(6) {
+        match self.random.below(9) {
+            6..=8 => self.more_float(below),
             4 => format!("even({})", self.float(below)),
             5 => format!("fmod({}, 2.5)", self.float(below)),
             0 => format!("({} + {})", self.float(below), self.float(below)),
@@ -157,7 +183,8 @@ impl Maker<'_> {
             };
         }
         let below = depth - 1;
-        match self.random.below(14) {
+        match self.random.below(20) {
+            14..=19 => self.more_text(below),
             11 => format!("strftime({}, '%a %-d %b %j %U')", self.column(&TIMES)),
             12 => format!("dayname({})", self.column(&TIMES)),
             13 => format!("regexp_extract({}, '[a-c]([a-z])?', 1)", self.text(below)),
@@ -186,7 +213,8 @@ impl Maker<'_> {
         }
         let below = depth.saturating_sub(1);
         let compare = self.pick(&["=", "<>", "<", "<=", ">", ">="]);
-        match self.random.below(16) {
+        match self.random.below(24) {
+            16..=23 => self.more_condition(below),
             13 => format!("regexp_matches({}, '[ab]c?$')", self.text(below)),
             14 => format!("(prefix({}, 'A') OR suffix({0}, 'b'))", self.column(&TEXTS)),
             15 => {
@@ -274,7 +302,8 @@ impl Maker<'_> {
         let count = 1 + self.random.below(3);
         let mut calls = Vec::new();
         for number in 0..count {
-            let call = match self.random.below(11) {
+            let call = match self.random.below(16) {
+                11..=15 => self.statistic(),
                 0 => "count(*)".to_owned(),
                 1 => format!("count({})", self.integer(1)),
                 2 => format!("sum({})", self.integer(1)),

@@ -3,7 +3,7 @@
 use super::{Maker, Query};
 
 /// The columns that decide an order among all rows.
-const ALL: &str = "a, b, k, x, s, p, ts, d";
+pub(super) const ALL: &str = "a, b, k, x, s, p, ts, d";
 
 impl Maker<'_> {
     /// Ranks, neighbours and running aggregates; every column decides the order.
@@ -146,7 +146,7 @@ impl Maker<'_> {
         }
     }
 
-    fn condition_of(&mut self, prefix: &'static str) -> String {
+    pub(super) fn condition_of(&mut self, prefix: &'static str) -> String {
         self.prefix = prefix;
         let condition = self.condition(1);
         self.prefix = "";
