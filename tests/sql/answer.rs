@@ -69,13 +69,14 @@ pub(crate) fn difference(ours: &Rows, theirs: &Rows, ordered: bool) -> Option<St
     Some(format!("{}, expected {}", a.join("\t"), b.join("\t")))
 }
 
-/// Cells with floats cut to fewer digits than they may differ in.
+/// Cells with floats cut to fewer digits than they may differ in, then with almost all digits.
 fn sort_key(row: &[String]) -> Vec<String> {
-    let key = |cell: &String| match cell.parse::<f64>() {
-        Ok(number) => format!("{number:.6e}"),
+    let cut = |cell: &String, digits: usize| match cell.parse::<f64>() {
+        Ok(number) => format!("{number:.digits$e}"),
         Err(_) => cell.clone(),
     };
-    row.iter().map(key).collect()
+    let rough = row.iter().map(|cell| cut(cell, 6));
+    rough.chain(row.iter().map(|cell| cut(cell, 14))).collect()
 }
 
 fn same(a: &str, b: &str) -> bool {

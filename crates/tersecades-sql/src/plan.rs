@@ -36,6 +36,7 @@ use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
 use crate::function::list::{ExactLists, without_marks};
 use crate::function::real::CastReals;
+use crate::function::set::NamedSets;
 use crate::function::signed::SignUnsigned;
 use crate::function::time_cast::CastTimes;
 use crate::function::window::Edge;
@@ -95,6 +96,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CastReals));
     checks.add_function_rewrite(Arc::new(KeptCasts));
     checks.add_function_rewrite(Arc::new(ExactLists));
+    checks.add_function_rewrite(Arc::new(NamedSets));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 
     let config = OptimizerContext::new()

@@ -41,7 +41,7 @@ impl Maker<'_> {
             19 => format!("sum(CAST({} AS DECIMAL(14, 2)))", self.integer(1)),
             20 => format!("avg(CAST({} AS DECIMAL(14, 2)))", self.integer(0)),
             21 => format!("regr_count({}, {})", self.integer(1), self.float(0)),
-            22 => format!("covar_pop({}, {})", self.float(0), self.integer(0)),
+            22 => format!("regr_count({}, {})", self.float(0), self.integer(0)),
             _ => format!("median({})", self.integer(1)),
         };
         format!("{call}{filter}")

@@ -21,6 +21,7 @@ pub(crate) mod over;
 pub(crate) mod real;
 mod regexp_extract;
 pub(crate) mod series;
+pub(crate) mod set;
 pub(crate) mod signed;
 pub(crate) mod string_agg;
 mod time;
