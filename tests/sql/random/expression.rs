@@ -13,7 +13,10 @@ impl Maker<'_> {
             1 => format!("ascii({})", self.text(below)),
             2 => format!("least({}, {})", self.integer(below), self.integer(below)),
             3 => format!("CAST({} AS BIGINT)", self.condition(below)),
-            4 => format!("TRY_CAST({} AS BIGINT)", self.text(below)),
+            4 => format!(
+                "TRY_CAST(replace({}, '.', 'p') AS BIGINT)",
+                self.text(below)
+            ),
             5 => format!(
                 "CASE {} WHEN 1 THEN {} WHEN b THEN 7 ELSE {} END",
                 self.integer(below),
@@ -92,7 +95,7 @@ impl Maker<'_> {
             12 => format!("CAST({}d AS VARCHAR)", self.prefix),
             13 => format!("CAST({} AS VARCHAR)", self.condition(below)),
             14 => format!(
-                "CAST(CAST({} AS DECIMAL(14, 2)) AS VARCHAR)",
+                "CAST(CAST({} AS DECIMAL(22, 2)) AS VARCHAR)",
                 self.integer(below)
             ),
             15 => format!("regexp_replace({}, '[ab]', 'z')", self.text(below)),
@@ -137,7 +140,7 @@ impl Maker<'_> {
             9 => format!("{prefix}ts - INTERVAL '90' SECOND {compare} {prefix}d"),
             10 => format!("{} {compare} {}", self.float(below), self.integer(below)),
             11 => format!(
-                "CAST({} AS DECIMAL(14, 2)) {compare} CAST({} AS DECIMAL(16, 3))",
+                "CAST({} AS DECIMAL(22, 2)) {compare} CAST({} AS DECIMAL(24, 3))",
                 self.integer(below),
                 self.integer(below)
             ),

@@ -48,6 +48,8 @@ impl Maker<'_> {
         ];
         let first = self.random.below(6);
         let last = (first + self.random.below(7 - first)).max(1);
+        // DuckDB 2.0 is wrong about distances behind the first row, of more than 2,048 rows.
+        let first = if last < 3 { first.max(1) } else { first };
         let (first, last) = (edges[first], edges[last]);
         let (key, order, unit) = match self.random.below(4) {
             0 => ("a", format!("a{direction}"), "RANGE"),
