@@ -5,8 +5,9 @@
 
 use super::block::{GROUP_WORDS, padded, rest_mask, select};
 use super::level::{LINE_BYTES, Steps};
-use super::prefetch_far_past;
-use super::{BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES, assert_block};
+use super::{
+    BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES, assert_block, prefetch_far_past,
+};
 
 /// Lanes summed before the accumulators are emptied: 2^14 lanes below 2^16 stay below 2^32.
 const SUM_LANES: usize = 1 << 14;

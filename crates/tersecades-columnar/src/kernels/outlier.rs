@@ -81,7 +81,7 @@ pub(super) fn sums<W: Lane>(outliers: &Outliers<'_, W>) -> OutlierSums {
             continue;
         }
         let (key, base) = (Into::<u64>::into(*key), outliers.bases[row / GROUP_LANES]);
-        let hole = key.max(base).min(base.wrapping_add(outliers.reach));
+        let hole = key.max(base).min(base.saturating_add(outliers.reach));
         let more = i128::from(key) - i128::from(hole);
         // k² - h² = (k - h)(k + h)
         let both = i128::from(key) + i128::from(hole) - 2 * zero;
@@ -167,5 +167,19 @@ mod tests {
         let squares = holes.iter().map(|hole| hole * hole).sum::<i128>();
         assert_eq!(sums.squares, 900 * 900 + 25 + 60_000 * 60_000 - squares);
         assert_eq!((sums.min, sums.max), (5, 60_000));
+    }
+
+    #[test]
+    fn a_reach_to_the_end_of_all_keys_does_not_wrap() {
+        let below = Outliers {
+            rows: &[200],
+            keys: &[5u64],
+            bases: &[1_000; 8],
+            reach: u64::MAX,
+            mask: None,
+            zero: 0,
+            squares: false,
+        };
+        assert_eq!(sums(&below).more, 5 - 1_000);
     }
 }

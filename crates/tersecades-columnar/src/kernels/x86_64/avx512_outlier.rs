@@ -1,8 +1,8 @@
 //! Outliers eight at a time: a register has the bases of a block, two have its bitmap.
 
 use super::avx512::Avx512;
-use crate::kernels::GROUP_LANES;
 use crate::kernels::outlier::{OutlierSums, Outliers, Outlying, sums};
+use crate::kernels::{GROUP_LANES, Lane};
 use std::arch::x86_64::*;
 
 /// Outliers of a register.
@@ -64,7 +64,7 @@ struct Totals {
 impl Totals {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new<W: crate::kernels::Lane>(outliers: &Outliers<'_, W>) -> Self {
+    fn new<W: Lane>(outliers: &Outliers<'_, W>) -> Self {
         let kept = outliers.kept();
         let (halves, _) = kept.as_chunks::<LANES>();
         // SAFETY: a half is one register long, and so are the bases.
