@@ -25,9 +25,6 @@ pub(super) const ROWS_SLACK: usize = 16;
 
 /// An instruction set.
 pub(super) trait Level: 'static {
-    /// Whether the smaller of two lanes of any width is one instruction.
-    const HAS_WIDE_ENDS: bool = false;
-
     /// Runs `body`, compiled for this level.
     ///
     /// # Safety

@@ -1,8 +1,11 @@
 //! The level for AVX-512 F, BW, DQ and VL: a compare answers up to 64 lanes as a mask register.
 
+use super::avx512_cut::{cut_8, cut_16};
 use crate::kernels::based::Moved;
 use crate::kernels::level::{Level, Steps, Word, table};
-use crate::kernels::{GROUPS, Kernels, WORD_LANES, portable};
+use crate::kernels::{
+    GROUP_LANES, GROUPS, Kernels, Lane, Narrow, WORD_LANES, portable, try_narrow,
+};
 use std::arch::x86_64::*;
 
 /// The table of this level.
@@ -18,8 +21,6 @@ const LANES_32: usize = 16;
 pub(super) struct Avx512;
 
 impl Level for Avx512 {
-    const HAS_WIDE_ENDS: bool = true;
-
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn run<R>(body: impl FnOnce() -> R) -> R {
@@ -77,6 +78,25 @@ impl Level for Avx512 {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn fence() {
         _mm_sfence();
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn cut<T: Narrow<D>, D: Lane>(
+        values: &[T; GROUP_LANES],
+        base: T,
+        out: &mut [D; GROUP_LANES],
+    ) -> T {
+        let Some(words) = T::words(values) else {
+            return try_narrow::cut(values, base, out);
+        };
+        if let Some(out) = D::bytes_mut(out) {
+            T::truncate(cut_8(words, base.into(), out))
+        } else if let Some(out) = D::shorts_mut(out) {
+            T::truncate(cut_16(words, base.into(), out))
+        } else {
+            try_narrow::cut(values, base, out)
+        }
     }
 
     #[inline]
