@@ -200,7 +200,7 @@ const fn lanes<L: Moments<W> + Outlying<W> + Lines<W> + Order<W>, W: Lane>() -> 
         add: |a, b, out| at_level!(L, block::add(a, b, out)),
         prefix_sum: |values, start| at_level!(L, L::prefix_sum(values, start)),
         add_past: |a, b, out| at_level!(L, block::add_past::<L, W>(a, b, out)),
-        nth: |values, index| at_level!(L, order::nth::<L, W>(values, index)),
+        nth: |values, indices, found| at_level!(L, order::nth::<L, W>(values, indices, found)),
         take: |table, codes, out| at_level!(L, take::take(table, codes, out)),
     }
 }

@@ -106,15 +106,19 @@ pub struct LaneKernels<W: Lane> {
     pub add: Add<W>,
     /// [`Self::add`], written past the caches where the processor can: for sums nobody reads soon.
     pub add_past: Add<W>,
-    /// `(values, index)`: what stands at `index` of the sorted values, and behind it.
+    /// `(values, indices, found)`: what stands at each index of the sorted values, and behind it.
     ///
-    /// Any number of lanes; there is one at `index`. Behind the last stands itself.
-    pub nth: fn(&[W], usize) -> [W; 2],
+    /// Any number of lanes; there is one at each index, of which there are as many as answers.
+    /// Behind the last stands itself.
+    pub nth: Nth<W>,
     /// `(table, codes, out)`: `out[i] = table[codes[i]]`; false if a code is outside the table.
     ///
     /// Any number of codes, as many as `out` has lanes, which are undefined after false.
     pub take: fn(&[W], &[u32], &mut [W]) -> bool,
 }
+
+/// The shape of [`LaneKernels::nth`].
+pub type Nth<W> = fn(&[W], &[usize], &mut [[W; 2]]);
 
 /// The shape of [`LaneKernels::add`].
 pub type Add<W> = fn(&[W], &[W], &mut [W]);

@@ -21,13 +21,14 @@ pub(super) trait Order<W: Lane>: Level {
         count(values, |value| value < bound)
     }
 
-    /// What [`super::LaneKernels::nth`] answers, where sorting so few lanes is cheaper.
+    /// What [`super::LaneKernels::nth`] answers, where sorting so few lanes is cheaper; otherwise
+    /// false.
     ///
     /// # Safety
     /// The processor has every feature of the level.
     #[inline(always)]
-    unsafe fn nth_of_few(_values: &[W], _index: usize) -> Option<[W; 2]> {
-        None
+    unsafe fn nth_of_few(_values: &[W], _indices: &[usize], _found: &mut [[W; 2]]) -> bool {
+        false
     }
 }
 
@@ -45,15 +46,33 @@ fn count<W: Lane>(values: &[W], holds: impl Fn(W) -> bool) -> usize {
 /// # Safety
 /// The processor has every feature of `L`.
 #[inline(always)]
-pub(super) unsafe fn nth<L: Order<W>, W: Lane>(values: &[W], index: usize) -> [W; 2] {
-    assert!(index < values.len(), "a position of a lane");
+pub(super) unsafe fn nth<L: Order<W>, W: Lane>(
+    values: &[W],
+    indices: &[usize],
+    found: &mut [[W; 2]],
+) {
+    assert_eq!(indices.len(), found.len(), "a place for each answer");
+    let inside = indices.iter().all(|index| *index < values.len());
+    assert!(inside, "positions of lanes");
     // SAFETY: the caller promised the features of `L`.
-    if let Some(found) = unsafe { L::nth_of_few(values, index) } {
-        return found;
+    if unsafe { L::nth_of_few(values, indices, found) } {
+        return;
     }
     let ends = values.iter().fold((W::MAX, W::default()), |ends, value| {
         (ends.0.min(*value), ends.1.max(*value))
     });
+    for (found, index) in found.iter_mut().zip(indices) {
+        // SAFETY: the caller promised the features of `L`.
+        *found = unsafe { nth_between::<L, W>(values, ends, *index) };
+    }
+}
+
+/// The lanes at `index` and behind it of those from the least to the greatest, the `ends`.
+///
+/// # Safety
+/// The processor has every feature of `L`.
+#[inline(always)]
+unsafe fn nth_between<L: Order<W>, W: Lane>(values: &[W], ends: (W, W), index: usize) -> [W; 2] {
     let (least, greatest): (u64, u64) = (ends.0.into(), ends.1.into());
     let open = u64::BITS - (least ^ greatest).leading_zeros();
     // The bits above those in which lanes differ are the same in all.
@@ -108,22 +127,17 @@ mod tests {
                 let mut sorted = values.clone();
                 sorted.sort_unstable();
                 let any = random.bits() as usize % length;
-                for index in [0, length / 2, length - 1, any] {
-                    let expected = [
-                        sorted[index],
-                        *sorted.get(index + 1).unwrap_or(&sorted[index]),
-                    ];
-                    assert_eq!(
-                        (truth.nth)(&values, index),
-                        expected,
-                        "scalar {length} {index}"
-                    );
-                    let name = level.name;
-                    assert_eq!(
-                        (table.nth)(&values, index),
-                        expected,
-                        "{name} {length} {index}"
-                    );
+                let indices = [0, length / 2, length - 1, any];
+                let expected = indices.map(|index| {
+                    let behind = sorted.get(index + 1).unwrap_or(&sorted[index]);
+                    [sorted[index], *behind]
+                });
+                for (name, table) in [("scalar", truth), (level.name, table)] {
+                    for asked in [0..4, 1..2, 3..4, 0..0] {
+                        let mut found = vec![[W::MAX; 2]; asked.len()];
+                        (table.nth)(&values, &indices[asked.clone()], &mut found);
+                        assert_eq!(found, expected[asked], "{name} {length} {indices:?}");
+                    }
                 }
             }
         }

@@ -312,9 +312,12 @@ fn take<W: Lane>(table: &[W], codes: &[u32], out: &mut [W]) -> bool {
     })
 }
 
-fn nth<W: Lane>(values: &[W], index: usize) -> [W; 2] {
+fn nth<W: Lane>(values: &[W], indices: &[usize], found: &mut [[W; 2]]) {
+    assert_eq!(indices.len(), found.len(), "a place for each answer");
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    let behind = sorted.get(index + 1).unwrap_or(&sorted[index]);
-    [sorted[index], *behind]
+    for (found, index) in found.iter_mut().zip(indices) {
+        let behind = sorted.get(index + 1).unwrap_or(&sorted[*index]);
+        *found = [sorted[*index], *behind];
+    }
 }

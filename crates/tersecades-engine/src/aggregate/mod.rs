@@ -127,7 +127,22 @@ pub trait Aggregate: Debug + Send + Sync {
         Ok(Value::Null)
     }
 
-    /// The results of groups; asked for only where it [`Aggregate::collects`].
+    /// The results of several readings of the same groups of one collection, each of an aggregate
+    /// that collects the same as this one; asked for only where it [`Aggregate::collects`].
+    ///
+    /// # Errors
+    /// `LimitExceeded` when an exact result does not fit its type.
+    fn finish_together(
+        &self,
+        from: &dyn Collection,
+        finishes: &[Finish<'_>],
+    ) -> Result<Vec<ArrayRef>> {
+        let each = finishes.iter();
+        each.map(|finish| finish.reading.aggregate.finish_collected(from, finish))
+            .collect()
+    }
+
+    /// The results of groups; asked for unless it reads several at once.
     ///
     /// # Errors
     /// `LimitExceeded` when an exact result does not fit its type.

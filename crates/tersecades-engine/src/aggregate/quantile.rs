@@ -1,13 +1,13 @@
 //! `quantile` and `median`: exact, interpolated linearly as SQL's `percentile_cont`.
 
-use arrow_array::ArrayRef;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array};
 use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::types::Value;
 
 use super::collected::rank_log::{RANKS, Ranks};
 use super::collected::{Collection, Collects, Finish, collected};
-use super::result::ResultColumn;
 use super::{Aggregate, fraction, require_numeric};
 
 /// A quantile.
@@ -59,14 +59,20 @@ impl Aggregate for Quantile {
         Ok(DataType::Float64)
     }
 
-    fn finish_collected(&self, from: &dyn Collection, finish: &Finish<'_>) -> Result<ArrayRef> {
+    fn finish_together(
+        &self,
+        from: &dyn Collection,
+        finishes: &[Finish<'_>],
+    ) -> Result<Vec<ArrayRef>> {
         let ranks: &Ranks = collected(from)?;
-        let mut column = ResultColumn::new(&DataType::Float64, None, finish.order.len())?;
-        let quantiles = ranks.quantiles(finish.reading.parameter, (finish.order, finish.threads));
-        let values = quantiles
-            .into_iter()
-            .map(|value| value.map_or(Value::Null, Value::Float));
-        values.for_each(|value| column.push(value));
-        column.finish(&DataType::Float64)
+        let Some(first) = finishes.first() else {
+            return Ok(Vec::new());
+        };
+        // Whatever reads ranks takes a fraction.
+        let fractions = finishes.iter().map(|finish| finish.reading.parameter);
+        let fractions: Vec<f64> = fractions.collect();
+        let quantiles = ranks.quantiles(&fractions, (first.order, first.threads));
+        let columns = quantiles.into_iter().map(Float64Array::from);
+        Ok(columns.map(|column| Arc::new(column) as ArrayRef).collect())
     }
 }

@@ -21,19 +21,20 @@ impl Order<u64> for Avx2 {}
 impl Order<u16> for Avx2 {
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn nth_of_few(values: &[u16], index: usize) -> Option<[u16; 2]> {
+    unsafe fn nth_of_few(values: &[u16], indices: &[usize], found: &mut [[u16; 2]]) -> bool {
         match values.len().div_ceil(LANES) {
-            1 => Some(nth::<1>(values, index)),
-            REGISTERS_MAX => Some(nth::<REGISTERS_MAX>(values, index)),
-            _ => None,
+            1 => nth::<1>(values, indices, found),
+            REGISTERS_MAX => nth::<REGISTERS_MAX>(values, indices, found),
+            _ => return false,
         }
+        true
     }
 }
 
-/// The lanes at `index` of the sorted `values` and behind it; `REGISTERS` hold all of them.
+/// The lanes at `indices` of the sorted `values` and behind them; `REGISTERS` hold all of them.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn nth<const REGISTERS: usize>(values: &[u16], index: usize) -> [u16; 2] {
+fn nth<const REGISTERS: usize>(values: &[u16], indices: &[usize], found: &mut [[u16; 2]]) {
     // Signed lanes with the top bit flipped are in the order of unsigned ones.
     let flip = _mm256_set1_epi16(i16::MIN);
     let mut lanes = [0; LANES * REGISTERS_MAX];
@@ -55,8 +56,7 @@ fn nth<const REGISTERS: usize>(values: &[u16], index: usize) -> [u16; 2] {
             greater[place] = _mm256_sub_epi16(greater[place], _mm256_cmpgt_epi16(value, lanes));
         }
     }
-    let behind = (index + 1).min(values.len() - 1);
-    [index, behind].map(|position| {
+    let at = |position: usize| {
         let from = _mm256_set1_epi16(position as i16);
         let left = _mm256_set1_epi16((values.len() - position) as i16);
         let mut found = 0_u64;
@@ -68,5 +68,8 @@ fn nth<const REGISTERS: usize>(values: &[u16], index: usize) -> [u16; 2] {
         }
         // Some value stands there; a lane without a value is found only where one is as great.
         lanes[found.trailing_zeros() as usize / 2 % lanes.len()]
-    })
+    };
+    for (found, index) in found.iter_mut().zip(indices) {
+        *found = [at(*index), at((index + 1).min(values.len() - 1))];
+    }
 }

@@ -33,17 +33,28 @@ impl Order<u16> for Avx512 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn nth_of_few(values: &[u16], index: usize) -> Option<[u16; 2]> {
-        let behind = (index + 1).min(values.len().saturating_sub(1));
+    unsafe fn nth_of_few(values: &[u16], indices: &[usize], found: &mut [[u16; 2]]) -> bool {
         if values.len() <= LANES {
-            let sorted = [sort(load(values))];
-            return Some([lane(&sorted, index), lane(&sorted, behind)]);
+            read(&[sort(load(values))], values.len(), indices, found);
+            return true;
         }
-        let (first, second) = values.split_at(LANES);
-        (second.len() <= LANES).then(|| {
-            let sorted = merge(sort(load(first)), sort(load(second)));
-            [lane(&sorted, index), lane(&sorted, behind)]
-        })
+        let (low, high) = values.split_at(LANES);
+        if high.len() > LANES {
+            return false;
+        }
+        let sorted = merge(sort(load(low)), sort(load(high)));
+        read(&sorted, values.len(), indices, found);
+        true
+    }
+}
+
+/// The lanes at `indices` and behind them of the first so many of the `sorted` ones.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn read(sorted: &[__m512i], lanes: usize, indices: &[usize], found: &mut [[u16; 2]]) {
+    for (found, index) in found.iter_mut().zip(indices) {
+        let behind = (index + 1).min(lanes - 1);
+        *found = [lane(sorted, *index), lane(sorted, behind)];
     }
 }
 

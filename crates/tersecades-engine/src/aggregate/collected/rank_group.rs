@@ -15,9 +15,11 @@
 #[cfg(test)]
 mod tests;
 
+use std::hint::select_unpredictable;
+use std::ops::Range;
 use std::sync::Arc;
 
-use tersecades_columnar::kernels::{Lane, kernels};
+use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
 
 use crate::operator::window_aggregate::pane::NO_GROUP;
 
@@ -81,9 +83,10 @@ impl<T: Lane> Runs<T> {
         }
         let mut together = vec![T::default(); ids.len()];
         for (id, value) in ids.iter().zip(values) {
-            let at = &mut next[*id as usize];
-            together[place(*at)] = value;
-            *at = at.wrapping_add(one);
+            let next = &mut next[*id as usize];
+            let at = *next;
+            *next = at.wrapping_add(one);
+            together[place(at)] = value;
         }
         next.truncate(groups);
         Runs {
@@ -92,13 +95,17 @@ impl<T: Lane> Runs<T> {
         }
     }
 
-    fn of_group(&self, id: u32) -> &[T] {
+    /// Where the values of group `id` lie.
+    fn range(&self, id: u32) -> Range<usize> {
         let id = id as usize;
         let Some(end) = self.ends.get(id) else {
-            return &[];
+            return 0..0;
         };
-        let start = id.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.values[start..*end]
+        id.checked_sub(1).map_or(0, |before| self.ends[before])..*end
+    }
+
+    fn of_group(&self, id: u32) -> &[T] {
+        &self.values[self.range(id)]
     }
 
     fn byte_size(&self) -> usize {
@@ -106,22 +113,60 @@ impl<T: Lane> Runs<T> {
     }
 }
 
-/// The two values from `index` on of a group in order; the last stands behind itself.
-fn nth<T: Lane>(group: &[T], index: usize) -> [T; 2] {
-    (T::of(kernels()).nth)(group, index)
+/// What lies outside of lanes, in order: all of it, and where that of one group is.
+type Outside<'a, T> = (&'a [T], Range<usize>);
+
+/// Where quantiles are sought among a group's ranks, and what was found.
+#[derive(Debug, Default)]
+struct Places<T> {
+    /// Positions among the ranks in order.
+    indices: Vec<usize>,
+    /// The ranks there and behind; the last stands behind itself.
+    found: Vec<[T; 2]>,
+    lanes: Vec<[u16; 2]>,
+    /// How far behind each position its quantile lies.
+    shares: Vec<f64>,
 }
 
-/// The two ranks from `index` on of a group in order, by its lanes and what lies outside in order.
-fn nth_narrow<T: Lane>(base: T, (lanes, outside): (&[u16], &[T]), index: usize) -> [T; 2] {
-    let next = (index + 1).min(lanes.len() - 1);
-    let found = nth(lanes, index);
-    let rank = |lane: u16, index: usize| match lane {
-        // Ranks below come first, and those above last.
-        BELOW => outside[index],
-        ABOVE => outside[index + outside.len() - lanes.len()],
-        lane => base.wrapping_add(T::truncate(lane.into())),
-    };
-    [rank(found[0], index), rank(found[1], next)]
+impl<T: Lane> Places<T> {
+    /// The places of `fractions` among `count` ranks.
+    fn seek(&mut self, count: usize, fractions: &[f64]) {
+        let places = fractions.iter().map(|fraction| place(count, *fraction));
+        self.indices.clear();
+        self.shares.clear();
+        for (index, share) in places {
+            self.indices.push(index);
+            self.shares.push(share);
+        }
+        self.found.resize(fractions.len(), [T::default(); 2]);
+    }
+
+    /// Reads them of a group.
+    fn read(&mut self, group: &[T]) {
+        (T::of(kernels()).nth)(group, &self.indices, &mut self.found);
+    }
+
+    /// Reads them of a group of lanes.
+    fn read_narrow(&mut self, base: T, lanes: &[u16], (all, of_group): Outside<'_, T>) {
+        self.lanes.resize(self.indices.len(), [0; 2]);
+        (u16::of(kernels()).nth)(lanes, &self.indices, &mut self.lanes);
+        let last = all.len().saturating_sub(1);
+        // Which lanes are outside no processor foresees: both are read, and no branch is taken.
+        let rank = |lane: u16, index: usize| {
+            // Ranks below come first, and those above last.
+            let below = of_group.start + index;
+            let above = (of_group.end + index).wrapping_sub(lanes.len());
+            let at = select_unpredictable(lane == BELOW, below, above);
+            let outside = all.get(at.min(last)).copied().unwrap_or_default();
+            let inside = base.wrapping_add(T::truncate(lane.into()));
+            select_unpredictable(lane == BELOW || lane == ABOVE, outside, inside)
+        };
+        let places = self.indices.iter().zip(&self.lanes);
+        for (found, (index, [lane, behind])) in self.found.iter_mut().zip(places) {
+            let next = (index + 1).min(lanes.len() - 1);
+            *found = [rank(*lane, *index), rank(*behind, next)];
+        }
+    }
 }
 
 /// The ranks of each group together.
@@ -175,11 +220,9 @@ fn base_of<T: Lane>(ranks: &[T]) -> Option<T> {
 #[inline]
 fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
     let first = base.wrapping_add(T::from(1));
-    let distance: u64 = rank.wrapping_sub(first).into();
-    match rank < first {
-        true => BELOW,
-        false => distance.min(u64::from(ABOVE - 1)) as u16 + 1,
-    }
+    let widest = T::truncate((ABOVE - 1).into());
+    let distance = rank.wrapping_sub(first).min(widest).low_half() as u16;
+    if rank < first { BELOW } else { distance + 1 }
 }
 
 impl<T: Lane> Grouped<T> {
@@ -189,16 +232,20 @@ impl<T: Lane> Grouped<T> {
         let Some(base) = base_of(ranks) else {
             return Grouped::Wide(Runs::new(ids, ranks.iter().copied(), counts));
         };
+        let lanes: Vec<u16> = ranks.iter().map(|rank| lane_of(*rank, base)).collect();
+        let mut is_outside = vec![0; lanes.len().div_ceil(WORD_LANES)];
+        // The least lane follows the greatest.
+        (u16::of(kernels()).range_mask_flat)(&lanes, ABOVE, 1, &mut is_outside);
         let (mut outside_ids, mut outside) = (Vec::new(), Vec::new());
-        let lanes = ids.iter().zip(ranks).map(|(id, rank)| {
-            let lane = lane_of(*rank, base);
-            if lane == BELOW || lane == ABOVE {
-                outside_ids.push(*id);
-                outside.push(*rank);
+        for (start, mut word) in (0..).step_by(WORD_LANES).zip(is_outside) {
+            while word != 0 {
+                let index = start + word.trailing_zeros() as usize;
+                outside_ids.push(ids[index]);
+                outside.push(ranks[index]);
+                word &= word - 1;
             }
-            lane
-        });
-        let lanes = Runs::new(ids, lanes, counts);
+        }
+        let lanes = Runs::new(ids, lanes.into_iter(), counts);
         let mut outside = Runs::new(&outside_ids, outside.into_iter(), &[]);
         let mut start = 0;
         for end in &outside.ends {
@@ -236,26 +283,19 @@ impl<T: Lane> Grouped<T> {
         }
     }
 
-    /// The two ranks from `index` on of group `id` in order; the last stands behind itself.
-    fn nth(&self, id: u32, index: usize) -> [T; 2] {
+    /// Reads the ranks at `places` of group `id`.
+    fn read(&self, id: u32, places: &mut Places<T>) {
         match self {
-            Grouped::Wide(ranks) => nth(ranks.of_group(id), index),
+            Grouped::Wide(ranks) => places.read(ranks.of_group(id)),
             Grouped::Narrow {
                 base,
                 lanes,
                 outside,
             } => {
-                let group = (lanes.of_group(id), outside.of_group(id));
-                nth_narrow(*base, group, index)
+                let outside = (&outside.values[..], outside.range(id));
+                places.read_narrow(*base, lanes.of_group(id), outside);
             }
         }
-    }
-
-    /// [`between`] of group `id` alone.
-    pub(super) fn between(&self, id: u32, fraction: f64) -> Option<([T; 2], f64)> {
-        let count = self.count(id);
-        let (index, share) = place(count.max(1), fraction);
-        (count > 0).then(|| (self.nth(id, index), share))
     }
 
     /// Calls `visit` with each rank of group `id`, in any order.
@@ -386,31 +426,60 @@ fn place(count: usize, fraction: f64) -> (usize, f64) {
     (index, position - index as f64)
 }
 
-/// Ranks of several runs, their memory reused.
+/// Reads quantiles of groups, its memory reused.
 #[derive(Debug, Default)]
 pub(super) struct Scratch<T> {
     ranks: Vec<T>,
     lanes: Vec<u16>,
+    places: Places<T>,
 }
 
-/// The ranks at `fraction` of the way through all `runs`, between which a quantile lies, and how
-/// far between; `None` without ranks.
-#[inline]
-pub(super) fn between<'a, T: Lane>(
-    runs: impl Iterator<Item = Run<'a, T>> + Clone,
-    fraction: f64,
-    scratch: &mut Scratch<T>,
-) -> Option<([T; 2], f64)> {
-    let runs = runs.filter(|run| count(*run) > 0);
-    let mut more = runs.clone();
-    let (first, id) = more.next()?;
-    if more.next().is_none() {
-        return first.between(id, fraction);
+impl<T: Lane> Scratch<T> {
+    /// For each of `fractions` the ranks that far through all `runs`, between which a quantile
+    /// lies, and how far between; nothing without ranks.
+    #[inline]
+    pub(super) fn between<'a>(
+        &mut self,
+        runs: impl Iterator<Item = Run<'a, T>> + Clone,
+        fractions: &[f64],
+    ) -> impl Iterator<Item = ([T; 2], f64)> {
+        let runs = runs.filter(|run| count(*run) > 0);
+        let mut more = runs.clone();
+        match (more.next(), more.next()) {
+            (None, _) => self.places.seek(0, &[]),
+            (Some((grouped, id)), None) => {
+                self.places.seek(grouped.count(id), fractions);
+                grouped.read(id, &mut self.places);
+            }
+            (Some((first, _)), Some(_)) => self.read_several(first.base(), runs, fractions),
+        }
+        let Places { found, shares, .. } = &self.places;
+        found.iter().copied().zip(shares.iter().copied())
     }
-    let Scratch { ranks, lanes } = scratch;
-    ranks.clear();
-    let base = first.base();
-    if let Some(base) = base.filter(|_| runs.clone().all(|(grouped, _)| grouped.base() == base)) {
+
+    /// Reads groups of which the first has its lanes from `base` on, if it has lanes.
+    fn read_several<'a>(
+        &mut self,
+        base: Option<T>,
+        runs: impl Iterator<Item = Run<'a, T>> + Clone,
+        fractions: &[f64],
+    ) {
+        let Scratch {
+            ranks,
+            lanes,
+            places,
+        } = self;
+        ranks.clear();
+        let alike = |base: &T| {
+            runs.clone()
+                .all(|(grouped, _)| grouped.base() == Some(*base))
+        };
+        let Some(base) = base.filter(alike) else {
+            runs.for_each(|(grouped, id)| grouped.each(id, |rank| ranks.push(rank)));
+            places.seek(ranks.len(), fractions);
+            places.read(ranks);
+            return;
+        };
         lanes.clear();
         for (grouped, id) in runs {
             if let Grouped::Narrow {
@@ -424,12 +493,7 @@ pub(super) fn between<'a, T: Lane>(
             }
         }
         ranks.sort_unstable();
-        let (index, share) = place(lanes.len(), fraction);
-        return Some((nth_narrow(base, (lanes, ranks), index), share));
+        places.seek(lanes.len(), fractions);
+        places.read_narrow(base, lanes, (ranks, 0..ranks.len()));
     }
-    for (grouped, id) in runs {
-        grouped.each(id, |rank| ranks.push(rank));
-    }
-    let (index, share) = place(ranks.len(), fraction);
-    Some((nth(ranks, index), share))
 }

@@ -14,7 +14,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::kernels::Lane;
 use tersecades_columnar::types::{Physical, float_key, float_of};
 
-use super::rank_group::{Grouped, Scratch, Share, between};
+use super::rank_group::{Grouped, Scratch, Share};
 use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -144,17 +144,18 @@ impl<T: Lane> Log<T> {
         self.grouped.get_or_init(group);
     }
 
-    /// The quantile of each of the groups `order`, worked out by so many threads.
+    /// For each of `fractions` the quantile of each of the groups `order`, worked out by so many
+    /// threads.
     fn quantiles(
         &self,
-        fraction: f64,
+        fractions: &[f64],
         (order, threads): (&[u32], usize),
         number: impl Fn(u64) -> f64 + Sync,
-    ) -> Vec<Option<f64>> {
+    ) -> Vec<Vec<Option<f64>>> {
         let reader = Reader {
             own: self.grouped(),
             shares: &self.shares,
-            fraction,
+            fractions,
         };
         if threads < 2 || self.len() < PARALLEL_MIN {
             return reader.quantiles(order, &number);
@@ -168,7 +169,10 @@ impl<T: Lane> Log<T> {
                 .collect();
             let mut found = reader.quantiles(first, number);
             for other in others {
-                found.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                let other = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+                for (found, other) in found.iter_mut().zip(other) {
+                    found.extend(other);
+                }
             }
             found
         })
@@ -190,40 +194,37 @@ impl<T: Lane> Log<T> {
     }
 }
 
-/// Reads a quantile of groups.
+/// Reads quantiles of groups.
 struct Reader<'a, T> {
     own: &'a Grouped<T>,
     shares: &'a [Share<T>],
-    fraction: f64,
+    fractions: &'a [f64],
 }
 
 impl<T: Lane> Reader<'_, T> {
-    /// The quantile of each of the groups `order`.
-    fn quantiles(&self, order: &[u32], number: &impl Fn(u64) -> f64) -> Vec<Option<f64>> {
+    /// For each fraction the quantile of each of the groups `order`.
+    fn quantiles(&self, order: &[u32], number: &impl Fn(u64) -> f64) -> Vec<Vec<Option<f64>>> {
         let mut scratch = Scratch::default();
-        let value = |found: Option<([T; 2], f64)>| {
-            let (ranks, share) = found?;
-            let [low, high] = ranks.map(|rank| number(rank.into()));
-            Some(interpolate(low, high, share))
-        };
         // In the order in which the ranks of groups lie.
         let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
         let mut wanted = vec![false; groups];
         order.iter().for_each(|id| wanted[*id as usize] = true);
-        let mut quantile = |id: u32| {
-            if self.shares.is_empty() {
-                return self.own.between(id, self.fraction);
+        let mut found = vec![vec![None; groups]; self.fractions.len()];
+        for (id, wanted) in wanted.iter().enumerate() {
+            if !wanted {
+                continue;
             }
-            let runs = self.shares.iter().map(|share| share.of(id));
-            let runs = std::iter::once((self.own, id)).chain(runs);
-            between(runs, self.fraction, &mut scratch)
-        };
-        let found = wanted.iter().zip(0..).map(|(wanted, id)| {
-            let found = wanted.then(|| quantile(id));
-            value(found.flatten())
-        });
-        let found: Vec<Option<f64>> = found.collect();
-        order.iter().map(|id| found[*id as usize]).collect()
+            let own = std::iter::once((self.own, id as u32));
+            let shares = self.shares.iter().map(|share| share.of(id as u32));
+            let between = scratch.between(own.chain(shares), self.fractions);
+            for (found, (ranks, share)) in found.iter_mut().zip(between) {
+                let [low, high] = ranks.map(|rank| number(rank.into()));
+                found[id] = Some(interpolate(low, high, share));
+            }
+        }
+        let ordered =
+            |found: Vec<Option<f64>>| order.iter().map(|id| found[*id as usize]).collect();
+        found.into_iter().map(ordered).collect()
     }
 }
 
@@ -242,9 +243,9 @@ impl Ranks {
         }
     }
 
-    /// The quantile `fraction` of each of the groups `order`, worked out by so many threads; `None`
-    /// where one has no value.
-    pub fn quantiles(&self, fraction: f64, order: (&[u32], usize)) -> Vec<Option<f64>> {
+    /// For each of `fractions` the quantile of each of the groups `order`, worked out by so many
+    /// threads; `None` where a group has no value.
+    pub fn quantiles(&self, fractions: &[f64], order: (&[u32], usize)) -> Vec<Vec<Option<f64>>> {
         let physical = self.physical;
         let number = |rank: u64| match physical {
             Physical::Integer { .. } => {
@@ -254,8 +255,8 @@ impl Ranks {
             _ => float_of(rank),
         };
         match &self.logs {
-            Logs::Short(log) => log.quantiles(fraction, order, number),
-            Logs::Long(log) => log.quantiles(fraction, order, number),
+            Logs::Short(log) => log.quantiles(fractions, order, number),
+            Logs::Long(log) => log.quantiles(fractions, order, number),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::window::Span;
 
 use super::keys::{KeyColumn, NULL_CODE};
 use super::pane::Pane;
-use super::plan::{AggregatePlan, Reading};
+use super::plan::{AggregatePlan, Argument, Reading};
 use super::position::Positions;
 
 /// Groups whose folds are read at once.
@@ -90,9 +90,7 @@ fn emit_keys(
             _ => key_column(plan, index, (pane, order), &codes)?,
         });
     }
-    for index in 0..plan.readings.len() {
-        columns.push(reading_column(plan, index, pane, order)?);
-    }
+    columns.extend(reading_columns(plan, pane, order)?);
     let schema = Schema::new(
         fields
             .iter()
@@ -126,7 +124,8 @@ pub(super) fn result_column(
 ) -> Result<ArrayRef> {
     let keys = plan.key_columns();
     if index >= keys.end {
-        return reading_column(plan, index - keys.end, pane, order);
+        let mut column = read_groups(plan, &[index - keys.end], pane, order)?;
+        return column.pop().ok_or_else(no_column);
     }
     let codes = |index| plan.keys.codes(index, order, pane.groups.packed());
     key_column(plan, index - keys.start, (pane, order), &codes)
@@ -196,34 +195,66 @@ fn take_nulls(codes: &mut [u32]) -> Option<NullBuffer> {
     Some(nulls)
 }
 
-fn reading_column(
-    plan: &AggregatePlan,
-    index: usize,
-    pane: &Pane,
-    order: &[u32],
-) -> Result<ArrayRef> {
-    let name = plan.schema.field(plan.key_columns().end + index).name();
-    let column = read_groups(plan, &plan.readings[index], pane, order);
-    column.map_err(|error| error.column(name.as_str()))
+/// The columns of all readings; those that read one collection are worked out together.
+fn reading_columns(plan: &AggregatePlan, pane: &Pane, order: &[u32]) -> Result<Vec<ArrayRef>> {
+    let readings = &plan.readings;
+    let mut columns: Vec<Option<ArrayRef>> = vec![None; readings.len()];
+    for index in 0..readings.len() {
+        if columns[index].is_some() {
+            continue;
+        }
+        let collection = readings[index].collection;
+        let alike =
+            |other: &usize| collection.is_some() && readings[*other].collection == collection;
+        let mut together = vec![index];
+        together.extend((index + 1..readings.len()).filter(alike));
+        let found = read_groups(plan, &together, pane, order)?;
+        for (at, column) in together.into_iter().zip(found) {
+            columns[at] = Some(column);
+        }
+    }
+    let columns = columns.into_iter();
+    columns.map(|column| column.ok_or_else(no_column)).collect()
 }
 
+fn no_column() -> Error {
+    Error::internal("an aggregate gave no column")
+}
+
+/// The columns of the readings `together`, of which there is one or all read one collection.
 fn read_groups(
     plan: &AggregatePlan,
+    together: &[usize],
+    pane: &Pane,
+    order: &[u32],
+) -> Result<Vec<ArrayRef>> {
+    let first = together.first().copied().unwrap_or_default();
+    let reading = &plan.readings[first];
+    let argument = reading.argument.map(|argument| &plan.arguments[argument]);
+    let columns = match (reading.collection, argument) {
+        (Some(collection), Some(argument)) => {
+            let finishes = together.iter().map(|index| Finish {
+                order,
+                reading: &plan.readings[*index],
+                argument,
+                threads: plan.threads,
+            });
+            let finishes: Vec<Finish<'_>> = finishes.collect();
+            let collection = &*pane.collections[collection];
+            reading.aggregate.finish_together(collection, &finishes)
+        }
+        _ => read_folds(reading, argument, pane, order).map(|column| vec![column]),
+    };
+    let name = plan.schema.field(plan.key_columns().end + first).name();
+    columns.map_err(|error| error.column(name.as_str()))
+}
+
+fn read_folds(
     reading: &Reading,
+    argument: Option<&Argument>,
     pane: &Pane,
     order: &[u32],
 ) -> Result<ArrayRef> {
-    let argument = reading.argument.map(|argument| &plan.arguments[argument]);
-    if let (Some(collection), Some(argument)) = (reading.collection, argument) {
-        let finish = Finish {
-            order,
-            reading,
-            argument,
-            threads: plan.threads,
-        };
-        let collection = &*pane.collections[collection];
-        return reading.aggregate.finish_collected(collection, &finish);
-    }
     let texts = argument.and_then(|argument| argument.dictionary.get());
     let mut column = ResultColumn::new(&reading.data_type, texts, order.len())?;
     match (reading.argument, argument) {

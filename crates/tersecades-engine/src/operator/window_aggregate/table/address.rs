@@ -3,6 +3,9 @@
 use super::super::direct::{AXES, EMPTY, Span, WORDS_MAX};
 use super::{ASSIGNED, GroupTable};
 
+/// Where more than one key in so many is new, those that follow are taken for new ones first.
+const FRESH_EVERY: usize = 8;
+
 impl GroupTable {
     /// Appends to `ids` the cell of each pair of parts, as [`GroupTable::assign_parts`] its group;
     /// says false where there is one without a cell.
@@ -59,8 +62,8 @@ impl GroupTable {
         }
     }
 
-    /// As [`GroupTable::assign_parts`], for distances that cells are known for; whether a key was
-    /// new. Where some will be, `fresh`, they are not looked for among the known ones first.
+    /// As [`GroupTable::assign_parts`], for distances that cells are known for; whether many keys
+    /// were new. Where many will be, `fresh`, they are not looked for among the known ones first.
     fn assign_cells(
         &mut self,
         (first, second): (&[u64], &[u64]),
@@ -77,18 +80,22 @@ impl GroupTable {
             let pairs = first.iter().zip(second);
             ids.extend(pairs.map(|(first, second)| cells[(first * width + second) as usize]));
         }
-        let ids = &mut ids[start..];
-        // Groups below 2^31 lack the top bit, which the one that is none has.
-        if !fresh && ids.iter().fold(0, |all, id| all | id) <= EMPTY / 2 {
-            return false;
+        let (ids, known) = (&mut ids[start..], self.len);
+        if fresh {
+            match self.words {
+                1 => self.assign_new::<1>((first, second), ids),
+                2 => self.assign_new::<2>((first, second), ids),
+                _ => self.assign_new::<WORDS_MAX>((first, second), ids),
+            }
+        } else if ids.iter().fold(0, |all, id| all | id) > EMPTY / 2 {
+            // Groups below 2^31 lack the top bit, which the one that is none has.
+            let [rows, columns] = self.direct.spans();
+            for (index, id) in ids.iter_mut().enumerate().filter(|(_, id)| **id == EMPTY) {
+                let second = second.get(index).copied().unwrap_or(0);
+                *id = self.assign_pair([first[index] + rows.origin, second + columns.origin]);
+            }
         }
-        let known = self.len;
-        match self.words {
-            1 => self.assign_new::<1>((first, second), ids),
-            2 => self.assign_new::<2>((first, second), ids),
-            _ => self.assign_new::<WORDS_MAX>((first, second), ids),
-        }
-        self.len > known
+        (self.len - known) * FRESH_EVERY > ids.len()
     }
 
     /// Sets `ids` to the groups of cells at these distances from the first one, new ones included;
