@@ -11,19 +11,22 @@
 //!
 //! Source: TerseCades (ATC'18) §3.3, which adds bytes where a batch allows and decodes where not.
 
+use std::ops::Range;
+
 use crate::aligned::CACHE_LINE_BYTES;
 use crate::bitmap::WORD_ROWS;
-use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
+use crate::block::{BLOCK_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::EncodeWork;
 use crate::kernels::{kernels, prefetch_past};
 use crate::lane::KeyLane;
-use crate::narrow::{section_mut, widen, widest, width_of, with_deltas};
-use crate::patch as patches;
+use crate::patch::{self as patches, Patches};
 use crate::primitive::arithmetic::{Change, RESULT};
 use crate::types::Physical;
 
-use super::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, View, WIDTHS};
+use super::banded::{BASES, Banded, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
+use super::banded::{lay_out_blocks, lay_out_deltas};
+use super::{section_mut, widen, widest, width_of, with_deltas};
 
 /// Blocks between the one at hand and the one whose ends are asked for.
 const AHEAD_BLOCKS: usize = 8;
@@ -34,9 +37,9 @@ fn bias(sides: &[Physical]) -> i128 {
     i128::from(RESULT.flip()) - flips.sum::<i128>()
 }
 
-/// Whether group `group` of the chunk has a value.
-fn has_values(chunk: &Chunk, group: usize) -> bool {
-    let rows = group * GROUP_ROWS..chunk.rows.min((group + 1) * GROUP_ROWS);
+/// Whether group `group` of the chunk, of `N` a block, has a value.
+fn has_values<const N: usize>(chunk: &Chunk, group: usize) -> bool {
+    let rows = group * (BLOCK_ROWS / N)..chunk.rows.min((group + 1) * (BLOCK_ROWS / N));
     match chunk.nulls {
         0 => !rows.is_empty(),
         _ => rows.into_iter().any(|row| chunk.validity.get(row)),
@@ -52,69 +55,57 @@ fn place(base: i128, span: u64, has_values: impl FnOnce() -> bool) -> Option<u64
     (!has_values()).then(|| base.clamp(0, top) as u64)
 }
 
-/// Gives `out` the fixed sections for `blocks` blocks; their bytes are stale.
-pub(super) fn lay_out_blocks(out: &mut Chunk, blocks: usize) {
-    let lane = size_of::<u64>();
-    let sizes = [
-        (BASES, blocks * GROUPS * lane),
-        (MAXIMA, blocks * GROUPS * lane),
-        (WIDTHS, blocks),
-        (OFFSETS, (blocks + 1) * size_of::<u32>()),
-    ];
-    let mut start = 0;
-    for (section, length) in sizes {
-        out.body.sections[section] = (start, length);
-        start = (start + length).next_multiple_of(CACHE_LINE_BYTES);
-    }
-    out.body.sections[DELTAS] = (start, 0);
-    let held = out.body.bytes.bytes().len();
-    out.body.bytes.resize_stale(held.max(start));
-    for (section, length) in sizes {
-        let end = out.body.sections[section].0 + length;
-        let line = end.next_multiple_of(CACHE_LINE_BYTES);
-        out.body.bytes.bytes_mut()[end..line].fill(0);
-    }
-}
-
-/// Gives `out` room for `lines` cache lines of deltas; their bytes are stale.
-pub(super) fn lay_out_deltas(out: &mut Chunk, lines: usize) {
-    let (start, length) = (out.body.sections[DELTAS].0, lines * CACHE_LINE_BYTES);
-    out.body.sections[DELTAS] = (start, length);
-    out.body.bytes.resize_stale(start + length);
-}
-
-/// Adds the constant of `change`; false when only decoding tells the results.
-pub(super) fn shift(
+/// Fills `out` with every value changed, if bases say how; false when only decoding does.
+pub(crate) fn map_banded<const N: usize>(
     chunk: &Chunk,
     change: Change,
     out: &mut Chunk,
     encode: &mut EncodeWork,
 ) -> bool {
-    let view = View::of(chunk);
+    match change {
+        Change::Add(_) => shift::<N>(chunk, change, out, encode),
+        Change::Multiply(-1) => negate::<N>(chunk, out, encode),
+        Change::Multiply(_) => false,
+    }
+}
+
+/// Adds the constant of `change`; false when only decoding tells the results.
+fn shift<const N: usize>(
+    chunk: &Chunk,
+    change: Change,
+    out: &mut Chunk,
+    encode: &mut EncodeWork,
+) -> bool {
+    let Some(view) = Banded::<N>::of(chunk) else {
+        return false;
+    };
     let by = bias(&[chunk.physical]) + change.apply(0);
     out.begin_shift(chunk);
-    if !move_bases(chunk, out, |base, _| i128::from(base) + by) {
+    if !move_bases(chunk, &view, out, |base, _| i128::from(base) + by) {
         return false;
     }
-    let key = |key| change.key(chunk.physical, key);
-    view.patches.collect(chunk.rows, 0..chunk.rows, encode, key);
-    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    if let Some(patched) = view.patches {
+        let key = |key| change.key(chunk.physical, key);
+        patched.collect(chunk.rows, 0..chunk.rows, encode, key);
+        patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    }
     true
 }
 
 /// Turns every value into its opposite; false when only decoding tells the results.
-pub(super) fn negate(chunk: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) -> bool {
-    let view = View::of(chunk);
+fn negate<const N: usize>(chunk: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) -> bool {
+    let Some(view) = Banded::<N>::of(chunk) else {
+        return false;
+    };
     let zero = i128::from(chunk.physical.flip()) + i128::from(RESULT.flip());
     out.begin_shift(chunk);
     let opposite = |_, maximum: u64| zero - i128::from(maximum);
-    if !move_bases(chunk, out, opposite) {
+    if !move_bases(chunk, &view, out, opposite) {
         return false;
     }
     for block in 0..block_count(chunk.rows) {
-        let groups = block * GROUPS..(block + 1) * GROUPS;
-        let spans: [u64; GROUPS] = std::array::from_fn(|group| {
-            view.maxima[groups.start + group] - view.bases[groups.start + group]
+        let spans: [u64; N] = std::array::from_fn(|group| {
+            view.maxima[block * N + group] - view.bases[block * N + group]
         });
         let line = view.deltas.offsets[block] as usize * CACHE_LINE_BYTES;
         let (rows, width) = (view.deltas.block_len(block), view.deltas.widths[block]);
@@ -128,12 +119,15 @@ pub(super) fn negate(chunk: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) ->
             _ => mirror::<u64>(deltas, &spans),
         }
     }
+    let Some(patched) = view.patches else {
+        return true;
+    };
     patches::begin(encode);
     for block in 0..block_count(chunk.rows) {
         patches::begin_block(encode);
-        for index in view.patches.of_block(block) {
-            let key = u64::try_from(zero - i128::from(view.patches.key(index))).ok();
-            put(block, view.patches.row(index), key, out, encode);
+        for index in patched.of_block(block) {
+            let key = u64::try_from(zero - i128::from(patched.key(index))).ok();
+            put::<N>(block, patched.row(index), key, out, encode);
         }
     }
     patches::begin_block(encode);
@@ -142,9 +136,9 @@ pub(super) fn negate(chunk: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) ->
 }
 
 /// Counts the deltas of each group down from its span; what patched rows hold comes later.
-fn mirror<D: KeyLane>(deltas: &mut [u8], spans: &[u64; GROUPS]) {
+fn mirror<D: KeyLane>(deltas: &mut [u8], spans: &[u64]) {
     let lanes: &mut [D] = bytemuck::cast_slice_mut(deltas);
-    for (lanes, span) in lanes.chunks_mut(GROUP_ROWS).zip(spans) {
+    for (lanes, span) in lanes.chunks_mut(BLOCK_ROWS / spans.len()).zip(spans) {
         let span = D::cut(*span);
         for lane in lanes {
             *lane = span.wrapping_sub(*lane);
@@ -154,13 +148,19 @@ fn mirror<D: KeyLane>(deltas: &mut [u8], spans: &[u64; GROUPS]) {
 
 /// Gives `out` the deltas of `chunk`, and each group the base that `base` makes of its own and its
 /// maximum; false when a group with values has none.
-fn move_bases(chunk: &Chunk, out: &mut Chunk, base: impl Fn(u64, u64) -> i128) -> bool {
-    let view = View::of(chunk);
+fn move_bases<const N: usize>(
+    chunk: &Chunk,
+    view: &Banded<'_, N>,
+    out: &mut Chunk,
+    base: impl Fn(u64, u64) -> i128,
+) -> bool {
     let blocks = block_count(chunk.rows);
-    lay_out_blocks(out, blocks);
-    for group in 0..blocks * GROUPS {
+    lay_out_blocks::<N>(out, blocks);
+    for group in 0..blocks * N {
         let (low, high) = (view.bases[group], view.maxima[group]);
-        let moved = place(base(low, high), high - low, || has_values(chunk, group));
+        let moved = place(base(low, high), high - low, || {
+            has_values::<N>(chunk, group)
+        });
         let Some(moved) = moved else {
             return false;
         };
@@ -176,12 +176,20 @@ fn move_bases(chunk: &Chunk, out: &mut Chunk, base: impl Fn(u64, u64) -> i128) -
 }
 
 /// Adds two chunks of as many rows; false when only decoding tells the sums.
-pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut EncodeWork) -> bool {
-    let sides = [View::of(chunk), View::of(other)];
+pub(crate) fn add_banded<const N: usize>(
+    chunk: &Chunk,
+    other: &Chunk,
+    out: &mut Chunk,
+    encode: &mut EncodeWork,
+) -> bool {
+    let (Some(left), Some(right)) = (Banded::<N>::of(chunk), Banded::of(other)) else {
+        return false;
+    };
+    let sides = [left, right];
     out.begin_shift(chunk);
     out.join_validity(chunk, other);
     let blocks = block_count(chunk.rows);
-    lay_out_blocks(out, blocks);
+    lay_out_blocks::<N>(out, blocks);
     let by = bias(&[chunk.physical, other.physical]);
     let flips = signed_flips(&[chunk.physical, other.physical]);
     let mut lines = 0;
@@ -214,17 +222,19 @@ pub(super) fn add(chunk: &Chunk, other: &Chunk, out: &mut Chunk, encode: &mut En
         add_run(&sides, run, start..end, out, encode.past_caches);
         start = end;
     }
-    add_patches(&sides, by, out, encode);
-    patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    if let [Some(left), Some(right)] = [left.patches, right.patches] {
+        add_patches((&sides, [left, right]), by, out, encode);
+        patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+    }
     true
 }
 
 /// Asks for the ends of blocks behind `block`, and for a line of the deltas, which are added after
 /// all ends.
-fn prefetch(side: &View<'_>, block: usize) {
-    let ahead = AHEAD_BLOCKS * GROUPS * size_of::<u64>();
+fn prefetch<const N: usize>(side: &Banded<'_, N>, block: usize) {
+    let ahead = AHEAD_BLOCKS * N * size_of::<u64>();
     for ends in [side.bases, side.maxima] {
-        prefetch_past(&ends[block * GROUPS..], ahead);
+        prefetch_past(&ends[block * N..], ahead);
     }
     prefetch_past(side.deltas.bytes, block * CACHE_LINE_BYTES);
 }
@@ -242,20 +252,20 @@ fn signed_flips(sides: &[Physical; 2]) -> Option<[u64; 2]> {
 ///
 /// # Cost
 /// Straight-line code for all groups, a tenth of the general way.
-fn add_bases_signed(
-    [a, b]: &[View<'_>; 2],
+fn add_bases_signed<const N: usize>(
+    [a, b]: &[Banded<'_, N>; 2],
     flips: [u64; 2],
     block: usize,
     out: &mut Chunk,
 ) -> Option<u64> {
-    let groups = block * GROUPS..(block + 1) * GROUPS;
+    let groups = block * N..(block + 1) * N;
     let [base_a, max_a] = [a.bases, a.maxima].map(|ends| ends[groups.clone()].first_chunk());
     let [base_b, max_b] = [b.bases, b.maxima].map(|ends| ends[groups.clone()].first_chunk());
-    let (base_a, max_a): (&[u64; GROUPS], &[u64; GROUPS]) = (base_a?, max_a?);
-    let (base_b, max_b): (&[u64; GROUPS], &[u64; GROUPS]) = (base_b?, max_b?);
-    let (mut bases, mut maxima) = ([0; GROUPS], [0; GROUPS]);
+    let (base_a, max_a): (&[u64; N], &[u64; N]) = (base_a?, max_a?);
+    let (base_b, max_b): (&[u64; N], &[u64; N]) = (base_b?, max_b?);
+    let (mut bases, mut maxima) = ([0; N], [0; N]);
     let (mut spans, mut overflow) = (0, 0);
-    for group in 0..GROUPS {
+    for group in 0..N {
         let value_a = base_a[group].wrapping_sub(flips[0]);
         let value_b = base_b[group].wrapping_sub(flips[1]);
         let sum = value_a.wrapping_add(value_b);
@@ -279,16 +289,21 @@ fn add_bases_signed(
 }
 
 /// Adds bases and maxima of a block; returns the widest span of its groups.
-fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> Option<u64> {
-    let groups = block * GROUPS..(block + 1) * GROUPS;
-    let (mut bases, mut maxima) = ([0; GROUPS], [0; GROUPS]);
+fn add_bases<const N: usize>(
+    sides: &[Banded<'_, N>; 2],
+    by: i128,
+    block: usize,
+    out: &mut Chunk,
+) -> Option<u64> {
+    let groups = block * N..(block + 1) * N;
+    let (mut bases, mut maxima) = ([0; N], [0; N]);
     let mut widest_span = 0;
     let ends = sides.map(|view| (&view.bases[groups.clone()], &view.maxima[groups.clone()]));
     let [(base_a, max_a), (base_b, max_b)] = ends;
-    for group in 0..GROUPS {
+    for group in 0..N {
         let span = (max_a[group] - base_a[group]).checked_add(max_b[group] - base_b[group])?;
         let base = i128::from(base_a[group]) + i128::from(base_b[group]) + by;
-        let base = place(base, span, || has_values(out, groups.start + group))?;
+        let base = place(base, span, || has_values::<N>(out, groups.start + group))?;
         (bases[group], maxima[group]) = (base, base + span);
         widest_span = widest_span.max(span);
     }
@@ -298,10 +313,10 @@ fn add_bases(sides: &[View<'_>; 2], by: i128, block: usize, out: &mut Chunk) -> 
 }
 
 /// Adds the deltas of blocks that share their three widths.
-fn add_run(
-    sides: &[View<'_>; 2],
+fn add_run<const N: usize>(
+    sides: &[Banded<'_, N>; 2],
     [a, b, width]: [u8; 3],
-    blocks: std::ops::Range<usize>,
+    blocks: Range<usize>,
     out: &mut Chunk,
     past_caches: bool,
 ) {
@@ -330,10 +345,10 @@ fn add_run(
             let size = BLOCK_ROWS * usize::from(width);
             for (block, deltas) in blocks.zip(deltas.chunks_mut(size)) {
                 match width {
-                    1 => add_widened::<u8>(sides, block, deltas),
-                    2 => add_widened::<u16>(sides, block, deltas),
-                    4 => add_widened::<u32>(sides, block, deltas),
-                    _ => add_widened::<u64>(sides, block, deltas),
+                    1 => add_widened::<u8, N>(sides, block, deltas),
+                    2 => add_widened::<u16, N>(sides, block, deltas),
+                    4 => add_widened::<u32, N>(sides, block, deltas),
+                    _ => add_widened::<u64, N>(sides, block, deltas),
                 }
             }
         }
@@ -355,7 +370,11 @@ fn add_lanes<D: KeyLane>([a, b]: [&[u8]; 2], out: &mut [u8], past_caches: bool) 
 }
 
 /// Adds deltas of two widths, or such as need a wider one.
-fn add_widened<D: KeyLane>(sides: &[View<'_>; 2], block: usize, out: &mut [u8]) {
+fn add_widened<D: KeyLane, const N: usize>(
+    sides: &[Banded<'_, N>; 2],
+    block: usize,
+    out: &mut [u8],
+) {
     let rows = sides[0].deltas.block_len(block);
     let mut lanes = [[0u64; BLOCK_ROWS]; 2];
     for (view, lanes) in sides.iter().zip(&mut lanes) {
@@ -373,28 +392,33 @@ fn add_widened<D: KeyLane>(sides: &[View<'_>; 2], block: usize, out: &mut [u8]) 
 }
 
 /// Computes the rows that are patched on either side.
-fn add_patches(sides: &[View<'_>; 2], by: i128, out: &mut Chunk, encode: &mut EncodeWork) {
+fn add_patches<const N: usize>(
+    (sides, patched): (&[Banded<'_, N>; 2], [Patches<'_>; 2]),
+    by: i128,
+    out: &mut Chunk,
+    encode: &mut EncodeWork,
+) {
     patches::begin(encode);
     for block in 0..block_count(out.rows) {
         patches::begin_block(encode);
-        let [a, b] = sides.map(|view| view.patches.of_block(block));
-        if a.is_empty() && b.is_empty() {
+        let ranges = patched.each_ref().map(|patches| patches.of_block(block));
+        if ranges.iter().all(Range::is_empty) {
             continue;
         }
-        let mut patched = [0u64; BLOCK_ROWS / WORD_ROWS];
-        for (view, range) in sides.iter().zip([a, b]) {
+        let mut rows = [0u64; BLOCK_ROWS / WORD_ROWS];
+        for (patches, range) in patched.iter().zip(ranges) {
             for index in range {
-                let row = view.patches.row(index);
-                patched[row / WORD_ROWS] |= 1 << (row % WORD_ROWS);
+                let row = patches.row(index);
+                rows[row / WORD_ROWS] |= 1 << (row % WORD_ROWS);
             }
         }
-        for (index, word) in patched.into_iter().enumerate() {
+        for (index, word) in rows.into_iter().enumerate() {
             let mut rest = word;
             while rest != 0 {
                 let row = index * WORD_ROWS + rest.trailing_zeros() as usize;
                 let keys = sides.map(|view| i128::from(view.key(block * BLOCK_ROWS + row)));
                 let key = u64::try_from(keys[0] + keys[1] + by).ok();
-                put(block, row, key, out, encode);
+                put::<N>(block, row, key, out, encode);
                 rest &= rest - 1;
             }
         }
@@ -405,8 +429,14 @@ fn add_patches(sides: &[View<'_>; 2], by: i128, out: &mut Chunk, encode: &mut En
 /// Writes the delta of a row whose key is known, and its patch where the delta cannot hold it.
 ///
 /// A row without a key is null on one side.
-fn put(block: usize, row: usize, key: Option<u64>, out: &mut Chunk, encode: &mut EncodeWork) {
-    let group = block * GROUPS + row / GROUP_ROWS;
+fn put<const N: usize>(
+    block: usize,
+    row: usize,
+    key: Option<u64>,
+    out: &mut Chunk,
+    encode: &mut EncodeWork,
+) {
+    let group = block * N + row / (BLOCK_ROWS / N);
     let base = section_mut::<u64>(out, BASES)[group];
     let width = usize::from(section_mut::<u8>(out, WIDTHS)[block]);
     let reach = widest(width);

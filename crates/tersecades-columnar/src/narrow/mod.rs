@@ -4,8 +4,11 @@
 //! deltas start in cache lines (`blocks + 1` counters), and the deltas, each block from the next
 //! cache line on. What a delta is counted from is the codec's affair.
 
+mod arithmetic;
+mod banded;
 mod compare;
 mod fold;
+mod slice;
 mod write;
 
 use std::ops::Range;
@@ -17,8 +20,11 @@ use crate::error::{Error, Result};
 use crate::kernels::{Lane, Narrow, kernels, prefetch_rows, prefetch_start};
 use crate::predicate::{KeyRange, Predicate};
 
+pub(crate) use arithmetic::{add_banded, map_banded};
+pub(crate) use banded::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 pub(crate) use compare::{Bounded, compare_ranges};
 pub(crate) use fold::GroupFold;
+pub(crate) use slice::slice_banded;
 pub(crate) use write::{fill_holes, line_number, narrow, prefetch_eighth, section_mut};
 
 /// Bytes of deltas that are asked for before they are read.

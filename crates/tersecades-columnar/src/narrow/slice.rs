@@ -3,24 +3,32 @@
 use std::ops::Range;
 
 use crate::aligned::CACHE_LINE_BYTES;
-use crate::block::{BLOCK_ROWS, GROUPS, block_count, block_rows};
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::EncodeWork;
-use crate::narrow::section_mut;
 use crate::patch as patches;
 
-use super::arithmetic::{lay_out_blocks, lay_out_deltas};
-use super::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, View, WIDTHS};
+use super::banded::{BASES, Banded, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
+use super::banded::{lay_out_blocks, lay_out_deltas};
+use super::section_mut;
 
-/// The chunk of `rows`, which start with a block.
-pub(super) fn blocks(chunk: &Chunk, rows: Range<usize>, out: &mut Chunk, encode: &mut EncodeWork) {
-    let view = View::of(chunk);
+/// Fills `out` with `rows`, if they start with a block; false when only decoding does.
+pub(crate) fn slice_banded<const N: usize>(
+    chunk: &Chunk,
+    rows: Range<usize>,
+    out: &mut Chunk,
+    encode: &mut EncodeWork,
+) -> bool {
+    let starts_block = rows.start.is_multiple_of(BLOCK_ROWS);
+    let Some(view) = Banded::<N>::of(chunk).filter(|_| starts_block) else {
+        return false;
+    };
     let first = rows.start / BLOCK_ROWS;
     let count = block_count(rows.len());
     let kept = first..first + count;
-    let groups = kept.start * GROUPS..kept.end * GROUPS;
+    let groups = kept.start * N..kept.end * N;
     out.begin_slice(chunk.codec, chunk, rows.clone());
-    lay_out_blocks(out, count);
+    lay_out_blocks::<N>(out, count);
     section_mut::<u64>(out, BASES).copy_from_slice(&view.bases[groups.clone()]);
     section_mut::<u64>(out, MAXIMA).copy_from_slice(&view.maxima[groups]);
     section_mut::<u8>(out, WIDTHS).copy_from_slice(&view.deltas.widths[kept.clone()]);
@@ -38,6 +46,9 @@ pub(super) fn blocks(chunk: &Chunk, rows: Range<usize>, out: &mut Chunk, encode:
     let start = start as usize * CACHE_LINE_BYTES;
     let deltas = &view.deltas.bytes[start..start + lines * CACHE_LINE_BYTES];
     section_mut::<u8>(out, DELTAS).copy_from_slice(deltas);
-    view.patches.collect(chunk.rows, rows, encode, |key| key);
-    patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
+    if let Some(patched) = view.patches {
+        patched.collect(chunk.rows, rows, encode, |key| key);
+        patches::write(&mut out.body, PATCHES, out.physical.lane_bytes(), encode);
+    }
+    true
 }

@@ -10,7 +10,8 @@
 //! ```
 //! A value outside `base ..= base + widest delta` is a patch and its delta is *saturated* (0 or all
 //! ones), so deltas keep the order of values and a comparison inside the range needs no patches.
-//! `bases` and `maxima` bound the values that are not patched. The hole of a null holds the base.
+//! `bases` and `maxima` bound the values that are not patched. The hole of a null holds the base,
+//! in sums any delta of its group's range.
 //!
 //! Example: keys `1000, 1003, 1001, 999999` with one-byte deltas are base 1000, maximum 1003,
 //! deltas `0, 3, 1, 255` and the patch `(row 3, 999999)`.
@@ -18,14 +19,12 @@
 //! Source: TerseCades (ATC'18) §3.3, figures 4 and 5. Differences: bases apart from deltas, eight
 //! bases tested by one vector compare, patches at both ends, all widths, all comparisons.
 
-mod arithmetic;
 mod check;
 mod encode;
 mod estimate;
 mod fold;
 mod rows;
 mod scan;
-mod slice;
 mod speculate;
 
 use std::ops::Range;
@@ -39,7 +38,10 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::with_lanes;
-use crate::narrow::{Deltas, widen, with_deltas};
+use crate::narrow::{
+    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, PATCHES, WIDTHS, add_banded, map_banded, slice_banded,
+    widen, with_deltas,
+};
 use crate::patch::Patches;
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
@@ -52,13 +54,6 @@ use crate::values::Values;
 
 use fold::{fold_blocks, fold_rows};
 use rows::{RowTest, for_each_key, for_each_keys};
-
-const BASES: usize = 0;
-const MAXIMA: usize = 1;
-const WIDTHS: usize = 2;
-const OFFSETS: usize = 3;
-const DELTAS: usize = 4;
-const PATCHES: usize = 5;
 
 /// A base for each 128 values and narrow deltas.
 #[derive(Debug)]
@@ -297,12 +292,7 @@ impl Codec for BaseDelta {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        let moved = match change {
-            Change::Add(_) => arithmetic::shift(chunk, change, out, encode),
-            Change::Multiply(-1) => arithmetic::negate(chunk, out, encode),
-            Change::Multiply(_) => false,
-        };
-        if !moved {
+        if !map_banded::<GROUPS>(chunk, change, out, encode) {
             return map_decoded(self, chunk, change, out, work, encode);
         }
         work.tally.direct += chunk.rows as u64;
@@ -333,7 +323,7 @@ impl Codec for BaseDelta {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        if !self.adds(chunk, other) || !arithmetic::add(chunk, other, out, encode) {
+        if !self.adds(chunk, other) || !add_banded::<GROUPS>(chunk, other, out, encode) {
             return add_decoded(chunk, other, out, work, encode);
         }
         work.tally.direct += 2 * chunk.rows as u64;
@@ -348,11 +338,10 @@ impl Codec for BaseDelta {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        if !rows.start.is_multiple_of(BLOCK_ROWS) {
-            return slice_decoded(self, chunk, rows, out, work, encode);
+        match slice_banded::<GROUPS>(chunk, rows.clone(), out, encode) {
+            true => Ok(()),
+            false => slice_decoded(self, chunk, rows, out, work, encode),
         }
-        slice::blocks(chunk, rows, out, encode);
-        Ok(())
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

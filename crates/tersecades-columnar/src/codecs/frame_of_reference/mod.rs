@@ -9,7 +9,8 @@
 //! ```
 //! The least overhead a block can have, 0.02 bytes a value, and the shortest loops. One outlier
 //! widens its whole block, so values should be free of them, or be kept free by a codec around
-//! this one. The hole of a null holds the base.
+//! this one. The hole of a null holds the base,
+//! in sums any delta of its block's range.
 //!
 //! Example: keys `1000, 1003, 1001` are base 1000, maximum 1003 and the one-byte deltas `0, 3, 1`.
 //!
@@ -31,21 +32,18 @@ use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{
-    Deltas, fill_holes, line_number, narrow, prefetch_eighth, section_mut, widen, widest, width_of,
+    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, WIDTHS, add_banded, fill_holes, line_number,
+    map_banded, narrow, prefetch_eighth, section_mut, slice_banded, widen, widest, width_of,
     with_deltas,
 };
 use crate::predicate::Predicate;
+use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::pair::Bands;
+use crate::primitive::slice::slice_decoded;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
-
-const BASES: usize = 0;
-const MAXIMA: usize = 1;
-const WIDTHS: usize = 2;
-const OFFSETS: usize = 3;
-const DELTAS: usize = 4;
 
 /// Rows of a sample that are priced together; values of a block drift this many times as far as
 /// from one half of them to the other.
@@ -337,6 +335,58 @@ impl Codec for FrameOfReference {
             deltas: Some(view.deltas),
             patches: None,
         })
+    }
+
+    fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
+        matches!(change, Change::Add(_) | Change::Multiply(-1))
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !map_banded::<1>(chunk, change, out, encode) {
+            return map_decoded(self, chunk, change, out, work, encode);
+        }
+        work.tally.direct += chunk.rows as u64;
+        Ok(())
+    }
+
+    fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {
+        other.codec.id() == self.id()
+    }
+
+    fn add(
+        &self,
+        chunk: &Chunk,
+        other: &Chunk,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !self.adds(chunk, other) || !add_banded::<1>(chunk, other, out, encode) {
+            return add_decoded(chunk, other, out, work, encode);
+        }
+        work.tally.direct += 2 * chunk.rows as u64;
+        Ok(())
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        match slice_banded::<1>(chunk, rows.clone(), out, encode) {
+            true => Ok(()),
+            false => slice_decoded(self, chunk, rows, out, work, encode),
+        }
     }
 
     fn decoder(&self) -> &dyn Codec {
