@@ -104,13 +104,23 @@ const fn takes_greater(run: usize, apart: usize) -> __mmask32 {
     mask
 }
 
+/// Each lane in the place of its partner; neighbours change places in one cycle.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn permute<const APART: usize>(lanes: __m512i) -> __m512i {
-    let partners = const { partners(APART) };
-    // SAFETY: an array of a register's lanes is one register long.
-    let partners = unsafe { _mm512_loadu_si512(partners.as_ptr().cast()) };
-    _mm512_permutexvar_epi16(partners, lanes)
+    match APART {
+        1 => _mm512_rol_epi32::<16>(lanes),
+        2 => _mm512_shuffle_epi32::<0b10_11_00_01>(lanes),
+        4 => _mm512_shuffle_epi32::<0b01_00_11_10>(lanes),
+        8 => _mm512_shuffle_i64x2::<0b10_11_00_01>(lanes, lanes),
+        16 => _mm512_shuffle_i64x2::<0b01_00_11_10>(lanes, lanes),
+        _ => {
+            let partners = const { partners(APART) };
+            // SAFETY: an array of a register's lanes is one register long.
+            let partners = unsafe { _mm512_loadu_si512(partners.as_ptr().cast()) };
+            _mm512_permutexvar_epi16(partners, lanes)
+        }
+    }
 }
 
 /// One step of the network.
