@@ -35,6 +35,9 @@ const SAMPLED: usize = 1_024;
 /// Ranges with room for it start at multiples of this rank.
 const STEP: u64 = 1 << 13;
 
+/// Values that are put together at once: they stay in the first-level cache.
+const PART_ROWS: usize = 1_024;
+
 /// One rank in so many may lie outside the range.
 const OUTSIDE_EVERY: usize = 8;
 
@@ -46,20 +49,24 @@ pub(super) struct Runs<T> {
 }
 
 impl<T: Lane> Runs<T> {
-    /// Puts `values` together, each of which is of the group in `ids`; groups have as many values
-    /// as `counts` says, if it says anything.
+    /// Puts the values together that `fill` writes for ranges of rows, each of which is of the group
+    /// in `ids`; groups have as many values as `counts` says, if it says anything.
     ///
     /// # Cost
     /// A scattering pass, before it a counting one without `counts`.
-    fn new(ids: &[u32], values: impl Iterator<Item = T>, counts: &[u64]) -> Self {
+    fn new(ids: &[u32], counts: &[u64], fill: impl FnMut(Range<usize>, &mut [T])) -> Self {
         match u32::try_from(ids.len()) {
-            Ok(_) => Runs::together::<u32>(ids, values, counts),
-            Err(_) => Runs::together::<u64>(ids, values, counts),
+            Ok(_) => Runs::together::<u32>(ids, counts, fill),
+            Err(_) => Runs::together::<u64>(ids, counts, fill),
         }
     }
 
     /// [`Runs::new`] with places that `P` holds: narrow ones stay in the caches.
-    fn together<P: Lane>(ids: &[u32], values: impl Iterator<Item = T>, counts: &[u64]) -> Self {
+    fn together<P: Lane>(
+        ids: &[u32],
+        counts: &[u64],
+        mut fill: impl FnMut(Range<usize>, &mut [T]),
+    ) -> Self {
         let one = P::from(1);
         let place = |next: P| -> usize { Into::<u64>::into(next) as usize };
         let groups = match (ids, counts) {
@@ -82,17 +89,29 @@ impl<T: Lane> Runs<T> {
             next[group + 1] = next[group + 1].wrapping_add(next[group]);
         }
         let mut together = vec![T::default(); ids.len()];
-        for (id, value) in ids.iter().zip(values) {
-            let next = &mut next[*id as usize];
-            let at = *next;
-            *next = at.wrapping_add(one);
-            together[place(at)] = value;
+        let mut part = [T::default(); PART_ROWS];
+        for (index, ids) in ids.chunks(PART_ROWS).enumerate() {
+            let start = index * PART_ROWS;
+            fill(start..start + ids.len(), &mut part[..ids.len()]);
+            for (id, value) in ids.iter().zip(&part) {
+                let next = &mut next[*id as usize];
+                let at = *next;
+                *next = at.wrapping_add(one);
+                together[place(at)] = *value;
+            }
         }
         next.truncate(groups);
         Runs {
             values: together,
             ends: next.into_iter().map(place).collect(),
         }
+    }
+
+    /// [`Runs::new`] of values that lie in the order of `ids`.
+    fn of(ids: &[u32], values: &[T], counts: &[u64]) -> Self {
+        Runs::new(ids, counts, |rows, part| {
+            part.copy_from_slice(&values[rows])
+        })
     }
 
     /// Where the values of group `id` lie.
@@ -225,28 +244,38 @@ fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
     if rank < first { BELOW } else { distance + 1 }
 }
 
+/// Calls `visit` with the place of each lane whose rank lies outside of the range.
+fn for_each_outside(lanes: &[u16], mut visit: impl FnMut(usize)) {
+    let mut is_outside = [0; PART_ROWS / WORD_LANES];
+    // The least lane follows the greatest.
+    (u16::of(kernels()).range_mask_flat)(lanes, ABOVE, 1, &mut is_outside);
+    for (start, mut word) in (0..lanes.len()).step_by(WORD_LANES).zip(is_outside) {
+        while word != 0 {
+            visit(start + word.trailing_zeros() as usize);
+            word &= word - 1;
+        }
+    }
+}
+
 impl<T: Lane> Grouped<T> {
     /// Puts `ranks` together, each of which is of the group in `ids`; groups have as many ranks as
     /// `counts` says, if it says anything.
     pub(super) fn new(ids: &[u32], ranks: &[T], counts: &[u64]) -> Self {
         let Some(base) = base_of(ranks) else {
-            return Grouped::Wide(Runs::new(ids, ranks.iter().copied(), counts));
+            return Grouped::Wide(Runs::of(ids, ranks, counts));
         };
-        let lanes: Vec<u16> = ranks.iter().map(|rank| lane_of(*rank, base)).collect();
-        let mut is_outside = vec![0; lanes.len().div_ceil(WORD_LANES)];
-        // The least lane follows the greatest.
-        (u16::of(kernels()).range_mask_flat)(&lanes, ABOVE, 1, &mut is_outside);
         let (mut outside_ids, mut outside) = (Vec::new(), Vec::new());
-        for (start, mut word) in (0..).step_by(WORD_LANES).zip(is_outside) {
-            while word != 0 {
-                let index = start + word.trailing_zeros() as usize;
+        let lanes = Runs::new(ids, counts, |rows, lanes| {
+            let (ids, ranks) = (&ids[rows.clone()], &ranks[rows]);
+            for (lane, rank) in lanes.iter_mut().zip(ranks) {
+                *lane = lane_of(*rank, base);
+            }
+            for_each_outside(lanes, |index| {
                 outside_ids.push(ids[index]);
                 outside.push(ranks[index]);
-                word &= word - 1;
-            }
-        }
-        let lanes = Runs::new(ids, lanes.into_iter(), counts);
-        let mut outside = Runs::new(&outside_ids, outside.into_iter(), &[]);
+            });
+        });
+        let mut outside = Runs::of(&outside_ids, &outside, &[]);
         let mut start = 0;
         for end in &outside.ends {
             outside.values[start..*end].sort_unstable();
