@@ -18,6 +18,7 @@ mod data;
 mod design;
 mod encode;
 mod execution;
+mod generate;
 mod integer;
 mod layout;
 mod level;
@@ -141,6 +142,12 @@ const BENCHES: &[Bench] = &[
         about: "encoding beside copying",
         micro: true,
         run: encode::run,
+    },
+    Bench {
+        name: "generate",
+        about: "making the streams that demos and tests run on",
+        micro: true,
+        run: generate::run,
     },
     Bench {
         name: "kernels",

@@ -62,7 +62,7 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "place",
         kind: Kind::Bars,
         about: "Bytes read and written each second by plain loops over 64-bit words; shares below \
-            are of reading, the fastest of six loops (in one to eight places at once, counting \
+            are of reading, the fastest of four loops (in four or eight places at once, counting \
             bits, summing). `count` counts bits.",
         command: "limits",
     },

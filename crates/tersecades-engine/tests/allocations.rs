@@ -119,8 +119,12 @@ fn grouped(stream: Stream, keys: &[&str]) -> Stream {
         .group_by(keys.iter().copied())
         .aggregate([
             count(),
+            call("count_if", col("rtt_us").gt_eq(1_000_000)),
             call("sum", col("rtt_us")),
             call("max", col("rtt_us")),
+            call("mean", col("rtt_us")),
+            call("variance", col("rtt_us")),
+            call("stddev", col("rtt_us")),
         ])
 }
 

@@ -70,8 +70,10 @@ fn ways(random: &mut Random) -> Vec<Way> {
         batch_rows: 20,
         ..WHOLE
     };
+    // Early, where most streams still have rows to come, or anywhere.
+    let stop = *random.pick(&[10, 80]);
     let restarted = Way {
-        restart: Some(random.below(10)),
+        restart: Some(random.below(stop)),
         threads: *random.pick(&[1, 1, 3]),
         ..medium
     };

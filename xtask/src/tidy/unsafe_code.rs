@@ -18,10 +18,6 @@ const ALLOWED: &[(&str, &str)] = &[
         "structures of Arrow's C interface are taken over",
     ),
     (
-        "bench/src/counting_allocator.rs",
-        "a global allocator is an unsafe trait",
-    ),
-    (
         "crates/tersecades-testkit/src/counting_allocator.rs",
         "a global allocator, for tests",
     ),

@@ -134,7 +134,7 @@ impl Demo {
         )?;
         let retained = racks.retained.take();
         let retained = retained.ok_or_else(|| Error::internal("the stream was to be kept"))?;
-        let kept = || Stream::from_retained(&retained).threads(threads);
+        let kept = || Stream::from_retained(&retained).threads(threads).measured();
         let clusters_retained = Run::of(query::clusters(kept()), top, "C2c, retained")?;
         let racks_retained = Run::of(query::racks(kept(), &tor), top, "T2t, retained")?;
 

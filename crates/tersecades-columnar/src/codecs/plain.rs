@@ -428,3 +428,29 @@ fn compare_floats<T>(
         crate::codec::mask_keys(predicate, room, &mut words[first..]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+    use crate::encoder::ColumnEncoder;
+
+    #[test]
+    fn arrays_come_in_and_go_out_without_a_copy() {
+        let array: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5_000));
+        let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+        encoder.pin(crate::registry::by_id(0).unwrap());
+        let chunk = encoder.encode_new(&array).unwrap();
+        let all = Selection::all(chunk.rows());
+        let out = chunk.to_arrow(&all, &mut Work::default()).unwrap();
+        let address = |array: &ArrayRef| array.as_primitive::<Int64Type>().values().as_ptr();
+        let Lanes::U64(lanes) = lanes(&chunk) else {
+            panic!("eight bytes a lane");
+        };
+        assert_eq!(lanes.as_ptr().cast::<i64>(), address(&array));
+        assert_eq!(address(&out), address(&array));
+    }
+}

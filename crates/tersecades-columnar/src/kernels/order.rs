@@ -108,8 +108,8 @@ mod tests {
     use crate::kernels::scalar;
     use crate::kernels::tests::{Cut, Random, faster_levels};
 
-    const LENGTHS: [usize; 16] = [
-        1, 2, 3, 5, 8, 31, 32, 33, 63, 64, 65, 100, 129, 500, 1_000, 4_099,
+    const LENGTHS: [usize; 19] = [
+        1, 2, 3, 5, 8, 31, 32, 33, 63, 64, 65, 100, 129, 500, 1_000, 1_023, 1_024, 1_025, 4_099,
     ];
 
     fn check<W: Cut>() {

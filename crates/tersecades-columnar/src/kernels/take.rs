@@ -25,7 +25,7 @@ mod tests {
     fn check<W: Cut>(of: fn(&Kernels) -> &LaneKernels<W>) {
         let mut random = Random(0x7a6e);
         for level in faster_levels() {
-            for length in LENGTHS {
+            for length in LENGTHS.into_iter().chain([1_025]) {
                 let lanes = 1 + random.bits() as usize % 70_000;
                 let table = random.lanes::<W>(lanes);
                 let code = |_| random.bits() as u32 % table.len() as u32;

@@ -10,7 +10,7 @@ use super::*;
 pub(super) const LENGTHS: [usize; 14] = [
     0, 1, 7, 63, 64, 65, 127, 128, 129, 500, 896, 1000, 1023, 1024,
 ];
-const FLAT_LENGTHS: [usize; 6] = [0, 65, 1024, 16_384, 16_385, 40_003];
+const FLAT_LENGTHS: [usize; 11] = [0, 1, 63, 64, 65, 1023, 1024, 1025, 16_384, 16_385, 40_003];
 const ROUNDS: usize = 24;
 /// What a kernel must leave alone after the words that it writes.
 const UNTOUCHED: u64 = 0x5a5a_0123_4567_a5a5;
@@ -138,11 +138,16 @@ fn range_masks<W: Cut>() {
                 .iter()
                 .all(|&word| word == UNTOUCHED)
         );
-        let mut flat = vec![UNTOUCHED; 18];
-        let mut expected = flat.clone();
-        (W::of(&scalar::KERNELS).range_mask_flat)(&values, low[0], span[0], &mut expected);
-        (W::of(level).range_mask_flat)(&values, low[0], span[0], &mut flat);
-        assert_eq!(flat, expected, "{} {length}", level.name);
+    });
+    let lengths = LENGTHS.into_iter().chain(FLAT_LENGTHS);
+    for_each_case(&lengths.collect::<Vec<_>>(), |random, level, length| {
+        let values = random.lanes::<W>(length);
+        let (low, span) = (random.per_group::<W>()[0], random.per_group::<W>()[0]);
+        let mut expected = vec![UNTOUCHED; length.div_ceil(64) + 2];
+        let mut answer = expected.clone();
+        (W::of(&scalar::KERNELS).range_mask_flat)(&values, low, span, &mut expected);
+        (W::of(level).range_mask_flat)(&values, low, span, &mut answer);
+        assert_eq!(answer, expected, "{} {length}", level.name);
     });
 }
 

@@ -2,6 +2,8 @@
 
 mod snapshot;
 
+use std::sync::LazyLock;
+
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::fold::Fold;
@@ -40,6 +42,9 @@ pub struct Pane {
 
 /// A batch, the rows of it that go to a pane, and the rows of the stream before it.
 pub type PaneRows<'a> = (&'a Frame, &'a Selection, u64);
+
+/// What a condition that holds is.
+static IS_TRUE: LazyLock<Predicate> = LazyLock::new(|| Predicate::key_range(1, 1));
 
 /// The rows that go to the aggregates of one filter.
 #[derive(Debug, Clone, Copy)]
@@ -267,7 +272,7 @@ impl Pane {
         let mut passed = std::mem::take(&mut scratch.passed);
         let mut ids = std::mem::take(&mut scratch.passed_ids);
         let condition = part.frame.column(plan.filters[filter]);
-        condition.compare(&Predicate::key_range(1, 1), part.within, &mut passed, work);
+        condition.compare(&IS_TRUE, part.within, &mut passed, work);
         passed.settle();
         ids.clear();
         if part.within.shape() == Shape::All && !part.ids.is_empty() {

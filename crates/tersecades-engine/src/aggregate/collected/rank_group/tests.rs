@@ -1,5 +1,6 @@
 //! Groups and runs of panes against sorted ranks, whatever lies outside of lanes.
 
+use super::place::place;
 use super::*;
 
 /// Ranks of which some lie far off on both sides, around a start and of a width.
@@ -44,11 +45,9 @@ fn check_grouped<T: Lane>(grouped: &Grouped<T>, (ids, lanes): (&[u32], &[T]), na
         own.sort_unstable();
         assert_eq!(grouped.count(id), own.len());
         for index in 0..own.len() {
-            let mut places = Places {
-                indices: vec![index, own.len() - 1, own.len() / 2],
-                found: vec![[T::default(); 2]; 3],
-                ..Places::default()
-            };
+            let mut places = Places::default();
+            places.indices = vec![index, own.len() - 1, own.len() / 2];
+            places.found = vec![[T::default(); 2]; 3];
             grouped.read(id, &mut places);
             let at = |index: usize| [own[index], own[(index + 1).min(own.len() - 1)]];
             let expected = [at(index), at(own.len() - 1), at(own.len() / 2)];
