@@ -11,6 +11,7 @@ use tersecades_engine::Result;
 use tersecades_engine::plan::Query;
 use tersecades_engine::runtime::{Keep, Running};
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::WINDOWS;
 use tersecades_testkit::data::{Stream as Rows, to_batches};
 use tersecades_testkit::oracle::{Answer, answer, difference};
 use tersecades_testkit::query::random_query;
@@ -224,4 +225,16 @@ fn random_queries_agree_with_the_oracle() {
         seen.len() < 100 || with_rows * 4 >= seen.len(),
         "{with_rows} have rows"
     );
+}
+
+#[test]
+fn every_kind_of_window_is_drawn() {
+    let queries = (0..2_000).map(|seed| format!("{:?}", random_query(seed).0));
+    let queries: Vec<String> = queries.collect();
+    for kind in WINDOWS {
+        let (first, rest) = kind.name.split_at(1);
+        let shape = format!("shape: {}{rest}", first.to_uppercase());
+        let drawn = queries.iter().any(|query| query.contains(&shape));
+        assert!(drawn, "no query has a window of kind {}", kind.name);
+    }
 }

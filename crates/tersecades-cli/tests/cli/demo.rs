@@ -43,6 +43,18 @@ fn the_demo_counts_what_a_naive_count_counts() {
         );
         assert!(report.contains("late rows: 0\n"), "{report}");
         assert!(report.contains(&format!("{threads} worker thread")));
+        for shown in [
+            " base_delta ",
+            "base_delta 1.",
+            "filter error_code <> 0 [encoded]",
+            " values run encoded]",
+            ", 0 decoded (0.0 %)",
+        ] {
+            assert!(report.contains(shown), "{shown}: {report}");
+        }
+        if cfg!(target_os = "linux") {
+            assert!(report.contains("Peak memory: "), "{report}");
+        }
     }
 }
 
