@@ -17,11 +17,12 @@ use crate::aligned::CACHE_LINE_BYTES;
 use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUPS, block_count, block_rows};
 use crate::chunk::Chunk;
-use crate::codec::EncodeWork;
+use crate::codec::{EncodeWork, Work};
+use crate::error::Result;
 use crate::kernels::{kernels, prefetch_past};
 use crate::lane::KeyLane;
 use crate::patch::{self as patches, Patches};
-use crate::primitive::arithmetic::{Change, RESULT};
+use crate::primitive::arithmetic::{Change, RESULT, add_decoded, map_decoded};
 use crate::types::Physical;
 
 use super::banded::{BASES, Banded, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
@@ -55,18 +56,44 @@ fn place(base: i128, span: u64, has_values: impl FnOnce() -> bool) -> Option<u64
     (!has_values()).then(|| base.clamp(0, top) as u64)
 }
 
-/// Fills `out` with every value changed, if bases say how; false when only decoding does.
+/// [`crate::codec::Codec::map`] of chunks with `N` bases a block.
 pub(crate) fn map_banded<const N: usize>(
     chunk: &Chunk,
     change: Change,
     out: &mut Chunk,
+    work: &mut Work,
     encode: &mut EncodeWork,
-) -> bool {
-    match change {
+) -> Result<()> {
+    let mapped = match change {
         Change::Add(_) => shift::<N>(chunk, change, out, encode),
         Change::Multiply(-1) => negate::<N>(chunk, out, encode),
         Change::Multiply(_) => false,
+    };
+    if !mapped {
+        return map_decoded(chunk.codec, chunk, change, out, work, encode);
     }
+    work.tally.direct += chunk.rows as u64;
+    Ok(())
+}
+
+/// Whether [`map_banded`] works on the encoded form.
+pub(crate) fn maps_banded(change: Change) -> bool {
+    matches!(change, Change::Add(_) | Change::Multiply(-1))
+}
+
+/// [`crate::codec::Codec::add`] of chunks with `N` bases a block.
+pub(crate) fn add_banded<const N: usize>(
+    chunk: &Chunk,
+    other: &Chunk,
+    out: &mut Chunk,
+    work: &mut Work,
+    encode: &mut EncodeWork,
+) -> Result<()> {
+    if !chunk.adds(other) || !add::<N>(chunk, other, out, encode) {
+        return add_decoded(chunk, other, out, work, encode);
+    }
+    work.tally.direct += 2 * chunk.rows as u64;
+    Ok(())
 }
 
 /// Adds the constant of `change`; false when only decoding tells the results.
@@ -176,7 +203,7 @@ fn move_bases<const N: usize>(
 }
 
 /// Adds two chunks of as many rows; false when only decoding tells the sums.
-pub(crate) fn add_banded<const N: usize>(
+fn add<const N: usize>(
     chunk: &Chunk,
     other: &Chunk,
     out: &mut Chunk,

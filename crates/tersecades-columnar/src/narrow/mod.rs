@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{Lane, Narrow, kernels, prefetch_rows, prefetch_start};
 use crate::predicate::{KeyRange, Predicate};
 
-pub(crate) use arithmetic::{add_banded, map_banded};
+pub(crate) use arithmetic::{add_banded, map_banded, maps_banded};
 pub(crate) use banded::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 pub(crate) use compare::{Bounded, compare_ranges};
 pub(crate) use fold::GroupFold;

@@ -5,15 +5,31 @@ use std::ops::Range;
 use crate::aligned::CACHE_LINE_BYTES;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::Chunk;
-use crate::codec::EncodeWork;
+use crate::codec::{EncodeWork, Work};
+use crate::error::Result;
 use crate::patch as patches;
+use crate::primitive::slice::slice_decoded;
 
 use super::banded::{BASES, Banded, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 use super::banded::{lay_out_blocks, lay_out_deltas};
 use super::section_mut;
 
-/// Fills `out` with `rows`, if they start with a block; false when only decoding does.
+/// [`crate::codec::Codec::slice`] of chunks with `N` bases a block.
 pub(crate) fn slice_banded<const N: usize>(
+    chunk: &Chunk,
+    rows: Range<usize>,
+    out: &mut Chunk,
+    work: &mut Work,
+    encode: &mut EncodeWork,
+) -> Result<()> {
+    match slice_blocks::<N>(chunk, rows.clone(), out, encode) {
+        true => Ok(()),
+        false => slice_decoded(chunk.codec, chunk, rows, out, work, encode),
+    }
+}
+
+/// Fills `out` with `rows`, if they start with a block; false when only decoding does.
+fn slice_blocks<const N: usize>(
     chunk: &Chunk,
     rows: Range<usize>,
     out: &mut Chunk,

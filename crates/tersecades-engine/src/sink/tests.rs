@@ -15,7 +15,7 @@ use tersecades_columnar::error::ErrorKind;
 
 use super::*;
 use crate::source::csv::{CsvSource, NULL_STRINGS_DEFAULT};
-use crate::source::{Source as _, SourceOptions, open, text_type};
+use crate::source::{SOURCES, Source as _, SourceOptions, open, text_type};
 
 /// A writer whose bytes can be looked at afterwards.
 #[derive(Clone, Default)]
@@ -382,6 +382,35 @@ fn many_rows(first: i64, rows: i64) -> RecordBatch {
     ];
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
         .unwrap()
+}
+
+#[test]
+fn every_source_reads_what_its_sink_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = Int64Array::from_iter((0..1_000).map(|row| (row % 7 > 0).then_some(row)));
+    let text = |row: usize| [Some("plain"), Some("a,b"), None, Some("say \"so\"")][row % 4];
+    let texts = words(&(0..1_000).map(text).collect::<Vec<_>>());
+    let columns = [("number", Arc::new(numbers) as ArrayRef), ("text", texts)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    for source in SOURCES {
+        let is_written = |suffix: &&&str| SINKS.iter().any(|sink| sink.suffixes.contains(suffix));
+        let mut written = 0;
+        for suffix in source.suffixes.iter().filter(is_written) {
+            let path = folder.path().join(format!("a{suffix}"));
+            let mut sink = create(&path, &batch.schema(), &SinkOptions::default()).unwrap();
+            sink.write(&batch).unwrap();
+            sink.finish().unwrap();
+            let mut read = (source.open)(&path, &SourceOptions::default()).unwrap();
+            let found = read.next().unwrap().unwrap();
+            for (column, data_type) in [(0, DataType::Int64), (1, DataType::Utf8)] {
+                let [found, batch] = [&found, &batch]
+                    .map(|batch| arrow_cast::cast(batch.column(column), &data_type).unwrap());
+                assert_eq!(&*found, &*batch, "{suffix}");
+            }
+            written += 1;
+        }
+        assert!(written > 0, "{} has no sink", source.name);
+    }
 }
 
 #[test]

@@ -17,7 +17,6 @@ use tersecades_columnar::error::ErrorKind;
 use super::arrow_ipc::ArrowSource;
 use super::parquet::ParquetSource;
 use super::*;
-use crate::sink::{self, SINKS, SinkOptions};
 
 const ROWS: usize = 1000;
 
@@ -32,13 +31,6 @@ fn sample() -> RecordBatch {
         ("w", Arc::new(words) as _),
     ])
     .unwrap()
-}
-
-/// [`sample`] with its texts as codes.
-fn coded_sample() -> RecordBatch {
-    let batch = sample();
-    let words = arrow_cast::cast(batch.column(1), &text_type()).unwrap();
-    RecordBatch::try_from_iter([("n", batch.column(0).clone()), ("w", words)]).unwrap()
 }
 
 fn parquet_bytes(compression: Compression) -> Bytes {
@@ -60,7 +52,10 @@ fn packed_ipc_bytes(stream: bool, codec: Option<CompressionType>) -> Bytes {
     let options = IpcWriteOptions::default()
         .try_with_compression(codec)
         .unwrap();
-    let batch = coded_sample();
+    let mut batch = sample();
+    let words = arrow_cast::cast(batch.column(1), &text_type()).unwrap();
+    let numbers = batch.column(0).clone();
+    batch = RecordBatch::try_from_iter([("n", numbers), ("w", words)]).unwrap();
     match stream {
         true => {
             let mut writer =
@@ -325,27 +320,6 @@ fn suffix_is_found_whatever_its_case() {
         .unwrap();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(error.context().file.as_deref(), Some("no/such/FILE.CSV"));
-}
-
-#[test]
-fn every_kind_reads_what_its_sink_wrote() {
-    let (folder, batch) = (tempfile::tempdir().unwrap(), coded_sample());
-    for kind in SOURCES {
-        let mut written = 0;
-        for suffix in kind.suffixes {
-            if !SINKS.iter().any(|sink| sink.suffixes.contains(suffix)) {
-                continue;
-            }
-            let path = folder.path().join(format!("sample{suffix}"));
-            let mut sink = sink::create(&path, &batch.schema(), &SinkOptions::default()).unwrap();
-            sink.write(&batch).unwrap();
-            sink.finish().unwrap();
-            let mut source = (kind.open)(&path, &options(300)).unwrap();
-            assert_sample(&read_all(&mut *source).unwrap(), 300);
-            written += 1;
-        }
-        assert!(written > 0, "{} has no sink", kind.name);
-    }
 }
 
 #[test]

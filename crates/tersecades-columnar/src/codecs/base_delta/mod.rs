@@ -39,15 +39,14 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::with_lanes;
 use crate::narrow::{
-    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, PATCHES, WIDTHS, add_banded, map_banded, slice_banded,
-    widen, with_deltas,
+    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, PATCHES, WIDTHS, add_banded, map_banded, maps_banded,
+    slice_banded, widen, with_deltas,
 };
 use crate::patch::Patches;
 use crate::predicate::Predicate;
-use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
+use crate::primitive::arithmetic::Change;
 use crate::primitive::keep_selected;
 use crate::primitive::pair::Bands;
-use crate::primitive::slice::slice_decoded;
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
@@ -281,7 +280,7 @@ impl Codec for BaseDelta {
     }
 
     fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
-        matches!(change, Change::Add(_) | Change::Multiply(-1))
+        maps_banded(change)
     }
 
     fn map(
@@ -292,11 +291,7 @@ impl Codec for BaseDelta {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        if !map_banded::<GROUPS>(chunk, change, out, encode) {
-            return map_decoded(self, chunk, change, out, work, encode);
-        }
-        work.tally.direct += chunk.rows as u64;
-        Ok(())
+        map_banded::<GROUPS>(chunk, change, out, work, encode)
     }
 
     fn bands<'a>(&self, chunk: &'a Chunk) -> Option<Bands<'a>> {
@@ -323,11 +318,7 @@ impl Codec for BaseDelta {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        if !self.adds(chunk, other) || !add_banded::<GROUPS>(chunk, other, out, encode) {
-            return add_decoded(chunk, other, out, work, encode);
-        }
-        work.tally.direct += 2 * chunk.rows as u64;
-        Ok(())
+        add_banded::<GROUPS>(chunk, other, out, work, encode)
     }
 
     fn slice(
@@ -338,10 +329,7 @@ impl Codec for BaseDelta {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        match slice_banded::<GROUPS>(chunk, rows.clone(), out, encode) {
-            true => Ok(()),
-            false => slice_decoded(self, chunk, rows, out, work, encode),
-        }
+        slice_banded::<GROUPS>(chunk, rows, out, work, encode)
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

@@ -33,13 +33,12 @@ use crate::kernels::kernels;
 use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{
     BASES, DELTAS, Deltas, MAXIMA, OFFSETS, WIDTHS, add_banded, fill_holes, line_number,
-    map_banded, narrow, prefetch_eighth, section_mut, slice_banded, widen, widest, width_of,
-    with_deltas,
+    map_banded, maps_banded, narrow, prefetch_eighth, section_mut, slice_banded, widen, widest,
+    width_of, with_deltas,
 };
 use crate::predicate::Predicate;
-use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
+use crate::primitive::arithmetic::Change;
 use crate::primitive::pair::Bands;
-use crate::primitive::slice::slice_decoded;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -338,7 +337,7 @@ impl Codec for FrameOfReference {
     }
 
     fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
-        matches!(change, Change::Add(_) | Change::Multiply(-1))
+        maps_banded(change)
     }
 
     fn map(
@@ -349,11 +348,7 @@ impl Codec for FrameOfReference {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        if !map_banded::<1>(chunk, change, out, encode) {
-            return map_decoded(self, chunk, change, out, work, encode);
-        }
-        work.tally.direct += chunk.rows as u64;
-        Ok(())
+        map_banded::<1>(chunk, change, out, work, encode)
     }
 
     fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {
@@ -368,11 +363,7 @@ impl Codec for FrameOfReference {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        if !self.adds(chunk, other) || !add_banded::<1>(chunk, other, out, encode) {
-            return add_decoded(chunk, other, out, work, encode);
-        }
-        work.tally.direct += 2 * chunk.rows as u64;
-        Ok(())
+        add_banded::<1>(chunk, other, out, work, encode)
     }
 
     fn slice(
@@ -383,10 +374,7 @@ impl Codec for FrameOfReference {
         work: &mut Work,
         encode: &mut EncodeWork,
     ) -> Result<()> {
-        match slice_banded::<1>(chunk, rows.clone(), out, encode) {
-            true => Ok(()),
-            false => slice_decoded(self, chunk, rows, out, work, encode),
-        }
+        slice_banded::<1>(chunk, rows, out, work, encode)
     }
 
     fn decoder(&self) -> &dyn Codec {
