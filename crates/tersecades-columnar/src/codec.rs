@@ -20,6 +20,7 @@ use crate::habit::Habit;
 use crate::input::Input;
 use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
+use crate::primitive::byte::bytes_decoded;
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
 use crate::primitive::pair::Bands;
 use crate::primitive::rank::rank_in_place;
@@ -30,8 +31,8 @@ use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::Selection;
 use crate::values::Values;
 
+pub(crate) use crate::primitive::decoded::mask_keys;
 pub use crate::primitive::decoded::{compare_decoded, fold_decoded, fold_values, gather_decoded};
-pub(crate) use crate::primitive::decoded::{mask_keys, units};
 
 /// How many values each way of answering took; the "ran encoded" figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,6 +77,8 @@ pub struct Work {
     pub(crate) selection: Selection,
     /// Bytes, one or two a block.
     pub(crate) marks: Vec<u8>,
+    /// Codes of a dictionary and how often each came.
+    pub(crate) repeats: Repeats,
     /// Ranges of a comparison, in the keys of the codec inside.
     pub(crate) ranges: Vec<KeyRange>,
     /// Ranges of multiples that a comparison of floats becomes.
@@ -222,6 +225,11 @@ pub trait Codec: Debug + Send + Sync {
         false
     }
 
+    /// Whether a scheme may set the codec by a number: a level, a scale, a tolerance.
+    fn takes_number(&self) -> bool {
+        false
+    }
+
     /// How far, at most, a value that comes back is from the one that went in, when the codec is
     /// set by `parameter`; values that it cannot bring so near are kept as they are.
     fn error_bound(&self, _parameter: f64) -> f64 {
@@ -270,6 +278,17 @@ pub trait Codec: Debug + Send + Sync {
 
     /// Appends the values of `rows` to `out`.
     fn decode(&self, chunk: &Chunk, rows: Range<usize>, out: &mut Values);
+
+    /// Writes the keys of a block of integers of one byte; bytes after its rows mean nothing.
+    fn decode_bytes(
+        &self,
+        chunk: &Chunk,
+        block: usize,
+        out: &mut [u8; BLOCK_ROWS],
+        work: &mut Work,
+    ) {
+        bytes_decoded(self.decoder(), chunk, block, out, work);
+    }
 
     /// Selects the rows of `within` that pass `predicate`.
     fn compare(

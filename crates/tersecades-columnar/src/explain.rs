@@ -58,9 +58,8 @@ impl Explanation {
     /// How much more the choice costs than the best single scheme; less than 0 where choosing chunk
     /// by chunk beat all of them.
     pub fn regret(&self) -> f64 {
-        self.trials
-            .first()
-            .map_or(0.0, |best| self.chosen.ns / best.real.ns - 1.0)
+        let best = self.trials.first().filter(|best| best.real.ns > 0.0);
+        best.map_or(0.0, |best| self.chosen.ns / best.real.ns - 1.0)
     }
 }
 

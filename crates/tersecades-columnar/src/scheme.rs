@@ -104,6 +104,13 @@ impl fmt::Display for Scheme {
     }
 }
 
+/// Which codecs take a number.
+fn numbered() -> String {
+    let codecs = registry::CODECS.iter().filter(|codec| codec.takes_number());
+    let names: Vec<&str> = codecs.map(|codec| codec.name()).collect();
+    format!("the codecs that are: {}", names.join(", "))
+}
+
 impl FromStr for Scheme {
     type Err = Error;
 
@@ -123,10 +130,12 @@ impl FromStr for Scheme {
             };
             let (first, more) = inside.split_once(',').unwrap_or((inside, ""));
             let parameter = first.trim().parse::<f64>().ok();
-            scheme.push(Stage {
-                codec: registry::by_name(name)?,
-                parameter,
-            })?;
+            let codec = registry::by_name(name)?;
+            if parameter.is_some() && !codec.takes_number() {
+                let message = format!("`{name}` is not set by a number, as `{text}` does");
+                return Err(Error::invalid(message).hint(numbered()));
+            }
+            scheme.push(Stage { codec, parameter })?;
             rest = if parameter.is_some() {
                 more.trim()
             } else {
@@ -146,8 +155,8 @@ mod tests {
         for text in [
             "plain",
             "dictionary(run_length)",
-            "dictionary(0.5, run_length(plain))",
-            "plain(0.01)",
+            "fixed_point(0.5, run_length(plain))",
+            "delta(zstd(9))",
             "",
         ] {
             assert_eq!(text.parse::<Scheme>().unwrap().to_string(), text);
@@ -168,6 +177,9 @@ mod tests {
             "plain(",
             "plain)",
             "plain(plain, plain)",
+            "plain(0.01)",
+            "lz4(9)",
+            "delta(4, bit_pack)",
             "plain(plain(plain(plain(plain))))",
         ] {
             assert!(text.parse::<Scheme>().is_err(), "{text}");

@@ -100,13 +100,11 @@ fn codec_rows(explanation: &Explanation) -> impl Iterator<Item = [String; 8]> {
     let by_column = |trial: &&Trial| !lies_in_rows(&trial.scheme);
     let trials = explanation.trials.iter().filter(by_column);
     let least = trials.clone().next().map_or(0.0, |best| best.real.ns);
+    let loss = move |ns: f64| percent(if least > 0.0 { ns / least - 1.0 } else { 0.0 });
     trials.enumerate().map(move |(index, trial)| {
         let expected = |of: fn(Price) -> f64| trial.estimate.map(|it| number(of(it)));
         let (chosen, regret) = match index {
-            0 => (
-                explanation.codec.clone(),
-                percent(explanation.chosen.ns / least - 1.0),
-            ),
+            0 => (explanation.codec.clone(), loss(explanation.chosen.ns)),
             _ => Default::default(),
         };
         [
@@ -117,7 +115,7 @@ fn codec_rows(explanation: &Explanation) -> impl Iterator<Item = [String; 8]> {
             number(trial.real.bytes),
             expected(|price| price.ns).unwrap_or_default(),
             number(trial.real.ns),
-            percent(trial.real.ns / least - 1.0),
+            loss(trial.real.ns),
         ]
     })
 }

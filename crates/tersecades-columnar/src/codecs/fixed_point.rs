@@ -79,6 +79,10 @@ impl Codec for FixedPoint {
         true
     }
 
+    fn takes_number(&self) -> bool {
+        true
+    }
+
     fn error_bound(&self, parameter: f64) -> f64 {
         parameter / 2.0
     }

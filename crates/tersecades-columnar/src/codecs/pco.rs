@@ -201,6 +201,10 @@ impl Codec for Pco {
         Tier::Cold
     }
 
+    fn takes_number(&self) -> bool {
+        true
+    }
+
     fn unit_rows(&self) -> usize {
         UNIT_ROWS
     }

@@ -10,6 +10,7 @@
 
 use super::based::{self, Moved};
 use super::bit_stream::{self, BitStream};
+use super::code_sum::CodeSums;
 use super::moment::{self, Moments};
 use super::order::{self, Order};
 use super::outlier::Outlying;
@@ -133,7 +134,7 @@ pub(super) const unsafe fn table<L>(name: &'static str) -> Kernels
 where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
-    L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream,
+    L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream + CodeSums,
     L: Moments<u8> + Moments<u16> + Moments<u32> + Moments<u64>,
     L: Outlying<u8> + Outlying<u16> + Outlying<u32> + Outlying<u64>,
 {
@@ -170,6 +171,7 @@ where
             }
         },
         unpack_stream: |bytes, width, out| at_level!(L, bit_stream::unpack::<L>(bytes, width, out)),
+        code_sum: |codes, table, mask| at_level!(L, L::code_sum(codes, table, mask)),
     }
 }
 

@@ -17,13 +17,15 @@
 //! `scalar` is the definition. The other levels share the loops of `block`, `moment` and `bitmap`,
 //! which the compiler vectorises once per instruction set, and differ in the few steps of `level`
 //! that a compiler gets wrong: lanes to bits and bits to lanes, wide lanes to narrow ones
-//! (`avx512_cut`), outliers by their rows (`avx512_outlier`), and where one pass over a block beats
-//! two (`avx512_moment`). All levels answer the same.
+//! (`avx512_cut`), outliers by their rows (`avx512_outlier`), codes to what they stand for
+//! (`avx512_code_sum`), and where one pass over a block beats two (`avx512_moment`). All levels
+//! answer the same.
 
 mod based;
 mod bit_stream;
 mod bitmap;
 mod block;
+mod code_sum;
 mod float;
 mod lane;
 mod level;
@@ -43,6 +45,7 @@ mod x86_64;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+pub use code_sum::CodeTable;
 pub use float::{FLOAT_SUMS, FloatKernels, FloatSums};
 pub use lane::{Lane, Narrow};
 pub use outlier::{OutlierSums, Outliers};
@@ -194,6 +197,9 @@ pub struct BitmapKernels {
 /// The shape of [`Kernels::overlap`].
 pub type Overlap = fn(&[u64], &[u64], RangeInclusive<u64>, &mut [u8], &mut [u8]);
 
+/// The shape of [`Kernels::code_sum`].
+pub type CodeSum = fn(&[u8], &CodeTable, Option<&[u64]>) -> u128;
+
 /// Every kernel of one level.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernels {
@@ -250,6 +256,10 @@ pub struct Kernels {
     ///
     /// Any number of them; `bytes` has all, and may have more.
     pub unpack_stream: fn(&[u8], u32, &mut [u32]),
+    /// `(codes, table, mask)`: the sum of what the codes of `mask` stand for, of all without one.
+    ///
+    /// At most [`BLOCK_LANES`] codes.
+    pub code_sum: CodeSum,
 }
 
 /// The best kernels this processor runs, or those that [`LEVEL_VARIABLE`] names.

@@ -1,6 +1,7 @@
 //! The level that runs anywhere: flags in bytes, packed eight at a time by a multiplication.
 
 use super::bit_stream::BitStream;
+use super::code_sum::CodeSums;
 use super::level::{LINE_BYTES, Level, ROWS_SLACK, Steps, Word, table};
 use super::moment::Moments;
 use super::order::Order;
@@ -63,6 +64,8 @@ impl<W: Lane> Moments<W> for Portable {}
 impl<W: Lane> Outlying<W> for Portable {}
 
 impl BitStream for Portable {}
+
+impl CodeSums for Portable {}
 
 impl<W: Lane> Steps<W> for Portable {
     #[inline(always)]

@@ -45,6 +45,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     },
     overlap,
     unpack_stream,
+    code_sum: super::code_sum::code_sum,
 };
 
 const fn lanes<W: Lane>() -> LaneKernels<W> {

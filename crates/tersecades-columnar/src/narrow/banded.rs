@@ -36,6 +36,31 @@ impl<'a, const N: usize> Banded<'a, N> {
             patches: bands.patches,
         })
     }
+
+    /// [`Banded::of`], or one base a block as `N` equal ones, which `memory` holds.
+    pub(super) fn spread(chunk: &'a Chunk, memory: &'a mut Vec<u64>) -> Option<Self> {
+        let bands = chunk.codec.bands(chunk)?;
+        let deltas = bands.deltas.filter(|_| bands.bases_a_block == 1);
+        let Some(deltas) = deltas.filter(|_| N > 1) else {
+            return Banded::of(chunk);
+        };
+        memory.clear();
+        let ends = bands.bases.iter().chain(bands.maxima);
+        memory.extend(ends.flat_map(|end| [*end; N]));
+        let (bases, maxima) = memory.split_at(bands.bases.len() * N);
+        Some(Banded {
+            bases,
+            maxima,
+            deltas,
+            patches: bands.patches,
+        })
+    }
+}
+
+/// Whether [`Banded::spread`] gives `N` bases a block.
+pub(super) fn spreads<const N: usize>(chunk: &Chunk) -> bool {
+    let bands = chunk.codec.bands(chunk);
+    bands.is_some_and(|bands| bands.deltas.is_some() && [1, N].contains(&bands.bases_a_block))
 }
 
 /// Gives `out` the fixed sections for `blocks` blocks; their bytes are stale.

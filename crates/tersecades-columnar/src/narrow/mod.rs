@@ -4,10 +4,12 @@
 //! deltas start in cache lines (`blocks + 1` counters), and the deltas, each block from the next
 //! cache line on. What a delta is counted from is the codec's affair.
 
+mod add;
 mod arithmetic;
 mod banded;
 mod compare;
 mod fold;
+mod map;
 mod slice;
 mod write;
 
@@ -20,10 +22,12 @@ use crate::error::{Error, Result};
 use crate::kernels::{Lane, Narrow, kernels, prefetch_rows, prefetch_start};
 use crate::predicate::{KeyRange, Predicate};
 
-pub(crate) use arithmetic::{add_banded, map_banded, maps_banded};
+pub(crate) use add::{add_banded, adds_banded};
+pub(crate) use arithmetic::{bias, has_values, place};
 pub(crate) use banded::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 pub(crate) use compare::{Bounded, compare_ranges};
 pub(crate) use fold::GroupFold;
+pub(crate) use map::{map_banded, maps_banded};
 pub(crate) use slice::slice_banded;
 pub(crate) use write::{fill_holes, line_number, narrow, prefetch_eighth, section_mut};
 

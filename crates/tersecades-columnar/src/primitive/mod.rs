@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! decoded       compare, fold, gather          their defaults alone
+//! byte          keys of one byte               codes looked up in registers
 //! repeats       (value, count) pairs           group, distinct, histograms
 //! rank          keys that sort as values do    quantiles, merges, arg_min and arg_max
 //! fold_by       a fold for each group id       windowed group-by
@@ -15,6 +16,7 @@
 //! against, and the method of [`Chunk`] that keeps nulls out and asks the codec.
 
 pub mod arithmetic;
+pub mod byte;
 mod counted;
 pub mod decoded;
 pub mod fold_by;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
+use tersecades_columnar::block::{BLOCK_ROWS, block_count, block_rows};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::{Codec, Work};
 use tersecades_columnar::encoder::ColumnEncoder;
@@ -32,6 +33,9 @@ use super::expected::Expected;
 use super::primitive::{check_made, check_selected};
 use crate::data::{SHAPES, Shape, column, types};
 use crate::random::Random;
+
+/// A length past the first unit of codecs that decode many blocks together.
+const UNITS_ROWS: usize = 17_000;
 
 /// Lengths around words, groups and blocks.
 pub const LENGTHS: &[usize] = &[0, 1, 63, 64, 65, 127, 128, 1023, 1024, 1025, 5000];
@@ -128,6 +132,8 @@ fn check_column(
     let codec = scheme.first().unwrap().codec;
     let mut chunk = Chunk::default();
     let mut accepted = 0;
+    let of_units = codec.unit_rows() > BLOCK_ROWS && lengths.len() == LENGTHS.len();
+    let lengths = lengths.iter().chain(of_units.then_some(&UNITS_ROWS));
     for rows in lengths {
         let case = Case::new(data_type, column(data_type, shape, *rows, &mut random));
         encode(codec, &mut encoder, &case, &mut chunk)?;
@@ -181,6 +187,7 @@ pub(super) fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Ch
         .map_err(|error| format!("validate: {error}"))?;
     let questions = case.questions(random);
     let mut work = Work::default();
+    check_bytes(chunk, case, &mut work)?;
     for within in selections(chunk.rows(), random) {
         let place = |error| format!("within {}: {error}", within.name);
         check_gather(chunk, case, &within, &mut work).map_err(place)?;
@@ -214,6 +221,25 @@ pub(super) fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Ch
                     expected.len(),
                     row.or(expected.get(first)).map(|row| &case.values[*row]),
                 ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks the bytes of integers that have one.
+fn check_bytes(chunk: &Chunk, case: &Case, work: &mut Work) -> Check {
+    let Physical::Integer { bytes: 1, signed } = chunk.physical() else {
+        return Ok(());
+    };
+    let mut bytes = [0; BLOCK_ROWS];
+    for block in 0..block_count(chunk.rows()) {
+        chunk.codec().decode_bytes(chunk, block, &mut bytes, work);
+        for (row, byte) in block_rows(block, chunk.rows()).zip(bytes) {
+            let value = i128::from(byte) - if signed { 128 } else { 0 };
+            let expected = &case.values[row];
+            if *expected != Value::Null && *expected != Value::Integer(value) {
+                return Err(format!("byte {byte} at row {row} for {expected:?}"));
             }
         }
     }

@@ -39,8 +39,8 @@ use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
 use crate::lane::with_lanes;
 use crate::narrow::{
-    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, PATCHES, WIDTHS, add_banded, map_banded, maps_banded,
-    slice_banded, widen, with_deltas,
+    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, PATCHES, WIDTHS, add_banded, adds_banded, map_banded,
+    maps_banded, slice_banded, widen, with_deltas,
 };
 use crate::patch::Patches;
 use crate::predicate::Predicate;
@@ -307,7 +307,7 @@ impl Codec for BaseDelta {
     }
 
     fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {
-        other.codec.id() == self.id()
+        adds_banded::<GROUPS>(other)
     }
 
     fn add(

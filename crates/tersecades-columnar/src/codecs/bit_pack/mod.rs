@@ -18,6 +18,7 @@
 //! NVRAM-centric Data Stores" (DaMoN'19) §3.1. Difference: comparisons and folds run on the packed
 //! block.
 
+mod made;
 mod scan;
 
 use std::ops::Range;
@@ -34,6 +35,8 @@ use crate::input::{Input, Lanes};
 use crate::kernels::{BlockMask, Lane, Narrow, get_packed, kernels, packed_lanes, prefetch};
 use crate::lane::{KeyLane, with_lanes};
 use crate::predicate::Predicate;
+use crate::primitive::arithmetic::{Change, map_decoded};
+use crate::primitive::slice::slice_decoded;
 use crate::selection::{Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
@@ -346,6 +349,26 @@ impl Codec for BitPack {
         }
     }
 
+    fn decode_bytes(
+        &self,
+        chunk: &Chunk,
+        block: usize,
+        out: &mut [u8; BLOCK_ROWS],
+        _work: &mut Work,
+    ) {
+        let view = View::of(chunk);
+        view.prefetch(block);
+        let (base, width) = (view.bases[block] as u8, view.width(block));
+        match width {
+            0 => out.fill(base),
+            _ => (kernels().packed_u8.unpack)(view.lanes(block), width, out),
+        }
+        if base > 0 && width > 0 {
+            out.iter_mut()
+                .for_each(|byte| *byte = byte.wrapping_add(base));
+        }
+    }
+
     fn compare(
         &self,
         chunk: &Chunk,
@@ -384,6 +407,39 @@ impl Codec for BitPack {
         work.tally.direct += rows.len() as u64;
         let keys = rows.iter().map(|row| view.key(*row as usize));
         out.keys.extend(keys);
+    }
+
+    fn maps(&self, _chunk: &Chunk, change: Change) -> bool {
+        matches!(change, Change::Add(_))
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        if !self.maps(chunk, change) || !made::shift(chunk, change, out) {
+            return map_decoded(self, chunk, change, out, work, encode);
+        }
+        work.tally.direct += chunk.rows as u64;
+        Ok(())
+    }
+
+    fn slice(
+        &self,
+        chunk: &Chunk,
+        rows: Range<usize>,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        match made::cut(chunk, rows.clone(), out) {
+            true => Ok(()),
+            false => slice_decoded(self, chunk, rows, out, work, encode),
+        }
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

@@ -11,7 +11,7 @@ use crate::predicate::{Coverage, KeyRange, Predicate};
 use crate::selection::{BlockSelection, Selection, clear_tail};
 use crate::types::Physical;
 
-use super::{View, ends, with_packed};
+use super::{STEP_BYTES, View, ends, with_packed};
 
 /// How far ahead of the lanes that are compared memory is asked for, and how much of each section
 /// before the first.
@@ -97,6 +97,14 @@ impl View<'_> {
         let places = [self.widths, bytemuck::cast_slice(self.offsets), self.packed];
         for section in ends.into_iter().chain(places) {
             prefetch_start(section, AHEAD_BYTES);
+        }
+    }
+
+    /// Asks for what follows the packed lanes of `block` some way behind.
+    pub(super) fn prefetch(&self, block: usize) {
+        let start = self.offsets[block] as usize * STEP_BYTES;
+        for line in (0..self.width(block) as usize * STEP_BYTES).step_by(CACHE_LINE_BYTES) {
+            prefetch_far_past(&self.packed[start..], AHEAD_BYTES + line);
         }
     }
 }

@@ -124,3 +124,32 @@ fn blocks_outside_a_range_are_not_read() {
     assert_eq!(found.count(), 1_500);
     assert_eq!((work.tally.direct, work.tally.skipped), (1_024, 9 * 1_024));
 }
+
+#[test]
+fn blocks_are_moved_and_cut_as_they_lie() {
+    let array = Int64Array::from_iter(
+        (0..5_000).map(|row| (row % 2_000 > 900).then(|| i64::MIN + row * 7_919 % 1_000)),
+    );
+    let chunk = encode(Arc::new(array.clone()));
+    let (mut work, mut encode) = (Work::default(), EncodeWork::default());
+    let mut moved = Chunk::default();
+    let change = Change::Add(i64::MAX);
+    chunk
+        .map(change, &mut moved, &mut work, &mut encode)
+        .unwrap();
+    BitPack.validate(&moved).unwrap();
+    for rows in [0..1_024, 1_024..4_096, 4_096..5_000] {
+        let mut part = Chunk::default();
+        let cut = moved.slice(rows.clone(), &mut part, &mut work, &mut encode);
+        cut.unwrap();
+        BitPack.validate(&part).unwrap();
+        assert_eq!(part.codec().id(), BitPack.id());
+        let back = part.to_arrow(&Selection::all(part.rows()), &mut Work::default());
+        let sums = array.iter().map(|value| Some(value? + i64::MAX));
+        let expected: ArrayRef = Arc::new(Int64Array::from_iter(
+            sums.skip(rows.start).take(rows.len()),
+        ));
+        assert_eq!(&back.unwrap(), &expected, "{rows:?}");
+    }
+    assert_eq!(work.tally.decoded, 0);
+}

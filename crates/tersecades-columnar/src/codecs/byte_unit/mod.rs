@@ -52,6 +52,8 @@ pub trait Compressor: Debug + Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// Where it is specified.
     const SOURCE: &'static str;
+    /// Whether there are levels to choose from.
+    const HAS_LEVELS: bool = false;
 
     /// Memory and settings of a compression.
     type Encoder;
@@ -270,6 +272,10 @@ impl<C: Compressor> Codec for ByteUnit<C> {
 
     fn inner_max(&self) -> usize {
         1
+    }
+
+    fn takes_number(&self) -> bool {
+        C::HAS_LEVELS
     }
 
     fn unit_rows(&self) -> usize {

@@ -20,6 +20,7 @@ impl Compressor for Zstd {
     const NAME: &'static str = "zstd";
     const SUMMARY: &'static str = "values as they came in units of 16 blocks, as Zstandard frames";
     const SOURCE: &'static str = "RFC 8878";
+    const HAS_LEVELS: bool = true;
 
     type Encoder = bulk::Compressor<'static>;
     type Decoder = bulk::Decompressor<'static>;

@@ -32,9 +32,9 @@ use crate::input::{Input, Lanes};
 use crate::kernels::kernels;
 use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{
-    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, WIDTHS, add_banded, fill_holes, line_number,
-    map_banded, maps_banded, narrow, prefetch_eighth, section_mut, slice_banded, widen, widest,
-    width_of, with_deltas,
+    BASES, DELTAS, Deltas, MAXIMA, OFFSETS, WIDTHS, add_banded, adds_banded, fill_holes,
+    line_number, map_banded, maps_banded, narrow, prefetch_eighth, section_mut, slice_banded,
+    widen, widest, width_of, with_deltas,
 };
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::Change;
@@ -352,7 +352,7 @@ impl Codec for FrameOfReference {
     }
 
     fn adds(&self, _chunk: &Chunk, other: &Chunk) -> bool {
-        other.codec.id() == self.id()
+        adds_banded::<1>(other)
     }
 
     fn add(

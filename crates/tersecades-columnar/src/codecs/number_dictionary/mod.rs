@@ -7,8 +7,9 @@
 //! key(i) = section 0 at code(i)
 //! ```
 //! Codes sort as values do, so a comparison becomes ranges of codes and is answered by the codes
-//! alone, and so are the ends. Sums count how often each code occurs. Floats keep their bits: -0
-//! stands before 0, NaNs come last, and each payload has its code.
+//! alone, and so are the ends. Byte codes of integers are looked up and added in registers; other
+//! sums count how often each code occurs. Adding a constant changes the numbers alone. Floats keep
+//! their bits: -0 stands before 0, NaNs come last, and each payload has its code.
 //! The hole of a null repeats the code before it.
 //! Example: `[7, 1000, 7]` is the table `7, 1000` and the codes `0, 1, 0`.
 
@@ -20,24 +21,27 @@ use std::ops::Range;
 
 use arrow_schema::DataType;
 
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, fold_decoded, units};
+use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, Spread};
 use crate::input::{Input, Lanes};
+use crate::kernels::{CodeTable, kernels};
 use crate::lane::{add_lanes_section, lanes_section};
 use crate::predicate::{KeyRange, Predicate};
+use crate::primitive::arithmetic::{Change, RESULT, map_decoded};
 use crate::primitive::repeat::Repeats;
-use crate::selection::{Selection, Shape};
+use crate::selection::{BlockSelection, Selection, Shape};
 use crate::stats::Stats;
 use crate::types::{Physical, float_key};
 use crate::values::{Values, float_of_bits};
 
 const TABLE: usize = 0;
 
-/// Sums count codes where at least this many rows are selected for each distinct number.
-const COUNTED_MIN: usize = 2;
+/// Folds count codes where at least this many rows are selected for each distinct number.
+const COUNTED_MIN: usize = 4;
 
 /// Each distinct number once, in order, and codes.
 #[derive(Debug)]
@@ -135,6 +139,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether integers have codes of one byte.
+    fn has_byte_codes(&self) -> bool {
+        let integers = matches!(self.physical, Physical::Integer { .. });
+        integers && self.codes.physical.lane_bytes() == 1
+    }
+
     /// Whether adding floats in another order than that of the rows could leave the finite.
     fn may_overflow(&self) -> bool {
         let Physical::Float { bytes } = self.physical else {
@@ -147,30 +157,45 @@ impl<'a> View<'a> {
         !(ends[0] + ends[1]).is_finite()
     }
 
-    /// Counts each code of the selected rows.
-    fn count(&self, within: &Selection, counts: &mut [u32], work: &mut Work) {
-        let mut values = std::mem::take(&mut work.values);
-        let codec = self.codes.codec;
-        for range in units(codec, self.codes.rows) {
-            values.reset(self.codes.physical);
-            codec.decode(self.codes, range.clone(), &mut values);
-            match within.shape() {
-                Shape::All => values.keys.iter().for_each(|c| counts[*c as usize] += 1),
-                _ => crate::bitmap::for_each_one(within.words(), range.clone(), |row| {
-                    counts[values.keys[row - range.start] as usize] += 1;
-                }),
-            }
+    /// The sum of integers that byte codes of the selected rows stand for.
+    fn sum_of_bytes(&self, within: &Selection, work: &mut Work) -> i128 {
+        let base = self.table.bits(0);
+        let numbers = (0..self.table.len()).map(|code| self.table.bits(code) - base);
+        let table = CodeTable::of(numbers);
+        let mut bytes = [0; BLOCK_ROWS];
+        let mut sum = 0;
+        for block in 0..block_count(self.codes.rows) {
+            let mask = match within.block(block) {
+                BlockSelection::None => continue,
+                BlockSelection::All => None,
+                BlockSelection::Bits(words) => Some(words),
+            };
+            let codec = self.codes.codec;
+            codec.decode_bytes(self.codes, block, &mut bytes, work);
+            let codes = &bytes[..block_rows(block, self.codes.rows).len()];
+            sum += (kernels().code_sum)(codes, &table, mask);
         }
-        work.values = values;
+        let count = within.count() as i128;
+        count * self.physical.value_of(base) + sum as i128
+    }
+
+    /// Fills `out` with the bits of changed numbers, in order as they are; false where one of them,
+    /// which no row needs, leaves 64 bits.
+    fn change_table(&self, change: Change, out: &mut Vec<u64>) -> bool {
+        let number = |code| change.apply(self.physical.value_of(self.table.bits(code)));
+        out.clear();
+        out.extend((0..self.table.len()).map(|code| number(code) as u64 ^ RESULT.flip()));
+        let mut ends = [0, self.table.len().saturating_sub(1)].into_iter();
+        self.table.is_empty() || ends.all(|code| i64::try_from(number(code)).is_ok())
     }
 
     /// Adds `count` times the number of `code`.
-    fn add_repeats(&self, code: usize, count: u32, asked: Asked, out: &mut Fold) {
+    fn add_repeats(&self, code: usize, count: u64, asked: Asked, out: &mut Fold) {
         let key = self.table.bits(code);
         let Physical::Float { bytes } = self.physical else {
             return out.add_repeats(self.physical, key, count as usize, asked);
         };
-        let (value, count) = (float_of_bits(key, bytes), u64::from(count));
+        let value = float_of_bits(key, bytes);
         out.count += count;
         if asked.sum {
             out.float_sum.add(value * count as f64);
@@ -395,22 +420,24 @@ impl Codec for NumberDictionary {
             }
             return;
         }
-        let distinct = view.table.len();
-        let few = within.count() <= COUNTED_MIN * distinct;
+        let few = within.count() <= COUNTED_MIN * view.table.len();
         if within.shape() == Shape::Rows || few || view.may_overflow() {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
-        let mut counts = std::mem::take(&mut work.list);
-        counts.clear();
-        counts.resize(distinct, 0);
-        view.count(within, &mut counts, work);
         work.tally.direct += within.count() as u64;
-        for (code, count) in counts.iter().enumerate() {
-            if *count > 0 {
-                view.add_repeats(code, *count, asked, out);
-            }
+        if asked.is_sum_alone() && view.has_byte_codes() {
+            out.count += within.count() as u64;
+            return out.add_sum(view.sum_of_bytes(within, work));
         }
-        work.list = counts;
+        let mut codes = std::mem::take(&mut work.repeats);
+        codes.reset(view.codes.physical);
+        view.codes
+            .codec
+            .repeats(view.codes, within, &mut codes, work);
+        for (code, count) in codes.values.keys.iter().zip(&codes.counts) {
+            view.add_repeats(*code as usize, *count, asked, out);
+        }
+        work.repeats = codes;
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {
@@ -427,6 +454,33 @@ impl Codec for NumberDictionary {
             view.codes.codec.repeats(view.codes, within, out, work);
             view.look_up(&mut out.values.keys);
         }
+    }
+
+    fn maps(&self, chunk: &Chunk, change: Change) -> bool {
+        let integers = matches!(chunk.physical, Physical::Integer { .. });
+        integers && matches!(change, Change::Add(_) | Change::Multiply(1..))
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let view = View::of(chunk).filter(|_| self.maps(chunk, change));
+        let moved = view.filter(|view| view.change_table(change, &mut encode.keys));
+        let Some(view) = moved else {
+            return map_decoded(self, chunk, change, out, work, encode);
+        };
+        let mut codes = out.body.take_inner(0).unwrap_or_default();
+        (*codes).clone_from(view.codes);
+        out.begin_results(chunk.codec, chunk);
+        add_lanes_section(&mut out.body, TABLE, RESULT.lane_bytes(), &encode.keys);
+        out.body.inner[0] = Some(codes);
+        work.tally.direct += chunk.rows as u64;
+        Ok(())
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

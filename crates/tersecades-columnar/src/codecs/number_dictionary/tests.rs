@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array};
 use super::*;
 use crate::encoder::ColumnEncoder;
 use crate::registry::by_id;
+use crate::scheme::Scheme;
 use crate::types::Value;
 
 fn encode(array: ArrayRef) -> Chunk {
@@ -60,4 +61,65 @@ fn codes_grow_with_the_table() {
         assert_eq!(view.table.len() as i64, distinct);
         assert_eq!(view.codes.physical.lane_bytes(), bytes);
     }
+}
+
+#[test]
+fn numbers_are_summed_and_changed_without_decoding() {
+    for inner in ["bit_pack", "frame_of_reference", "base_delta", "patched"] {
+        let scheme: Scheme = format!("number_dictionary({inner})").parse().unwrap();
+        let value = |row: i64| i64::MIN / 2 + (row * row % 200) * 1_000_000_007;
+        let values: Vec<i64> = (0..5_000).map(value).collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(values.clone()));
+        let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+        encoder.require(scheme).unwrap();
+        let chunk = encoder.encode_new(&array).unwrap();
+        let (mut work, mut encode) = (Work::default(), EncodeWork::default());
+        let mut changed = Chunk::default();
+        for change in [Change::Add(-5), Change::Add(i64::MAX), Change::Multiply(2)] {
+            let mapped = chunk.map(change, &mut changed, &mut work, &mut encode);
+            mapped.unwrap();
+            NumberDictionary.validate(&changed).unwrap();
+            let (mut fold, mut odd) = (Fold::default(), Selection::default());
+            odd.set_rows(5_000).extend((1..5_000).step_by(2));
+            odd.to_bits();
+            let sum = Asked {
+                sum: true,
+                ..Asked::default()
+            };
+            changed.fold(sum, &Selection::all(5_000), &mut fold, &mut work);
+            changed.fold(sum, &odd, &mut fold, &mut work);
+            let results = values.iter().map(|value| change.apply(i128::from(*value)));
+            let odd = results.clone().skip(1).step_by(2).sum::<i128>();
+            assert_eq!(fold.sum, results.sum::<i128>() + odd, "{inner} {change:?}");
+            assert_eq!(fold.count, 7_500);
+        }
+        assert_eq!(work.tally.decoded, 0, "{inner}");
+    }
+}
+
+#[test]
+fn a_number_that_no_row_needs_may_leave_64_bits() {
+    let array = Int64Array::from_iter((0..100).map(|row| (row > 0).then_some(row % 3)));
+    let mut chunk = encode(Arc::new(array));
+    let codes = View::of(&chunk).unwrap().codes.clone();
+    add_lanes_section(
+        &mut chunk.body,
+        TABLE,
+        8,
+        &[0, 1, 2, i64::MAX as u64].map(|v| v ^ 1 << 63),
+    );
+    chunk.body.inner[0] = Some(Box::new(codes));
+    NumberDictionary.validate(&chunk).unwrap();
+    let (mut work, mut encode) = (Work::default(), EncodeWork::default());
+    let mut out = Chunk::default();
+    let change = Change::Add(7);
+    chunk.map(change, &mut out, &mut work, &mut encode).unwrap();
+    let (mut fold, all) = (Fold::default(), Selection::all(100));
+    let ends = Asked {
+        ends: true,
+        ..Asked::default()
+    };
+    out.fold(ends, &all, &mut fold, &mut work);
+    let values = [fold.min, fold.max].map(|key| out.physical.value_of(key as u64));
+    assert_eq!(values, [7, 9]);
 }

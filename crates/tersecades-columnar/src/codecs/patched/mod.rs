@@ -31,6 +31,7 @@ use crate::lane::KeyLane;
 use crate::narrow::width_of;
 use crate::patch::{self as patches, Patches};
 use crate::predicate::{Coverage, Predicate};
+use crate::primitive::arithmetic::{Change, RESULT, map_decoded};
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
@@ -300,6 +301,22 @@ impl Codec for Patched {
         }
     }
 
+    fn decode_bytes(
+        &self,
+        chunk: &Chunk,
+        block: usize,
+        out: &mut [u8; BLOCK_ROWS],
+        work: &mut Work,
+    ) {
+        let Some(view) = View::of(chunk) else {
+            return;
+        };
+        view.inner.codec.decode_bytes(view.inner, block, out, work);
+        for index in view.patches.of_block(block) {
+            out[view.patches.row(index)] = view.patches.key(index) as u8;
+        }
+    }
+
     fn compare(
         &self,
         chunk: &Chunk,
@@ -391,6 +408,38 @@ impl Codec for Patched {
                 *key = view.patches.find(block, row).unwrap_or(*key);
             }
         }
+    }
+
+    fn maps(&self, chunk: &Chunk, change: Change) -> bool {
+        let inner = View::of(chunk).map(|view| view.inner);
+        matches!(change, Change::Add(_)) && inner.is_some_and(|inner| inner.maps(change))
+    }
+
+    fn map(
+        &self,
+        chunk: &Chunk,
+        change: Change,
+        out: &mut Chunk,
+        work: &mut Work,
+        encode: &mut EncodeWork,
+    ) -> Result<()> {
+        let Some(view) = View::of(chunk).filter(|_| self.maps(chunk, change)) else {
+            return map_decoded(self, chunk, change, out, work, encode);
+        };
+        let mut inner = out.body.take_inner(0).unwrap_or_default();
+        view.inner
+            .codec
+            .map(view.inner, change, &mut inner, work, encode)?;
+        let key = |key| change.key(chunk.physical, key);
+        if view.inner.stats.known {
+            let Stats { min, max, .. } = view.inner.stats;
+            inner.stats = Stats::from_ends(key(min), key(max));
+        }
+        out.begin_results(chunk.codec, chunk);
+        out.body.inner[0] = Some(inner);
+        view.patches.collect(chunk.rows, 0..chunk.rows, encode, key);
+        patches::write(&mut out.body, PATCHES, RESULT.lane_bytes(), encode);
+        Ok(())
     }
 
     fn prefetch(&self, chunk: &Chunk, rows: &[u32]) {

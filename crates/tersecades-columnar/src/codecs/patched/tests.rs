@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array};
+use arrow_array::{ArrayRef, Int32Array, Int64Array};
 
 use super::*;
 use crate::encoder::ColumnEncoder;
@@ -121,4 +121,30 @@ fn nulls_are_no_outliers() {
     let expected = (0..2_500).filter_map(value).filter(|value| *value > 60);
     assert_eq!(View::of(&chunk).unwrap().patches.len(), expected.count());
     encode("patched", (0..70).map(|_| None));
+}
+
+#[test]
+fn outliers_move_with_the_others() {
+    let values = |row: i32| match row % 20 {
+        3 => i32::MIN + row,
+        14 => i32::MAX - row,
+        _ => row * 37 % 128,
+    };
+    let (mut work, mut encode_work) = (Work::default(), EncodeWork::default());
+    for inner in ["bit_pack", "frame_of_reference", "base_delta"] {
+        let kept = |row: i32| (row / 1_024 != 1).then(|| values(row));
+        let chunk = encode(&format!("patched({inner})"), (0..5_000).map(kept));
+        let mut out = Chunk::default();
+        for constant in [1, -1_000_000_000_000] {
+            let change = Change::Add(constant);
+            let moved = chunk.map(change, &mut out, &mut work, &mut encode_work);
+            moved.unwrap();
+            Patched.validate(&out).unwrap();
+            let sums = (0..5_000).map(|row| kept(row).map(|value| i64::from(value) + constant));
+            let expected: ArrayRef = Arc::new(sums.collect::<Int64Array>());
+            let back = out.to_arrow(&Selection::all(5_000), &mut Work::default());
+            assert_eq!(&back.unwrap(), &expected, "{inner} {constant}");
+        }
+    }
+    assert_eq!(work.tally.decoded, 0);
 }

@@ -225,6 +225,10 @@ impl Codec for Zfp {
         true
     }
 
+    fn takes_number(&self) -> bool {
+        true
+    }
+
     fn error_bound(&self, parameter: f64) -> f64 {
         parameter
     }

@@ -3,6 +3,7 @@
 //! There is no unsigned compare. Up to 32 bits `a <= b` is `min(a, b) == a`; 64-bit lanes flip
 //! their top bit and compare signed.
 
+use crate::kernels::code_sum::CodeSums;
 use crate::kernels::level::{Level, Steps, Word, table};
 use crate::kernels::moment::Moments;
 use crate::kernels::outlier::Outlying;
@@ -22,6 +23,8 @@ pub(super) struct Avx2;
 impl<W: Lane> Moments<W> for Avx2 where Avx2: Steps<W> {}
 
 impl<W: Lane> Outlying<W> for Avx2 {}
+
+impl CodeSums for Avx2 {}
 
 impl Level for Avx2 {
     #[inline]

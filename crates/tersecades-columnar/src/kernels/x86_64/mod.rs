@@ -10,6 +10,7 @@ mod avx2_cut;
 mod avx2_lines;
 mod avx2_order;
 mod avx512;
+mod avx512_code_sum;
 mod avx512_cut;
 mod avx512_lines;
 mod avx512_moment;
