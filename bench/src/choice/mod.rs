@@ -3,7 +3,8 @@
 //! For each set of `--data` (or `TERSECADES_DATA`), at most `--rows` rows of it:
 //!
 //! ```text
-//! regret   cost of what was chosen / cost of the best single scheme of each column − 1, hot, cold
+//! regret   cost of what was chosen / cost of the best single scheme of each column − 1, hot, cold;
+//!          all cascades of up to three codecs are tried
 //! choosing processor time of a steady stream with choosing − without, as a share of the first
 //! sizes    bytes per row, hot and cold; `--export FOLDER` writes the same rows as Parquet, which
 //!          rivals/choice.py sizes in other formats
@@ -37,6 +38,9 @@ use set::Table;
 
 /// Rows of a set unless the command line says otherwise.
 const ROWS: usize = 1_000_000;
+
+/// Codecs of the longest cascades among those that are tried.
+const STAGES: usize = 3;
 
 /// What choices may lose.
 const REGRET: f64 = 0.05;
@@ -158,7 +162,8 @@ fn explain(report: &mut Report, table: &Table, tier: Tier, total: &mut Total) ->
         return Ok(());
     };
     for (index, field) in first.schema().fields().iter().enumerate() {
-        let mut explainer = Explainer::new(field.data_type(), Goal::of_tier(tier))?;
+        let explainer = Explainer::new(field.data_type(), Goal::of_tier(tier))?;
+        let mut explainer = explainer.of_stages(STAGES);
         let mut rows = 0;
         for batch in &table.batches {
             explainer.add(batch.column(index))?;

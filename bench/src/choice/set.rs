@@ -1,9 +1,15 @@
-//! The sets of real data: folders of files that an engine source reads, and raw float columns.
+//! The sets of real data: folders of files that an engine source reads, raw float columns and lines
+//! of logs.
+//!
+//! Archives of whole files have no columns and are passed over: Canterbury, Silesia, `storage34`.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use flate2::read::GzDecoder;
 use tersecades_columnar::Result;
 use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_engine::source::{self, SourceOptions};
@@ -11,7 +17,13 @@ use tersecades_engine::source::{self, SourceOptions};
 /// Suffix of files of little-endian 64-bit floats.
 const FLOATS: &str = ".f64le.bin";
 
-const SUFFIXES: [&str; 4] = [".parquet", ".csv", ".csv.gz", FLOATS];
+/// Suffix of logs, a text a line.
+const LINES: &str = ".log.gz";
+
+const SUFFIXES: [&str; 6] = [".parquet", ".csv", ".csv.gz", ".jsonl.gz", LINES, FLOATS];
+
+/// The list of an archive's files.
+const ARCHIVE_LIST: &str = "MANIFEST.csv";
 
 /// The rows of one file.
 pub(super) struct Table {
@@ -31,9 +43,10 @@ pub(super) fn sets(data: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
         };
         files.retain(|file| {
             let name = name_of(file);
-            SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && file.is_file()
+            let known = SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
+            known && name != ARCHIVE_LIST && file.is_file()
         });
-        if !files.is_empty() && name != "storage34" {
+        if !files.is_empty() {
             sets.push((name, files));
         }
     }
@@ -59,6 +72,8 @@ pub(super) fn read(path: &Path, rows: usize) -> Result<Table> {
     let name = name_of(path);
     let batches = if name.ends_with(FLOATS) {
         floats(path, rows)?
+    } else if name.ends_with(LINES) {
+        lines(path, rows)?
     } else {
         // Whole numbers turn into floats late in some files, so types are inferred from all rows.
         let mut options = SourceOptions::default();
@@ -86,4 +101,16 @@ fn floats(path: &Path, rows: usize) -> Result<Vec<RecordBatch>> {
         Ok(RecordBatch::try_from_iter([("value", column)])?)
     };
     words.chunks(BATCH_ROWS).map(batch).collect()
+}
+
+fn lines(path: &Path, rows: usize) -> Result<Vec<RecordBatch>> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(File::open(path)?).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().take(rows).collect();
+    let batch = |lines: &[&str]| {
+        let column: ArrayRef = Arc::new(StringArray::from_iter_values(lines));
+        Ok(RecordBatch::try_from_iter([("line", column)])?)
+    };
+    lines.chunks(BATCH_ROWS).map(batch).collect()
 }

@@ -89,6 +89,9 @@ impl Sum {
     }
 }
 
+/// Codecs of the longest cascades that are tried, unless the caller wants others.
+const STAGES: usize = 2;
+
 /// A scheme that took every array so far.
 struct Attempt {
     scheme: Scheme,
@@ -130,7 +133,7 @@ impl Explainer {
         Ok(Explainer {
             chooser: encoder()?,
             tried: [Some(encoder()?), as_text],
-            attempts: attempts(&goal, is_text),
+            attempts: attempts(&goal, is_text, STAGES),
             goal,
             chosen: Sum::default(),
             codec: String::new(),
@@ -139,13 +142,24 @@ impl Explainer {
         })
     }
 
+    /// Tries cascades of up to `stages` codecs instead.
+    ///
+    /// # Cost
+    /// [`Explainer::add`] takes about twelve times as long for each codec more.
+    #[must_use]
+    pub fn of_stages(mut self, stages: usize) -> Self {
+        self.attempts = attempts(&self.goal, self.tried[1].is_some(), stages);
+        self
+    }
+
     /// Tries every scheme on one more array.
     ///
     /// # Errors
     /// What encoding says.
     ///
     /// # Cost
-    /// One encoding for each codec, and for each pair of which the first composes.
+    /// One encoding for each codec, and for each pair of which the first composes, that took all
+    /// arrays before.
     pub fn add(&mut self, array: &ArrayRef) -> Result<()> {
         self.rows += array.len();
         self.chooser.encode(array, &mut self.chunk)?;
@@ -204,30 +218,51 @@ impl Explainer {
     }
 }
 
-/// Every codec the goal allows, and every pair.
-fn attempts(goal: &Goal, is_text: bool) -> Vec<Attempt> {
-    let allowed = |codec: &&'static dyn Codec| codec.tier() <= goal.tier && !codec.is_lossy();
-    let mut attempts = Vec::new();
-    for as_text in [false, true] {
-        if as_text && !is_text {
-            break;
+/// Every cascade of up to `stages` codecs that the goal allows.
+fn attempts(goal: &Goal, is_text: bool, stages: usize) -> Vec<Attempt> {
+    let mut schemes = Vec::new();
+    add_schemes(Scheme::default(), None, stages, goal, &mut schemes);
+    let attempt = |as_text| {
+        move |scheme: &Scheme| Attempt {
+            scheme: *scheme,
+            estimate: Sum::default(),
+            real: Sum::default(),
+            as_text,
         }
-        let mut push = |scheme| {
-            attempts.push(Attempt {
-                scheme,
-                estimate: Sum::default(),
-                real: Sum::default(),
-                as_text,
-            });
-        };
-        for outer in CODECS.iter().copied().filter(allowed) {
-            push(outer.into());
-            let leaves = CODECS.iter().copied().filter(allowed);
-            let leaves = leaves.filter(|inner| outer.inner_max() > 0 && inner.inner_max() == 0);
-            leaves.for_each(|inner| push(Scheme::of_two(outer, inner)));
-        }
+    };
+    let mut attempts: Vec<Attempt> = schemes.iter().map(attempt(false)).collect();
+    if is_text {
+        attempts.extend(schemes.iter().map(attempt(true)));
     }
     attempts
+}
+
+/// Adds `scheme` with each cascade of up to `stages` codecs inside.
+fn add_schemes(
+    scheme: Scheme,
+    around: Option<&'static dyn Codec>,
+    stages: usize,
+    goal: &Goal,
+    out: &mut Vec<Scheme>,
+) {
+    let allowed = |codec: &&'static dyn Codec| codec.tier() <= goal.tier && !codec.is_lossy();
+    for codec in CODECS.iter().copied().filter(allowed) {
+        let in_itself = around.is_some_and(|around| around.id() == codec.id());
+        let Some(scheme) = scheme.with(codec).filter(|_| stages > 0) else {
+            return;
+        };
+        if in_itself && !codec.nests_in_itself() {
+            continue;
+        }
+        let composes = codec.inner_max() > 0;
+        // Where the scheme ends before the cascade does, the chooser goes on: once is enough.
+        if !composes || around.is_none() {
+            out.push(scheme);
+        }
+        if composes {
+            add_schemes(scheme, Some(codec), stages - 1, goal, out);
+        }
+    }
 }
 
 /// Whether the codecs of `chunk` are those `scheme` names.
@@ -253,6 +288,7 @@ mod tests {
     use arrow_array::{Int64Array, StringArray};
 
     use super::*;
+    use crate::goal::Tier;
 
     #[test]
     fn trials_come_cheapest_first_and_the_choice_is_among_them() {
@@ -277,6 +313,20 @@ mod tests {
             .unwrap();
         assert_eq!(plain.real.bytes, 8.0);
         assert_eq!(plain.estimate.unwrap().bytes, 8.0);
+    }
+
+    #[test]
+    fn longer_cascades_are_tried_where_they_are_wanted() {
+        let counted = |stages| attempts(&Goal::of_tier(Tier::Cold), false, stages).len();
+        assert!(counted(3) > 4 * counted(2) && counted(2) > 4 * counted(1));
+        let array: ArrayRef =
+            Arc::new(Int64Array::from_iter_values((0..9_000).map(|row| row / 90)));
+        let explainer = Explainer::new(&DataType::Int64, Goal::of_tier(Tier::Cold)).unwrap();
+        let mut explainer = explainer.of_stages(3);
+        explainer.add(&array).unwrap();
+        let found = explainer.explain();
+        let three = |trial: &Trial| trial.scheme == "number_dictionary(delta(bit_pack))";
+        assert!(found.trials.iter().any(three));
     }
 
     #[test]

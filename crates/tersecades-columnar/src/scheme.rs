@@ -57,6 +57,16 @@ impl Scheme {
         scheme
     }
 
+    /// This scheme with `codec` inside the innermost; `None` where that is one too many.
+    pub fn with(mut self, codec: &'static dyn Codec) -> Option<Scheme> {
+        let stage = Stage {
+            codec,
+            parameter: None,
+        };
+        self.push(stage).ok()?;
+        Some(self)
+    }
+
     /// The outermost codec.
     pub fn first(&self) -> Option<Stage> {
         self.stages[0]

@@ -1,11 +1,15 @@
-//! Bytes that must not change unnoticed: one small chunk per codec, and the example of the docs.
+//! Bytes that must not change unnoticed: a small chunk of every codec, longer ones of every layout,
+//! a batch, and the example of the docs.
 //!
 //! `TERSECADES_GOLDEN=write cargo test -p tersecades-columnar --test wire` writes them anew.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray, UInt8Array};
+use arrow_array::{
+    ArrayRef, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+    UInt8Array,
+};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::{registry, wire};
 
@@ -109,6 +113,71 @@ fn texts() -> Vec<(&'static str, Chunk)> {
     ]
 }
 
+/// Rows past the second block, and past the first unit of codecs that keep 16 blocks together.
+const BLOCKS_ROWS: usize = 2_500;
+const UNITS_ROWS: usize = 17_000;
+
+/// A column whose blocks start far apart and hardly change inside, a few rows far away or null.
+fn steps(rows: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter((0..rows as i64).map(|row| {
+        let near = row / 1_024 * 100_000 + i64::from(row % 301 == 0);
+        (row % 1_500 != 77).then_some(if row % 1_200 == 13 { -row << 40 } else { near })
+    })))
+}
+
+/// Texts that repeat, a few of them null.
+fn words(rows: usize) -> ArrayRef {
+    let word = |row: usize| (row % 900 != 8).then(|| format!("probe-{}", row / 700));
+    Arc::new(StringArray::from_iter((0..rows).map(word)))
+}
+
+/// Chunks of several blocks or units: later offsets, patch starts, inner chunks, other types.
+fn long_examples() -> Vec<(String, Chunk)> {
+    let mut examples = Vec::new();
+    let blocks = [
+        "constant",
+        "base_delta",
+        "frame_of_reference",
+        "patched(frame_of_reference)",
+        "patched(bit_pack)",
+        "run_length(varint)",
+        "sequence",
+        "number_dictionary(run_length)",
+        "gcd(patched(bit_pack))",
+        "delta(bit_pack)",
+        "delta(run_length(varint))",
+        "linear(bit_pack)",
+        "varint",
+    ];
+    for scheme in blocks {
+        examples.push((scheme.to_owned(), samples::encode(scheme, steps(BLOCKS_ROWS))));
+    }
+    for scheme in ["pco", "lz4", "snappy", "zstd"] {
+        examples.push((scheme.to_owned(), samples::encode(scheme, steps(UNITS_ROWS))));
+    }
+    let float = |row: usize| f64::from((row / 1_024) as u32) + f64::from(row % 301 == 0) / 4.0;
+    let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..BLOCKS_ROWS).map(float)));
+    for scheme in ["decimal(bit_pack)", "xor", "fixed_point(0.5, bit_pack)", "zfp(0.5)"] {
+        let chunk = samples::encode(scheme, ArrayRef::clone(&floats));
+        examples.push((scheme.to_owned(), chunk));
+    }
+    let halves = (0..BLOCKS_ROWS).map(|row| float(row) as f32);
+    let halves: ArrayRef = Arc::new(Float32Array::from_iter_values(halves));
+    examples.push(("xor f32".to_owned(), samples::encode("xor", halves)));
+    let digits = (0..BLOCKS_ROWS).map(|row| (row % 301 == 0).then_some(1_i128 << 100));
+    let digits = Decimal128Array::from_iter(digits).with_precision_and_scale(38, 4);
+    let digits: ArrayRef = Arc::new(digits.unwrap());
+    examples.push(("lz4 decimal".to_owned(), samples::encode("lz4", digits)));
+    let text = samples::encode("dictionary(run_length)", words(BLOCKS_ROWS));
+    examples.push(("dictionary(run_length)".to_owned(), text));
+    for scheme in ["plain", "symbols", "lz4", "snappy", "zstd"] {
+        let rows = if scheme == "plain" { 300 } else { UNITS_ROWS };
+        let chunk = samples::text_under(scheme, &words(rows));
+        examples.push((format!("{scheme} text"), chunk));
+    }
+    examples
+}
+
 /// Lines of position and bytes; lines of zeros are left out, the last line tells the length.
 fn to_hex(bytes: &[u8]) -> String {
     let mut lines = String::new();
@@ -129,16 +198,61 @@ fn golden_bytes_are_written_and_read() {
         let found = examples.iter().find(|(name, _)| *name == codec.name());
         let (name, chunk) = found.expect("every codec has a golden example");
         assert_eq!(chunk.codec().name(), *name);
-        let path = folder.join(format!("{name}.hex"));
-        let bytes = written(chunk);
-        if std::env::var("TERSECADES_GOLDEN").as_deref() == Ok("write") {
-            std::fs::write(&path, to_hex(&bytes)).unwrap();
-        }
-        let golden = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(to_hex(&bytes), golden, "{name} is written differently");
-        let (back, _) = wire::read_chunk(&from_hex(&golden), None).unwrap();
+        let golden = golden(&folder.join(format!("{name}.hex")), &written(chunk));
+        let (back, _) = wire::read_chunk(&golden, None).unwrap();
         assert_same(name, chunk, &back);
     }
+}
+
+/// The bytes of the file, which are `bytes`; it is written where that is wanted.
+fn golden(path: &Path, bytes: &[u8]) -> Vec<u8> {
+    let lines = to_hex(bytes);
+    if std::env::var("TERSECADES_GOLDEN").as_deref() == Ok("write") {
+        std::fs::write(path, &lines).unwrap();
+    }
+    let golden = std::fs::read_to_string(path).unwrap();
+    assert!(lines == golden, "{} is written differently", path.display());
+    from_hex(&golden)
+}
+
+#[test]
+fn golden_bytes_of_many_blocks_are_written_and_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(FIXTURES);
+    let name = |scheme: &str| scheme.replace(['(', ' ', ','], "_").replace(')', "");
+    for (scheme, chunk) in long_examples() {
+        let codec = scheme.split(['(', ' ']).next();
+        assert_eq!(Some(chunk.codec().name()), codec, "{scheme}");
+        let path = folder.join(format!("long_{}.hex", name(&scheme)));
+        let (back, _) = wire::read_chunk(&golden(&path, &written(&chunk)), None).unwrap();
+        assert_same(&scheme, &chunk, &back);
+    }
+}
+
+#[test]
+fn a_golden_batch_is_written_and_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/batch_v1.hex");
+    let schema = Schema::new(vec![
+        Field::new("step", DataType::Int64, true),
+        Field::new("word", DataType::Utf8, true),
+    ]);
+    let columns = vec![steps(1_100), words(1_100)];
+    let rows = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+    let mut encoder = BatchEncoder::new(&rows.schema()).unwrap();
+    for column in encoder.columns_mut() {
+        let scheme = match column.data_type() {
+            DataType::Int64 => "base_delta",
+            _ => "dictionary(run_length(varint))",
+        };
+        column.require(scheme.parse::<Scheme>().unwrap()).unwrap();
+    }
+    let mut batch = Batch::empty(encoder.schema().clone());
+    encoder.encode(&rows, &mut batch).unwrap();
+    let mut bytes = Vec::new();
+    wire::write_batch(&batch, &mut bytes).unwrap();
+    let back = wire::read_batch(&golden(&path, &bytes)).unwrap();
+    let all = Selection::all(batch.rows());
+    let values = back.to_arrow(&all, &mut Work::default()).unwrap();
+    assert_eq!(values.columns(), rows.columns());
 }
 
 fn from_hex(lines: &str) -> Vec<u8> {
