@@ -24,7 +24,7 @@ use tersecades_columnar::selection::Selection;
 
 use crate::Options;
 use crate::column::Kind;
-use crate::limits::{bandwidth, read};
+use crate::limits::{known_bandwidth, read};
 use crate::measure::{Timing, summarise};
 use crate::report::{Point, Report};
 
@@ -73,7 +73,7 @@ enum Kept {
 /// What the encoder says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let flush = vec![1u64; FLUSH_BYTES / 8];
-    let bytes_per_s = bandwidth().of_threads(1);
+    let bytes_per_s = known_bandwidth().of_threads(1);
     for (name, kind) in KINDS {
         let rows = options.scaled(ROWS).next_multiple_of(BATCH_ROWS);
         let (array, middle) = kind.column(rows);

@@ -410,9 +410,8 @@ fn main() -> ExitCode {
 /// Runs the benches that are asked for and writes what they found.
 fn measure(options: &Options) -> std::result::Result<(), String> {
     let mut report = Report::default();
-    let start = Load::read();
-    let before = limits::bandwidth();
-    report.relate(before);
+    let begun = |path| (path, Load::read(), limits::known_bandwidth());
+    let recorded = options.record.as_ref().map(begun);
     for bench in BENCHES.iter().filter(|bench| wanted(options, bench)) {
         report.begin(bench.name);
         (bench.run)(options, &mut report).map_err(|error| format!("{}: {error}", bench.name))?;
@@ -424,8 +423,8 @@ fn measure(options: &Options) -> std::result::Result<(), String> {
         let written = File::create(path).and_then(|file| write(&report, &mut BufWriter::new(file)));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    match &options.record {
-        Some(path) => {
+    match recorded {
+        Some((path, start, before)) => {
             let run = record::Run::of(start, before, limits::bandwidth());
             record::append(path, &run, report.lines())
         }
