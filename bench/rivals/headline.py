@@ -7,13 +7,13 @@ do not.
 
 import argparse
 import json
-import os
 import pathlib
 import shlex
 import statistics
-import subprocess
 import sys
 import tempfile
+
+from recording import Watch, point, run_alone, spread
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 OURS = "tersecades"
@@ -67,15 +67,10 @@ def run(engine, options):
         given = ["--repetitions", str(options.repetitions)]
         if options.suite != "scans":
             given += ["--threads", str(options.threads)]
-        environment = os.environ | {"FLINK_JARS": options.jars or ""}
         command_line = [*command(engine, options), *given, "-o", str(output)]
-        process = subprocess.Popen(command_line, env=environment)
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
+        own = run_alone(engine, command_line, {"FLINK_JARS": options.jars or ""})
         lines = [json.loads(line) for line in output.read_text().splitlines()]
     lines = [line for line in lines if line.get("threads") == options.threads]
-    own = used.ru_maxrss / 1024
     peaks = [max(own, line.get("peak_mib", 0)) for line in lines]
     pairs = zip(lines, peaks, strict=True)
     return [line | {"peak_mib": peak} for line, peak in pairs if "query" in line]
@@ -124,42 +119,28 @@ def compare(lines, suite):
         yield line
 
 
-def run_facts(options):
-    """Machine, commit and read bandwidth, if the machine is quiet: our bench appends them."""
-    history = pathlib.Path(options.record)
-    facts = [*shlex.split(options.bench), "bandwidth", "--record", str(history)]
-    subprocess.run(facts, check=True)
-    return json.loads(history.read_text().splitlines()[-1])["run"]
-
-
-def share(query, rate, facts, threads):
+def share(query, rate, read_gb_s, threads):
     """Bytes read a second by a rate in million rows, over what plain reading reached."""
-    return rate / 1e3 * READ_BYTES[query] / facts["read_gb_s"][min(threads, 2) - 1]
+    if query in READ_BYTES:
+        return rate / 1e3 * READ_BYTES[query] / read_gb_s[min(threads, 2) - 1]
+    return None
 
 
-def record(lines, options):
-    """Appends a point for each engine and query to the history, if the machine is quiet."""
-    history, facts = pathlib.Path(options.record), run_facts(options)
+def points(lines, options, read_gb_s):
+    """A point of the history for each engine and query, and one for the memory of each engine."""
     figure = f"peers_{options.suite}" + ("_2" if options.threads == 2 else "")
-    points = {}
+    rates, peaks = {}, {}
     for line in lines:
-        points.setdefault((line["engine"], line["query"]), []).append(line)
-    with history.open("a") as out:
-        for (engine, query), parts in points.items():
-            rates = [part["rows_per_s"] / 1e6 for part in parts]
-            point = {"bench": "peers", "figure": figure, "series": engine, "x": query}
-            middle = statistics.median(rates)
-            point |= {"value": middle, "unit": "M rows/s"}
-            point |= {"share": share(query, middle, facts, options.threads)}
-            point["spread"] = (max(rates) - min(rates)) / middle
-            out.write(json.dumps(point | {"run": facts}) + "\n")
-        peaks = {}
-        for line in lines:
-            peaks.setdefault(line["engine"], []).append(line["peak_mib"])
-        for engine, parts in peaks.items():
-            point = {"bench": "peers", "figure": f"{figure}_memory", "series": engine, "x": "peak"}
-            point |= {"value": max(parts), "unit": "MiB", "spread": None, "share": None}
-            out.write(json.dumps(point | {"run": facts}) + "\n")
+        of_query = rates.setdefault((line["engine"], line["query"]), [])
+        of_query.append(line["rows_per_s"] / 1e6)
+        peaks.setdefault(line["engine"], []).append(line["peak_mib"])
+    for (engine, query), found in rates.items():
+        middle = statistics.median(found)
+        more = {"spread": spread(found)}
+        more["share"] = share(query, middle, read_gb_s, options.threads)
+        yield point(figure, engine, query, middle, "M rows/s", **more)
+    for engine, found in peaks.items():
+        yield point(f"{figure}_memory", engine, "peak", max(found), "MiB")
 
 
 def print_table(comparison, suite):
@@ -181,6 +162,7 @@ def main():
     options = arguments()
     if options.suite == "flink" and not options.flink:
         sys.exit("the suite of Flink needs --flink: `make rivals-flink` installs it")
+    watch = options.record and Watch(options.bench, options.record)
     lines = []
     for round_ in range(1, options.rounds + 1):
         for engine in [OURS, *SUITES[options.suite]]:
@@ -190,10 +172,10 @@ def main():
         sys.exit(f"engines differ in their answers to {', '.join(differing)}")
     comparison = list(compare(lines, options.suite))
     print_table(comparison, options.suite)
-    if options.record:
-        record(lines, options)
     text = "".join(json.dumps(line) + "\n" for line in lines + comparison)
     pathlib.Path(options.out).write_text(text)
+    if watch:
+        watch.record(points(lines, options, watch.read_gb_s))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recording import spread
+
 WINDOW_MS = 10_000
 WIDE_WINDOW_MS = 60_000
 FAILURE_RTT_US = 100
@@ -118,13 +120,6 @@ def measure(engine, data, queries, options, as_arrow=lambda result: result, peak
         print(f"  {name:<20} {rows_per_s / 1e6:11.3f} M rows/s   {checksums[name]}", flush=True)
     if options.output:
         pathlib.Path(options.output).write_text("".join(line + "\n" for line in lines))
-
-
-def spread(times):
-    """The middle half of the repetitions over the median, as bench/src/measure.rs has it."""
-    times = sorted(times)
-    at = [times[min(len(times) * part // 4, len(times) - 1)] for part in (1, 2, 3)]
-    return (at[2] - at[0]) / at[1]
 
 
 def to_table(result):

@@ -97,19 +97,6 @@ fn fastest(repetitions: usize, mut time: impl FnMut(Reader) -> f64) -> (usize, T
     (1..).zip(rest).fold((0, first), better)
 }
 
-/// Prints the read bandwidth alone: what a recorded run of the rivals is related to.
-///
-/// # Errors
-/// None; the signature is that of every bench.
-pub(crate) fn run_bandwidth(_options: &Options, report: &mut Report) -> Result<()> {
-    let found = known_bandwidth();
-    for (index, rate) in found.bytes_per_s.into_iter().enumerate() {
-        let name = format!("read, {} thread(s)", index + 1);
-        report.add(name, rate / 1e9, "GB/s");
-    }
-    Ok(())
-}
-
 /// Where the bytes lie, and how many there are for each thread.
 const PLACES: [(&str, usize); 4] = [
     ("L1", 24 << 10),

@@ -44,7 +44,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use record::load::Load;
+use record::Watch;
 use report::Report;
 use tersecades_columnar::Result;
 use tersecades_columnar::goal::Tier;
@@ -112,12 +112,6 @@ const BENCHES: &[Bench] = &[
         about: "read, copy, add and count bandwidth of caches and memory",
         micro: true,
         run: limits::run,
-    },
-    Bench {
-        name: "bandwidth",
-        about: "read bandwidth alone",
-        micro: false,
-        run: limits::run_bandwidth,
     },
     Bench {
         name: "search",
@@ -299,6 +293,8 @@ const BENCHES: &[Bench] = &[
 const MICRO: &str = "micro";
 /// The history as tables and pictures, instead of a bench.
 const RENDER: &str = "render";
+/// The machine while a script of `bench/rivals` measures, instead of a bench.
+const WATCH: &str = "watch";
 /// The history, and the folder of what is rendered, unless the command line says otherwise.
 const HISTORY: &str = "bench/history.jsonl";
 const DOCS: &str = "docs";
@@ -345,7 +341,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--export" => options.export = Some(value()?.into()),
             "--record" => options.record = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
-            name if [MICRO, RENDER].contains(&name)
+            name if [MICRO, RENDER, WATCH].contains(&name)
                 || BENCHES.iter().any(|bench| bench.name == name) =>
             {
                 options.names.push(argument);
@@ -370,6 +366,9 @@ fn list() -> String {
     let mut lines: Vec<String> = BENCHES.iter().map(line).collect();
     lines.push(format!("  {MICRO:12} all that need no data file"));
     lines.push(format!("  {RENDER:12} the history as tables and pictures"));
+    lines.push(format!(
+        "  {WATCH:12} the machine, while the script that calls measures"
+    ));
     format!("{USAGE}\n\n{}", lines.join("\n"))
 }
 
@@ -388,15 +387,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let outcome = match options.names.iter().any(|name| name == RENDER) {
-        true => {
-            let path = |asked: &Option<PathBuf>, usual: &str| {
-                asked.clone().unwrap_or_else(|| usual.into())
-            };
-            let docs = path(&options.export, DOCS);
-            render::run(&path(&options.record, HISTORY), &docs)
-        }
-        false => measure(&options),
+    let path = |asked: &Option<PathBuf>, usual: &str| {
+        let usual = || usual.into();
+        asked.clone().unwrap_or_else(usual)
+    };
+    let history = path(&options.record, HISTORY);
+    let outcome = match options.names.first().map(String::as_str) {
+        Some(RENDER) => render::run(&history, &path(&options.export, DOCS)),
+        Some(WATCH) => record::watch_caller(&history),
+        _ => measure(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -410,8 +409,8 @@ fn main() -> ExitCode {
 /// Runs the benches that are asked for and writes what they found.
 fn measure(options: &Options) -> std::result::Result<(), String> {
     let mut report = Report::default();
-    let begun = |path| (path, Load::read(), limits::known_bandwidth());
-    let recorded = options.record.as_ref().map(begun);
+    let watch = |history: &PathBuf| Watch::begin(history, vec![std::process::id()]);
+    let watch = options.record.as_ref().map(watch);
     for bench in BENCHES.iter().filter(|bench| wanted(options, bench)) {
         report.begin(bench.name);
         (bench.run)(options, &mut report).map_err(|error| format!("{}: {error}", bench.name))?;
@@ -423,11 +422,5 @@ fn measure(options: &Options) -> std::result::Result<(), String> {
         let written = File::create(path).and_then(|file| write(&report, &mut BufWriter::new(file)));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    match recorded {
-        Some((path, start, before)) => {
-            let run = record::Run::of(start, before, limits::bandwidth());
-            record::append(path, &run, report.lines())
-        }
-        None => Ok(()),
-    }
+    watch.map_or(Ok(()), |watch| watch.end(report.lines()))
 }

@@ -11,14 +11,14 @@ pub(crate) mod load;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 use tersecades_columnar::kernels::kernels;
 
-use crate::limits::Bandwidth;
+use crate::limits::{Bandwidth, bandwidth, known_bandwidth};
 use load::Load;
 
 /// Largest spread of the read bandwidth of one thread and of two, which meet whatever else runs.
@@ -47,10 +47,56 @@ pub(crate) struct Run {
     pub(crate) others: Option<f64>,
 }
 
+/// A run that is to be recorded, watched from its start on.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    history: PathBuf,
+    start: Option<Load>,
+    before: Bandwidth,
+}
+
+impl Watch {
+    /// Of a run of `programs`, whose work is not that of others.
+    pub(crate) fn begin(history: &Path, programs: Vec<u32>) -> Self {
+        Watch {
+            history: history.to_owned(),
+            start: Load::of(programs),
+            before: known_bandwidth(),
+        }
+    }
+
+    /// Appends those of `lines`, each a JSON object, that belong to a figure.
+    ///
+    /// # Errors
+    /// As [`append`].
+    pub(crate) fn end(self, lines: &[String]) -> Result<(), String> {
+        let run = Run::of(self.start, self.before, bandwidth());
+        append(&self.history, &run, lines)
+    }
+}
+
+/// Watches a run of the script that called this program: says how fast memory is read, waits until
+/// the script has handed over its lines, and appends them.
+///
+/// # Errors
+/// As [`Watch::end`].
+pub(crate) fn watch_caller(history: &Path) -> Result<(), String> {
+    let programs = vec![std::process::id(), std::os::unix::process::parent_id()];
+    let watch = Watch::begin(history, programs);
+    let read_gb_s = watch.before.bytes_per_s.map(|rate| rate / 1e9);
+    println!("{}", json!({ "read_gb_s": read_gb_s }));
+    let lines = std::io::stdin().lines().collect::<Result<Vec<_>, _>>();
+    match lines.map_err(|error| error.to_string())? {
+        // The script has failed.
+        none if none.is_empty() => Ok(()),
+        lines => watch.end(&lines),
+    }
+}
+
 impl Run {
     /// The facts of this run, which began at `start` and read memory so at its start and so at its
     /// end.
-    pub(crate) fn of(start: Option<Load>, before: Bandwidth, after: Bandwidth) -> Self {
+    fn of(start: Option<Load>, before: Bandwidth, after: Bandwidth) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Run {
             at: since.map_or(0, |since| since.as_secs()),
@@ -127,7 +173,7 @@ impl Run {
 ///
 /// # Errors
 /// [`Run::noise`], and what writing says.
-pub(crate) fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), String> {
+fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), String> {
     if let Some(noise) = run.noise() {
         return Err(format!("nothing is recorded: {noise}"));
     }
@@ -139,7 +185,7 @@ pub(crate) fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), Str
 fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Result<()> {
     for line in lines {
         let mut line: Map<String, Value> = serde_json::from_str(line)?;
-        if !line.contains_key("figure") && line["bench"] != "bandwidth" {
+        if !line.contains_key("figure") {
             continue;
         }
         line.insert("run".to_owned(), run.to_json());
