@@ -184,14 +184,20 @@ impl Ranges<'_> {
     }
 }
 
-fn ratio(report: &mut Report, figure: &'static str, at: (&str, u32), value: f64, spread: f64) {
+fn ratio(
+    report: &mut Report,
+    figure: &'static str,
+    at: (&str, u32),
+    value: f64,
+    spread: Option<f64>,
+) {
     report.point(&Point {
         figure,
         series: at.0,
         x: at.1.into(),
         value,
         unit: "x plain",
-        spread: Some(spread),
+        spread,
         share: None,
         note: None,
     });
@@ -224,28 +230,28 @@ fn break_even(report: &mut Report, kind: &str, rows: usize, costs: [&Cost; 2], t
             "encode",
             each(&hot.encode),
             "ns/row",
-            Some(hot.encode.spread),
+            hot.encode.spread,
             None,
         ),
         line(
             "keep plain",
             each(&plain.encode),
             "ns/row",
-            Some(plain.encode.spread),
+            plain.encode.spread,
             None,
         ),
         line(
             "read encoded",
             each(&hot.read),
             "ns/row",
-            Some(hot.read.spread),
+            hot.read.spread,
             None,
         ),
         line(
             "read plain",
             each(&plain.read),
             "ns/row",
-            Some(plain.read.spread),
+            plain.read.spread,
             Some(traffic),
         ),
     ] {

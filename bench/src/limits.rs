@@ -71,7 +71,9 @@ pub(crate) fn bandwidth() -> Bandwidth {
     let best = [best(1), best(2)];
     Bandwidth {
         bytes_per_s: best.each_ref().map(|(_, it)| it.rate(PROBE_BYTES as f64)),
-        spread: best.each_ref().map(|(_, timing)| timing.spread),
+        spread: best
+            .each_ref()
+            .map(|(_, timing)| timing.spread.unwrap_or(f64::NAN)),
         readers: best.map(|(index, _)| READERS[index].1),
     }
 }

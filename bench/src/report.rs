@@ -166,7 +166,7 @@ impl Report {
             x,
             value: timing.rate(done.amount),
             unit: done.unit,
-            spread: Some(timing.spread),
+            spread: timing.spread,
             share: share(timing, done),
             note: None,
         });

@@ -113,7 +113,7 @@ fn told(case: &Case, taken: Taken, rows: f64, report: &mut Report) -> [f64; 2] {
             x: Value::from(case.query.name),
             value: rates[place],
             unit: "M rows/s",
-            spread: Some(timing.spread),
+            spread: timing.spread,
             share: None,
             note: aim.map(|aim| format!("aim {aim}")),
         });

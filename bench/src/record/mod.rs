@@ -25,6 +25,8 @@ use load::Load;
 const SPREAD_MAX: [f64; 2] = [0.15, 0.3];
 /// Largest change of the bandwidth of one thread over the run.
 const DRIFT_MAX: f64 = 0.15;
+/// Largest spread of what a line measures.
+pub(crate) const POINT_SPREAD_MAX: f64 = 0.5;
 /// Most processors that anything else may keep busy, on average over the run.
 const OTHERS_MAX: f64 = 0.15;
 
@@ -169,7 +171,8 @@ impl Run {
     }
 }
 
-/// Appends those of `lines`, each a JSON object, that belong to a figure to the history at `path`.
+/// Appends those of `lines`, each a JSON object, that belong to a figure to the history at `path`,
+/// but for those that spread too much, which are named.
 ///
 /// # Errors
 /// [`Run::noise`], and what writing says.
@@ -186,6 +189,14 @@ fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Res
     for line in lines {
         let mut line: Map<String, Value> = serde_json::from_str(line)?;
         if !line.contains_key("figure") {
+            continue;
+        }
+        if let Some(spread) = line["spread"].as_f64().filter(|it| *it > POINT_SPREAD_MAX) {
+            let [figure, series, x] = ["figure", "series", "x"].map(|name| &line[name]);
+            println!(
+                "  not recorded, ± {:.0} %: {figure}, {series}, {x}",
+                spread * 100.0
+            );
             continue;
         }
         line.insert("run".to_owned(), run.to_json());
@@ -248,7 +259,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tersecades-record-{}", std::process::id()));
         let path = folder.join("history.jsonl");
         std::fs::create_dir_all(&folder).unwrap();
-        let lines = [r#"{"bench":"add","figure":"add","value":1.5}"#.to_owned()];
+        let lines = [
+            r#"{"bench":"add","figure":"add","value":1.5,"spread":null}"#.to_owned(),
+            r#"{"bench":"add","figure":"add","value":2.5,"spread":0.6}"#.to_owned(),
+        ];
         let noisy = [
             run(0.4, 1.0, 0.0),
             run(f64::NAN, 1.0, 0.0),

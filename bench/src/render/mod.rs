@@ -13,7 +13,7 @@ use std::path::Path;
 use serde_json::Value;
 use tersecades_plot::{Axis, BarPlot, LinePlot};
 
-use crate::record::Run;
+use crate::record::{POINT_SPREAD_MAX, Run};
 use figure::{FIGURES, Figure, Kind, axes};
 
 /// A line of the history that belongs to a figure.
@@ -62,10 +62,11 @@ const HEAD: &str = "# Benchmarks
 Written by `make bench-render` from `bench/history.jsonl`, which `make bench-record` appends to.
 
 A number is the median of repetitions that take turns; `±` is the middle half of the repetitions
-over the median, `% of read` the bytes a second that the work has to read, over what plain reading
-reached in the same run with as many threads. A run whose read bandwidth spreads by more than 15 %
-(one thread) or 30 % (two), or drifts by more than 15 %, or during which other programs take more
-than 15 % of a processor, is not recorded. TC is the paper
+(of the rounds, where programs take turns) over the median, and is missing beside a single one. A
+number that spreads by more than 50 % is not recorded. `% of read` is the bytes a second that the
+work has to read, over what plain reading reached in the same run with as many threads. A run whose
+read bandwidth spreads by more than 15 % (one thread) or 30 % (two), or drifts by more than 15 %, or
+during which other programs take more than 15 % of a processor, is not recorded. TC is the paper
 *TerseCades* (USENIX ATC 2018), DaMoN *Integer Compression in NVRAM-centric Data Stores*;
 `docs/papers.md` compares.
 ";
@@ -97,13 +98,18 @@ fn read(history: &str) -> Result<BTreeMap<String, Plate>, String> {
     Ok(plates)
 }
 
+/// The point of a line, unless it spreads too much.
 fn point(line: &Value) -> Option<Point> {
+    let spread = &line["spread"];
+    if spread.as_f64().is_some_and(|it| it > POINT_SPREAD_MAX) {
+        return None;
+    }
     Some(Point {
         series: line["series"].as_str()?.to_owned(),
         x: line["x"].clone(),
         value: line["value"].as_f64()?,
         unit: line["unit"].as_str()?.to_owned(),
-        spread: line["spread"].as_f64(),
+        spread: spread.as_f64(),
         share: line["share"].as_f64(),
         note: line["note"].as_str().map(str::to_owned),
     })
