@@ -7,7 +7,8 @@
 //! A run on a machine that others use at the same time is not worth keeping: [`Run::noise`] says
 //! so, and nothing is appended.
 
-pub(crate) mod load;
+mod load;
+pub(crate) mod machine;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -16,7 +17,6 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
-use tersecades_columnar::kernels::kernels;
 
 use crate::limits::{Bandwidth, bandwidth, known_bandwidth};
 use load::Load;
@@ -37,7 +37,7 @@ pub(crate) struct Run {
     pub(crate) at: u64,
     /// The commit, with a `+` when files differ from it.
     pub(crate) commit: String,
-    /// Processor, cores, kernels and memory.
+    /// Processor, cores, kernels, caches and memory.
     pub(crate) machine: String,
     /// Bytes a second read by one thread and by two, in 1e9.
     pub(crate) read_gb_s: [f64; 2],
@@ -103,7 +103,7 @@ impl Run {
         Run {
             at: since.map_or(0, |since| since.as_secs()),
             commit: commit(),
-            machine: machine(),
+            machine: machine::description(),
             read_gb_s: before.bytes_per_s.map(|rate| rate / 1e9),
             read_spread: [0, 1].map(|at| before.spread[at].max(after.spread[at])),
             read_drift: after.bytes_per_s[0] / before.bytes_per_s[0],
@@ -219,23 +219,6 @@ fn commit() -> String {
         true => commit,
         false => format!("{commit}+"),
     }
-}
-
-fn machine() -> String {
-    let field = |path: &str, name: &str| {
-        let text = std::fs::read_to_string(path).ok()?;
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let processor = field("/proc/cpuinfo", "model name");
-    let processor = processor.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let memory = field("/proc/meminfo", "MemTotal").and_then(|text| {
-        let kib: f64 = text.split_whitespace().next()?.parse().ok()?;
-        Some(format!(", {:.0} GiB", kib / f64::from(1 << 20)))
-    });
-    let memory = memory.unwrap_or_default();
-    format!("{processor}, {cores} cores, {}{memory}", kernels().name)
 }
 
 #[cfg(test)]
