@@ -61,9 +61,10 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "The limits of the machine",
         x: "place",
         kind: Kind::Bars,
-        about: "Bytes read and written each second by plain loops over 64-bit words; shares below \
-            are of reading, the fastest of four loops (in four or eight places at once, counting \
-            bits, summing). `count` counts bits.",
+        about: "Bytes read and written each second by plain loops over 64-bit words, the arrays of \
+            a loop together half of a cache, or a gibibyte; sums go past the caches into memory \
+            alone. Shares below are of reading memory, the fastest of four loops (in four or eight \
+            places at once, counting bits, summing). `count` counts bits.",
         command: "limits",
     },
     Figure {
