@@ -205,6 +205,14 @@ fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Res
     out.flush()
 }
 
+/// Files that what is measured may depend on: all but what recording and rendering write.
+const MEASURED: [&str; 4] = [
+    ":/",
+    ":(top,exclude)bench/history.jsonl",
+    ":(top,exclude)docs/benchmarks.md",
+    ":(top,exclude)docs/plots",
+];
+
 fn commit() -> String {
     let said = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
@@ -214,7 +222,9 @@ fn commit() -> String {
     let Some(commit) = said(&["rev-parse", "--short", "HEAD"]) else {
         return "unknown".to_owned();
     };
-    let changed = said(&["status", "--porcelain", "--untracked-files=no"]);
+    let mut asked = vec!["status", "--porcelain", "--untracked-files=no", "--"];
+    asked.extend(MEASURED);
+    let changed = said(&asked);
     match changed.is_none_or(|files| files.is_empty()) {
         true => commit,
         false => format!("{commit}+"),
