@@ -27,6 +27,7 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
 use crate::Options;
+use crate::chunk::looked_at;
 use crate::integer::{SETS, Set};
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
@@ -189,7 +190,8 @@ fn measure(
             &mut || compare(plain, &equal, threads),
         ],
     );
-    line(place, "equal", [direct, decoded, scan], report);
+    let read = read_by(place, chunks, &equal);
+    line(place, "equal", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
@@ -198,7 +200,8 @@ fn measure(
             &mut || compare(plain, &greater, threads),
         ],
     );
-    line(place, "greater", [direct, decoded, scan], report);
+    let read = read_by(place, chunks, &greater);
+    line(place, "greater", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
@@ -211,7 +214,7 @@ fn measure(
             &mut || sum(plain, threads),
         ],
     );
-    line(place, "sum", [direct, decoded, scan], report);
+    line(place, "sum", place.bytes, [direct, decoded, scan], report);
     let [direct, scan] = interleave(
         repetitions,
         [
@@ -227,14 +230,23 @@ fn measure(
             },
         ],
     );
-    line(place, "decode", [direct, direct, scan], report);
+    line(place, "decode", place.bytes, [direct, direct, scan], report);
     Ok(())
 }
 
-fn line(place: &Place<'_>, operation: &str, timings: [Timing; 3], report: &mut Report) {
+/// Encoded bytes that a comparison reads: statistics answer for the others.
+fn read_by(place: &Place<'_>, chunks: &[Chunk], predicate: &Predicate) -> f64 {
+    let mut out = Selection::default();
+    let looked_at = looked_at(chunks, |chunk, work| {
+        chunk.compare(predicate, &Selection::all(chunk.rows()), &mut out, work);
+    });
+    place.bytes * looked_at
+}
+
+fn line(place: &Place<'_>, operation: &str, bytes: f64, timings: [Timing; 3], report: &mut Report) {
     let [direct, decoded, plain] = timings;
     let rate = direct.rate(place.rows) / 1e9;
-    let share = direct.rate(place.bytes) / place.bandwidth;
+    let share = direct.rate(bytes) / place.bandwidth;
     let figure = match operation {
         "equal" => "integers_equal",
         "greater" => "integers_greater",
@@ -250,7 +262,7 @@ fn line(place: &Place<'_>, operation: &str, timings: [Timing; 3], report: &mut R
         Done {
             amount: place.rows / 1e9,
             unit: "G values/s",
-            bytes: place.bytes,
+            bytes,
             threads,
         },
     );
