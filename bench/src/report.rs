@@ -26,7 +26,7 @@ pub(crate) struct QueryRate<'a> {
 /// A number of a figure: one series at one place of the horizontal axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
-    /// The figure, as in the list of `render/figure.rs`.
+    /// The figure, as in a list of `render/figure`.
     pub(crate) figure: &'static str,
     /// The line or the colour of the bar.
     pub(crate) series: &'a str,

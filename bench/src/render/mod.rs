@@ -14,7 +14,7 @@ use serde_json::Value;
 use tersecades_plot::{Axis, BarPlot, LinePlot};
 
 use crate::record::{POINT_SPREAD_MAX, Run};
-use figure::{FIGURES, Figure, Kind, axes};
+use figure::{Figure, Kind, axes, figures};
 
 /// A line of the history that belongs to a figure.
 struct Point {
@@ -45,7 +45,11 @@ pub(crate) fn run(history: &Path, docs: &Path) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", docs.display());
     std::fs::create_dir_all(&plots).map_err(said)?;
     let mut page = HEAD.to_owned();
-    for figure in FIGURES {
+    let unknown = |name: &&String| figures().all(|figure| figure.name != **name);
+    for name in plates.keys().filter(unknown) {
+        println!("no section for the figure {name} of the history");
+    }
+    for figure in figures() {
         let Some(plate) = plates.get(figure.name) else {
             continue;
         };
@@ -157,11 +161,6 @@ fn section(page: &mut String, figure: &Figure, plate: &Plate) {
         command,
         ..
     } = figure;
-    let command = match *command {
-        figure::HEADLINE => "make bench-headline".to_owned(),
-        figure::STREAMS => "make bench-streams".to_owned(),
-        bench => format!("make bench ARGS={bench}"),
-    };
     let Run {
         machine,
         commit,
@@ -289,7 +288,7 @@ mod tests {
     #[test]
     fn the_newest_run_of_a_figure_is_shown() {
         let plates = read(&lines(0.01)).unwrap();
-        let figure = FIGURES.iter().find(|figure| figure.name == "add").unwrap();
+        let figure = figures().find(|figure| figure.name == "add").unwrap();
         let mut page = String::new();
         section(&mut page, figure, &plates["add"]);
         assert!(
