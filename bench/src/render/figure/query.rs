@@ -55,9 +55,9 @@ pub(super) const FIGURES: &[Figure] = &[
         name: "selectivity",
         title: "Filter and sum by selectivity",
         x: "share of rows that pass",
-        kind: Kind::Lines([false, false]),
+        kind: Kind::Lines([false, true]),
         about: "One column compared, another summed where it passes, over a retained range, one \
-            thread.",
+            thread. Shares count the bytes of both.",
         command: "make bench ARGS=selectivity",
     },
     Figure {
