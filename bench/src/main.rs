@@ -47,7 +47,6 @@ use std::process::ExitCode;
 use record::Watch;
 use report::Report;
 use tersecades_columnar::Result;
-use tersecades_columnar::goal::Tier;
 
 // It keeps what results were made of; the system's allocator gives it back to the kernel, and a hop
 // query of many result rows then takes 1.3 times as long.
@@ -73,8 +72,6 @@ pub(crate) struct Options {
     queries: Vec<String>,
     /// Threads that queries run on, besides one.
     threads: usize,
-    /// The tier that `layout` encodes for.
-    tier: Tier,
     /// Timed repetitions of what reads a gibibyte.
     repetitions: usize,
 }
@@ -301,8 +298,8 @@ const DOCS: &str = "docs";
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
                      [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] \
-                     [--tier hot|cold] [-o FILE.jsonl] [--record HISTORY.jsonl] \
-                     [--markdown FILE.md] [--export FOLDER]\n       \
+                     [-o FILE.jsonl] [--record HISTORY.jsonl] [--markdown FILE.md] \
+                     [--export FOLDER]\n       \
                      tersecades-bench render [--record HISTORY.jsonl] [--export FOLDER]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
@@ -316,7 +313,6 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         export: None,
         queries: Vec::new(),
         threads: 1,
-        tier: Tier::default(),
         repetitions: 11,
     };
     while let Some(argument) = arguments.next() {
@@ -335,7 +331,6 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--queries" => options
                 .queries
                 .extend(value()?.split(',').map(str::to_owned)),
-            "--tier" => options.tier = value()?.parse().map_err(|error| format!("{error}"))?,
             "--data" => options.data = Some(value()?.into()),
             "--markdown" => options.markdown = Some(value()?.into()),
             "--export" => options.export = Some(value()?.into()),

@@ -5,6 +5,15 @@ use super::{Figure, Kind};
 /// In the order of the page.
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
+        name: "layout_bytes",
+        title: "Bytes of a row of the reference stream",
+        x: "column",
+        kind: Kind::Table,
+        about: "Every column in chunks of 65,536 rows as each tier chooses for it, dictionaries of \
+            texts spread over all rows. They arrive in 32 bytes a row.",
+        command: "make bench ARGS='layout --data target/rivals/data'",
+    },
+    Figure {
         name: "lossy_ratio",
         title: "Compression of counters, positions and weather: TC figures 11 and 13, section 5.3",
         x: "column",
