@@ -25,6 +25,17 @@ pub(super) const FIGURES: &[Figure] = &[
         command: QUERIES,
     },
     Figure {
+        name: "continuous",
+        title: "A stream as it flows",
+        x: "queries",
+        kind: Kind::Table,
+        about: "Arrow batches in memory, encoded, the last minute kept, queries over them on one \
+            thread, late rows handled, results taken: rows a second, and what results take after \
+            the batch that let their windows close, 99 of a hundred (of fewer than 300 results \
+            all).",
+        command: "make bench ARGS='continuous --data target/rivals/data'",
+    },
+    Figure {
         name: "standing",
         title: "Queries over one stream",
         x: "queries",
