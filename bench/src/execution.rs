@@ -32,6 +32,7 @@ use crate::integer::{SETS, Set};
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
 use crate::report::{Done, Report};
+use crate::split;
 
 /// What is tried on every set; a scheme that does not accept a set is left out.
 const SCHEMES: &[&str] = &[
@@ -296,14 +297,7 @@ fn each<S: Default>(chunks: &[Chunk], threads: usize, work: impl Fn(&mut S, &Chu
         let mut state = S::default();
         chunks.iter().for_each(|chunk| work(&mut state, chunk));
     };
-    if threads == 1 {
-        return all(chunks);
-    }
-    std::thread::scope(|scope| {
-        for part in chunks.chunks(chunks.len().div_ceil(threads).max(1)) {
-            scope.spawn(|| all(part));
-        }
-    });
+    split::evenly(threads, chunks, all);
 }
 
 fn compare(chunks: &[Chunk], predicate: &Predicate, threads: usize) {

@@ -16,6 +16,7 @@ use tersecades_columnar::goal::{Goal, Tier};
 use tersecades_columnar::{Error, Result};
 
 use crate::Options;
+use crate::query::NO_DATA;
 use crate::report::{Bar, Point, Report};
 
 /// The columns of the paper, which take [`PAPER_RAW_BYTES`] when plain.
@@ -47,7 +48,7 @@ struct Column {
 /// What the reader and the encoder say.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let Some(path) = options.data_file() else {
-        report.note("skipped: needs --data FILE.arrow");
+        report.note(NO_DATA);
         return Ok(());
     };
     let batches = load(&path, options.rows)?;

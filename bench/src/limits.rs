@@ -14,6 +14,7 @@ use crate::Options;
 use crate::measure::{Timing, interleave, summarise};
 use crate::record::machine::cache_bytes;
 use crate::report::{Done, Report};
+use crate::split;
 
 const GIB: usize = 1 << 30;
 
@@ -214,14 +215,7 @@ fn each(parts: &mut [Vec<u64>], passes: usize, operation: impl Fn(&mut [u64]) + 
             black_box(&part);
         }
     };
-    match parts {
-        [part] => repeat(part),
-        parts => std::thread::scope(|scope| {
-            for part in parts {
-                scope.spawn(|| repeat(part));
-            }
-        }),
-    }
+    split::each(parts, repeat);
 }
 
 /// Reads `source` on `threads` threads, as [`known_bandwidth`] found to be fastest.
@@ -231,14 +225,7 @@ pub(crate) fn read(source: &[u64], threads: usize) {
 }
 
 fn read_by(reader: Reader, source: &[u64], threads: usize) {
-    if threads == 1 {
-        black_box(reader(source));
-        return;
-    }
-    let part = source.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for part in source.chunks(part) {
-            scope.spawn(|| black_box(reader(part)));
-        }
+    split::evenly(threads, source, |part| {
+        black_box(reader(part));
     });
 }

@@ -36,6 +36,7 @@ mod report;
 mod scan;
 mod search;
 mod selectivity;
+mod split;
 mod sum;
 mod waist;
 

@@ -20,6 +20,7 @@ use tersecades_engine::stream::Stream;
 use super::plan::{QUERIES, Query, REFERENCE_ROWS};
 use super::{LATENESS, NO_DATA, answer, tables};
 use crate::Options;
+use crate::data::batches;
 use crate::measure::summarise;
 use crate::report::{Point, Report};
 
@@ -121,10 +122,7 @@ struct Input {
 impl Input {
     fn read(path: &Path) -> Result<Self> {
         let mut source = source::open(path, &SourceOptions::default())?;
-        let mut batches = Vec::new();
-        while let Some(batch) = source.next()? {
-            batches.push(batch);
-        }
+        let batches = batches(source.as_mut()).collect::<Result<Vec<RecordBatch>>>()?;
         let (switches, clusters) = tables(path.parent().unwrap_or(Path::new(".")))?;
         Ok(Input {
             schema: source.schema(),
