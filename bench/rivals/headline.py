@@ -11,7 +11,6 @@ import pathlib
 import shlex
 import statistics
 import sys
-import tempfile
 
 from recording import Watch, point, run_alone, spread
 
@@ -59,14 +58,11 @@ def command(engine, options):
 
 def run(engine, options):
     """One process of one engine; the lines of its queries, each with the peak of its memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "lines.jsonl"
-        given = ["--repetitions", str(options.repetitions)]
-        if options.suite != "scans":
-            given += ["--threads", str(options.threads)]
-        command_line = [*command(engine, options), *given, "-o", str(output)]
-        own = run_alone(engine, command_line, {"FLINK_JARS": options.jars or ""})
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
+    given = ["--repetitions", str(options.repetitions)]
+    if options.suite != "scans":
+        given += ["--threads", str(options.threads)]
+    environment = {"FLINK_JARS": options.jars or ""}
+    lines, own = run_alone(engine, [*command(engine, options), *given], environment)
     lines = [line for line in lines if line.get("threads") == options.threads]
     peaks = [max(own, line.get("peak_mib", 0)) for line in lines]
     pairs = zip(lines, peaks, strict=True)

@@ -1,11 +1,14 @@
 """What scripts share that run engines one after the other: the process of each, and the history."""
 
+import argparse
 import ctypes
 import json
 import os
+import pathlib
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 # `PR_SET_CHILD_SUBREAPER` of Linux: programs whose parents end become children of this one.
@@ -23,14 +26,28 @@ def spread(values):
     return (at[2] - at[0]) / at[1]
 
 
+def engine_arguments(repetitions):
+    """A parser of what every script of an engine is given."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=pathlib.Path, required=True, help="the input")
+    parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--queries", help="names with commas between them; all when absent")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    return parser
+
+
 def run_alone(engine, command, environment):
-    """Runs one process of an engine to its end; the peak of its memory, in MiB."""
-    process = subprocess.Popen(command, env=os.environ | environment)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
-    wait_for_left_behind()
-    return used.ru_maxrss / 1024
+    """Runs one process of an engine to its end: the lines it writes, its peak of memory in MiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder) / "lines.jsonl"
+        process = subprocess.Popen([*command, "-o", str(output)], env=os.environ | environment)
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
+        wait_for_left_behind()
+        lines = [json.loads(line) for line in output.read_text().splitlines()]
+    return lines, used.ru_maxrss / 1024
 
 
 def wait_for_left_behind():

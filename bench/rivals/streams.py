@@ -67,13 +67,10 @@ def run(engine, data, options, more):
     """One process of one engine: its lines, each with the peak of its memory."""
     python = options.flink if engine == "flink" else sys.executable
     environment = {"TERSECADES": options.program, "FLINK_JARS": options.jars or ""}
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "lines.jsonl"
-        script = [python, "-B", str(FOLDER / f"stream_{engine}.py"), "--data", str(data)]
-        script += ["--queries", options.queries, "--threads", str(options.threads)]
-        script += ["--limit", str(options.limit)]
-        peak = run_alone(engine, [*script, *more, "-o", str(output)], environment)
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
+    script = [python, "-B", str(FOLDER / f"stream_{engine}.py"), "--data", str(data)]
+    script += ["--queries", options.queries, "--threads", str(options.threads)]
+    script += ["--limit", str(options.limit), *more]
+    lines, peak = run_alone(engine, script, environment)
     return [line | {"peak_mib": peak} for line in lines]
 
 
