@@ -36,6 +36,24 @@ pub(super) const FIGURES: &[Figure] = &[
         command: "make bench ARGS=search",
     },
     Figure {
+        name: "sum",
+        title: "Sum",
+        x: "threads",
+        kind: Kind::Bars,
+        about: "Event times from memory: plain words, base-delta summed as it lies, and with rows \
+            that are late.",
+        command: "make bench ARGS=sum",
+    },
+    Figure {
+        name: "encode",
+        title: "Encoding",
+        x: "event times",
+        kind: Kind::Bars,
+        about: "64-bit event times from memory as base-delta, bytes read and written, one thread: \
+            into one chunk again and again, and into chunks that stay.",
+        command: "make bench ARGS=encode",
+    },
+    Figure {
         name: "designs",
         title: "Designs over the retained window: TC figure 8",
         x: "design",
