@@ -69,9 +69,9 @@ A number is the median of repetitions that take turns; `±` is the middle half o
 (of the rounds, where programs take turns) over the median, and is missing beside a single one. A
 number that spreads by more than 50 % is not recorded. `% of read` is the bytes a second that the
 work has to read and to write (`limits`, `add`, `encode`), over what plain reading reached in the
-same run with as many threads; what statistics answer is not read. A run whose read bandwidth spreads
-by more than 15 % (one thread) or 30 % (two), or drifts by more than 15 %, or during which other
-programs take more than 15 % of a processor, is not recorded. TC is the paper
+same run with as many threads; what statistics answer is not read. A run whose read bandwidth
+spreads by more than 15 % (one thread) or 30 % (two), or drifts by more than 15 %, or during which
+other programs take more than 15 % of a processor, is not recorded. TC is the paper
 *TerseCades* (USENIX ATC 2018), DaMoN *Integer Compression in NVRAM-centric Data Stores*;
 `docs/papers.md` compares.
 ";

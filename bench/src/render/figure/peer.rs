@@ -20,8 +20,8 @@ const FLINK: &str = "Flink SQL 2.3 over the Parquet file of 5 M rows, in batch m
     of a job, seconds long, is part of its time.";
 const BYTEWAX: &str = "Bytewax 0.21 over the Parquet file of 1 M rows: filters run on batches of \
     Arrow, every row behind them is a Python object.";
-const SCANS: &str = "Single columns compared, filtered and summed as both engines keep them, answers \
-    compared. Vortex works on its compressed arrays in memory.";
+const SCANS: &str = "Single columns compared, filtered and summed as both engines keep them, \
+    answers compared. Vortex works on its compressed arrays in memory.";
 
 /// What runs each suite.
 const ONE: &str = "make bench-headline";

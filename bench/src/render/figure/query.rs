@@ -12,8 +12,8 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "Queries by themselves, hot and cold",
         x: "query",
         kind: Kind::Table,
-        about: "Again and again (hot), and behind a gibibyte of other memory (cold). Shares count the columns of a query in the \
-            bytes that they arrive in.",
+        about: "Again and again (hot), and behind a gibibyte of other memory (cold). Shares count \
+            the columns of a query in the bytes that they arrive in.",
         command: "make bench ARGS='apart --data target/rivals/data --threads 2'",
     },
     Figure {
