@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::limits::{Bandwidth, bandwidth, known_bandwidth};
 use load::Load;
@@ -187,8 +187,8 @@ fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), String> {
 
 fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Result<()> {
     for line in lines {
-        let mut line: Map<String, Value> = serde_json::from_str(line)?;
-        if !line.contains_key("figure") {
+        let mut line: Value = serde_json::from_str(line)?;
+        if line["figure"].is_null() {
             continue;
         }
         if let Some(spread) = line["spread"].as_f64().filter(|it| *it > POINT_SPREAD_MAX) {
@@ -199,8 +199,8 @@ fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Res
             );
             continue;
         }
-        line.insert("run".to_owned(), run.to_json());
-        writeln!(out, "{}", Value::Object(line))?;
+        line["run"] = run.to_json();
+        writeln!(out, "{line}")?;
     }
     out.flush()
 }
