@@ -228,8 +228,9 @@ bench-partitions: ## measure reads in the middle of compressed units beside zlib
 	$(PYTHON) -B bench/rivals/partitions.py --bench $(TARGET)/release/tersecades-bench
 
 bench-lossy: target/rivals/installed ## measure bounded loss beside Parquet, pco and the zfp library
-	cargo run --release $(LOCKED) -p tersecades-bench -- lossy --export target/rivals/lossy $(ARGS)
-	$(RIVALS_PYTHON) -B bench/rivals/lossy.py target/rivals/lossy $(ARGS)
+	cargo build --release $(LOCKED) -p tersecades-bench
+	$(RIVALS_PYTHON) -B bench/rivals/lossy.py target/rivals/lossy \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
 bench-choice: target/rivals/installed ## measure sizes of real data sets beside Parquet, Vortex and pco
 	@mkdir -p target/rivals/choice
