@@ -36,7 +36,12 @@ FRONT_END_MILLIONS ?= 50
 step = @printf '\n==> %s\n' '$(1)'
 skip = printf '\n*** SKIPPED: %s\n' '$(1)'
 
-.PHONY: help run build test python bench bench-record bench-render bench-headline bench-streams bench-store bench-frontends bench-stream-engines bench-narrow bench-cardinality bench-scans bench-lossy bench-partitions bench-choice bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
+# What measures ours beside others.
+RIVAL_BENCHES := bench-headline bench-scans bench-narrow bench-cardinality bench-stream-engines \
+  bench-streams bench-store bench-frontends bench-lossy bench-partitions bench-choice
+
+.PHONY: $(RIVAL_BENCHES)
+.PHONY: help run build test python bench bench-record bench-render bench-record-all rivals rivals-flink fuzz fuzz-short crash fmt clean venv
 .PHONY: check-format check-lints check-docs check-tidy check-tables check-dependencies
 .PHONY: test-workspace test-oracle test-python test-portable
 
@@ -155,9 +160,10 @@ venv: ## Python with what answers and bytes are compared with, in .venv
 
 bench: ## run the benchmarks (ARGS=...)
 	cargo run --release $(LOCKED) --manifest-path bench/Cargo.toml -- $(ARGS)
+	@printf '\nBeside others: make %s\n' '$(RIVAL_BENCHES)'
 
 # What `make bench-record` runs when ARGS name nothing else.
-RECORDED ?= limits add search kernels bitpack waist execution pays selectivity cardinality designs
+RECORDED ?= limits add search sum encode kernels bitpack waist execution pays selectivity cardinality designs
 HISTORY ?= bench/history.jsonl
 
 bench-record: ## run the benches of docs/benchmarks.md and append them to its history (ARGS=...)
@@ -172,10 +178,13 @@ bench-record-all: ## record docs/benchmarks.md (PART=1: ours, 2: beside engines 
 	$(call part,1,bench-record,$(RECORDED))
 	$(call part,1,bench-record,queries --data $(RIVALS_DATA))
 	$(call part,1,bench-record,apart --data $(RIVALS_DATA) --threads 2)
+	$(call part,1,bench-record,layout continuous standing --data $(RIVALS_DATA))
 	$(call part,1,bench-lossy,--record $(HISTORY))
 	$(call part,2,bench-headline,--record $(HISTORY) --rounds 2)
 	$(call part,2,bench-headline,--record $(HISTORY) --threads 2 --rounds 2 --repetitions 4)
 	$(call part,2,bench-headline,--record $(HISTORY) --suite parquet --rounds 2 --repetitions 4)
+	$(call part,2,bench-headline,--record $(HISTORY) --suite parquet --threads 2 --rounds 2 --repetitions 4)
+	$(call part,2,bench-scans,--record $(HISTORY) --rounds 2)
 	$(call part,2,bench-narrow,--record $(HISTORY))
 	$(call part,3,bench-stream-engines,--record $(HISTORY) --rounds 1 --repetitions 1)
 	$(call part,3,bench-stream-engines,--record $(HISTORY) --rounds 1 --repetitions 1 --threads 2)
@@ -219,8 +228,9 @@ bench-partitions: ## measure reads in the middle of compressed units beside zlib
 	$(PYTHON) -B bench/rivals/partitions.py --bench $(TARGET)/release/tersecades-bench
 
 bench-lossy: target/rivals/installed ## measure bounded loss beside Parquet, pco and the zfp library
-	cargo run --release $(LOCKED) -p tersecades-bench -- lossy --export target/rivals/lossy $(ARGS)
-	$(RIVALS_PYTHON) -B bench/rivals/lossy.py target/rivals/lossy $(ARGS)
+	cargo build --release $(LOCKED) -p tersecades-bench
+	$(RIVALS_PYTHON) -B bench/rivals/lossy.py target/rivals/lossy \
+	  --bench 'cargo run --release --quiet $(LOCKED) -p tersecades-bench --' $(ARGS)
 
 bench-choice: target/rivals/installed ## measure sizes of real data sets beside Parquet, Vortex and pco
 	@mkdir -p target/rivals/choice

@@ -4,10 +4,8 @@ Both take turns on the same rows, encoded once and kept in memory. What is timed
 of the query to its result in memory, as planning and what Python adds are part of the price.
 """
 
-import argparse
 import gc
 import json
-import pathlib
 import statistics
 import time
 
@@ -16,17 +14,9 @@ import tersecades as tc
 
 import front_end_queries
 import pingmesh
+from recording import engine_arguments
 
 LATENESS = "3s"
-
-
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, help="the Arrow file of gen_pingmesh.py")
-    parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--queries", help="names with commas between them")
-    parser.add_argument("-o", "--output", required=True)
-    return parser.parse_args()
 
 
 def checksum(table, clusters):
@@ -42,8 +32,8 @@ def checksum(table, clusters):
 
 
 def main():
-    options = arguments()
-    path = pathlib.Path(options.data)
+    options = engine_arguments(repetitions=7).parse_args()
+    path = options.data
     probes = tc.read_ipc(path, event_time="timestamp", lateness=LATENESS).cache()
     probes = probes.event_time("timestamp", LATENESS)
     switches = tc.read_ipc(path.with_name("tor.arrow")).collect()

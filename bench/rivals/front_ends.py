@@ -6,13 +6,12 @@ A front end may take 5 % and 5 ms more than Rust's builder.
 
 import argparse
 import json
-import os
 import pathlib
 import shlex
 import statistics
-import subprocess
 import sys
-import tempfile
+
+from recording import run_alone
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 QUERIES = ["q1", "q1_hop", "q2", "q3", "q4", "q4_wide", "q5"]
@@ -34,13 +33,10 @@ def arguments():
 
 def run(command, options):
     """One process; the lines of its queries."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "lines.jsonl"
-        given = ["--data", options.data, "--repetitions", str(options.repetitions)]
-        given += ["--queries", options.queries, "-o", str(output)]
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run([*command, *given], check=True, env=environment)
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
+    given = ["--data", options.data, "--repetitions", str(options.repetitions)]
+    given += ["--queries", options.queries]
+    environment = {"PYTHONDONTWRITEBYTECODE": "1"}
+    lines, _ = run_alone(command[0], [*command, *given], environment)
     return [line for line in lines if "query" in line and line["threads"] == 1]
 
 

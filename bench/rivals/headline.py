@@ -7,13 +7,12 @@ do not.
 
 import argparse
 import json
-import os
 import pathlib
 import shlex
 import statistics
-import subprocess
 import sys
-import tempfile
+
+from recording import Watch, point, run_alone, spread
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 OURS = "tersecades"
@@ -33,14 +32,11 @@ TAGS = {"flink": "5m", "bytewax": "1m"}
 FLOORS = {"numpy"}
 # Bytes a row of the columns that a query reads, as they arrive: what shares of the limit count.
 READ_BYTES = {"q1": 24, "q1_hop": 24, "q2": 24, "q3": 20, "q4": 8, "q4_wide": 8, "q5": 12}
+# What our engine aims at, times the fastest rival: by suite, and in memory by query.
+AIMS = {"parquet": 1.5, "scans": 1.3}
+HOT = {"q1": 8, "q1_hop": 25, "q2": 11, "q3": 15, "q4": 5, "q4_wide": 8, "q5": 40}
 # The queries that every engine is asked.
 HEADLINE = "q1,q1_hop,q2,q3,q4,q4_wide,q5"
-
-
-def bar(query, suite):
-    """What our engine has to reach, times the fastest rival."""
-    bars = {"scans": 1.3, "queries": {"q1": 4.0}.get(query), "parquet": {"q1": 4.0}.get(query)}
-    return bars.get(suite)
 
 
 def command(engine, options):
@@ -62,20 +58,12 @@ def command(engine, options):
 
 def run(engine, options):
     """One process of one engine; the lines of its queries, each with the peak of its memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "lines.jsonl"
-        given = ["--repetitions", str(options.repetitions)]
-        if options.suite != "scans":
-            given += ["--threads", str(options.threads)]
-        environment = os.environ | {"FLINK_JARS": options.jars or ""}
-        command_line = [*command(engine, options), *given, "-o", str(output)]
-        process = subprocess.Popen(command_line, env=environment)
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
+    given = ["--repetitions", str(options.repetitions)]
+    if options.suite != "scans":
+        given += ["--threads", str(options.threads)]
+    environment = {"FLINK_JARS": options.jars or ""}
+    lines, own = run_alone(engine, [*command(engine, options), *given], environment)
     lines = [line for line in lines if line.get("threads") == options.threads]
-    own = used.ru_maxrss / 1024
     peaks = [max(own, line.get("peak_mib", 0)) for line in lines]
     pairs = zip(lines, peaks, strict=True)
     return [line | {"peak_mib": peak} for line, peak in pairs if "query" in line]
@@ -119,47 +107,32 @@ def compare(lines, suite):
         fastest = max(rivals, key=medians.get)
         ratio = medians[OURS] / medians[fastest]
         line = {"query": query, "rows_per_s": medians, "fastest_rival": fastest, "ratio": ratio}
-        if least := bar(query, suite):
-            line |= {"at_least": least, "reached": ratio >= least}
+        line |= {"aim": HOT.get(query) if suite == "queries" else AIMS.get(suite)}
         yield line
 
 
-def run_facts(options):
-    """Machine, commit and read bandwidth, if the machine is quiet: our bench appends them."""
-    history = pathlib.Path(options.record)
-    facts = [*shlex.split(options.bench), "bandwidth", "--record", str(history)]
-    subprocess.run(facts, check=True)
-    return json.loads(history.read_text().splitlines()[-1])["run"]
-
-
-def share(query, rate, facts, threads):
+def share(query, rate, read_gb_s, threads):
     """Bytes read a second by a rate in million rows, over what plain reading reached."""
-    return rate / 1e3 * READ_BYTES[query] / facts["read_gb_s"][min(threads, 2) - 1]
+    if query in READ_BYTES:
+        return rate / 1e3 * READ_BYTES[query] / read_gb_s[min(threads, 2) - 1]
+    return None
 
 
-def record(lines, options):
-    """Appends a point for each engine and query to the history, if the machine is quiet."""
-    history, facts = pathlib.Path(options.record), run_facts(options)
+def points(lines, options, read_gb_s):
+    """A point of the history for each engine and query, and one for the memory of each engine."""
     figure = f"peers_{options.suite}" + ("_2" if options.threads == 2 else "")
-    points = {}
+    rates, peaks = {}, {}
     for line in lines:
-        points.setdefault((line["engine"], line["query"]), []).append(line)
-    with history.open("a") as out:
-        for (engine, query), parts in points.items():
-            rates = [part["rows_per_s"] / 1e6 for part in parts]
-            point = {"bench": "peers", "figure": figure, "series": engine, "x": query}
-            middle = statistics.median(rates)
-            point |= {"value": middle, "unit": "M rows/s"}
-            point |= {"share": share(query, middle, facts, options.threads)}
-            point["spread"] = (max(rates) - min(rates)) / middle
-            out.write(json.dumps(point | {"run": facts}) + "\n")
-        peaks = {}
-        for line in lines:
-            peaks.setdefault(line["engine"], []).append(line["peak_mib"])
-        for engine, parts in peaks.items():
-            point = {"bench": "peers", "figure": f"{figure}_memory", "series": engine, "x": "peak"}
-            point |= {"value": max(parts), "unit": "MiB", "spread": None, "share": None}
-            out.write(json.dumps(point | {"run": facts}) + "\n")
+        of_query = rates.setdefault((line["engine"], line["query"]), [])
+        of_query.append(line["rows_per_s"] / 1e6)
+        peaks.setdefault(line["engine"], []).append(line["peak_mib"])
+    for (engine, query), found in rates.items():
+        middle = statistics.median(found)
+        more = {"spread": spread(found)}
+        more["share"] = share(query, middle, read_gb_s, options.threads)
+        yield point(figure, engine, query, middle, "M rows/s", **more)
+    for engine, found in peaks.items():
+        yield point(f"{figure}_memory", engine, "peak", max(found), "MiB")
 
 
 def print_table(comparison, suite):
@@ -169,18 +142,15 @@ def print_table(comparison, suite):
     for line in comparison:
         rates = [line["rows_per_s"].get(engine) for engine in engines]
         cells = "".join(f"{rate / 1e6:>12.2f}" if rate else f"{'-':>12}" for rate in rates)
-        verdict = ""
-        if "reached" in line:
-            word = "reached" if line["reached"] else "MISSED"
-            verdict = f"   bar >= {line['at_least']}: {word}"
-        against = f"{line['ratio']:>8.2f} x {line['fastest_rival']}"
-        print(f"{line['query']:<18}{cells}{against}{verdict}")
+        aim = f"   aim {line['aim']:g}" if line["aim"] else ""
+        print(f"{line['query']:<18}{cells}{line['ratio']:>8.2f} x {line['fastest_rival']}{aim}")
 
 
 def main():
     options = arguments()
     if options.suite == "flink" and not options.flink:
         sys.exit("the suite of Flink needs --flink: `make rivals-flink` installs it")
+    watch = options.record and Watch(options.bench, options.record)
     lines = []
     for round_ in range(1, options.rounds + 1):
         for engine in [OURS, *SUITES[options.suite]]:
@@ -190,10 +160,10 @@ def main():
         sys.exit(f"engines differ in their answers to {', '.join(differing)}")
     comparison = list(compare(lines, options.suite))
     print_table(comparison, options.suite)
-    if options.record:
-        record(lines, options)
     text = "".join(json.dumps(line) + "\n" for line in lines + comparison)
     pathlib.Path(options.out).write_text(text)
+    if watch:
+        watch.record(points(lines, options, watch.read_gb_s))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sizes and speeds of the columns that `tersecades-bench lossy --export FOLDER` wrote, elsewhere.
+"""Bounded loss: our bench, and its columns elsewhere.
 
 For each column the ratio to its plain bytes (nulls left out): Parquet with zstd and pco, which
 lose nothing, and the zfp library at the bound that ours was held to, with the error it made and the
@@ -8,8 +8,8 @@ plain megabytes a second that it encodes and decodes, chunk by chunk as ours doe
 import argparse
 import csv
 import io
-import json
 import pathlib
+import shlex
 import statistics
 import time
 
@@ -18,6 +18,8 @@ import pcodec.standalone
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zfpy
+
+from recording import Watch, point, run_alone
 
 CHUNK = 65_536
 REPETITIONS = 5
@@ -58,18 +60,26 @@ def zfp(values, bound):
 def points(place, ratios, speeds):
     for figure, unit, numbers in (("lossy_ratio", "x", ratios), ("zfp_speed", "MB/s", speeds)):
         for series, value in numbers.items():
-            point = {"bench": "lossy", "figure": figure, "series": series, "x": place}
-            yield point | {"value": value, "unit": unit, "spread": None, "share": None}
+            yield point(figure, series, place, value, unit)
+
+
+def ours(bench, folder):
+    """What our bench measures; it writes the columns and a list of them into the folder."""
+    (folder / "columns.csv").unlink(missing_ok=True)
+    lines, _ = run_alone("our bench", [*shlex.split(bench), "lossy", "--export", str(folder)], {})
+    return lines
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--record", type=pathlib.Path, help="history that our run has written to")
+    parser.add_argument("--bench", required=True, help="command of our bench")
+    parser.add_argument("--record", type=pathlib.Path, help="history that all is appended to")
     options = parser.parse_args()
+    watch = options.record and Watch(options.bench, options.record)
+    lines = ours(options.bench, options.folder)
     heads = ("bound", "parquet", "pco", "zfpy", "error", "enc MB/s", "dec MB/s")
     print(f"{'column':<36}" + "".join(f"{head:>10}" for head in heads))
-    lines = []
     for kind, column, bound in csv.reader((options.folder / "columns.csv").open()):
         table = pq.read_table(options.folder / f"{kind}.parquet", columns=[column])
         values = table.column(0).drop_null().to_numpy().astype(np.float64)
@@ -81,10 +91,8 @@ def main():
         place = f"{kind} {column}, zfp({bound})"
         speeds = {"zfpy encode": encode, "zfpy decode": decode}
         lines += points(place, ratios, speeds)
-    if options.record:
-        run_facts = json.loads(options.record.read_text().splitlines()[-1])["run"]
-        with options.record.open("a") as out:
-            out.writelines(json.dumps(line | {"run": run_facts}) + "\n" for line in lines)
+    if watch:
+        watch.record(lines)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ constant.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 import time
 
 os.environ["POLARS_MAX_THREADS"] = "1"
@@ -20,6 +18,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from recording import Watch, point, spread
 
 ROWS = 64_000_000
 REPETITIONS = 7
@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--bench", help="command of our bench, which says how quiet the machine is")
     parser.add_argument("--record", type=pathlib.Path, help="history that rates are appended to")
     options = parser.parse_args()
+    watch = options.record and Watch(options.bench, options.record)
     timed = [(*case, []) for case in cases()]
     answers = set()
     for repetition in range(REPETITIONS + 1):
@@ -62,22 +63,14 @@ def main():
             if repetition > 0:
                 seconds.append(time.perf_counter() - start)
     assert len(answers) == 1, answers
-    lines = []
+    points = []
     for engine, width, _, seconds in timed:
         rate = ROWS / statistics.median(seconds) / 1e6
         print(f"{engine:<10}{width:<10}{rate:>10.0f} M rows/s")
-        point = {"bench": "peers", "figure": "narrow_where", "series": engine, "x": width}
-        point |= {"value": rate, "unit": "M rows/s", "share": None}
-        quarter = len(seconds) // 4
-        times = sorted(seconds)
-        middle = times[3 * len(times) // 4] - times[quarter]
-        lines.append(point | {"spread": middle / statistics.median(seconds)})
-    if options.record:
-        facts = [*options.bench.split(), "bandwidth", "--record", str(options.record)]
-        subprocess.run(facts, check=True)
-        run_facts = json.loads(options.record.read_text().splitlines()[-1])["run"]
-        with options.record.open("a") as out:
-            out.writelines(json.dumps(line | {"run": run_facts}) + "\n" for line in lines)
+        of_width = (engine, width, rate, "M rows/s")
+        points.append(point("narrow_where", *of_width, spread=spread(seconds)))
+    if watch:
+        watch.record(points)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """What the scripts of the rivals share: the reference input, timing, and checksums of answers."""
 
-import argparse
 import gc
 import json
 import pathlib
@@ -10,6 +9,8 @@ import time
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from recording import engine_arguments, spread
 
 WINDOW_MS = 10_000
 WIDE_WINDOW_MS = 60_000
@@ -73,16 +74,11 @@ def checksum(table, clusters):
 
 
 def arguments():
-    """Data folder, repetitions and output file, as of our own bench."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--repetitions", type=int, default=7)
+    """What our own bench is given, and what differs among the rivals."""
+    parser = engine_arguments(repetitions=7)
     parser.add_argument("--input", choices=["memory", "parquet"], default="memory")
     parser.add_argument("--tag", default="10m", help="size in the names of the files")
     parser.add_argument("--mode", choices=["batch", "streaming"], default="batch", help="of Flink")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--queries", help="names with commas between them; all when absent")
-    parser.add_argument("-o", "--output")
     return parser.parse_args()
 
 
@@ -117,14 +113,7 @@ def measure(engine, data, queries, options, as_arrow=lambda result: result, peak
         lines.append(json.dumps(line))
         print(f"  {name:<20} {rows_per_s / 1e6:11.3f} M rows/s   {checksums[name]}", flush=True)
     if options.output:
-        pathlib.Path(options.output).write_text("".join(line + "\n" for line in lines))
-
-
-def spread(times):
-    """The middle half of the repetitions over the median, as bench/src/measure.rs has it."""
-    times = sorted(times)
-    at = [times[min(len(times) * part // 4, len(times) - 1)] for part in (1, 2, 3)]
-    return (at[2] - at[0]) / at[1]
+        options.output.write_text("".join(line + "\n" for line in lines))
 
 
 def to_table(result):

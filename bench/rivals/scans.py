@@ -62,4 +62,4 @@ def measure(engine, operations, options):
             lines.append(json.dumps(line))
             print(f"  {line['query']:<20} {rows_per_s / 1e6:11.1f} M rows/s   {check}", flush=True)
     if options.output:
-        pathlib.Path(options.output).write_text("".join(line + "\n" for line in lines))
+        options.output.write_text("".join(line + "\n" for line in lines))

@@ -1,23 +1,18 @@
 """What the runners of the streaming classics share: options, rounds of runs, a line a query."""
 
-import argparse
 import json
 import pathlib
 import shutil
 import statistics
 
 import stream_queries as queries
+from recording import engine_arguments
 
 
 def arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=pathlib.Path, required=True, help="folder of the streams")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--queries", required=True, help="names with commas between them")
+    parser = engine_arguments(repetitions=3)
     parser.add_argument("--limit", type=int, default=60, help="seconds that Flink has for a query")
     parser.add_argument("--answers", type=pathlib.Path, help="folder that answers are written to")
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     return parser.parse_args()
 
 

@@ -7,7 +7,6 @@ rows of all engines written to files. A rate counts the rows of the whole stream
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -15,7 +14,9 @@ import sys
 import tempfile
 
 import duckdb
+
 import stream_queries as queries
+from recording import Watch, point, run_alone, spread
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 OURS = "tersecades"
@@ -65,18 +66,12 @@ def generate(options, rows):
 def run(engine, data, options, more):
     """One process of one engine: its lines, each with the peak of its memory."""
     python = options.flink if engine == "flink" else sys.executable
-    environment = os.environ | {"TERSECADES": options.program, "FLINK_JARS": options.jars or ""}
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "lines.jsonl"
-        script = [python, "-B", str(FOLDER / f"stream_{engine}.py"), "--data", str(data)]
-        script += ["--queries", options.queries, "--threads", str(options.threads)]
-        script += ["--limit", str(options.limit)]
-        process = subprocess.Popen([*script, *more, "-o", str(output)], env=environment)
-        _, status, used = os.wait4(process.pid, 0)
-        if status:
-            sys.exit(f"{engine} failed with {os.waitstatus_to_exitcode(status)}")
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
-    return [line | {"peak_mib": used.ru_maxrss / 1024} for line in lines]
+    environment = {"TERSECADES": options.program, "FLINK_JARS": options.jars or ""}
+    script = [python, "-B", str(FOLDER / f"stream_{engine}.py"), "--data", str(data)]
+    script += ["--queries", options.queries, "--threads", str(options.threads)]
+    script += ["--limit", str(options.limit), *more]
+    lines, peak = run_alone(engine, script, environment)
+    return [line | {"peak_mib": peak} for line in lines]
 
 
 def fingerprint(path, kinds):
@@ -127,23 +122,16 @@ def comparison(lines, options, answers):
         yield line
 
 
-def record(lines, options):
-    """Appends a point for each engine and query to the history, if the machine is quiet."""
-    from headline import run_facts
-
-    facts = run_facts(options)
-    points = {}
-    for line in lines:
-        rates = points.setdefault((line["engine"], line["query"]), [])
-        rates.append(options.rows / line["seconds"])
+def points(lines, options):
+    """A point of the history for each engine and query."""
     figure = "streams" + ("_2" if options.threads == 2 else "")
-    with options.record.open("a") as out:
-        for (engine, query), rates in points.items():
-            middle = statistics.median(rates)
-            point = {"bench": "streams", "figure": figure, "series": engine, "x": query}
-            point |= {"value": middle / 1e6, "unit": "M rows/s", "share": None}
-            point["spread"] = (max(rates) - min(rates)) / middle
-            out.write(json.dumps(point | {"run": facts}) + "\n")
+    rates = {}
+    for line in lines:
+        of_query = rates.setdefault((line["engine"], line["query"]), [])
+        of_query.append(options.rows / line["seconds"] / 1e6)
+    for (engine, query), found in rates.items():
+        middle = statistics.median(found)
+        yield point(figure, engine, query, middle, "M rows/s", spread=spread(found))
 
 
 def print_table(compared, engines):
@@ -162,6 +150,7 @@ def main():
     print(f"answers over {options.rows_compared} rows")
     answers = compare_answers(engines, options)
     data = generate(options, options.rows)
+    watch = options.record and Watch(options.bench, options.record)
     more = ["--repetitions", str(options.repetitions)]
     lines = []
     for round_ in range(1, options.rounds + 1):
@@ -171,8 +160,8 @@ def main():
     compared = list(comparison(lines, options, answers))
     print_table(compared, engines)
     options.out.write_text("".join(json.dumps(line) + "\n" for line in lines + compared))
-    if options.record:
-        record(lines, options)
+    if watch:
+        watch.record(points(lines, options))
 
 
 if __name__ == "__main__":

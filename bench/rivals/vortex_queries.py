@@ -1,4 +1,4 @@
-"""Vortex: filters on its compressed arrays in memory, one thread; numpy groups what is left.
+"""Vortex: filters on its compressed arrays in memory; numpy groups what is left, on one thread.
 
 It has no windows and no group-by, so it runs the queries whose work is the filter.
 """
@@ -13,7 +13,7 @@ import pingmesh
 
 options = pingmesh.arguments()
 data = pingmesh.Data(options.data, options.tag)
-vx.set_worker_threads(1)
+vx.set_worker_threads(options.threads)
 
 
 def load():

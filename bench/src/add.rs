@@ -19,6 +19,7 @@ use crate::chunk::encoded_as;
 use crate::data::timestamps;
 use crate::measure::{Timing, interleave};
 use crate::report::{Bar, Done, Report};
+use crate::split;
 
 /// Of the chunks, one in this many is decoded, added and encoded: that takes much longer.
 const DECODED_SHARE: usize = 16;
@@ -35,11 +36,8 @@ impl<T: Send + Sync> Columns<T> {
     fn run(&mut self, threads: usize, add: impl Fn(&[T], &[T], &mut [T]) + Sync) {
         let part = self.c.len().div_ceil(threads);
         let sides = self.a.chunks(part).zip(self.b.chunks(part));
-        let add = &add;
-        std::thread::scope(|scope| {
-            for ((a, b), c) in sides.zip(self.c.chunks_mut(part)) {
-                scope.spawn(move || add(a, b, c));
-            }
+        split::each(sides.zip(self.c.chunks_mut(part)), |((a, b), c)| {
+            add(a, b, c)
         });
         black_box(&self.c);
     }

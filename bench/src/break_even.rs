@@ -20,11 +20,11 @@ use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::goal::{Goal, Uses};
 use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::scheme::Scheme;
-use tersecades_columnar::selection::Selection;
+use tersecades_columnar::selection::{Selection, Shape};
 
 use crate::Options;
 use crate::column::Kind;
-use crate::limits::{bandwidth, read};
+use crate::limits::{known_bandwidth, read};
 use crate::measure::{Timing, summarise};
 use crate::report::{Point, Report};
 
@@ -50,6 +50,8 @@ const KINDS: [(&str, Kind); 6] = [
 struct Cost {
     encode: Timing,
     read: Timing,
+    /// Rows of the chunks that statistics left to be read.
+    rows_read: usize,
     label: String,
 }
 
@@ -73,7 +75,7 @@ enum Kept {
 /// What the encoder says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let flush = vec![1u64; FLUSH_BYTES / 8];
-    let bytes_per_s = bandwidth().of_threads(1);
+    let bytes_per_s = known_bandwidth().of_threads(1);
     for (name, kind) in KINDS {
         let rows = options.scaled(ROWS).next_multiple_of(BATCH_ROWS);
         let (array, middle) = kind.column(rows);
@@ -86,7 +88,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         };
         let plain = ranges.measure(Kept::Plain)?;
         let hot = ranges.measure(Kept::Chosen(Uses::default().reads))?;
-        let traffic = (8 * rows) as f64 / bytes_per_s / plain.read.median_s;
+        let traffic = (8 * plain.rows_read) as f64 / bytes_per_s / plain.read.median_s;
         break_even(report, name, rows, [&plain, &hot], traffic);
         for reads in READS {
             let chosen = ranges.measure(Kept::Chosen(f64::from(reads)))?;
@@ -127,7 +129,7 @@ struct Ranges<'a> {
 impl Ranges<'_> {
     fn measure(&self, kept: Kept) -> Result<Cost> {
         let (mut encoding, mut reading) = (Vec::new(), Vec::new());
-        let mut label = String::new();
+        let (mut label, mut rows_read) = (String::new(), 0);
         for repetition in 0..=self.repetitions {
             read(self.flush, 1);
             let start = Instant::now();
@@ -135,7 +137,7 @@ impl Ranges<'_> {
             let encoded = start.elapsed().as_secs_f64();
             read(self.flush, 1);
             let start = Instant::now();
-            self.read(&chunks);
+            rows_read = self.read(&chunks);
             // The first repetition gets the memory from the system.
             if repetition > 0 {
                 reading.push(start.elapsed().as_secs_f64());
@@ -146,6 +148,7 @@ impl Ranges<'_> {
         Ok(Cost {
             encode: summarise(encoding),
             read: summarise(reading),
+            rows_read,
             label,
         })
     }
@@ -168,30 +171,43 @@ impl Ranges<'_> {
             .collect()
     }
 
-    fn read(&self, chunks: &[Chunk]) {
+    /// Compares and sums; the rows of chunks that were looked at.
+    fn read(&self, chunks: &[Chunk]) -> usize {
         let asked = Asked {
             sum: true,
             ..Asked::default()
         };
         let (mut within, mut out) = (Selection::default(), Selection::default());
         let (mut total, mut work) = (Fold::default(), Work::default());
+        let mut rows_read = 0;
         for chunk in chunks {
             within.set_all(chunk.rows());
+            let skipped = work.tally.skipped;
             chunk.compare(&self.predicate, &within, &mut out, &mut work);
+            if work.tally.skipped == skipped || out.shape() != Shape::None {
+                rows_read += chunk.rows();
+            }
             chunk.fold(asked, &out, &mut total, &mut work);
         }
         black_box(&total);
+        rows_read
     }
 }
 
-fn ratio(report: &mut Report, figure: &'static str, at: (&str, u32), value: f64, spread: f64) {
+fn ratio(
+    report: &mut Report,
+    figure: &'static str,
+    at: (&str, u32),
+    value: f64,
+    spread: Option<f64>,
+) {
     report.point(&Point {
         figure,
         series: at.0,
         x: at.1.into(),
         value,
         unit: "x plain",
-        spread: Some(spread),
+        spread,
         share: None,
         note: None,
     });
@@ -224,28 +240,28 @@ fn break_even(report: &mut Report, kind: &str, rows: usize, costs: [&Cost; 2], t
             "encode",
             each(&hot.encode),
             "ns/row",
-            Some(hot.encode.spread),
+            hot.encode.spread,
             None,
         ),
         line(
             "keep plain",
             each(&plain.encode),
             "ns/row",
-            Some(plain.encode.spread),
+            plain.encode.spread,
             None,
         ),
         line(
             "read encoded",
             each(&hot.read),
             "ns/row",
-            Some(hot.read.spread),
+            hot.read.spread,
             None,
         ),
         line(
             "read plain",
             each(&plain.read),
             "ns/row",
-            Some(plain.read.spread),
+            plain.read.spread,
             Some(traffic),
         ),
     ] {

@@ -5,6 +5,7 @@ use arrow_schema::DataType;
 use tersecades_columnar::Result;
 use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
 use tersecades_columnar::encoder::ColumnEncoder;
 
 use crate::data::{codec, slices, timestamps};
@@ -20,6 +21,14 @@ pub(crate) fn encode(array: &ArrayRef, name: &str) -> Result<Chunk> {
     let mut encoder = ColumnEncoder::new(array.data_type())?;
     encoder.pin(codec(name));
     encoder.encode_new(array)
+}
+
+/// The share of the values of `chunks` that `step` looks at: not what its tally has as skipped.
+pub(crate) fn looked_at(chunks: &[Chunk], mut step: impl FnMut(&Chunk, &mut Work)) -> f64 {
+    let mut work = Work::default();
+    chunks.iter().for_each(|chunk| step(chunk, &mut work));
+    let rows: usize = chunks.iter().map(Chunk::rows).sum();
+    1.0 - work.tally.skipped as f64 / rows as f64
 }
 
 /// `values`, over and over up to `rows`, as base_delta chunks, each with memory of its own.

@@ -1,10 +1,12 @@
-//! Seeded values for the benches.
+//! Values for the benches: seeded ones, and those of a source.
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use tersecades_columnar::Result;
 use tersecades_columnar::codec::Codec;
 use tersecades_columnar::registry::CODECS;
+use tersecades_engine::source::Source;
 
 /// Xorshift: fast, repeatable, good enough to keep a predictor guessing.
 #[derive(Debug, Clone)]
@@ -57,6 +59,11 @@ pub(crate) fn slices(values: Vec<i64>, rows: usize) -> Vec<ArrayRef> {
     starts
         .map(|start| Arc::new(slice(start)) as ArrayRef)
         .collect()
+}
+
+/// The batches of `source`.
+pub(crate) fn batches(source: &mut dyn Source) -> impl Iterator<Item = Result<RecordBatch>> {
+    std::iter::from_fn(|| source.next().transpose())
 }
 
 /// The codec called `name`, or the first of the list.

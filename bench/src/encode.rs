@@ -18,7 +18,7 @@ use crate::Options;
 use crate::data::{codec, slices, timestamps};
 use crate::limits::read;
 use crate::measure::interleave;
-use crate::report::{Bar, Report};
+use crate::report::{Bar, Done, Report};
 
 /// Prints encoding from memory.
 ///
@@ -85,16 +85,17 @@ fn measure(options: &Options, report: &mut Report, arrays: &[ArrayRef], label: &
     report.add(format!("{label}: encoded size"), per_row, "B/row");
     report.add("read bandwidth", bandwidth / 1e9, "GB/s");
     for (target, timing) in [("one chunk reused", reused), ("chunks kept", retained)] {
-        let rate = timing.rate(bytes);
-        report.add(
-            format!("{label}, {target}: read + written"),
-            rate / 1e9,
-            "GB/s",
-        );
+        let done = Done {
+            amount: bytes / 1e9,
+            unit: "GB/s",
+            bytes,
+            threads: 1,
+        };
+        report.timed("encode", (target, label.into()), &timing, done);
         let ns = timing.ns_each(rows as f64);
         report.add(format!("{label}, {target}: per row"), ns, "ns");
         let name = format!("{label}, {target}: share of read bandwidth");
-        report.judge(name, rate / bandwidth, "x", Bar::AtLeast(0.7));
+        report.judge(name, timing.rate(bytes) / bandwidth, "x", Bar::AtLeast(0.7));
     }
     Ok(())
 }

@@ -27,10 +27,12 @@ use tersecades_columnar::selection::Selection;
 use tersecades_columnar::values::Values;
 
 use crate::Options;
+use crate::chunk::looked_at;
 use crate::integer::{SETS, Set};
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
 use crate::report::{Done, Report};
+use crate::split;
 
 /// What is tried on every set; a scheme that does not accept a set is left out.
 const SCHEMES: &[&str] = &[
@@ -189,7 +191,8 @@ fn measure(
             &mut || compare(plain, &equal, threads),
         ],
     );
-    line(place, "equal", [direct, decoded, scan], report);
+    let read = read_by(place, chunks, &equal);
+    line(place, "equal", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
@@ -198,7 +201,8 @@ fn measure(
             &mut || compare(plain, &greater, threads),
         ],
     );
-    line(place, "greater", [direct, decoded, scan], report);
+    let read = read_by(place, chunks, &greater);
+    line(place, "greater", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
@@ -211,7 +215,7 @@ fn measure(
             &mut || sum(plain, threads),
         ],
     );
-    line(place, "sum", [direct, decoded, scan], report);
+    line(place, "sum", place.bytes, [direct, decoded, scan], report);
     let [direct, scan] = interleave(
         repetitions,
         [
@@ -227,14 +231,29 @@ fn measure(
             },
         ],
     );
-    line(place, "decode", [direct, direct, scan], report);
+    line(place, "decode", place.bytes, [direct, direct, scan], report);
     Ok(())
 }
 
-fn line(place: &Place<'_>, operation: &str, timings: [Timing; 3], report: &mut Report) {
+/// Least share of the values that are read from memory: fewer stay in the caches from run to run.
+const FROM_MEMORY: f64 = 0.1;
+
+/// Encoded bytes that a comparison reads from memory: statistics answer for the others.
+fn read_by(place: &Place<'_>, chunks: &[Chunk], predicate: &Predicate) -> f64 {
+    let mut out = Selection::default();
+    let looked_at = looked_at(chunks, |chunk, work| {
+        chunk.compare(predicate, &Selection::all(chunk.rows()), &mut out, work);
+    });
+    match looked_at < FROM_MEMORY {
+        true => 0.0,
+        false => place.bytes * looked_at,
+    }
+}
+
+fn line(place: &Place<'_>, operation: &str, bytes: f64, timings: [Timing; 3], report: &mut Report) {
     let [direct, decoded, plain] = timings;
     let rate = direct.rate(place.rows) / 1e9;
-    let share = direct.rate(place.bytes) / place.bandwidth;
+    let share = direct.rate(bytes) / place.bandwidth;
     let figure = match operation {
         "equal" => "integers_equal",
         "greater" => "integers_greater",
@@ -250,7 +269,7 @@ fn line(place: &Place<'_>, operation: &str, timings: [Timing; 3], report: &mut R
         Done {
             amount: place.rows / 1e9,
             unit: "G values/s",
-            bytes: place.bytes,
+            bytes,
             threads,
         },
     );
@@ -278,14 +297,7 @@ fn each<S: Default>(chunks: &[Chunk], threads: usize, work: impl Fn(&mut S, &Chu
         let mut state = S::default();
         chunks.iter().for_each(|chunk| work(&mut state, chunk));
     };
-    if threads == 1 {
-        return all(chunks);
-    }
-    std::thread::scope(|scope| {
-        for part in chunks.chunks(chunks.len().div_ceil(threads).max(1)) {
-            scope.spawn(|| all(part));
-        }
-    });
+    split::evenly(threads, chunks, all);
 }
 
 fn compare(chunks: &[Chunk], predicate: &Predicate, threads: usize) {

@@ -1,4 +1,4 @@
-//! Bytes per row and encoding time per column of a file of Pingmesh rows.
+//! Bytes per row and encoding time per column of a file of Pingmesh rows, in both tiers.
 //!
 //! The file is what `gen_pingmesh.py` writes as Arrow IPC: timestamp, two addresses, two cluster
 //! names, round-trip time and error code.
@@ -12,11 +12,12 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
 use tersecades_columnar::batch::{BATCH_ROWS, Batch, BatchEncoder};
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::goal::Goal;
+use tersecades_columnar::goal::{Goal, Tier};
 use tersecades_columnar::{Error, Result};
 
 use crate::Options;
-use crate::report::{Bar, Report};
+use crate::query::NO_DATA;
+use crate::report::{Bar, Point, Report};
 
 /// The columns of the paper, which take [`PAPER_RAW_BYTES`] when plain.
 const PAPER_COLUMNS: [&str; 5] = [
@@ -27,6 +28,9 @@ const PAPER_COLUMNS: [&str; 5] = [
     "error_code",
 ];
 const PAPER_RAW_BYTES: f64 = 24.0;
+
+/// Bytes of a row that each tier aims at.
+const AIMS: [(Tier, f64); 2] = [(Tier::Hot, 13.5), (Tier::Cold, 9.0)];
 
 /// What a column took over all batches.
 #[derive(Default)]
@@ -44,16 +48,23 @@ struct Column {
 /// What the reader and the encoder say.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let Some(path) = options.data_file() else {
-        report.note("skipped: needs --data FILE.arrow");
+        report.note(NO_DATA);
         return Ok(());
     };
     let batches = load(&path, options.rows)?;
+    for (tier, aim) in AIMS {
+        measure((tier, aim), &batches, report)?;
+    }
+    Ok(())
+}
+
+fn measure(tier: (Tier, f64), batches: &[RecordBatch], report: &mut Report) -> Result<()> {
     let Some(first) = batches.first() else {
         return Ok(());
     };
     let mut encoder = BatchEncoder::new(&first.schema())?;
     for column in encoder.columns_mut() {
-        column.aim(Goal::of_tier(options.tier));
+        column.aim(Goal::of_tier(tier.0));
     }
     let fields = first.schema();
     let mut columns: Vec<Column> = fields.fields().iter().map(|_| Column::default()).collect();
@@ -68,12 +79,12 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
             (column.bytes, column.seconds) = (0, 0.0);
             column.codecs.clear();
         }
-        for batch in &batches {
+        for batch in batches {
             encode(&mut encoder, batch, &mut target, &mut columns)?;
             rows += batch.num_rows();
         }
     }
-    print(report, &columns, rows, &target);
+    print(report, tier, &columns, (rows, &target));
     Ok(())
 }
 
@@ -132,8 +143,14 @@ impl Column {
     }
 }
 
-fn print(report: &mut Report, columns: &[Column], rows: usize, last: &Batch) {
-    let mut encode_ns = 0.0;
+fn print(
+    report: &mut Report,
+    (tier, aim): (Tier, f64),
+    columns: &[Column],
+    (rows, last): (usize, &Batch),
+) {
+    let tier = tier.to_string();
+    let (mut encode_ns, mut all) = (0.0, 0.0);
     for column in columns {
         let chosen: Vec<String> = column
             .codecs
@@ -141,36 +158,37 @@ fn print(report: &mut Report, columns: &[Column], rows: usize, last: &Batch) {
             .map(|(n, c)| format!("{n} x{c}"))
             .collect();
         let size = column.bytes_per_row(rows);
-        report.add(
-            format!("{}: {}", column.name, chosen.join(", ")),
-            size,
-            "B/row",
-        );
+        let place = column.name.as_str().into();
+        report.plain("layout_bytes", (&tier, place), size, "B/row");
+        report.note(&format!("    as {}", chosen.join(", ")));
         let ns = column.seconds * 1e9 / rows as f64;
-        report.add(format!("{}: encode", column.name), ns, "ns/row");
+        report.add(format!("{}, {tier}: encode", column.name), ns, "ns/row");
         report.note(&format!("    passed over: {}", column.losers));
         encode_ns += ns;
+        all += size;
     }
-    let dictionaries: usize = last.columns().iter().filter_map(Chunk::dictionary).count();
-    report.note(&format!(
-        "{rows} rows, {dictionaries} dictionaries not counted"
-    ));
-    let all: f64 = columns
-        .iter()
-        .map(|column| column.bytes_per_row(rows))
-        .sum();
+    let dictionaries = last.columns().iter().filter_map(Chunk::dictionary);
+    let dictionaries: usize = dictionaries.map(|it| it.byte_size()).sum();
+    let dictionaries = dictionaries as f64 / rows as f64;
+    let place = "dictionaries".into();
+    report.plain("layout_bytes", (&tier, place), dictionaries, "B/row");
+    report.point(&Point {
+        figure: "layout_bytes",
+        series: &tier,
+        x: "all columns".into(),
+        value: all + dictionaries,
+        unit: "B/row",
+        spread: None,
+        share: None,
+        note: Some(format!("aim {aim}")),
+    });
+    report.add(format!("encode, all columns, {tier}"), encode_ns, "ns/row");
     let of_paper = columns
         .iter()
         .filter(|column| PAPER_COLUMNS.contains(&column.name.as_str()));
     let paper: f64 = of_paper.map(|column| column.bytes_per_row(rows)).sum();
-    report.add("encode, all columns", encode_ns, "ns/row");
-    report.judge("all columns", all, "B/row", Bar::AtMost(15.0));
-    report.add("the paper's five columns", paper, "B/row");
+    report.add(format!("the paper's five columns, {tier}"), paper, "B/row");
     let ratio = PAPER_RAW_BYTES / paper;
-    report.judge(
-        "24 B / the paper's five columns",
-        ratio,
-        "x",
-        Bar::AtLeast(3.0),
-    );
+    let name = format!("24 B / the paper's five columns, {tier}");
+    report.judge(name, ratio, "x", Bar::AtLeast(3.0));
 }

@@ -8,11 +8,13 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use tersecades_columnar::Result;
-use tersecades_columnar::kernels::kernels;
+use tersecades_columnar::kernels::{Add, kernels};
 
 use crate::Options;
 use crate::measure::{Timing, interleave, summarise};
+use crate::record::machine::cache_bytes;
 use crate::report::{Done, Report};
+use crate::split;
 
 const GIB: usize = 1 << 30;
 
@@ -50,6 +52,13 @@ const READERS: [(&str, Reader); 4] = [
 /// A way to read words; what it makes of them keeps the compiler from leaving it out.
 type Reader = fn(&[u64]) -> u64;
 
+/// The read bandwidth at the time that something first asks for it: memory that nothing needs would
+/// be in the peak of what is measured.
+pub(crate) fn known_bandwidth() -> Bandwidth {
+    static KNOWN: OnceLock<Bandwidth> = OnceLock::new();
+    *KNOWN.get_or_init(bandwidth)
+}
+
 /// The read bandwidth.
 pub(crate) fn bandwidth() -> Bandwidth {
     let words = vec![1u64; PROBE_BYTES / 8];
@@ -64,7 +73,9 @@ pub(crate) fn bandwidth() -> Bandwidth {
     let best = [best(1), best(2)];
     Bandwidth {
         bytes_per_s: best.each_ref().map(|(_, it)| it.rate(PROBE_BYTES as f64)),
-        spread: best.each_ref().map(|(_, timing)| timing.spread),
+        spread: best
+            .each_ref()
+            .map(|(_, timing)| timing.spread.unwrap_or(f64::NAN)),
         readers: best.map(|(index, _)| READERS[index].1),
     }
 }
@@ -90,132 +101,131 @@ fn fastest(repetitions: usize, mut time: impl FnMut(Reader) -> f64) -> (usize, T
     (1..).zip(rest).fold((0, first), better)
 }
 
-/// Prints the read bandwidth alone: what a recorded run of the rivals is related to.
-///
-/// # Errors
-/// None; the signature is that of every bench.
-pub(crate) fn run_bandwidth(_options: &Options, report: &mut Report) -> Result<()> {
-    let found = bandwidth();
-    for (index, rate) in found.bytes_per_s.into_iter().enumerate() {
-        let name = format!("read, {} thread(s)", index + 1);
-        report.add(name, rate / 1e9, "GB/s");
-    }
-    Ok(())
-}
-
-/// Where the bytes lie, and how many there are for each thread.
-const PLACES: [(&str, usize); 4] = [
-    ("L1", 24 << 10),
-    ("L2", 1 << 20),
-    ("L3", 48 << 20),
-    ("memory", GIB),
-];
-
 /// Bytes that are gone through together, at least.
 const PASS_BYTES: usize = GIB / 2;
+
+/// Where bytes lie.
+struct Place {
+    name: &'static str,
+    /// Bytes of all arrays of an operation together.
+    bytes: usize,
+    /// Whether threads share the place, and the bytes in it.
+    shared: bool,
+}
+
+/// Half of each cache, and memory.
+fn places() -> [Place; 4] {
+    let cache = |name, level, usual, shared| Place {
+        name,
+        bytes: cache_bytes(level).unwrap_or(usual) / 2,
+        shared,
+    };
+    [
+        cache("L1", 1, 32 << 10, false),
+        cache("L2", 2, 1 << 20, false),
+        cache("L3", 3, 32 << 20, true),
+        Place {
+            name: MEMORY,
+            bytes: GIB,
+            shared: true,
+        },
+    ]
+}
+
+const MEMORY: &str = "memory";
 
 /// Prints the limits.
 ///
 /// # Errors
 /// None; the signature is that of every bench.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    for (place, bytes) in PLACES {
-        let items = options.rows.map_or(bytes, |rows| bytes.min(rows * 8)) / 8;
+    for mut place in places() {
+        if let Some(rows) = options.rows {
+            place.bytes = place.bytes.min(rows * 8);
+        }
         for threads in [1, 2] {
-            measure(place, items, threads, options.repetitions, report);
+            measure(&place, threads, options.repetitions, report);
         }
     }
     Ok(())
 }
 
-/// Name, arrays that it touches, and what it does with them.
-type Operation = (&'static str, f64, fn(&mut Arrays));
+/// A name, and what is done with the words of a thread.
+type Operation = (&'static str, fn(&mut [u64]));
 
-/// Arrays of one thread.
-struct Arrays {
-    a: Vec<u64>,
-    b: Vec<u64>,
-    c: Vec<u64>,
-}
-
-fn measure(place: &str, items: usize, threads: usize, repetitions: usize, report: &mut Report) {
-    let passes = (PASS_BYTES / (items * 8)).max(1);
-    // Of memory the threads share what one thread alone goes through.
-    let items = if passes == 1 { items / threads } else { items };
-    let arrays = || Arrays {
-        a: vec![1; items],
-        b: vec![2; items],
-        c: vec![3; items],
+fn measure(place: &Place, threads: usize, repetitions: usize, report: &mut Report) {
+    let bytes = place.bytes / if place.shared { threads } else { 1 };
+    let passes = (PASS_BYTES / bytes).max(1);
+    let mut parts = vec![vec![1u64; bytes / 8]; threads];
+    let touched = (passes * bytes * threads) as f64;
+    let done = Done {
+        amount: touched / 1e9,
+        unit: "GB/s",
+        // A cache is not read from memory.
+        bytes: if place.name == MEMORY { touched } else { 0.0 },
+        threads,
     };
-    let mut parts: Vec<Arrays> = (0..threads).map(|_| arrays()).collect();
-    let all = (passes * items * 8 * threads) as f64;
     let time = |reader: Reader| {
         let start = Instant::now();
-        each(&mut parts, passes, |it| {
-            black_box(reader(&it.a));
+        each(&mut parts, passes, |words| {
+            black_box(reader(words));
         });
         start.elapsed().as_secs_f64()
     };
     let (reader, timing) = fastest(repetitions, time);
-    report.note(&format!("{place}: fastest is {}", READERS[reader].0));
-    let done = |arrays: f64| Done {
-        amount: arrays * all / 1e9,
-        unit: "GB/s",
-        bytes: arrays * all,
-        threads,
-    };
+    report.note(&format!("{}: fastest is {}", place.name, READERS[reader].0));
     let series = format!("read, {threads} thread(s)");
-    report.timed("limit", (&series, place.into()), &timing, done(1.0));
+    report.timed("limit", (&series, place.name.into()), &timing, done);
+    let add: fn(&mut [u64]) = match place.name {
+        MEMORY => |words| add_thirds(words, kernels().u64.add_past),
+        _ => |words| add_thirds(words, kernels().u64.add),
+    };
     let operations: [Operation; 3] = [
-        ("copy", 2.0, |it| it.c.copy_from_slice(&it.a)),
-        ("add", 3.0, |it| {
-            (kernels().u64.add_past)(&it.a, &it.b, &mut it.c)
-        }),
-        ("count", 1.0, |it| {
-            black_box((kernels().bitmap.count)(&it.b));
+        ("copy", copy_half),
+        ("add", add),
+        ("count", |words| {
+            black_box((kernels().bitmap.count)(words));
         }),
     ];
-    for (name, arrays, operation) in operations {
+    for (name, operation) in operations {
         let [timing] = interleave(repetitions, [&mut || each(&mut parts, passes, operation)]);
         let series = format!("{name}, {threads} thread(s)");
-        report.timed("limit", (&series, place.into()), &timing, done(arrays));
+        report.timed("limit", (&series, place.name.into()), &timing, done);
     }
+}
+
+fn copy_half(words: &mut [u64]) {
+    let (from, to) = words.split_at_mut(words.len() / 2);
+    to[..from.len()].copy_from_slice(from);
+}
+
+/// Two thirds are added into the last one.
+fn add_thirds(words: &mut [u64], add: Add<u64>) {
+    let third = words.len() / 3;
+    let (a, rest) = words.split_at_mut(third);
+    let (b, sum) = rest.split_at_mut(third);
+    add(a, b, &mut sum[..third]);
 }
 
 /// Runs `operation` `passes` times on each part, a thread for each.
-fn each(parts: &mut [Arrays], passes: usize, operation: impl Fn(&mut Arrays) + Sync) {
-    let repeat = |part: &mut Arrays| {
+fn each(parts: &mut [Vec<u64>], passes: usize, operation: impl Fn(&mut [u64]) + Sync) {
+    let repeat = |part: &mut Vec<u64>| {
         for _ in 0..passes {
             operation(part);
-            black_box(&part.c);
+            black_box(&part);
         }
     };
-    match parts {
-        [part] => repeat(part),
-        parts => std::thread::scope(|scope| {
-            for part in parts {
-                scope.spawn(|| repeat(part));
-            }
-        }),
-    }
+    split::each(parts, repeat);
 }
 
-/// Reads `source` on `threads` threads, as [`bandwidth`] found to be fastest.
+/// Reads `source` on `threads` threads, as [`known_bandwidth`] found to be fastest.
 pub(crate) fn read(source: &[u64], threads: usize) {
-    static READ: OnceLock<Bandwidth> = OnceLock::new();
-    let reader = READ.get_or_init(bandwidth).readers[threads.clamp(1, 2) - 1];
+    let reader = known_bandwidth().readers[threads.clamp(1, 2) - 1];
     read_by(reader, source, threads);
 }
 
 fn read_by(reader: Reader, source: &[u64], threads: usize) {
-    if threads == 1 {
-        black_box(reader(source));
-        return;
-    }
-    let part = source.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for part in source.chunks(part) {
-            scope.spawn(|| black_box(reader(part)));
-        }
+    split::evenly(threads, source, |part| {
+        black_box(reader(part));
     });
 }

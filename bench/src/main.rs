@@ -36,6 +36,7 @@ mod report;
 mod scan;
 mod search;
 mod selectivity;
+mod split;
 mod sum;
 mod waist;
 
@@ -44,10 +45,9 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use record::load::Load;
+use record::Watch;
 use report::Report;
 use tersecades_columnar::Result;
-use tersecades_columnar::goal::Tier;
 
 // It keeps what results were made of; the system's allocator gives it back to the kernel, and a hop
 // query of many result rows then takes 1.3 times as long.
@@ -73,8 +73,6 @@ pub(crate) struct Options {
     queries: Vec<String>,
     /// Threads that queries run on, besides one.
     threads: usize,
-    /// The tier that `layout` encodes for.
-    tier: Tier,
     /// Timed repetitions of what reads a gibibyte.
     repetitions: usize,
 }
@@ -112,12 +110,6 @@ const BENCHES: &[Bench] = &[
         about: "read, copy, add and count bandwidth of caches and memory",
         micro: true,
         run: limits::run,
-    },
-    Bench {
-        name: "bandwidth",
-        about: "read bandwidth alone",
-        micro: false,
-        run: limits::run_bandwidth,
     },
     Bench {
         name: "search",
@@ -299,14 +291,16 @@ const BENCHES: &[Bench] = &[
 const MICRO: &str = "micro";
 /// The history as tables and pictures, instead of a bench.
 const RENDER: &str = "render";
+/// The machine while a script of `bench/rivals` measures, instead of a bench.
+const WATCH: &str = "watch";
 /// The history, and the folder of what is rendered, unless the command line says otherwise.
 const HISTORY: &str = "bench/history.jsonl";
 const DOCS: &str = "docs";
 
 const USAGE: &str = "usage: tersecades-bench [micro | NAME…] [--rows N] [--repetitions N] \
                      [--data FOLDER|FILE.arrow] [--queries NAME,…] [--threads N] \
-                     [--tier hot|cold] [-o FILE.jsonl] [--record HISTORY.jsonl] \
-                     [--markdown FILE.md] [--export FOLDER]\n       \
+                     [-o FILE.jsonl] [--record HISTORY.jsonl] [--markdown FILE.md] \
+                     [--export FOLDER]\n       \
                      tersecades-bench render [--record HISTORY.jsonl] [--export FOLDER]";
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Options, String> {
@@ -320,7 +314,6 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
         export: None,
         queries: Vec::new(),
         threads: 1,
-        tier: Tier::default(),
         repetitions: 11,
     };
     while let Some(argument) = arguments.next() {
@@ -339,13 +332,12 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
             "--queries" => options
                 .queries
                 .extend(value()?.split(',').map(str::to_owned)),
-            "--tier" => options.tier = value()?.parse().map_err(|error| format!("{error}"))?,
             "--data" => options.data = Some(value()?.into()),
             "--markdown" => options.markdown = Some(value()?.into()),
             "--export" => options.export = Some(value()?.into()),
             "--record" => options.record = Some(value()?.into()),
             "-o" => options.output = Some(value()?.into()),
-            name if [MICRO, RENDER].contains(&name)
+            name if [MICRO, RENDER, WATCH].contains(&name)
                 || BENCHES.iter().any(|bench| bench.name == name) =>
             {
                 options.names.push(argument);
@@ -370,6 +362,9 @@ fn list() -> String {
     let mut lines: Vec<String> = BENCHES.iter().map(line).collect();
     lines.push(format!("  {MICRO:12} all that need no data file"));
     lines.push(format!("  {RENDER:12} the history as tables and pictures"));
+    lines.push(format!(
+        "  {WATCH:12} the machine, while the script that calls measures"
+    ));
     format!("{USAGE}\n\n{}", lines.join("\n"))
 }
 
@@ -388,15 +383,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let outcome = match options.names.iter().any(|name| name == RENDER) {
-        true => {
-            let path = |asked: &Option<PathBuf>, usual: &str| {
-                asked.clone().unwrap_or_else(|| usual.into())
-            };
-            let docs = path(&options.export, DOCS);
-            render::run(&path(&options.record, HISTORY), &docs)
-        }
-        false => measure(&options),
+    let path = |asked: &Option<PathBuf>, usual: &str| {
+        let usual = || usual.into();
+        asked.clone().unwrap_or_else(usual)
+    };
+    let history = path(&options.record, HISTORY);
+    let outcome = match options.names.first().map(String::as_str) {
+        Some(RENDER) => render::run(&history, &path(&options.export, DOCS)),
+        Some(WATCH) => record::watch_caller(&history),
+        _ => measure(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -410,9 +405,8 @@ fn main() -> ExitCode {
 /// Runs the benches that are asked for and writes what they found.
 fn measure(options: &Options) -> std::result::Result<(), String> {
     let mut report = Report::default();
-    let start = Load::read();
-    let before = limits::bandwidth();
-    report.relate(before);
+    let watch = |history: &PathBuf| Watch::begin(history, vec![std::process::id()]);
+    let watch = options.record.as_ref().map(watch);
     for bench in BENCHES.iter().filter(|bench| wanted(options, bench)) {
         report.begin(bench.name);
         (bench.run)(options, &mut report).map_err(|error| format!("{}: {error}", bench.name))?;
@@ -424,11 +418,5 @@ fn measure(options: &Options) -> std::result::Result<(), String> {
         let written = File::create(path).and_then(|file| write(&report, &mut BufWriter::new(file)));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    match &options.record {
-        Some(path) => {
-            let run = record::Run::of(start, before, limits::bandwidth());
-            record::append(path, &run, report.lines())
-        }
-        None => Ok(()),
-    }
+    watch.map_or(Ok(()), |watch| watch.end(report.lines()))
 }

@@ -10,8 +10,9 @@ use std::time::Instant;
 pub(crate) struct Timing {
     /// The median.
     pub(crate) median_s: f64,
-    /// The middle half of the repetitions, from its shortest to its longest, over the median.
-    pub(crate) spread: f64,
+    /// The middle half of the repetitions, from its shortest to its longest, over the median; one
+    /// repetition has none.
+    pub(crate) spread: Option<f64>,
 }
 
 impl Timing {
@@ -52,7 +53,7 @@ pub(crate) fn summarise(mut seconds: Vec<f64>) -> Timing {
     };
     Timing {
         median_s: at(2),
-        spread: (at(3) - at(1)) / at(2),
+        spread: (seconds.len() > 1).then(|| (at(3) - at(1)) / at(2)),
     }
 }
 
@@ -64,6 +65,7 @@ mod tests {
     fn a_spread_is_the_middle_half_over_the_median() {
         let timing = summarise(vec![9.0, 2.0, 4.0, 3.0, 5.0]);
         assert!((timing.median_s - 4.0).abs() < 1e-12);
-        assert!((timing.spread - 0.5).abs() < 1e-12);
+        assert!((timing.spread.unwrap() - 0.5).abs() < 1e-12);
+        assert_eq!(summarise(vec![1.0]).spread, None);
     }
 }

@@ -10,10 +10,11 @@ use tersecades_engine::source::{self, SourceOptions};
 use tersecades_engine::stream::Stream;
 
 use crate::Options;
+use crate::data::batches;
 use crate::measure::summarise;
 use crate::query::answer::checksum;
 use crate::query::plan::{QUERIES, Query, REFERENCE_ROWS};
-use crate::query::{LATENESS, tables};
+use crate::query::{LATENESS, NO_DATA, tables};
 use crate::report::{QueryRate, Report};
 
 /// Runs the queries over the Parquet file in the folder of `--data`.
@@ -22,7 +23,7 @@ use crate::report::{QueryRate, Report};
 /// What reading and the engine say; `Internal` when an answer is wrong.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let Some(file) = options.data_file() else {
-        report.note("skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py");
+        report.note(NO_DATA);
         return Ok(());
     };
     let file = file.with_extension("parquet");
@@ -73,9 +74,6 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
 /// Rows of a file.
 fn rows(file: &Path) -> Result<usize> {
     let mut source = source::open(file, &SourceOptions::default())?;
-    let mut rows = 0;
-    while let Some(batch) = source.next()? {
-        rows += batch.num_rows();
-    }
-    Ok(rows)
+    let rows = batches(source.as_mut()).map(|batch| Ok(batch?.num_rows()));
+    rows.sum()
 }

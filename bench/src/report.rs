@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 
 use serde_json::{Value, json};
 
-use crate::limits::Bandwidth;
+use crate::limits::known_bandwidth;
 use crate::measure::Timing;
 
 /// How fast a query went.
@@ -26,7 +26,7 @@ pub(crate) struct QueryRate<'a> {
 /// A number of a figure: one series at one place of the horizontal axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
-    /// The figure, as in the list of `render/figure.rs`.
+    /// The figure, as in a list of `render/figure`.
     pub(crate) figure: &'static str,
     /// The line or the colour of the bar.
     pub(crate) series: &'a str,
@@ -82,7 +82,6 @@ pub(crate) struct Report {
     lines: Vec<String>,
     markdown: Vec<String>,
     columns: usize,
-    bandwidth: Option<Bandwidth>,
 }
 
 impl Report {
@@ -90,11 +89,6 @@ impl Report {
     pub(crate) fn begin(&mut self, bench: &'static str) {
         self.bench = bench;
         println!("\n{bench}");
-    }
-
-    /// Shares are of this bandwidth from here on.
-    pub(crate) fn relate(&mut self, bandwidth: Bandwidth) {
-        self.bandwidth = Some(bandwidth);
     }
 
     /// Every line so far, a JSON object each.
@@ -172,17 +166,10 @@ impl Report {
             x,
             value: timing.rate(done.amount),
             unit: done.unit,
-            spread: Some(timing.spread),
-            share: self.share(timing, done),
+            spread: timing.spread,
+            share: share(timing, done),
             note: None,
         });
-    }
-
-    /// What share of the read bandwidth reading the bytes of `done` took.
-    pub(crate) fn share(&self, timing: &Timing, done: Done) -> Option<f64> {
-        let bandwidth = self.bandwidth.map(|it| it.of_threads(done.threads));
-        let share = bandwidth.map(|bandwidth| timing.rate(done.bytes) / bandwidth);
-        share.filter(|_| done.bytes > 0.0)
     }
 
     /// A measured number.
@@ -297,6 +284,12 @@ impl Report {
             .iter()
             .try_for_each(|line| writeln!(out, "{line}"))
     }
+}
+
+/// What share of the read bandwidth the bytes of `done` took.
+pub(crate) fn share(timing: &Timing, done: Done) -> Option<f64> {
+    let of_bandwidth = || timing.rate(done.bytes) / known_bandwidth().of_threads(done.threads);
+    (done.bytes > 0.0).then(of_bandwidth)
 }
 
 fn json_number(value: f64) -> String {

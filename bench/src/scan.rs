@@ -22,6 +22,7 @@ use tersecades_columnar::{Error, Result};
 use tersecades_engine::source::{self, SourceOptions};
 
 use crate::Options;
+use crate::data::batches;
 use crate::measure::interleave;
 use crate::report::{QueryRate, Report};
 
@@ -150,8 +151,8 @@ fn load(path: &Path, column: &str) -> Result<Vec<Chunk>> {
     let mut source = source::open(path, &SourceOptions::default())?;
     let mut chunks = Vec::new();
     let mut encoder: Option<ColumnEncoder> = None;
-    while let Some(batch) = source.next()? {
-        let array = column_of(&batch, column)?;
+    for batch in batches(source.as_mut()) {
+        let array = column_of(&batch?, column)?;
         let encoder = match &mut encoder {
             Some(encoder) => encoder,
             None => encoder.insert(ColumnEncoder::new(array.data_type())?),

@@ -21,6 +21,7 @@ use crate::data::{slices, timestamps};
 use crate::limits::read;
 use crate::measure::{Timing, interleave};
 use crate::report::{Bar, Done, Report};
+use crate::split;
 
 /// Prints search from memory and from cache.
 ///
@@ -111,18 +112,20 @@ fn decoded(options: &Options, dense: &[Chunk], report: &mut Report) {
     let batch: Vec<u64> = (0..BATCH_ROWS as u64).map(|row| row * 37 % 251).collect();
     let words = vec![batch; part.len()];
     for threads in [1, 2] {
-        let mut values = vec![Values::default(); threads];
         let [wide, slow] = interleave(
             options.repetitions,
             [
                 &mut || {
-                    each(threads, &words, &mut vec![(); threads], |(), batch| {
-                        scan_plain(batch, 100);
+                    split::evenly(threads, &words, |batches| {
+                        batches.iter().for_each(|batch| scan_plain(batch, 100));
                     });
                 },
                 &mut || {
-                    each(threads, &part, &mut values, |values, chunk| {
-                        decode_and_scan(chunk, values, 100);
+                    split::evenly(threads, &part, |chunks| {
+                        let mut values = Values::default();
+                        for chunk in chunks {
+                            decode_and_scan(chunk, &mut values, 100);
+                        }
                     });
                 },
             ],
@@ -132,22 +135,6 @@ fn decoded(options: &Options, dense: &[Chunk], report: &mut Report) {
         let name = "CharCompr (decode, compare)";
         searched(report, (name, threads), &slow, (rows, bytes));
     }
-}
-
-/// `work` on each item, the items split among threads, a state for each.
-fn each<T: Sync, S: Send>(
-    threads: usize,
-    items: &[T],
-    states: &mut [S],
-    work: impl Fn(&mut S, &T) + Sync,
-) {
-    let part = items.len().div_ceil(threads).max(1);
-    let work = &work;
-    std::thread::scope(|scope| {
-        for (items, state) in items.chunks(part).zip(states) {
-            scope.spawn(move || items.iter().for_each(|item| work(state, item)));
-        }
-    });
 }
 
 /// The bare loop and the direct searches on two threads.
@@ -161,22 +148,15 @@ fn two_threads(
     let keys = keys.map(equal);
     let [everywhere, absent, present] = keys;
     let predicates = [everywhere?, absent?, present?];
-    let mut searches = [Search::default(), Search::default()];
-    let mut search = |index: usize| {
-        each(2, columns[index], &mut searches, |search, chunk| {
-            search.all(std::slice::from_ref(chunk), &predicates[index]);
+    let run = |index: usize| {
+        split::evenly(2, columns[index], |chunks: &[Chunk]| {
+            Search::default().all(chunks, &predicates[index]);
         });
     };
-    let cell = std::cell::RefCell::new(&mut search);
-    let run = |index: usize| (cell.borrow_mut())(index);
     let [plain, full, skipping, known] = interleave(
         options.repetitions,
         [
-            &mut || {
-                each(2, bytes, &mut [(), ()], |(), batch| {
-                    scan_bytes(std::slice::from_ref(batch))
-                })
-            },
+            &mut || split::evenly(2, bytes, scan_bytes),
             &mut || run(0),
             &mut || run(1),
             &mut || run(2),

@@ -30,7 +30,7 @@ use tersecades_columnar::{Error, Result};
 use crate::Options;
 use crate::column::Kind;
 use crate::measure::{Timing, interleave};
-use crate::report::{Done, Point, Report};
+use crate::report::{Done, Point, Report, share};
 
 const GROUPS: u32 = 64;
 const FETCHED_SHARE: usize = 100;
@@ -154,7 +154,7 @@ impl Case<'_> {
             bytes: values as f64 * self.chunk.bytes_per_row(),
             threads: 1,
         };
-        let share = report.share(&ours, done);
+        let share = share(&ours, done);
         report.point(&Point {
             figure: "waist",
             series: primitive,

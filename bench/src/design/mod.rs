@@ -417,7 +417,7 @@ fn print(report: &mut Report, rows: usize, taken: &Taken<'_>) {
             x: name.into(),
             value: timing.median_s * 1e3,
             unit: "ms",
-            spread: Some(timing.spread),
+            spread: timing.spread,
             share: None,
             note: None,
         });

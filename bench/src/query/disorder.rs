@@ -12,12 +12,13 @@ use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::{Error, Result};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
-use tersecades_engine::runtime::{Keep, Retained};
+use tersecades_engine::runtime::Retained;
 use tersecades_engine::source::{self, Rejected, Source, SourceOptions};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::tumble;
 
-use super::{KEEP_BYTES, LATENESS, NO_DATA};
+use super::range::hold;
+use super::{LATENESS, NO_DATA};
 use crate::Options;
 use crate::measure::summarise;
 use crate::report::{Bar, Report};
@@ -126,15 +127,8 @@ fn load(path: &Path, percent: u64) -> Result<Retained> {
         percent,
         random: 0x5EED,
     };
-    let mut running = Stream::from_source(Box::new(disturbed))
-        .event_time(col("timestamp"), TWICE_LATE)
-        .keep(Keep::Bytes(KEEP_BYTES))
-        .run()?;
-    while running.step()? {
-        while running.take_result().is_some() {}
-    }
-    let kept = running.retained().cloned();
-    kept.ok_or_else(|| Error::internal("the stream is kept"))
+    let stream = Stream::from_source(Box::new(disturbed));
+    hold(stream.event_time(col("timestamp"), TWICE_LATE))
 }
 
 /// A source of which some rows happened earlier than they say, within the lateness.

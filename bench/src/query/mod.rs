@@ -27,7 +27,9 @@ use tersecades_engine::source::{self, SourceOptions};
 use tersecades_engine::stream::Stream;
 
 use crate::Options;
+use crate::data::batches;
 use crate::measure::summarise;
+use crate::range::{kept_by, run_through};
 use crate::report::{Bar, QueryRate, Report};
 use plan::{QUERIES, Query};
 
@@ -39,7 +41,7 @@ const KEEP_BYTES: usize = 1 << 34;
 const HOP_COST_MAX: f64 = 1.3;
 
 /// Why nothing was measured.
-const NO_DATA: &str = "skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py";
+pub(crate) const NO_DATA: &str = "skipped: needs --data FOLDER of bench/rivals/gen_pingmesh.py";
 
 /// What queries read.
 struct Input {
@@ -151,21 +153,17 @@ impl Case {
 /// Reads the stream, encodes it and keeps it whole; reads what is joined to it.
 fn load(path: &Path, report: &mut Report) -> Result<Input> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut running = Stream::open(path, &SourceOptions::default())?
+    let stream = Stream::open(path, &SourceOptions::default())?
         .event_time(col("timestamp"), LATENESS)
-        .keep(Keep::Bytes(KEEP_BYTES))
-        .run()?;
-    while running.step()? {
-        while running.take_result().is_some() {}
-    }
+        .keep(Keep::Bytes(KEEP_BYTES));
+    let running = run_through(stream)?;
     let metrics = running.metrics();
     report.add(
         "encode",
         metrics.encode_ns as f64 / metrics.rows as f64,
         "ns/row",
     );
-    let kept = running.retained().cloned();
-    let stream = kept.ok_or_else(|| Error::internal("the stream is kept"))?;
+    let stream = kept_by(&running)?;
     report.add(
         "in memory",
         stream.byte_size() as f64 / stream.rows() as f64,
@@ -196,10 +194,7 @@ pub(crate) fn tables(folder: &Path) -> Result<(Arc<LookupTable>, Vec<String>)> {
 
 fn read_table(path: &Path) -> Result<RecordBatch> {
     let mut source = source::open(path, &SourceOptions::default())?;
-    let mut batches = Vec::new();
-    while let Some(batch) = source.next()? {
-        batches.push(batch);
-    }
+    let batches = batches(source.as_mut()).collect::<Result<Vec<RecordBatch>>>()?;
     Ok(concat_batches(&source.schema(), &batches)?)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use tersecades_columnar::{Error, Result};
+use tersecades_columnar::Result;
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
 use tersecades_engine::runtime::{Keep, Retained, Running};
@@ -15,6 +15,7 @@ use tersecades_engine::window::tumble;
 use super::{KEEP_BYTES, LATENESS, NO_DATA};
 use crate::Options;
 use crate::measure::summarise;
+use crate::range::{kept_by, run_through};
 use crate::report::{Bar, Report};
 
 /// Queries at once; the last number has bars.
@@ -98,13 +99,8 @@ pub(super) fn kept(path: &Path) -> Result<Retained> {
 }
 
 /// Reads a stream to its end and keeps all of it.
-fn hold(stream: Stream) -> Result<Retained> {
-    let mut running = stream.keep(Keep::Bytes(KEEP_BYTES)).run()?;
-    while running.step()? {
-        while running.take_result().is_some() {}
-    }
-    let kept = running.retained().cloned();
-    kept.ok_or_else(|| Error::internal("the stream is kept"))
+pub(super) fn hold(stream: Stream) -> Result<Retained> {
+    kept_by(&run_through(stream.keep(Keep::Bytes(KEEP_BYTES)))?)
 }
 
 /// The median time of [`together`] in a few runs, and its bytes.

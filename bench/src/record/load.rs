@@ -5,29 +5,35 @@ use std::time::Instant;
 /// Ticks a second of the counters of Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// What the processors had done at a time, all of it and for this program.
-#[derive(Debug, Clone, Copy)]
+/// What the processors had done at a time, all of it and for the programs of the run.
+#[derive(Debug, Clone)]
 pub(crate) struct Load {
+    programs: Vec<u32>,
     at: Instant,
     busy_s: f64,
     own_s: f64,
 }
 
 impl Load {
-    /// What they have done so far; `None` where the system does not tell.
-    pub(crate) fn read() -> Option<Self> {
+    /// What they have done so far, of it `programs` and what those waited for; `None` where the
+    /// system does not tell.
+    pub(crate) fn of(programs: Vec<u32>) -> Option<Self> {
         let machine = std::fs::read_to_string("/proc/stat").ok()?;
-        let own = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let own = |program: &u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{program}/stat"));
+            own_s(&stat.ok()?)
+        };
         Some(Load {
             at: Instant::now(),
             busy_s: busy_s(&machine)?,
-            own_s: own_s(&own)?,
+            own_s: programs.iter().map(own).sum::<Option<f64>>()?,
+            programs,
         })
     }
 
     /// Processors that other programs, and other machines on the same hardware, kept busy since.
     pub(crate) fn others_since(self) -> Option<f64> {
-        let end = Load::read()?;
+        let end = Load::of(self.programs)?;
         let others_s = (end.busy_s - self.busy_s) - (end.own_s - self.own_s);
         let seconds = self.at.elapsed().as_secs_f64();
         // Ticks are counted, not measured: a short run can come out below nothing.
@@ -45,7 +51,7 @@ fn busy_s(stat: &str) -> Option<f64> {
     Some(busy.sum::<f64>() / TICKS_PER_S)
 }
 
-/// Seconds that this program and the programs it waited for worked.
+/// Seconds that a program and the programs it waited for worked.
 fn own_s(stat: &str) -> Option<f64> {
     // The second field is the name, in parentheses, and may have anything in it.
     let (_, fields) = stat.rsplit_once(')')?;

@@ -7,24 +7,26 @@
 //! A run on a machine that others use at the same time is not worth keeping: [`Run::noise`] says
 //! so, and nothing is appended.
 
-pub(crate) mod load;
+mod load;
+pub(crate) mod machine;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value, json};
-use tersecades_columnar::kernels::kernels;
+use serde_json::{Value, json};
 
-use crate::limits::Bandwidth;
+use crate::limits::{Bandwidth, bandwidth, known_bandwidth};
 use load::Load;
 
 /// Largest spread of the read bandwidth of one thread and of two, which meet whatever else runs.
 const SPREAD_MAX: [f64; 2] = [0.15, 0.3];
 /// Largest change of the bandwidth of one thread over the run.
 const DRIFT_MAX: f64 = 0.15;
+/// Largest spread of what a line measures.
+pub(crate) const POINT_SPREAD_MAX: f64 = 0.5;
 /// Most processors that anything else may keep busy, on average over the run.
 const OTHERS_MAX: f64 = 0.15;
 
@@ -35,7 +37,7 @@ pub(crate) struct Run {
     pub(crate) at: u64,
     /// The commit, with a `+` when files differ from it.
     pub(crate) commit: String,
-    /// Processor, cores, kernels and memory.
+    /// Processor, cores, kernels, caches and memory.
     pub(crate) machine: String,
     /// Bytes a second read by one thread and by two, in 1e9.
     pub(crate) read_gb_s: [f64; 2],
@@ -47,15 +49,61 @@ pub(crate) struct Run {
     pub(crate) others: Option<f64>,
 }
 
+/// A run that is to be recorded, watched from its start on.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    history: PathBuf,
+    start: Option<Load>,
+    before: Bandwidth,
+}
+
+impl Watch {
+    /// Of a run of `programs`, whose work is not that of others.
+    pub(crate) fn begin(history: &Path, programs: Vec<u32>) -> Self {
+        Watch {
+            history: history.to_owned(),
+            start: Load::of(programs),
+            before: known_bandwidth(),
+        }
+    }
+
+    /// Appends those of `lines`, each a JSON object, that belong to a figure.
+    ///
+    /// # Errors
+    /// As [`append`].
+    pub(crate) fn end(self, lines: &[String]) -> Result<(), String> {
+        let run = Run::of(self.start, self.before, bandwidth());
+        append(&self.history, &run, lines)
+    }
+}
+
+/// Watches a run of the script that called this program: says how fast memory is read, waits until
+/// the script has handed over its lines, and appends them.
+///
+/// # Errors
+/// As [`Watch::end`].
+pub(crate) fn watch_caller(history: &Path) -> Result<(), String> {
+    let programs = vec![std::process::id(), std::os::unix::process::parent_id()];
+    let watch = Watch::begin(history, programs);
+    let read_gb_s = watch.before.bytes_per_s.map(|rate| rate / 1e9);
+    println!("{}", json!({ "read_gb_s": read_gb_s }));
+    let lines = std::io::stdin().lines().collect::<Result<Vec<_>, _>>();
+    match lines.map_err(|error| error.to_string())? {
+        // The script has failed.
+        none if none.is_empty() => Ok(()),
+        lines => watch.end(&lines),
+    }
+}
+
 impl Run {
     /// The facts of this run, which began at `start` and read memory so at its start and so at its
     /// end.
-    pub(crate) fn of(start: Option<Load>, before: Bandwidth, after: Bandwidth) -> Self {
+    fn of(start: Option<Load>, before: Bandwidth, after: Bandwidth) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Run {
             at: since.map_or(0, |since| since.as_secs()),
             commit: commit(),
-            machine: machine(),
+            machine: machine::description(),
             read_gb_s: before.bytes_per_s.map(|rate| rate / 1e9),
             read_spread: [0, 1].map(|at| before.spread[at].max(after.spread[at])),
             read_drift: after.bytes_per_s[0] / before.bytes_per_s[0],
@@ -123,11 +171,12 @@ impl Run {
     }
 }
 
-/// Appends those of `lines`, each a JSON object, that belong to a figure to the history at `path`.
+/// Appends those of `lines`, each a JSON object, that belong to a figure to the history at `path`,
+/// but for those that spread too much, which are named.
 ///
 /// # Errors
 /// [`Run::noise`], and what writing says.
-pub(crate) fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), String> {
+fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), String> {
     if let Some(noise) = run.noise() {
         return Err(format!("nothing is recorded: {noise}"));
     }
@@ -138,15 +187,31 @@ pub(crate) fn append(path: &Path, run: &Run, lines: &[String]) -> Result<(), Str
 
 fn write(out: &mut BufWriter<File>, run: &Run, lines: &[String]) -> std::io::Result<()> {
     for line in lines {
-        let mut line: Map<String, Value> = serde_json::from_str(line)?;
-        if !line.contains_key("figure") && line["bench"] != "bandwidth" {
+        let mut line: Value = serde_json::from_str(line)?;
+        if line["figure"].is_null() {
             continue;
         }
-        line.insert("run".to_owned(), run.to_json());
-        writeln!(out, "{}", Value::Object(line))?;
+        if let Some(spread) = line["spread"].as_f64().filter(|it| *it > POINT_SPREAD_MAX) {
+            let [figure, series, x] = ["figure", "series", "x"].map(|name| &line[name]);
+            println!(
+                "  not recorded, ± {:.0} %: {figure}, {series}, {x}",
+                spread * 100.0
+            );
+            continue;
+        }
+        line["run"] = run.to_json();
+        writeln!(out, "{line}")?;
     }
     out.flush()
 }
+
+/// Files that what is measured may depend on: all but what recording and rendering write.
+const MEASURED: [&str; 4] = [
+    ":/",
+    ":(top,exclude)bench/history.jsonl",
+    ":(top,exclude)docs/benchmarks.md",
+    ":(top,exclude)docs/plots",
+];
 
 fn commit() -> String {
     let said = |arguments: &[&str]| {
@@ -157,28 +222,13 @@ fn commit() -> String {
     let Some(commit) = said(&["rev-parse", "--short", "HEAD"]) else {
         return "unknown".to_owned();
     };
-    let changed = said(&["status", "--porcelain", "--untracked-files=no"]);
+    let mut asked = vec!["status", "--porcelain", "--untracked-files=no", "--"];
+    asked.extend(MEASURED);
+    let changed = said(&asked);
     match changed.is_none_or(|files| files.is_empty()) {
         true => commit,
         false => format!("{commit}+"),
     }
-}
-
-fn machine() -> String {
-    let field = |path: &str, name: &str| {
-        let text = std::fs::read_to_string(path).ok()?;
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let processor = field("/proc/cpuinfo", "model name");
-    let processor = processor.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let memory = field("/proc/meminfo", "MemTotal").and_then(|text| {
-        let kib: f64 = text.split_whitespace().next()?.parse().ok()?;
-        Some(format!(", {:.0} GiB", kib / f64::from(1 << 20)))
-    });
-    let memory = memory.unwrap_or_default();
-    format!("{processor}, {cores} cores, {}{memory}", kernels().name)
 }
 
 #[cfg(test)]
@@ -202,7 +252,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tersecades-record-{}", std::process::id()));
         let path = folder.join("history.jsonl");
         std::fs::create_dir_all(&folder).unwrap();
-        let lines = [r#"{"bench":"add","figure":"add","value":1.5}"#.to_owned()];
+        let lines = [
+            r#"{"bench":"add","figure":"add","value":1.5,"spread":null}"#.to_owned(),
+            r#"{"bench":"add","figure":"add","value":2.5,"spread":0.6}"#.to_owned(),
+        ];
         let noisy = [
             run(0.4, 1.0, 0.0),
             run(f64::NAN, 1.0, 0.0),

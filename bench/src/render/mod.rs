@@ -13,8 +13,8 @@ use std::path::Path;
 use serde_json::Value;
 use tersecades_plot::{Axis, BarPlot, LinePlot};
 
-use crate::record::Run;
-use figure::{FIGURES, Figure, Kind, axes};
+use crate::record::{POINT_SPREAD_MAX, Run};
+use figure::{Figure, Kind, axes, figures};
 
 /// A line of the history that belongs to a figure.
 struct Point {
@@ -45,7 +45,11 @@ pub(crate) fn run(history: &Path, docs: &Path) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", docs.display());
     std::fs::create_dir_all(&plots).map_err(said)?;
     let mut page = HEAD.to_owned();
-    for figure in FIGURES {
+    let unknown = |name: &&String| figures().all(|figure| figure.name != **name);
+    for name in plates.keys().filter(unknown) {
+        println!("no section for the figure {name} of the history");
+    }
+    for figure in figures() {
         let Some(plate) = plates.get(figure.name) else {
             continue;
         };
@@ -62,10 +66,12 @@ const HEAD: &str = "# Benchmarks
 Written by `make bench-render` from `bench/history.jsonl`, which `make bench-record` appends to.
 
 A number is the median of repetitions that take turns; `±` is the middle half of the repetitions
-over the median, `% of read` the bytes a second that the work has to read, over what plain reading
-reached in the same run with as many threads. A run whose read bandwidth spreads by more than 15 %
-(one thread) or 30 % (two), or drifts by more than 15 %, or during which other programs take more
-than 15 % of a processor, is not recorded. TC is the paper
+(of the rounds, where programs take turns) over the median, and is missing beside a single one. A
+number that spreads by more than 50 % is not recorded. `% of read` is the bytes a second that the
+work has to read and to write (`limits`, `add`, `encode`), over what plain reading reached in the
+same run with as many threads; what statistics answer is not read. A run whose read bandwidth
+spreads by more than 15 % (one thread) or 30 % (two), or drifts by more than 15 %, or during which
+other programs take more than 15 % of a processor, is not recorded. TC is the paper
 *TerseCades* (USENIX ATC 2018), DaMoN *Integer Compression in NVRAM-centric Data Stores*;
 `docs/papers.md` compares.
 ";
@@ -97,13 +103,18 @@ fn read(history: &str) -> Result<BTreeMap<String, Plate>, String> {
     Ok(plates)
 }
 
+/// The point of a line, unless it spreads too much.
 fn point(line: &Value) -> Option<Point> {
+    let spread = &line["spread"];
+    if spread.as_f64().is_some_and(|it| it > POINT_SPREAD_MAX) {
+        return None;
+    }
     Some(Point {
         series: line["series"].as_str()?.to_owned(),
         x: line["x"].clone(),
         value: line["value"].as_f64()?,
         unit: line["unit"].as_str()?.to_owned(),
-        spread: line["spread"].as_f64(),
+        spread: spread.as_f64(),
         share: line["share"].as_f64(),
         note: line["note"].as_str().map(str::to_owned),
     })
@@ -150,11 +161,6 @@ fn section(page: &mut String, figure: &Figure, plate: &Plate) {
         command,
         ..
     } = figure;
-    let command = match *command {
-        figure::HEADLINE => "make bench-headline".to_owned(),
-        figure::STREAMS => "make bench-streams".to_owned(),
-        bench => format!("make bench ARGS={bench}"),
-    };
     let Run {
         machine,
         commit,
@@ -282,7 +288,7 @@ mod tests {
     #[test]
     fn the_newest_run_of_a_figure_is_shown() {
         let plates = read(&lines(0.01)).unwrap();
-        let figure = FIGURES.iter().find(|figure| figure.name == "add").unwrap();
+        let figure = figures().find(|figure| figure.name == "add").unwrap();
         let mut page = String::new();
         section(&mut page, figure, &plates["add"]);
         assert!(

@@ -1,0 +1,162 @@
+//! Codecs: sizes, speeds, and when they pay.
+
+use super::{Figure, Kind};
+
+/// In the order of the page.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "layout_bytes",
+        title: "Bytes of a row of the reference stream",
+        x: "column",
+        kind: Kind::Table,
+        about: "Every column in chunks of 65,536 rows as each tier chooses for it, dictionaries of \
+            texts spread over all rows. They arrive in 32 bytes a row.",
+        command: "make bench ARGS='layout --data target/rivals/data'",
+    },
+    Figure {
+        name: "lossy_ratio",
+        title: "Compression of counters, positions and weather: TC figures 11 and 13, section 5.3",
+        x: "column",
+        kind: Kind::Table,
+        about: "Arrow bytes over bytes kept, exact and at the bound of the scheme, beside \
+            Parquet with zstd, pco (both exact) and the reference zfp library at the same \
+            bound. The paper: counters up to 6, GPS 4.5 or more at 1e-6, \
+            weather 3 to 4.",
+        command: "make bench-lossy",
+    },
+    Figure {
+        name: "zfp_speed",
+        title: "ZFP beside the reference library",
+        x: "column",
+        kind: Kind::Table,
+        about: "Plain bytes a second, one thread, chunks of 65,536 values at the bound of the \
+            scheme; zfpy is the C library through its wheel.",
+        command: "make bench-lossy",
+    },
+    Figure {
+        name: "pays",
+        title: "When does compression pay?",
+        x: "reads",
+        kind: Kind::Lines([true, true]),
+        about: "A retained range that k queries read, encoding counted: time of k reads of plain \
+            Arrow over encoding and k encoded reads. Above 1 encoding has paid. A read \
+            compares each row and sums those that pass, caches flushed before it; keeping \
+            plain Arrow costs its statistics. Medians of keeping and of one read make each \
+            number.",
+        command: "make bench ARGS=pays",
+    },
+    Figure {
+        name: "pays_chosen",
+        title: "When does compression pay, if the chooser knows the number of reads?",
+        x: "reads",
+        kind: Kind::Lines([true, true]),
+        about: "The same with the codec that the cost model picks for k reads; 1 where it picks \
+            plain.",
+        command: "make bench ARGS=pays",
+    },
+    Figure {
+        name: "pays_break_even",
+        title: "Break-even by kind of data",
+        x: "kind",
+        kind: Kind::Table,
+        about: "Reads after which encoding has paid; beside plain reads the share of their time \
+            that reading memory takes at the bandwidth of the run.",
+        command: "make bench ARGS=pays",
+    },
+    Figure {
+        name: "integers_ratio",
+        title: "Compression of the integer sets: DaMoN figure 5",
+        x: "set",
+        kind: Kind::Table,
+        about: "D1 to D4 of the paper (100 M 32-bit values unless `--rows` says less) under \
+            every codec: plain bytes over bytes kept.",
+        command: "make bench ARGS=execution",
+    },
+    Figure {
+        name: "integers_encode",
+        title: "Compression speed: DaMoN figure 6",
+        x: "set",
+        kind: Kind::Table,
+        about: "One thread, a single run each, memory taken from the system included.",
+        command: "make bench ARGS=execution",
+    },
+    Figure {
+        name: "integers_decode",
+        title: "Decompression speed: DaMoN figures 6 and 7",
+        x: "set",
+        kind: Kind::Table,
+        about: "Into a small buffer, block by block. Shares are of encoded bytes.",
+        command: "make bench ARGS=execution",
+    },
+    Figure {
+        name: "integers_sum",
+        title: "Aggregation on encoded data: DaMoN figure 10",
+        x: "set",
+        kind: Kind::Table,
+        about: "Sums without decoding where the codec can; `plain` is the uncompressed side. \
+            Shares are of encoded bytes.",
+        command: "make bench ARGS=execution",
+    },
+    Figure {
+        name: "integers_equal",
+        title: "Equality on encoded data",
+        x: "set",
+        kind: Kind::Table,
+        about: "A bitmap of the equal values, with a constant from the middle of each set.",
+        command: "make bench ARGS=execution",
+    },
+    Figure {
+        name: "integers_greater",
+        title: "Greater-than on encoded data",
+        x: "set",
+        kind: Kind::Table,
+        about: "The same for values above the constant.",
+        command: "make bench ARGS=execution",
+    },
+    Figure {
+        name: "kernels",
+        title: "Instruction sets: DaMoN figure 9",
+        x: "kernel",
+        kind: Kind::Table,
+        about: "The main kernels on one block in the first-level cache, for every instruction \
+            set of this processor.",
+        command: "make bench ARGS=kernels",
+    },
+    Figure {
+        name: "packed_compare",
+        title: "Comparing packed values by width: DaMoN figures 11 and 12",
+        x: "bits",
+        kind: Kind::Lines([false, false]),
+        about: "Values above a constant (and, for BitWeaving, equal to it) of widths 1 to 32, \
+            packed, in the second-level cache. BitWeaving/H is compiled for the baseline \
+            instruction set, as the rest of the program.",
+        command: "make bench ARGS=bitpack",
+    },
+    Figure {
+        name: "packed_sum",
+        title: "Summing packed values by width",
+        x: "bits",
+        kind: Kind::Lines([false, false]),
+        about: "The same blocks summed as they lie.",
+        command: "make bench ARGS=bitpack",
+    },
+    Figure {
+        name: "packed_unpack",
+        title: "Unpacking by width",
+        x: "bits",
+        kind: Kind::Lines([false, false]),
+        about: "Beside the crate fastlanes unpacking its own layout, compiled for the baseline \
+            instruction set.",
+        command: "make bench ARGS=bitpack",
+    },
+    Figure {
+        name: "waist",
+        title: "Every codec under every primitive",
+        x: "codec",
+        kind: Kind::Table,
+        about: "One chunk of 65,536 values in cache, one thread; `gather` fetches every \
+            hundredth row, `codes` are those of texts. Where a run says so: whether the codec \
+            decoded, and how many times as fast it was as decoding and then computing.",
+        command: "make bench ARGS=waist",
+    },
+];
