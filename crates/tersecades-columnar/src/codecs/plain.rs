@@ -5,12 +5,17 @@
 //! section 0: lanes (bits of the values), or text
 //! section 1: text only: offsets, i32, rows + 1
 //! ```
-//! For values that are looked at once on their way through, and whatever nothing else takes.
+//! For values that are looked at once on their way through, and whatever nothing else takes. Values
+//! that are read again are copied where keeping the array would keep much else: a piece of a long
+//! array, a column of a message that came in one piece.
 //! Example: `[7, 9, 9]` as u8 is the three bytes `07 09 09`.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
+
+use crate::arrow::array_bytes;
 use crate::bitmap::WORD_ROWS;
 use crate::block::BLOCK_ROWS;
 use crate::choose::{Estimate, Sample};
@@ -32,6 +37,10 @@ use crate::values::{Values, float_of_bits};
 
 /// Section of the offsets of text.
 const OFFSETS: usize = 1;
+
+/// An array is kept where the memory it keeps is at most so many times its values, and so much more.
+const HELD_TIMES: usize = 2;
+const HELD_BYTES: usize = 4096;
 
 /// Nanoseconds that comparing and folding a float take beyond an integer: its key is made, and
 /// what rounding loses of a sum is kept (`pays` of the bench, kind `noise`).
@@ -91,6 +100,11 @@ fn copy_lanes(lanes: Lanes<'_>, out: &mut Chunk) -> Result<()> {
     Ok(())
 }
 
+/// Whether an array is a good part of the memory that it keeps.
+fn is_most(array: &ArrayRef) -> bool {
+    array.get_buffer_memory_size() <= HELD_TIMES * array_bytes(array.as_ref()) + HELD_BYTES
+}
+
 fn text_at<'a>(offsets: &[i32], bytes: &'a [u8], row: usize) -> &'a [u8] {
     &bytes[offsets[row] as usize..offsets[row + 1] as usize]
 }
@@ -135,8 +149,9 @@ impl Codec for Plain {
         float_ns(chunk.physical, goal)
     }
 
-    fn encode(&self, input: &Input<'_>, out: &mut Chunk, _work: &mut EncodeWork) -> Result<()> {
-        if let Some(array) = input.array {
+    fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
+        let is_kept = work.goal.uses.reads > 1.0;
+        if let Some(array) = input.array.filter(|array| !is_kept || is_most(array)) {
             out.body.array = Some(Arc::clone(array));
             return Ok(());
         }
@@ -431,9 +446,9 @@ fn compare_floats<T>(
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Int64Array;
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
-    use arrow_array::{ArrayRef, Int64Array};
 
     use super::*;
     use crate::encoder::ColumnEncoder;
@@ -452,5 +467,23 @@ mod tests {
         };
         assert_eq!(lanes.as_ptr().cast::<i64>(), address(&array));
         assert_eq!(address(&out), address(&array));
+    }
+
+    #[test]
+    fn a_piece_that_is_read_again_keeps_no_more_than_itself() {
+        let long: ArrayRef = Arc::new(Int64Array::from_iter_values(0..500_000));
+        let array = long.slice(70_000, 5_000);
+        for (reads, is_copied) in [(1.0, false), (2.0, true)] {
+            let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+            let mut goal = Goal::default();
+            goal.uses.reads = reads;
+            encoder.aim(goal);
+            encoder.pin(crate::registry::by_id(0).unwrap());
+            let chunk = encoder.encode_new(&array).unwrap();
+            assert_eq!(chunk.body.array.is_none(), is_copied, "{reads} reads");
+            let all = Selection::all(chunk.rows());
+            let out = chunk.to_arrow(&all, &mut Work::default()).unwrap();
+            assert_eq!(&out, &array);
+        }
     }
 }
