@@ -9,9 +9,10 @@ use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::{Body, Chunk};
 use crate::codec::EncodeWork;
 use crate::error::{Error, Result};
+use crate::fold::{Asked, Fold, SquareSum};
 use crate::goal::Goal;
 use crate::input::Lanes;
-use crate::kernels::{prefetch, prefetch_start};
+use crate::kernels::{Outliers, kernels, prefetch, prefetch_start};
 use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 
 /// Nanoseconds that correcting a comparison or a fold by one outlier takes, reckoned from scans of
@@ -206,6 +207,24 @@ impl<'a> Patches<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Adds outliers to a fold in place of their holes, which it has; no end of it may be a hole's.
+pub(crate) fn mend<K: KeyLane>(outliers: &Outliers<'_, K>, asked: Asked, out: &mut Fold) {
+    let sums = (K::of(kernels()).outliers)(outliers);
+    if asked.sum {
+        out.add_sum(sums.more);
+    }
+    let mut squares = SquareSum::default();
+    squares.add(sums.squares.unsigned_abs());
+    match sums.squares < 0 {
+        true => out.squares.unmerge(squares),
+        false => out.squares.merge(squares),
+    }
+    if asked.ends && sums.min <= sums.max {
+        out.add_end(i128::from(sums.min));
+        out.add_end(i128::from(sums.max));
     }
 }
 

@@ -169,7 +169,8 @@ fn long_examples() -> Vec<(String, Chunk)> {
         let array = steps(UNITS_ROWS, 100_000, true);
         examples.push((scheme.to_owned(), samples::encode(scheme, array)));
     }
-    let float = |row: usize| f64::from((row / 1_024) as u32) + f64::from(row % 301 == 0) / 4.0;
+    let float =
+        |row: usize| f64::from((row / 1_024) as u32) + f64::from(row.is_multiple_of(301)) / 4.0;
     let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..BLOCKS_ROWS).map(float)));
     for scheme in [
         "decimal(bit_pack)",

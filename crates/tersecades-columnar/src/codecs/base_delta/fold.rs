@@ -12,6 +12,7 @@ use crate::fold::{Asked, Fold, SquareSum};
 use crate::kernels::{Outliers, kernels};
 use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{GroupFold, widest, with_deltas};
+use crate::patch::mend;
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
 use super::View;
@@ -166,39 +167,22 @@ impl<K: KeyLane> Patched<'_, K> {
             return;
         }
         if !self.left_out && (size_of::<K>() <= 4 || !asked.squares) {
-            return self.mend(asked, out);
+            let outliers = Outliers {
+                rows: self.rows,
+                keys: self.keys,
+                bases: self.bases,
+                reach: self.reach,
+                mask: self.mask,
+                zero: self.zero,
+                squares: asked.squares,
+            };
+            return mend(&outliers, asked, out);
         }
         if asked.ends {
             self.fold_ends(out);
         }
         if asked.sum || asked.squares {
             self.replace(deltas, asked, out);
-        }
-    }
-
-    /// Adds the selected patches in place of their holes, which were folded.
-    fn mend(&self, asked: Asked, out: &mut Fold) {
-        let sums = (K::of(kernels()).outliers)(&Outliers {
-            rows: self.rows,
-            keys: self.keys,
-            bases: self.bases,
-            reach: self.reach,
-            mask: self.mask,
-            zero: self.zero,
-            squares: asked.squares,
-        });
-        if asked.sum {
-            out.add_sum(sums.more);
-        }
-        let mut squares = SquareSum::default();
-        squares.add(sums.squares.unsigned_abs());
-        match sums.squares < 0 {
-            true => out.squares.unmerge(squares),
-            false => out.squares.merge(squares),
-        }
-        if asked.ends && sums.min <= sums.max {
-            out.add_end(i128::from(sums.min));
-            out.add_end(i128::from(sums.max));
         }
     }
 

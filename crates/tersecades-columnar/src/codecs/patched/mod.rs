@@ -18,7 +18,7 @@ mod kept;
 use std::ops::Range;
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::{BLOCK_ROWS, block_count};
+use crate::block::{BLOCK_ROWS, GROUPS, block_count};
 use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded};
@@ -26,13 +26,13 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, SquareSum};
 use crate::goal::{Goal, Tier};
 use crate::input::{Input, Lanes};
-use crate::kernels::kernels;
-use crate::lane::KeyLane;
+use crate::kernels::{Outliers, kernels};
+use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::width_of;
 use crate::patch::{self as patches, Patches};
 use crate::predicate::{Coverage, Predicate};
 use crate::primitive::arithmetic::{Change, RESULT, map_decoded};
-use crate::selection::{Selection, Shape};
+use crate::selection::{BlockSelection, Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
@@ -67,6 +67,29 @@ impl<'a> View<'a> {
                 let row = block * BLOCK_ROWS + self.patches.row(index);
                 visit(row, self.patches.key(index));
             }
+        }
+    }
+
+    /// Adds the outliers of `within` in place of their holes.
+    fn mend<K: KeyLane>(&self, keys: &[K], asked: Asked, within: &Selection, out: &mut Fold) {
+        let Stats { min, max, .. } = self.inner.stats;
+        for block in 0..block_count(self.inner.rows) {
+            let patches = self.patches.of_block(block);
+            let mask = match within.block(block) {
+                BlockSelection::None => continue,
+                BlockSelection::All => None,
+                BlockSelection::Bits(words) => Some(words),
+            };
+            let outliers = Outliers {
+                rows: &self.patches.rows()[patches.clone()],
+                keys: &keys[patches],
+                bases: &[min; GROUPS],
+                reach: max.saturating_sub(min),
+                mask,
+                zero: self.inner.physical.flip(),
+                squares: asked.squares,
+            };
+            patches::mend(&outliers, asked, out);
         }
     }
 
@@ -369,6 +392,14 @@ impl Codec for Patched {
         };
         if within.shape() == Shape::Rows {
             return fold_decoded(self, chunk, asked, within, out, work);
+        }
+        let narrow = chunk.physical.lane_bytes() <= 4 || !asked.squares;
+        if !asked.ends && narrow {
+            view.inner.fold(asked, within, out, work);
+            work.tally.direct += view.patches.len() as u64;
+            return with_lanes!(view.patches.keys(), keys => {
+                view.mend(keys, asked, within, out);
+            }, else {});
         }
         let (mut inside, mut outside) = (Fold::default(), Fold::default());
         view.inner.fold(asked, within, &mut inside, work);
