@@ -18,7 +18,7 @@ use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 /// Nanoseconds that correcting a comparison or a fold by one outlier takes, reckoned from scans of
 /// set D4, a tenth of it outliers (docs/direct-execution.md).
 const COMPARE_NS: f64 = 0.1;
-const FOLD_NS: f64 = 5.0;
+const FOLD_NS: f64 = 1.0;
 
 /// Bytes of rows, and of keys, that [`Patches::prefetch_start`] asks for.
 const START_BYTES: usize = 4096;

@@ -10,7 +10,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use tersecades_engine::aggregate::{arg_max, arg_min, call};
-use tersecades_engine::expression::col;
+use tersecades_engine::expression::{Expression, col, lit};
 use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::runtime::{Keep, Retained};
 use tersecades_engine::stream::Stream;
@@ -223,6 +223,58 @@ fn ends_and_conditions_are_found_as_columns_lie() {
     for call in calls() {
         let name = call.output.clone();
         assert!(query(vec![call]) <= 4, "{name} decodes");
+    }
+}
+
+#[test]
+fn sums_of_two_columns_and_of_a_constant_are_computed_as_they_lie() {
+    let a = |row: usize| 1_000 + (draw(row) % 200) as i64;
+    let b = |row: usize| (draw(row) % 90) as i64 - 2_000_000;
+    let column = |value: &dyn Fn(usize) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values((0..ROWS).map(value)))
+    };
+    let batch = RecordBatch::try_from_iter([("a", column(&a)), ("b", column(&b))]).unwrap();
+    let (both, more, less) = (
+        |row: usize| a(row) + b(row),
+        |row: usize| a(row) + 7,
+        |row: usize| b(row) - 7,
+    );
+    let tripled = |row: usize| a(row) * 3;
+    let cases: [(&str, &str, Expression, &dyn Fn(usize) -> i64); 7] = [
+        ("base_delta", "base_delta", col("a") + col("b"), &both),
+        (
+            "frame_of_reference",
+            "frame_of_reference",
+            col("a") + col("b"),
+            &both,
+        ),
+        (
+            "frame_of_reference",
+            "base_delta",
+            col("a") + col("b"),
+            &both,
+        ),
+        ("plain", "bit_pack", col("b") - lit(7_i64), &less),
+        ("number_dictionary", "plain", lit(7_i64) + col("a"), &more),
+        ("patched(bit_pack)", "plain", col("a") + lit(7_i64), &more),
+        (
+            "number_dictionary",
+            "plain",
+            col("a") * lit(3_i64),
+            &tripled,
+        ),
+    ];
+    for (of_a, of_b, what, value) in cases {
+        let name = what.to_string();
+        let expected: i64 = (0..ROWS).map(value).sum();
+        let stream = Stream::from_batches(batch.schema(), vec![batch.clone()]);
+        let stream = stream.encoding("a", of_a).encoding("b", of_b);
+        let mut run = stream.aggregate([call("sum", what)]).run().unwrap();
+        let answer: Vec<RecordBatch> = run.by_ref().map(Result::unwrap).collect();
+        let sum = answer[0].column(0).as_primitive::<Int64Type>().value(0);
+        assert_eq!(sum, expected, "{name} under {of_a} and {of_b}");
+        let tally = run.metrics().tally;
+        assert_eq!(tally.decoded, 0, "{name} under {of_a} and {of_b}");
     }
 }
 

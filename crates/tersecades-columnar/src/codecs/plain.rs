@@ -17,7 +17,7 @@ use arrow_array::{Array, ArrayRef};
 
 use crate::arrow::array_bytes;
 use crate::bitmap::WORD_ROWS;
-use crate::block::BLOCK_ROWS;
+use crate::block::{BLOCK_ROWS, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::{Chunk, LANES};
 use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
@@ -30,6 +30,7 @@ use crate::input::{Input, Lanes};
 use crate::kernels::{GROUPS, kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
 use crate::predicate::Predicate;
+use crate::primitive::byte::bytes_decoded;
 use crate::primitive::rank::{rank_decoded, rank_in_place, rank_of};
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::{Physical, float_key};
@@ -192,6 +193,23 @@ impl Codec for Plain {
             lanes => with_lanes!(lanes, lanes => {
                 out.keys.extend(lanes[rows].iter().map(|lane| lane.key() ^ flip));
             }, else {}),
+        }
+    }
+
+    fn decode_bytes(
+        &self,
+        chunk: &Chunk,
+        block: usize,
+        out: &mut [u8; BLOCK_ROWS],
+        work: &mut Work,
+    ) {
+        let Lanes::U8(lanes) = lanes(chunk) else {
+            return bytes_decoded(self, chunk, block, out, work);
+        };
+        let flip = chunk.physical.flip() as u8;
+        let bytes = &lanes[block_rows(block, chunk.rows)];
+        for (byte, lane) in out.iter_mut().zip(bytes) {
+            *byte = lane ^ flip;
         }
     }
 

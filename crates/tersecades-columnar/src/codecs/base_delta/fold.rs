@@ -247,20 +247,23 @@ impl<K: KeyLane> Patched<'_, K> {
     }
 }
 
-/// The sum of the keys that the holes of a block stand for.
-fn sum_of_holes(view: &View<'_>, block: usize) -> u128 {
-    let rows = &view.patches.rows()[view.patches.of_block(block)];
-    let bases = view.block_bases(block);
-    let base = |row: usize| bases[row / GROUP_ROWS % GROUPS];
-    let mut sum = 0;
-    with_deltas!(view.deltas, block, deltas => {
-        for row in rows.iter().map(|row| usize::from(*row)) {
-            sum += u128::from(base(row).wrapping_add(deltas[row].key()));
-        }
-    }, zero {
-        sum += rows.iter().map(|row| u128::from(base(usize::from(*row)))).sum::<u128>();
+/// What outliers add to the sum of all values in place of their holes.
+fn sum_of_outliers<K: KeyLane>(view: &View<'_>, keys: &[K]) -> i128 {
+    let blocks = view.deltas.widths.iter().enumerate();
+    let sums = blocks.map(|(block, width)| {
+        let patches = view.patches.of_block(block);
+        let outliers = Outliers {
+            rows: &view.patches.rows()[patches.clone()],
+            keys: &keys[patches],
+            bases: &view.block_bases(block),
+            reach: widest(usize::from(*width)),
+            mask: None,
+            zero: 0,
+            squares: false,
+        };
+        (K::of(kernels()).outliers)(&outliers).more
     });
-    sum
+    sums.sum()
 }
 
 fn sum_flat<K: KeyLane>(keys: &[K]) -> u128 {
@@ -282,10 +285,9 @@ fn sum_all(chunk: &Chunk, view: &View<'_>) -> i128 {
     }
     let mut correction = 0;
     if !view.patches.is_empty() {
-        with_lanes!(view.patches.keys(), keys => correction += sum_flat(keys) as i128, else {});
-        for block in 0..view.deltas.widths.len() {
-            correction -= sum_of_holes(view, block) as i128;
-        }
+        with_lanes!(view.patches.keys(), keys => {
+            correction = sum_of_outliers(view, keys);
+        }, else {});
     }
     let flips = i128::from(chunk.physical.flip()) * chunk.rows as i128;
     keys as i128 + correction - flips

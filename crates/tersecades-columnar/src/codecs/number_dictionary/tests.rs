@@ -65,7 +65,13 @@ fn codes_grow_with_the_table() {
 
 #[test]
 fn numbers_are_summed_and_changed_without_decoding() {
-    for inner in ["bit_pack", "frame_of_reference", "base_delta", "patched"] {
+    for inner in [
+        "plain",
+        "bit_pack",
+        "frame_of_reference",
+        "base_delta",
+        "patched",
+    ] {
         let scheme: Scheme = format!("number_dictionary({inner})").parse().unwrap();
         let value = |row: i64| i64::MIN / 2 + (row * row % 200) * 1_000_000_007;
         let values: Vec<i64> = (0..5_000).map(value).collect();
