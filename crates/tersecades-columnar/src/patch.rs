@@ -15,8 +15,8 @@ use crate::input::Lanes;
 use crate::kernels::{Outliers, kernels, prefetch, prefetch_start};
 use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 
-/// Nanoseconds that correcting a comparison or a fold by one outlier takes, reckoned from scans of
-/// set D4, a tenth of it outliers (docs/direct-execution.md).
+/// Nanoseconds that correcting a comparison or a fold by one outlier takes with AVX-512, reckoned
+/// from scans of set D4, a tenth of it outliers (docs/direct-execution.md).
 const COMPARE_NS: f64 = 0.1;
 const FOLD_NS: f64 = 1.0;
 

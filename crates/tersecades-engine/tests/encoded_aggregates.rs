@@ -240,7 +240,8 @@ fn sums_of_two_columns_and_of_a_constant_are_computed_as_they_lie() {
         |row: usize| b(row) - 7,
     );
     let tripled = |row: usize| a(row) * 3;
-    let cases: [(&str, &str, Expression, &dyn Fn(usize) -> i64); 7] = [
+    type Case<'a> = (&'a str, &'a str, Expression, &'a dyn Fn(usize) -> i64);
+    let cases: [Case<'_>; 7] = [
         ("base_delta", "base_delta", col("a") + col("b"), &both),
         (
             "frame_of_reference",
