@@ -1,6 +1,7 @@
 //! `costs`: what bytes and operations cost, as shipped, as cached, or measured on this machine.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
 use tersecades::columnar::cost_table::{Cost, CostTable, Operation};
@@ -15,6 +16,9 @@ use crate::table::Table;
 
 /// Names the table where no option does.
 const VARIABLE: &str = "TERSECADES_COSTS";
+
+/// How the first line of a measured table begins.
+const ORIGIN: &str = "# measured by tersecades";
 
 /// Show or measure what each operation costs under each codec
 #[derive(Debug, Args)]
@@ -32,9 +36,11 @@ pub(crate) struct CostsArguments {
 pub(crate) fn run(arguments: &CostsArguments) -> Outcome {
     let path = arguments.file.clone().map_or_else(cache_file, Ok)?;
     let table = if arguments.measure {
+        let started = Instant::now();
         let table = cost::measure(cost::BUDGET)?;
         write(&path, &table)?;
-        console::say(format_args!("measured, kept in {}", path.display()));
+        let (took, path) = (started.elapsed().as_secs_f64(), path.display());
+        console::say(format_args!("measured in {took:.1} s, kept in {path}"));
         table
     } else if arguments.file.is_some() || path.exists() {
         console::say(format_args!("from {}", path.display()));
@@ -75,6 +81,13 @@ fn cache_file() -> Result<PathBuf> {
 fn read(path: &Path) -> Result<CostTable> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| Error::from(error).file(&shown))?;
+    let origin = text.lines().next().filter(|line| line.starts_with(ORIGIN));
+    if origin.is_some_and(|line| line != origin_here()) {
+        let there = origin.unwrap_or_default().trim_start_matches("# ");
+        console::say(format_args!(
+            "{shown}: {there}; `tersecades costs --measure` measures here"
+        ));
+    }
     text.parse().map_err(|error: Error| error.file(&shown))
 }
 
@@ -82,7 +95,16 @@ fn write(path: &Path, table: &CostTable) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(path, table.to_string())
+    std::fs::write(path, format!("{}\n{table}", origin_here()))
+}
+
+/// The first line of a table that this program measures on this machine.
+fn origin_here() -> String {
+    let known = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = known.lines().find(|line| line.starts_with("model name"));
+    let model = model.and_then(|line| line.split(':').nth(1)).map(str::trim);
+    let machine = model.unwrap_or(std::env::consts::ARCH);
+    format!("{ORIGIN} {} on {machine}", env!("CARGO_PKG_VERSION"))
 }
 
 fn to_text(table: &CostTable) -> String {

@@ -240,6 +240,18 @@ fn cost_tables_are_kept_and_used() {
     fs::write(at("costs.txt"), "byte hot 0.06\n0 compare 0 0\n").unwrap();
     let shown = stdout_of(&["costs", "--file", &at("costs.txt")]);
     assert!(shown.contains("plain"), "{shown}");
+    let measured = tersecades(&["costs", "--measure", "--file", &at("here.txt")]);
+    assert!(measured.status.success());
+    let here = fs::read_to_string(at("here.txt")).unwrap();
+    assert!(here.starts_with("# measured by tersecades"), "{here}");
+    let said = |name: &str| {
+        let output = tersecades(&["costs", "--file", &at(name)]);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(!said("here.txt").contains("--measure"));
+    let elsewhere = here.replacen(" on ", " on another ", 1);
+    fs::write(at("elsewhere.txt"), elsewhere).unwrap();
+    assert!(said("elsewhere.txt").contains("on another"));
     fs::write(at("a.csv"), "a\n1\n2\n").unwrap();
     let json = inspect_json(
         folder.path().join("a.csv").as_path(),

@@ -42,7 +42,7 @@ use crate::values::{Values, float_of_bits};
 /// Section of the offsets of text.
 const OFFSETS: usize = 1;
 
-/// An array is kept where the memory it keeps is at most so many times its values, and so much.
+/// An array is kept where the memory it keeps is at most so many times its values, plus so much.
 const HELD_TIMES: usize = 2;
 const HELD_BYTES: usize = 4096;
 
