@@ -18,32 +18,17 @@ use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
-use crate::goal::{Goal, Tier};
+use crate::goal::Goal;
 use crate::input::{CodeLanes, Input, Lanes};
 use crate::registry::CODECS;
 use crate::scheme::Scheme;
 use crate::types::{Physical, logical_type};
 
 mod few;
+mod outgrown;
 
 use few::SpreadBuffer;
-
-/// Distinct texts above which a column stops being dictionary-encoded.
-pub const CARDINALITY_LIMIT: usize = 1 << 20;
-
-/// Rows of the cold tier after which text that is mostly distinct stops being dictionary-encoded.
-const DISTINCT_ROWS: usize = 4 * 1024;
-
-/// Texts that came one by one after which, if they are mostly distinct and read but once, text
-/// stops being dictionary-encoded.
-const DISTINCT_TEXTS: usize = 128 * 1024;
-
-/// As [`DISTINCT_TEXTS`], where nothing but their bytes is asked for: if more than one in
-/// [`PASSED_SHARE`] is new, seeking them costs more than what they are.
-const PASSED_TEXTS: usize = 16 * 1024;
-
-/// See [`PASSED_TEXTS`].
-const PASSED_SHARE: usize = 16;
+pub use outgrown::CARDINALITY_LIMIT;
 
 /// Keys that a byte holds.
 const BYTE_KEYS: usize = 1 << u8::BITS;
@@ -100,6 +85,8 @@ pub struct ColumnEncoder {
     coded_rows: usize,
     /// Texts that were sought in the dictionary for one array each.
     sought: usize,
+    /// Rows of text after which codes were compared with text the last time.
+    compared_rows: usize,
     booleans: Vec<u8>,
     spread: SpreadBuffer,
     validity: Bitmap,
@@ -123,6 +110,7 @@ impl ColumnEncoder {
             codes: CodeBuffer::default(),
             coded_rows: 0,
             sought: 0,
+            compared_rows: 0,
             booleans: Vec::new(),
             spread: SpreadBuffer::default(),
             validity: Bitmap::default(),
@@ -205,7 +193,7 @@ impl ColumnEncoder {
     pub fn renew(&mut self) {
         self.dictionary = (self.physical == Physical::Text).then(Dictionary::new);
         self.translation = Translation::default();
-        (self.coded_rows, self.sought) = (0, 0);
+        (self.coded_rows, self.sought, self.compared_rows) = (0, 0, 0);
     }
 
     /// Chooses for `goal`.
@@ -326,12 +314,13 @@ impl ColumnEncoder {
         let mut codes = std::mem::take(&mut self.codes);
         codes.are_bytes = false;
         codes.words.clear();
+        let known = dictionary.len();
         let collected = match array.data_type() {
             DataType::Dictionary(..) => self.translate(array, &dictionary, &mut codes),
             _ => intern_all(array, &dictionary, &mut codes.words),
         };
         let encoded = match collected {
-            Ok(()) if self.outgrows(&dictionary, array) => {
+            Ok(()) if self.outgrows(&dictionary, array, (known, &codes)) => {
                 self.dictionary = None;
                 self.encode_plain_text(array, out)
             }
@@ -346,26 +335,6 @@ impl ColumnEncoder {
         };
         self.codes = codes;
         encoded
-    }
-
-    /// Whether codes no longer pay after those of `array`.
-    fn outgrows(&mut self, dictionary: &Dictionary, array: &ArrayRef) -> bool {
-        self.coded_rows += array.len();
-        let texts = array.as_any_dictionary_opt();
-        let texts = texts.map_or(array.len(), |coded| coded.values().len());
-        // More texts than rows are those of arrays to come as well.
-        self.sought += if texts > array.len() { 0 } else { texts };
-        let goal = &self.work.goal;
-        let texts = dictionary.len();
-        let is_distinct = match goal.tier {
-            Tier::Cold => self.coded_rows >= DISTINCT_ROWS && texts > self.coded_rows / 2,
-            Tier::Hot if goal.uses.reads > 1.0 => false,
-            Tier::Hot if !goal.uses.keyed => {
-                self.sought >= PASSED_TEXTS && texts > self.sought / PASSED_SHARE
-            }
-            Tier::Hot => self.sought >= DISTINCT_TEXTS && texts > self.sought / 3 * 2,
-        };
-        texts > CARDINALITY_LIMIT || is_distinct
     }
 
     fn encode_plain_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {

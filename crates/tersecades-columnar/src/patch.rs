@@ -15,17 +15,17 @@ use crate::input::Lanes;
 use crate::kernels::{Outliers, kernels, prefetch, prefetch_start};
 use crate::lane::{KeyLane, add_lanes_section, lanes_section, with_lanes};
 
-/// Nanoseconds that correcting a comparison or a fold by one outlier takes with AVX-512, reckoned
-/// from scans of set D4, a tenth of it outliers (docs/direct-execution.md).
+/// Nanoseconds that correcting a comparison by one outlier takes, reckoned from scans of set D4, a
+/// tenth of it outliers (docs/direct-execution.md).
 const COMPARE_NS: f64 = 0.1;
-const FOLD_NS: f64 = 1.0;
 
 /// Bytes of rows, and of keys, that [`Patches::prefetch_start`] asks for.
 const START_BYTES: usize = 4096;
 
-/// Nanoseconds per row and read that correcting takes, where `share` of the rows are outliers.
-pub(crate) fn correction_ns(share: f64, goal: &Goal) -> f64 {
-    share * (goal.uses.compare * COMPARE_NS + goal.uses.fold * FOLD_NS)
+/// Nanoseconds per row and read that correcting takes, where `share` of the rows are outliers and
+/// folding one takes `fold_ns`.
+pub(crate) fn correction_ns(share: f64, fold_ns: f64, goal: &Goal) -> f64 {
+    share * (goal.uses.compare * COMPARE_NS + goal.uses.fold * fold_ns)
 }
 
 /// The patches of a chunk.

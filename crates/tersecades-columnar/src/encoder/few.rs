@@ -108,13 +108,14 @@ impl ColumnEncoder {
         let mut codes = std::mem::take(&mut self.codes);
         codes.are_bytes = false;
         codes.words.clear();
+        let known = dictionary.len();
         let collected = match few.data_type() {
             DataType::Dictionary(..) => self.translate(few, &dictionary, &mut codes),
             _ => intern_all(few, &dictionary, &mut codes.words),
         };
         let mut buffer = std::mem::take(&mut self.spread);
         let encoded = match collected {
-            Ok(()) if self.outgrows(&dictionary, few) => {
+            Ok(()) if self.outgrows(&dictionary, few, (known, &codes)) => {
                 self.dictionary = None;
                 self.encode(&whole(few, kept)?, out)
             }

@@ -16,6 +16,9 @@ use crate::values::float_of_bits;
 
 use super::{Grid, MULTIPLES, MULTIPLES_PHYSICAL, PATCHES, multiple_of_key, multiples};
 
+/// Nanoseconds that folding a float kept apart takes beside the multiples.
+const FOLD_NS: f64 = 5.0;
+
 /// Most rows that are looked at to price a column.
 const SAMPLE_ROWS: usize = 1_024;
 
@@ -43,14 +46,14 @@ pub(crate) fn estimate(
     let patch_bytes = share * (2.0 + f64::from(grid.bytes)) + 4.0 / BLOCK_ROWS as f64;
     Estimate {
         bytes_per_row: inner.bytes_per_row + patch_bytes,
-        inner_ns: inner.inner_ns + patches::correction_ns(share, sample.goal),
+        inner_ns: inner.inner_ns + patches::correction_ns(share, FOLD_NS, sample.goal),
     }
 }
 
 /// What the patches of `chunk` take to correct answers by.
 pub(crate) fn apart_ns(chunk: &Chunk, goal: &Goal) -> f64 {
     let share = Patches::of(chunk, PATCHES).len() as f64 / chunk.rows.max(1) as f64;
-    patches::correction_ns(share, goal)
+    patches::correction_ns(share, FOLD_NS, goal)
 }
 
 /// Encodes the values of `input` that `keeps` is content with as multiples, the others as patches,

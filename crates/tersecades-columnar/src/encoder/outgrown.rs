@@ -1,0 +1,168 @@
+//! When text stops being dictionary-encoded.
+//!
+//! ```text
+//! hot     read again        at the limit
+//!         read once         most of many texts differ
+//! cold                      most rows differ, or new texts take more bytes than text compressed
+//! ```
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+
+use crate::choose::choose;
+use crate::dictionary::Dictionary;
+use crate::goal::Tier;
+use crate::input::Input;
+
+use super::{CodeBuffer, ColumnEncoder, plain_text};
+
+/// Distinct texts above which a column stops being dictionary-encoded.
+pub const CARDINALITY_LIMIT: usize = 1 << 20;
+
+/// Rows of the cold tier after which text that is mostly distinct stops being dictionary-encoded.
+const DISTINCT_ROWS: usize = 4 * 1024;
+
+/// Texts that came one by one after which, if they are mostly distinct and read but once, text
+/// stops being dictionary-encoded.
+const DISTINCT_TEXTS: usize = 128 * 1024;
+
+/// As [`DISTINCT_TEXTS`], where nothing but their bytes is asked for: if more than one in
+/// [`PASSED_SHARE`] is new, seeking them costs more than what they are.
+const PASSED_TEXTS: usize = 16 * 1024;
+
+/// See [`PASSED_TEXTS`].
+const PASSED_SHARE: usize = 16;
+
+/// Fewest rows of an array that tell how many new texts are still to come.
+const TELLING_ROWS: usize = 512;
+
+/// How many times as much as text codes must cost to be given up: new texts become fewer.
+const DEARER_MIN: f64 = 1.1;
+
+impl ColumnEncoder {
+    /// Whether codes no longer pay after those of `array`, before which `known` texts were known.
+    pub(super) fn outgrows(
+        &mut self,
+        dictionary: &Dictionary,
+        array: &ArrayRef,
+        (known, codes): (usize, &CodeBuffer),
+    ) -> bool {
+        self.coded_rows += array.len();
+        let texts = array.as_any_dictionary_opt();
+        let texts = texts.map_or(array.len(), |coded| coded.values().len());
+        // More texts than rows are those of arrays to come as well.
+        self.sought += if texts > array.len() { 0 } else { texts };
+        let uses = self.work.goal.uses;
+        let texts = dictionary.len();
+        let is_distinct = match self.work.goal.tier {
+            Tier::Cold if self.coded_rows >= DISTINCT_ROWS && texts > self.coded_rows / 2 => true,
+            Tier::Cold => self.costs_more(dictionary, array, (known, &codes.words)),
+            Tier::Hot if uses.reads > 1.0 => false,
+            Tier::Hot if !uses.keyed => {
+                self.sought >= PASSED_TEXTS && texts > self.sought / PASSED_SHARE
+            }
+            Tier::Hot => self.sought >= DISTINCT_TEXTS && texts > self.sought / 3 * 2,
+        };
+        texts > CARDINALITY_LIMIT || is_distinct
+    }
+
+    /// Whether the texts that the second half of `array` added, and its codes, cost more than its
+    /// text compressed.
+    ///
+    /// # Cost
+    /// Text is compressed each time that rows have doubled, where new texts outweigh codes.
+    fn costs_more(
+        &mut self,
+        dictionary: &Dictionary,
+        array: &ArrayRef,
+        (known, codes): (usize, &[u32]),
+    ) -> bool {
+        let (first, second) = codes.split_at(codes.len() / 2);
+        if second.len() < TELLING_ROWS || self.coded_rows < 2 * self.compared_rows {
+            return false;
+        }
+        let texts = dictionary.len();
+        let met = first.iter().max().map_or(0, |code| *code as usize + 1);
+        let added = (texts - known.max(met)) as f64 / second.len() as f64;
+        let added_bytes = added * dictionary.byte_size() as f64 / texts.max(1) as f64;
+        let code_bytes = f64::from(usize::BITS - texts.leading_zeros()) / 8.0;
+        if added_bytes < code_bytes {
+            return false;
+        }
+        self.compared_rows = self.coded_rows;
+        let Ok(text) = plain_text(array, &self.data_type) else {
+            return false;
+        };
+        let Some(lanes) = crate::arrow::lanes(text.as_ref()) else {
+            return false;
+        };
+        let input = Input {
+            data_type: &self.data_type,
+            physical: self.physical,
+            lanes,
+            validity: None,
+            array: Some(&text),
+        };
+        let goal = &self.work.goal;
+        let candidates = choose(&input, goal);
+        let least = candidates.iter().next();
+        let codes_ns = goal.read_ns(added_bytes + code_bytes);
+        least.is_some_and(|text| DEARER_MIN * text.scan_ns < codes_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::StringArray;
+    use arrow_schema::DataType;
+
+    use super::*;
+    use crate::goal::Goal;
+
+    fn codec(tier: Tier, text: impl Fn(usize) -> String, arrays: usize) -> String {
+        let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+        encoder.aim(Goal::of_tier(tier));
+        let mut label = String::new();
+        for index in 0..arrays {
+            let rows = index * 2_000..(index + 1) * 2_000;
+            let array: ArrayRef = Arc::new(StringArray::from_iter_values(rows.map(&text)));
+            let chunk = encoder.encode_new(&array).unwrap();
+            let back = chunk.to_arrow(
+                &crate::selection::Selection::all(2_000),
+                &mut crate::codec::Work::default(),
+            );
+            let back = arrow_cast::cast(&back.unwrap(), &DataType::Utf8).unwrap();
+            assert_eq!(&back, &array);
+            label = chunk.codec().name().to_owned();
+        }
+        label
+    }
+
+    #[test]
+    fn lines_of_logs_are_compressed_and_names_are_coded() {
+        let line = |row: usize| {
+            format!(
+                "10:{:02} sshd[{}]: connection closed by peer",
+                row / 60,
+                row
+            )
+        };
+        let name = |row: usize| format!("switch-{}.rack-{}.example", row % 700, row % 7);
+        assert_ne!(codec(Tier::Cold, line, 1), "dictionary");
+        assert_eq!(codec(Tier::Hot, line, 1), "dictionary");
+        for arrays in [1, 2, 9] {
+            assert_eq!(codec(Tier::Cold, name, arrays), "dictionary");
+        }
+        // Every fourth line is new.
+        let some = |row: usize| {
+            if row.is_multiple_of(4) {
+                line(row)
+            } else {
+                line(row % 8)
+            }
+        };
+        assert_ne!(codec(Tier::Cold, some, 3), "dictionary");
+    }
+}
