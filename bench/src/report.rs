@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use serde_json::{Value, json};
 
 use crate::limits::known_bandwidth;
-use crate::measure::Timing;
+use crate::measure::{Ratio, Timing};
 
 /// How fast a query went.
 #[derive(Debug, Clone)]
@@ -168,6 +168,20 @@ impl Report {
             unit: done.unit,
             spread: timing.spread,
             share: share(timing, done),
+            note: None,
+        });
+    }
+
+    /// A ratio of a figure.
+    pub(crate) fn ratio(&mut self, figure: &'static str, (series, x): (&str, Value), ratio: Ratio) {
+        self.point(&Point {
+            figure,
+            series,
+            x,
+            value: ratio.median,
+            unit: "x",
+            spread: ratio.spread,
+            share: None,
             note: None,
         });
     }

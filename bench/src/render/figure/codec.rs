@@ -124,12 +124,37 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "packed_compare",
-        title: "Comparing packed values by width: DaMoN figures 11 and 12",
+        title: "Values above a constant by width: DaMoN figure 11",
         x: "bits",
         kind: Kind::Lines([false, false]),
-        about: "Values above a constant (and, for BitWeaving, equal to it) of widths 1 to 32, \
-            packed, in the second-level cache. BitWeaving/H is compiled for the baseline \
-            instruction set, as the rest of the program.",
+        about: "Values of widths 1 to 32, packed, in the second-level cache, at every level of \
+            kernels. BitWeaving/H is compiled for the instruction set of the level; it takes a bit \
+            more for each value, and its answers lie in words that are not full.",
+        command: "make bench ARGS=bitpack",
+    },
+    Figure {
+        name: "packed_equal",
+        title: "Values equal to a constant by width: DaMoN figure 12",
+        x: "bits",
+        kind: Kind::Lines([false, false]),
+        about: "The same blocks, levels and rival.",
+        command: "make bench ARGS=bitpack",
+    },
+    Figure {
+        name: "packed_gain",
+        title: "Comparing packed values as they lie, in times of BitWeaving/H",
+        x: "bits",
+        kind: Kind::Lines([false, true]),
+        about: "Time of BitWeaving/H over ours at the same level, which take turns.",
+        command: "make bench ARGS=bitpack",
+    },
+    Figure {
+        name: "packed_winner",
+        title: "Who compares packed values faster",
+        x: "level, comparison",
+        kind: Kind::Table,
+        about: "The widths of the figure before at which either is faster by more than half of the \
+            spread.",
         command: "make bench ARGS=bitpack",
     },
     Figure {
@@ -145,8 +170,8 @@ pub(super) const FIGURES: &[Figure] = &[
         title: "Unpacking by width",
         x: "bits",
         kind: Kind::Lines([false, false]),
-        about: "Beside the crate fastlanes unpacking its own layout, compiled for the baseline \
-            instruction set.",
+        about: "Beside the crate fastlanes unpacking its own layout, compiled for the instruction \
+            set of the level.",
         command: "make bench ARGS=bitpack",
     },
     Figure {
