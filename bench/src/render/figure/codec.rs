@@ -74,10 +74,12 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "integers_encode",
-        title: "Compression speed: DaMoN figure 6",
+        title: "Compression speed: DaMoN figures 6 and 7",
         x: "set",
         kind: Kind::Table,
-        about: "One thread, a single run each, memory taken from the system included.",
+        about: "Into new chunks, memory taken from the system included; a thread encodes its part \
+            of the set. Shares are of plain bytes read and encoded ones written. `plain` keeps \
+            the array and makes its statistics.",
         command: "make bench ARGS=execution",
     },
     Figure {
