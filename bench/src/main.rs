@@ -36,6 +36,7 @@ mod report;
 mod scan;
 mod search;
 mod selectivity;
+mod simd_width;
 mod split;
 mod sum;
 mod waist;
@@ -188,6 +189,12 @@ const BENCHES: &[Bench] = &[
         about: "operators on the integers of the DaMoN paper and on real columns",
         micro: false,
         run: execution::run,
+    },
+    Bench {
+        name: "widths",
+        about: "compression, decompression and sums by SIMD width (Fig. 9 of the DaMoN paper)",
+        micro: false,
+        run: simd_width::run,
     },
     Bench {
         name: "waist",
