@@ -84,6 +84,12 @@ impl Options {
         self.rows.unwrap_or(rows)
     }
 
+    /// The folder of real data: that of `--data`, or of `TERSECADES_DATA`.
+    fn data_folder(&self) -> Option<PathBuf> {
+        let usual = || std::env::var_os("TERSECADES_DATA").map(PathBuf::from);
+        self.data.clone().or_else(usual)
+    }
+
     /// The file of `--data`; in a folder, that of the reference input.
     fn data_file(&self) -> Option<PathBuf> {
         let data = self.data.as_ref()?;

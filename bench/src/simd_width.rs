@@ -18,7 +18,7 @@ use tersecades_columnar::kernels::{LEVEL_VARIABLE, levels};
 use tersecades_columnar::{Error, Result};
 
 use crate::Options;
-use crate::integer::work::{bytes, decode_then, encode, sum, useful};
+use crate::integer::work::{Way, bytes, decode_then, encode, sum, useful};
 use crate::integer::{SETS, Set};
 use crate::measure::summarise;
 use crate::report::{Done, Report};
@@ -213,7 +213,7 @@ impl Answering {
             "decode" => decode_then(chunks, threads, |keys| {
                 black_box(keys);
             }),
-            _ => sum(chunks, threads),
+            _ => sum(chunks, threads, Way::Direct),
         }
         let seconds = start.elapsed().as_secs_f64();
         drop(made);

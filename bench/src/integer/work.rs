@@ -21,17 +21,31 @@ use crate::split;
 /// Largest share of the plain size at which a scheme is worth timing.
 const USELESS: f64 = 1.6;
 
-/// `values` under `scheme`, in chunks of a batch, each with memory of its own; a thread encodes
-/// what follows on what the thread before it encodes.
+/// `values` under `scheme`, as [`encode_as`] does.
 ///
 /// # Errors
 /// What the encoder says.
 pub(crate) fn encode(values: &ArrayRef, scheme: Scheme, threads: usize) -> Result<Vec<Chunk>> {
+    encode_as(values, threads, |encoder| {
+        encoder.aim(Goal::of_tier(Tier::Cold));
+        encoder.pin(scheme);
+    })
+}
+
+/// `values` in chunks of a batch, each with memory of its own; each thread encodes a part of them
+/// by an encoder that is set up.
+///
+/// # Errors
+/// What the encoder says.
+pub(crate) fn encode_as(
+    values: &ArrayRef,
+    threads: usize,
+    set_up: impl Fn(&mut ColumnEncoder) + Sync,
+) -> Result<Vec<Chunk>> {
     let starts: Vec<usize> = (0..values.len()).step_by(BATCH_ROWS).collect();
     let encode = |starts: &[usize]| -> Result<Vec<Chunk>> {
         let mut encoder = ColumnEncoder::new(values.data_type())?;
-        encoder.aim(Goal::of_tier(Tier::Cold));
-        encoder.pin(scheme);
+        set_up(&mut encoder);
         // Plain chunks keep the array, so all share the memory of the set, as they lie in it.
         let slice = |start: usize| values.slice(start, BATCH_ROWS.min(values.len() - start));
         let chunks = starts
@@ -75,11 +89,21 @@ fn each<S: Default>(chunks: &[Chunk], threads: usize, work: impl Fn(&mut S, &Chu
     split::evenly(threads, chunks, all);
 }
 
+/// How values are computed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As they lie, where the codec can.
+    Direct,
+    /// Decoded block by block first, statistics passed over.
+    DecodeFirst,
+}
+
 /// Compares every value.
-pub(crate) fn compare(chunks: &[Chunk], predicate: &Predicate, threads: usize) {
+pub(crate) fn compare(chunks: &[Chunk], predicate: &Predicate, threads: usize, way: Way) {
     type State = (Selection, Selection, Work);
     each(chunks, threads, |state: &mut State, chunk| {
         let (within, out, work) = state;
+        work.decode_first = way == Way::DecodeFirst;
         within.set_all(chunk.rows());
         chunk.compare(predicate, within, out, work);
         black_box(out);
@@ -87,13 +111,14 @@ pub(crate) fn compare(chunks: &[Chunk], predicate: &Predicate, threads: usize) {
 }
 
 /// Sums all values.
-pub(crate) fn sum(chunks: &[Chunk], threads: usize) {
+pub(crate) fn sum(chunks: &[Chunk], threads: usize, way: Way) {
     let asked = Asked {
         sum: true,
         ..Asked::default()
     };
     each(chunks, threads, |state: &mut (Fold, Work), chunk| {
         let (total, work) = state;
+        work.decode_first = way == Way::DecodeFirst;
         chunk.fold(asked, &Selection::all(chunk.rows()), total, work);
         black_box(total);
     });

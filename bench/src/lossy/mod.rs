@@ -12,7 +12,7 @@ mod kind;
 mod speed;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tersecades_columnar::Result;
 use tersecades_columnar::goal::Tier;
@@ -30,8 +30,7 @@ use kind::{Kind, kinds};
 /// # Errors
 /// What reading and encoding say.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    let data = options.data.clone();
-    let data = data.or_else(|| std::env::var_os("TERSECADES_DATA").map(PathBuf::from));
+    let data = options.data_folder();
     if data.is_none() {
         report.note("real data is left out: it needs --data FOLDER or TERSECADES_DATA");
     }

@@ -116,6 +116,17 @@ pub(super) const FIGURES: &[Figure] = &[
         command: "make bench ARGS=execution",
     },
     Figure {
+        name: "real_columns",
+        title: "Real columns as they are chosen",
+        x: "column, tier",
+        kind: Kind::Table,
+        about: "Up to three columns of integers or decimals of each folder of `--data`, \
+            repeated until plain values are three times the third-level cache, each encoded as \
+            the chooser does for the tier; the codec is that of the last chunk. `x`: the time of \
+            decoding first over ours (not beside decoding), then that of plain values.",
+        command: "make bench ARGS='execution --queries real --data FOLDER'",
+    },
+    Figure {
         name: "damon_widths",
         title: "Instruction sets: DaMoN figure 9",
         x: "set",

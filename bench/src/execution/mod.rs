@@ -5,7 +5,10 @@
 //!     → bytes a value, values a second, share of the read bandwidth in encoded bytes,
 //!       ratio to decode-then-compute, ratio to the same on plain 32-bit values
 //! ```
+//! Columns of real data, as the chooser keeps them, come behind: see `real`.
 //! A row holds the bar when it reaches 75 % of the read bandwidth of the run or 40 G values/s.
+
+mod real;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -21,7 +24,7 @@ use tersecades_columnar::selection::Selection;
 
 use crate::Options;
 use crate::chunk::looked_at;
-use crate::integer::work::{add, bytes, compare, decode_then, encode, mask, sum, useful};
+use crate::integer::work::{Way, add, bytes, compare, decode_then, encode, mask, sum, useful};
 use crate::integer::{SETS, Set};
 use crate::limits::read;
 use crate::measure::{Timing, interleave, summarise};
@@ -51,6 +54,9 @@ const SCHEMES: &[&str] = &[
     "zstd",
 ];
 
+/// What `--queries` calls the columns of real data.
+const REAL: &str = "real";
+
 /// Threads that everything runs on.
 const THREADS: [usize; 2] = [1, 2];
 
@@ -62,6 +68,22 @@ const PAPER_ROWS: usize = 100_000_000;
 /// # Errors
 /// What the encoder says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let asked = |name: &str| {
+        options.queries.is_empty() || options.queries.iter().any(|asked| asked == name)
+    };
+    let mut schemes = SCHEMES.to_vec();
+    schemes.retain(|scheme| asked(scheme));
+    if !schemes.is_empty() {
+        integers(&schemes, options, report)?;
+    }
+    match asked(REAL) {
+        true => real::run(options, report),
+        false => Ok(()),
+    }
+}
+
+/// The sets of the paper.
+fn integers(schemes: &[&str], options: &Options, report: &mut Report) -> Result<()> {
     let words = vec![1u64; options.scaled(1 << 27)];
     let [one, two] = interleave(
         options.repetitions,
@@ -84,18 +106,21 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         "x plain",
     ]);
     for set in SETS {
-        run_set(set, options, bandwidth, report)?;
+        run_set(set, schemes, (options, bandwidth), report)?;
     }
     Ok(())
 }
 
-fn run_set(set: &Set, options: &Options, bandwidth: [f64; 2], report: &mut Report) -> Result<()> {
+fn run_set(
+    set: &Set,
+    schemes: &[&str],
+    (options, bandwidth): (&Options, [f64; 2]),
+    report: &mut Report,
+) -> Result<()> {
     let rows = options.scaled(PAPER_ROWS);
     let values: ArrayRef = Arc::new(UInt32Array::from(set.values(rows)));
     let plain = encode(&values, "plain".parse()?, 1)?;
-    let mut asked = SCHEMES.to_vec();
-    asked.retain(|scheme| options.queries.is_empty() || listed(options, scheme));
-    for scheme in asked {
+    for &scheme in schemes {
         let parsed: Scheme = scheme.parse()?;
         let Ok(chunks) = encode(&values, parsed, 1) else {
             report.note(&format!("{} {scheme}: not known", set.name));
@@ -160,10 +185,6 @@ fn encoded(place: &Place<'_>, timing: &Timing, report: &mut Report) {
     report.timed("integers_encode", (place.scheme, place.x()), timing, done);
 }
 
-fn listed(options: &Options, scheme: &str) -> bool {
-    options.queries.iter().any(|listed| listed == scheme)
-}
-
 /// Where a number belongs.
 struct Place<'a> {
     set: &'a Set,
@@ -198,33 +219,33 @@ fn measure(
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
-            &mut || compare(chunks, &equal, threads),
+            &mut || compare(chunks, &equal, threads, Way::Direct),
             &mut || decode_then(chunks, threads, |keys| mask(keys, key, 0)),
-            &mut || compare(plain, &equal, threads),
+            &mut || compare(plain, &equal, threads, Way::Direct),
         ],
     );
-    let read = read_by(place, chunks, &equal);
+    let read = place.bytes * read_by(chunks, &equal);
     line(place, "equal", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
-            &mut || compare(chunks, &greater, threads),
+            &mut || compare(chunks, &greater, threads, Way::Direct),
             &mut || decode_then(chunks, threads, |keys| mask(keys, key + 1, u64::MAX - key)),
-            &mut || compare(plain, &greater, threads),
+            &mut || compare(plain, &greater, threads, Way::Direct),
         ],
     );
-    let read = read_by(place, chunks, &greater);
+    let read = place.bytes * read_by(chunks, &greater);
     line(place, "greater", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
-            &mut || sum(chunks, threads),
+            &mut || sum(chunks, threads, Way::Direct),
             &mut || {
                 decode_then(chunks, threads, |keys| {
                     black_box(add(keys));
                 })
             },
-            &mut || sum(plain, threads),
+            &mut || sum(plain, threads, Way::Direct),
         ],
     );
     line(place, "sum", place.bytes, [direct, decoded, scan], report);
@@ -250,15 +271,16 @@ fn measure(
 /// Least share of the values that are read from memory: fewer stay in the caches from run to run.
 const FROM_MEMORY: f64 = 0.1;
 
-/// Encoded bytes that a comparison reads from memory: statistics answer for the others.
-fn read_by(place: &Place<'_>, chunks: &[Chunk], predicate: &Predicate) -> f64 {
+/// The share of the bytes of `chunks` that a comparison reads from memory: statistics answer for
+/// the others.
+fn read_by(chunks: &[Chunk], predicate: &Predicate) -> f64 {
     let mut out = Selection::default();
     let looked_at = looked_at(chunks, |chunk, work| {
         chunk.compare(predicate, &Selection::all(chunk.rows()), &mut out, work);
     });
     match looked_at < FROM_MEMORY {
         true => 0.0,
-        false => place.bytes * looked_at,
+        false => looked_at,
     }
 }
 
