@@ -3,12 +3,14 @@
 //! ```text
 //! sizes   Arrow bytes for each encoded byte, column by column: exact (hot, cold tier) and lossy;
 //!         `--export FOLDER` writes the columns, which rivals/lossy.py sizes in other formats
+//! quality sessions of counters in exact and lossy data, bound after bound
 //! speed   C2cProbeCount over a retained window: exact, and kept for the query alone
 //! ```
 //! Real data comes from `--data FOLDER` or `TERSECADES_DATA`.
 
 mod codec_speed;
 mod kind;
+mod quality;
 mod speed;
 
 use std::io::Write;
@@ -53,6 +55,10 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
                 export(folder, &kind)?;
             }
         }
+    }
+    if wanted("quality") {
+        let rows = options.scaled(1_000_000) as u64;
+        quality::run(data.as_deref(), rows, report)?;
     }
     match wanted("speed") {
         true => speed::run(options, report),
