@@ -28,7 +28,7 @@ use tersecades_columnar::types::Physical;
 use crate::Options;
 use crate::column::Kind;
 use crate::limits::{known_bandwidth, read};
-use crate::measure::{Ratio, ratio, summarise};
+use crate::measure::{Middle, ratio, summarise};
 use crate::report::{Point, Report};
 
 /// Rows of each kind unless the command line says otherwise.
@@ -207,7 +207,7 @@ fn by_reads(report: &mut Report, (kind, reads): (&str, u32), costs: &[Cost; 3]) 
         beyond if beyond - half > WORSE_MAX => "WRONG",
         _ => "unclear",
     };
-    let point = |figure, series, x: Value, ratio: Ratio, unit, note| Point {
+    let point = |figure, series, x: Value, ratio: Middle, unit, note| Point {
         figure,
         series,
         x,

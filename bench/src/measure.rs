@@ -27,23 +27,28 @@ impl Timing {
     }
 }
 
-/// What one thing took, or held, in times of another, repetition by repetition.
+/// The middle of numbers that were measured again and again.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ratio {
+pub(crate) struct Middle {
     /// The median.
     pub(crate) median: f64,
     /// As [`Timing::spread`].
     pub(crate) spread: Option<f64>,
 }
 
-/// The seconds `over` in times of the seconds `under`, which took turns with them.
-pub(crate) fn ratio(over: &[f64], under: &[f64]) -> Ratio {
-    let ratios = over.iter().zip(under).map(|(over, under)| over / under);
-    let Timing { median_s, spread } = summarise(ratios.collect());
-    Ratio {
+/// The middle of `numbers`.
+pub(crate) fn middle(numbers: Vec<f64>) -> Middle {
+    let Timing { median_s, spread } = summarise(numbers);
+    Middle {
         median: median_s,
         spread,
     }
+}
+
+/// The seconds `over` in times of the seconds `under`, which took turns with them, turn by turn.
+pub(crate) fn ratio(over: &[f64], under: &[f64]) -> Middle {
+    let ratios = over.iter().zip(under).map(|(over, under)| over / under);
+    middle(ratios.collect())
 }
 
 /// Runs every case once to warm up, then `repetitions` times in turn.

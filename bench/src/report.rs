@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use serde_json::{Value, json};
 
 use crate::limits::known_bandwidth;
-use crate::measure::{Ratio, Timing};
+use crate::measure::{Middle, Timing};
 
 /// How fast a query went.
 #[derive(Debug, Clone)]
@@ -172,15 +172,21 @@ impl Report {
         });
     }
 
-    /// A ratio of a figure.
-    pub(crate) fn ratio(&mut self, figure: &'static str, (series, x): (&str, Value), ratio: Ratio) {
+    /// A number of a figure with its spread.
+    pub(crate) fn middle(
+        &mut self,
+        figure: &'static str,
+        (series, x): (&str, Value),
+        middle: Middle,
+        unit: &'static str,
+    ) {
         self.point(&Point {
             figure,
             series,
             x,
-            value: ratio.median,
-            unit: "x",
-            spread: ratio.spread,
+            value: middle.median,
+            unit,
+            spread: middle.spread,
             share: None,
             note: None,
         });

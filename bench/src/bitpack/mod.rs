@@ -20,7 +20,7 @@ use tersecades_columnar::kernels::{
 
 use crate::Options;
 use crate::data::Random;
-use crate::measure::{Ratio, ratio, summarise, take_turns};
+use crate::measure::{Middle, ratio, summarise, take_turns};
 use crate::report::{Bar, Done, Report};
 use target::{Baseline, Body, Target};
 use unpack::{Unpack, Unpacking};
@@ -295,7 +295,7 @@ impl Taken {
     }
 
     /// The time of BitWeaving in times of ours: above and equal.
-    fn beside_weaving(&self) -> [(&'static str, Ratio); 2] {
+    fn beside_weaving(&self) -> [(&'static str, Middle); 2] {
         [
             ("above", ratio(&self.woven_above, &self.above)),
             ("equal", ratio(&self.woven_equal, &self.equal)),

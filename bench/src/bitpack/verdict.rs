@@ -1,6 +1,6 @@
 //! Who compares packed values faster, level by level: ours or BitWeaving.
 
-use crate::measure::Ratio;
+use crate::measure::Middle;
 use crate::report::{Point, Report};
 
 /// Who won at a width.
@@ -20,7 +20,7 @@ impl Winner {
     ];
 
     /// By the time of BitWeaving in times of ours.
-    fn of(ratio: Ratio) -> Self {
+    fn of(ratio: Middle) -> Self {
         let half = ratio.spread.unwrap_or(0.0) * ratio.median / 2.0;
         match ratio.median {
             more if more - half > 1.0 => Winner::Ours,
@@ -46,11 +46,11 @@ impl Verdicts {
         &mut self,
         report: &mut Report,
         (width, level): (usize, &str),
-        ratios: [(&str, Ratio); 2],
+        ratios: [(&str, Middle); 2],
     ) {
         for (comparison, ratio) in ratios {
             let at = format!("{level}, {comparison}");
-            report.ratio("packed_gain", (&at, width.into()), ratio);
+            report.middle("packed_gain", (&at, width.into()), ratio, "x");
             let won = (width, Winner::of(ratio));
             match self.0.iter_mut().find(|verdict| verdict.at == at) {
                 Some(verdict) => verdict.widths.push(won),
@@ -106,7 +106,7 @@ mod tests {
     fn a_win_is_clear_of_the_spread() {
         let winner = |median, spread| {
             let spread = Some(spread);
-            Winner::of(Ratio { median, spread })
+            Winner::of(Middle { median, spread })
         };
         assert!(winner(1.1, 0.05) == Winner::Ours);
         assert!(winner(1.1, 0.5) == Winner::Neither);

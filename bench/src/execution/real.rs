@@ -25,7 +25,7 @@ use super::{THREADS, read_by};
 use crate::Options;
 use crate::choice::set;
 use crate::integer::work::{Way, bytes, compare, decode_then, encode, encode_as, sum};
-use crate::measure::{Ratio, ratio, summarise, take_turns};
+use crate::measure::{Middle, ratio, summarise, take_turns};
 use crate::record::machine::cache_bytes;
 use crate::report::{Done, Point, Report, share};
 
@@ -231,7 +231,7 @@ impl Place {
         report: &mut Report,
         (operation, threads): (&str, usize),
         (seconds, bytes): (Vec<f64>, f64),
-        gains: Vec<Ratio>,
+        gains: Vec<Middle>,
     ) {
         let done = Done {
             amount: self.rows / 1e9,
