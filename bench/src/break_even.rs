@@ -199,11 +199,16 @@ impl Ranges<'_> {
 /// How the ways compare at a number of reads, and whether the chooser was right.
 fn by_reads(report: &mut Report, (kind, reads): (&str, u32), costs: &[Cost; 3]) {
     let [plain, hot, chosen] = costs.each_ref().map(|cost| cost.of_reads(reads));
-    let better: Vec<f64> = plain.iter().zip(&hot).map(|(a, b)| a.min(*b)).collect();
-    let worse = ratio(&chosen, &better);
+    let hot_pays = ratio(&plain, &hot);
+    let (better, better_label) = match hot_pays.median > 1.0 {
+        true => (&hot, &costs[1].label),
+        false => (&plain, &costs[0].label),
+    };
+    let label = &costs[2].label;
+    let worse = ratio(&chosen, better);
     let half = worse.spread.unwrap_or(0.0) * worse.median / 2.0;
     let verdict = match worse.median {
-        within if within <= WORSE_MAX => "right",
+        within if within <= WORSE_MAX || label == better_label => "right",
         beyond if beyond - half > WORSE_MAX => "WRONG",
         _ => "unclear",
     };
@@ -218,18 +223,10 @@ fn by_reads(report: &mut Report, (kind, reads): (&str, u32), costs: &[Cost; 3]) 
         note,
     };
     let of_plain = "x plain";
-    let label = &costs[2].label;
     let note = Some(format!("{verdict}, {label}"));
     let reads_shown = format!("{reads} reads");
     for point in [
-        point(
-            "pays",
-            kind,
-            reads.into(),
-            ratio(&plain, &hot),
-            of_plain,
-            None,
-        ),
+        point("pays", kind, reads.into(), hot_pays, of_plain, None),
         point(
             "pays_chosen",
             kind,

@@ -71,8 +71,9 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "kind",
         kind: Kind::Table,
         about: "Time of encoding and k reads as the cost model picks that knows k over that of the \
-            faster of plain Arrow and the usual choice: right up to 1.1, wrong where it is more by \
-            over half of the spread; beside it the codec that was picked.",
+            faster of plain Arrow and the usual choice, and the codec that was picked: right where \
+            it is that side's or takes up to 1.1, wrong where it takes more by over half of the \
+            spread.",
         command: "make bench ARGS=pays",
     },
     Figure {
