@@ -1,16 +1,18 @@
 //! When does compression pay: a retained range that `k` queries read, encoding counted.
 //!
 //! ```text
-//! kind of data → ns a row to keep encoded and plain, to read encoded and plain, caches flushed
+//! kind of data × k → ns a row to keep it plain, encoded by choice, and encoded as the chooser does
+//!     that knows k, and to read each, caches flushed, all in turns
 //!     → (keeping plain + k reads) / (encoding + k encoded reads), and the k at which that is 1
 //! ```
-//! A read compares each row with a constant and sums the rows that pass. Keeping plain Arrow costs
-//! its statistics: the batch stays where it is. The second figure lets the chooser know `k`.
+//! A read compares each row with a constant and sums the rows that pass; texts are compared alone.
+//! Keeping plain Arrow costs its statistics: the batch stays where it is.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use arrow_array::{Array, ArrayRef};
+use serde_json::Value;
 use tersecades_columnar::Result;
 use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_columnar::chunk::Chunk;
@@ -21,11 +23,12 @@ use tersecades_columnar::goal::{Goal, Uses};
 use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::{Selection, Shape};
+use tersecades_columnar::types::Physical;
 
 use crate::Options;
 use crate::column::Kind;
 use crate::limits::{known_bandwidth, read};
-use crate::measure::{Timing, summarise};
+use crate::measure::{Middle, ratio, summarise};
 use crate::report::{Point, Report};
 
 /// Rows of each kind unless the command line says otherwise.
@@ -37,45 +40,24 @@ const FLUSH_BYTES: usize = 512 << 20;
 /// The longest time that counts as the choice of the right side, in times of the better side.
 const WORSE_MAX: f64 = 1.1;
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 9] = [
     ("event times", Kind::Times),
     ("small integers", Kind::Small),
+    ("mostly one value", Kind::Odd),
     ("runs", Kind::Runs),
     ("steps", Kind::Steps),
     ("decimals", Kind::Decimals),
+    ("waves", Kind::Waves),
     ("noise", Kind::Noise),
+    ("texts", Kind::Text),
 ];
 
-/// What encoding and one read took, seconds.
-struct Cost {
-    encode: Timing,
-    read: Timing,
-    /// Rows of the chunks that statistics left to be read.
-    rows_read: usize,
-    label: String,
-}
-
-impl Cost {
-    fn of_reads(&self, reads: u32) -> f64 {
-        self.encode.median_s + f64::from(reads) * self.read.median_s
-    }
-}
-
-/// How a range is kept.
-#[derive(Clone, Copy)]
-enum Kept {
-    Plain,
-    /// By choice, for so many reads.
-    Chosen(f64),
-}
-
-/// Prints both figures.
+/// Prints the figures.
 ///
 /// # Errors
 /// What the encoder says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let flush = vec![1u64; FLUSH_BYTES / 8];
-    let bytes_per_s = known_bandwidth().of_threads(1);
     for (name, kind) in KINDS {
         let rows = options.scaled(ROWS).next_multiple_of(BATCH_ROWS);
         let (array, middle) = kind.column(rows);
@@ -86,36 +68,51 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
             flush: &flush,
             repetitions: options.repetitions.min(5),
         };
-        let plain = ranges.measure(Kept::Plain)?;
-        let hot = ranges.measure(Kept::Chosen(Uses::default().reads))?;
-        let traffic = (8 * plain.rows_read) as f64 / bytes_per_s / plain.read.median_s;
-        break_even(report, name, rows, [&plain, &hot], traffic);
+        let (mut plain, mut hot) = (Cost::default(), Cost::default());
         for reads in READS {
-            let chosen = ranges.measure(Kept::Chosen(f64::from(reads)))?;
-            let of_plain = |cost: &Cost| plain.of_reads(reads) / cost.of_reads(reads);
-            ratio(
-                report,
-                "pays",
-                (name, reads),
-                of_plain(&hot),
-                hot.read.spread,
-            );
-            let worse = 1f64.max(of_plain(&hot)) / of_plain(&chosen);
-            let verdict = if worse <= WORSE_MAX { "right" } else { "WRONG" };
-            report.note(&format!(
-                "{name}, {reads} reads: {} chosen, {verdict} side",
-                chosen.label
-            ));
-            ratio(
-                report,
-                "pays_chosen",
-                (name, reads),
-                of_plain(&chosen),
-                chosen.read.spread,
-            );
+            let costs = ranges.take_turns(reads)?;
+            by_reads(report, (name, reads), &costs);
+            let [of_plain, of_hot, _] = costs;
+            plain.join(of_plain);
+            hot.join(of_hot);
         }
+        break_even(report, name, rows, [&plain, &hot]);
     }
     Ok(())
+}
+
+/// How a range is kept.
+#[derive(Clone, Copy)]
+enum Kept {
+    Plain,
+    /// By choice, for so many reads.
+    Chosen(f64),
+}
+
+/// What encoding and one read took, seconds, repetition by repetition.
+#[derive(Default)]
+struct Cost {
+    encode: Vec<f64>,
+    read: Vec<f64>,
+    /// Bytes of the chunks that statistics left to be read.
+    bytes_read: usize,
+    label: String,
+}
+
+impl Cost {
+    /// Encoding and so many reads, repetition by repetition.
+    fn of_reads(&self, reads: u32) -> Vec<f64> {
+        let each = self.encode.iter().zip(&self.read);
+        each.map(|(encode, read)| encode + f64::from(reads) * read)
+            .collect()
+    }
+
+    /// What `other` took besides.
+    fn join(&mut self, other: Cost) {
+        self.encode.extend(other.encode);
+        self.read.extend(other.read);
+        (self.bytes_read, self.label) = (other.bytes_read, other.label);
+    }
 }
 
 /// One kind of data, and how it is read.
@@ -127,30 +124,33 @@ struct Ranges<'a> {
 }
 
 impl Ranges<'_> {
-    fn measure(&self, kept: Kept) -> Result<Cost> {
-        let (mut encoding, mut reading) = (Vec::new(), Vec::new());
-        let (mut label, mut rows_read) = (String::new(), 0);
+    /// Plain, by choice, and by choice for so many reads.
+    fn take_turns(&self, reads: u32) -> Result<[Cost; 3]> {
+        let usual = Uses::default().reads;
+        let ways = [
+            Kept::Plain,
+            Kept::Chosen(usual),
+            Kept::Chosen(f64::from(reads)),
+        ];
+        let mut costs = ways.map(|_| Cost::default());
         for repetition in 0..=self.repetitions {
-            read(self.flush, 1);
-            let start = Instant::now();
-            let chunks = self.encode(kept)?;
-            let encoded = start.elapsed().as_secs_f64();
-            read(self.flush, 1);
-            let start = Instant::now();
-            rows_read = self.read(&chunks);
-            // The first repetition gets the memory from the system.
-            if repetition > 0 {
-                reading.push(start.elapsed().as_secs_f64());
-                encoding.push(encoded);
+            for (kept, cost) in ways.into_iter().zip(&mut costs) {
+                read(self.flush, 1);
+                let start = Instant::now();
+                let chunks = self.encode(kept)?;
+                let encoded = start.elapsed().as_secs_f64();
+                read(self.flush, 1);
+                let start = Instant::now();
+                cost.bytes_read = self.read(&chunks);
+                // The first repetition gets the memory from the system.
+                if repetition > 0 {
+                    cost.read.push(start.elapsed().as_secs_f64());
+                    cost.encode.push(encoded);
+                }
+                cost.label = chunks.last().map(Chunk::codec_label).unwrap_or_default();
             }
-            label = chunks.last().map(Chunk::codec_label).unwrap_or_default();
         }
-        Ok(Cost {
-            encode: summarise(encoding),
-            read: summarise(reading),
-            rows_read,
-            label,
-        })
+        Ok(costs)
     }
 
     fn encode(&self, kept: Kept) -> Result<Vec<Chunk>> {
@@ -171,7 +171,7 @@ impl Ranges<'_> {
             .collect()
     }
 
-    /// Compares and sums; the rows of chunks that were looked at.
+    /// Compares and sums; the bytes of chunks that were looked at.
     fn read(&self, chunks: &[Chunk]) -> usize {
         let asked = Asked {
             sum: true,
@@ -179,92 +179,102 @@ impl Ranges<'_> {
         };
         let (mut within, mut out) = (Selection::default(), Selection::default());
         let (mut total, mut work) = (Fold::default(), Work::default());
-        let mut rows_read = 0;
+        let mut bytes_read = 0;
         for chunk in chunks {
             within.set_all(chunk.rows());
             let skipped = work.tally.skipped;
             chunk.compare(&self.predicate, &within, &mut out, &mut work);
             if work.tally.skipped == skipped || out.shape() != Shape::None {
-                rows_read += chunk.rows();
+                bytes_read += chunk.byte_size();
             }
-            chunk.fold(asked, &out, &mut total, &mut work);
+            if chunk.physical() != Physical::Text {
+                chunk.fold(asked, &out, &mut total, &mut work);
+            }
         }
-        black_box(&total);
-        rows_read
+        black_box((&out, &total));
+        bytes_read
     }
 }
 
-fn ratio(
-    report: &mut Report,
-    figure: &'static str,
-    at: (&str, u32),
-    value: f64,
-    spread: Option<f64>,
-) {
-    report.point(&Point {
+/// How the ways compare at a number of reads, and whether the chooser was right.
+fn by_reads(report: &mut Report, (kind, reads): (&str, u32), costs: &[Cost; 3]) {
+    let [plain, hot, chosen] = costs.each_ref().map(|cost| cost.of_reads(reads));
+    let hot_pays = ratio(&plain, &hot);
+    let (better, better_label) = match hot_pays.median > 1.0 {
+        true => (&hot, &costs[1].label),
+        false => (&plain, &costs[0].label),
+    };
+    let label = &costs[2].label;
+    let worse = ratio(&chosen, better);
+    let half = worse.spread.unwrap_or(0.0) * worse.median / 2.0;
+    let verdict = match worse.median {
+        within if within <= WORSE_MAX || label == better_label => "right",
+        beyond if beyond - half > WORSE_MAX => "WRONG",
+        _ => "unclear",
+    };
+    let point = |figure, series, x: Value, ratio: Middle, unit, note| Point {
         figure,
-        series: at.0,
-        x: at.1.into(),
-        value,
-        unit: "x plain",
-        spread,
-        share: None,
-        note: None,
-    });
-}
-
-/// The costs of a row, and after how many reads encoding has paid.
-fn break_even(report: &mut Report, kind: &str, rows: usize, costs: [&Cost; 2], traffic: f64) {
-    let [plain, hot] = costs;
-    let gain = plain.read.median_s - hot.read.median_s;
-    let reads = match gain > 0.0 {
-        true => (hot.encode.median_s - plain.encode.median_s).max(0.0) / gain,
-        false => f64::INFINITY,
-    };
-    let each = |timing: &Timing| timing.ns_each(rows as f64);
-    let line = |series, value, unit, spread, share| Point {
-        figure: "pays_break_even",
         series,
-        x: kind.into(),
-        value,
+        x,
+        value: ratio.median,
         unit,
-        spread,
-        share,
-        note: None,
+        spread: ratio.spread,
+        share: None,
+        note,
     };
-    let label = format!("{kind}: {}", hot.label);
-    report.note(&label);
+    let of_plain = "x plain";
+    let note = Some(format!("{verdict}, {label}"));
+    let reads_shown = format!("{reads} reads");
     for point in [
-        line("break-even reads", reads, "", None, None),
-        line(
-            "encode",
-            each(&hot.encode),
-            "ns/row",
-            hot.encode.spread,
+        point("pays", kind, reads.into(), hot_pays, of_plain, None),
+        point(
+            "pays_chosen",
+            kind,
+            reads.into(),
+            ratio(&plain, &chosen),
+            of_plain,
             None,
         ),
-        line(
-            "keep plain",
-            each(&plain.encode),
-            "ns/row",
-            plain.encode.spread,
-            None,
-        ),
-        line(
-            "read encoded",
-            each(&hot.read),
-            "ns/row",
-            hot.read.spread,
-            None,
-        ),
-        line(
-            "read plain",
-            each(&plain.read),
-            "ns/row",
-            plain.read.spread,
-            Some(traffic),
-        ),
+        point("pays_verdict", &reads_shown, kind.into(), worse, "x", note),
     ] {
         report.point(&point);
     }
 }
+
+/// The costs of a row, and after how many reads encoding has paid.
+fn break_even(report: &mut Report, kind: &str, rows: usize, costs: [&Cost; 2]) {
+    let timing = |seconds: &Vec<f64>| summarise(seconds.clone());
+    let [keep, encode] = costs.map(|cost| timing(&cost.encode));
+    let [read_plain, read_hot] = costs.map(|cost| timing(&cost.read));
+    let gain = read_plain.median_s - read_hot.median_s;
+    let reads = match gain > 0.0 && costs[1].label != costs[0].label {
+        true => (encode.median_s - keep.median_s).max(0.0) / gain,
+        false => f64::INFINITY,
+    };
+    let traffic_s = costs[0].bytes_read as f64 / known_bandwidth().of_threads(1);
+    report.note(&format!("{kind}: {}", costs[1].label));
+    report.plain(BREAK_EVEN, ("break-even reads", kind.into()), reads, "");
+    for (series, timing, share) in [
+        ("encode", encode, None),
+        ("keep plain", keep, None),
+        ("read encoded", read_hot, None),
+        (
+            "read plain",
+            read_plain,
+            Some(traffic_s / read_plain.median_s),
+        ),
+    ] {
+        report.point(&Point {
+            figure: BREAK_EVEN,
+            series,
+            x: kind.into(),
+            value: timing.ns_each(rows as f64),
+            unit: "ns/row",
+            spread: timing.spread,
+            share,
+            note: None,
+        });
+    }
+}
+
+const BREAK_EVEN: &str = "pays_break_even";

@@ -36,6 +36,7 @@ mod report;
 mod scan;
 mod search;
 mod selectivity;
+mod simd_width;
 mod split;
 mod sum;
 mod waist;
@@ -81,6 +82,12 @@ impl Options {
     /// The asked number of rows, or `rows`.
     fn scaled(&self, rows: usize) -> usize {
         self.rows.unwrap_or(rows)
+    }
+
+    /// The folder of real data: that of `--data`, or of `TERSECADES_DATA`.
+    fn data_folder(&self) -> Option<PathBuf> {
+        let usual = || std::env::var_os("TERSECADES_DATA").map(PathBuf::from);
+        self.data.clone().or_else(usual)
     }
 
     /// The file of `--data`; in a folder, that of the reference input.
@@ -188,6 +195,12 @@ const BENCHES: &[Bench] = &[
         about: "operators on the integers of the DaMoN paper and on real columns",
         micro: false,
         run: execution::run,
+    },
+    Bench {
+        name: "widths",
+        about: "compression, decompression and sums by SIMD width (Fig. 9 of the DaMoN paper)",
+        micro: false,
+        run: simd_width::run,
     },
     Bench {
         name: "waist",

@@ -27,11 +27,43 @@ impl Timing {
     }
 }
 
+/// The middle of numbers that were measured again and again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Middle {
+    /// The median.
+    pub(crate) median: f64,
+    /// As [`Timing::spread`].
+    pub(crate) spread: Option<f64>,
+}
+
+/// The middle of `numbers`.
+pub(crate) fn middle(numbers: Vec<f64>) -> Middle {
+    let Timing { median_s, spread } = summarise(numbers);
+    Middle {
+        median: median_s,
+        spread,
+    }
+}
+
+/// The seconds `over` in times of the seconds `under`, which took turns with them, turn by turn.
+pub(crate) fn ratio(over: &[f64], under: &[f64]) -> Middle {
+    let ratios = over.iter().zip(under).map(|(over, under)| over / under);
+    middle(ratios.collect())
+}
+
 /// Runs every case once to warm up, then `repetitions` times in turn.
 pub(crate) fn interleave<const N: usize>(
     repetitions: usize,
-    mut cases: [&mut dyn FnMut(); N],
+    cases: [&mut dyn FnMut(); N],
 ) -> [Timing; N] {
+    take_turns(repetitions, cases).map(summarise)
+}
+
+/// The seconds of every repetition of [`interleave`].
+pub(crate) fn take_turns<const N: usize>(
+    repetitions: usize,
+    mut cases: [&mut dyn FnMut(); N],
+) -> [Vec<f64>; N] {
     let mut seconds: [Vec<f64>; N] = std::array::from_fn(|_| Vec::with_capacity(repetitions));
     cases.iter_mut().for_each(|case| case());
     for _ in 0..repetitions {
@@ -41,7 +73,7 @@ pub(crate) fn interleave<const N: usize>(
             seconds.push(start.elapsed().as_secs_f64());
         }
     }
-    seconds.map(summarise)
+    seconds
 }
 
 /// What the listed repetitions come to.
@@ -67,5 +99,12 @@ mod tests {
         assert!((timing.median_s - 4.0).abs() < 1e-12);
         assert!((timing.spread.unwrap() - 0.5).abs() < 1e-12);
         assert_eq!(summarise(vec![1.0]).spread, None);
+    }
+
+    #[test]
+    fn a_ratio_is_taken_turn_by_turn() {
+        let ratio = ratio(&[2.0, 20.0, 200.0], &[1.0, 10.0, 100.0]);
+        assert!((ratio.median - 2.0).abs() < 1e-12);
+        assert!(ratio.spread.unwrap().abs() < 1e-12);
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use serde_json::{Value, json};
 
 use crate::limits::known_bandwidth;
-use crate::measure::Timing;
+use crate::measure::{Middle, Timing};
 
 /// How fast a query went.
 #[derive(Debug, Clone)]
@@ -168,6 +168,26 @@ impl Report {
             unit: done.unit,
             spread: timing.spread,
             share: share(timing, done),
+            note: None,
+        });
+    }
+
+    /// A number of a figure with its spread.
+    pub(crate) fn middle(
+        &mut self,
+        figure: &'static str,
+        (series, x): (&str, Value),
+        middle: Middle,
+        unit: &'static str,
+    ) {
+        self.point(&Point {
+            figure,
+            series,
+            x,
+            value: middle.median,
+            unit,
+            spread: middle.spread,
+            share: None,
             note: None,
         });
     }

@@ -10,9 +10,9 @@
 //!          rivals/choice.py sizes in other formats
 //! ```
 
-mod set;
+pub(crate) mod set;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, UInt64Array};
@@ -75,9 +75,7 @@ impl Total {
 /// What encoding says; files that cannot be read are named and passed over.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     incompressible(options, report)?;
-    let data = options.data.clone();
-    let data = data.or_else(|| std::env::var_os("TERSECADES_DATA").map(PathBuf::from));
-    let Some(data) = data else {
+    let Some(data) = options.data_folder() else {
         report.note("skipped: needs --data FOLDER or TERSECADES_DATA");
         return Ok(());
     };

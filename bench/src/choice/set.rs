@@ -26,13 +26,13 @@ const SUFFIXES: [&str; 6] = [".parquet", ".csv", ".csv.gz", ".jsonl.gz", LINES, 
 const ARCHIVE_LIST: &str = "MANIFEST.csv";
 
 /// The rows of one file.
-pub(super) struct Table {
-    pub(super) name: String,
-    pub(super) batches: Vec<RecordBatch>,
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) batches: Vec<RecordBatch>,
 }
 
 /// The folders of `data` that hold a file of a known suffix, with these files.
-pub(super) fn sets(data: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
+pub(crate) fn sets(data: &Path) -> Result<Vec<(String, Vec<PathBuf>)>> {
     let mut sets = Vec::new();
     for folder in entries(data)? {
         let name = name_of(&folder);
@@ -68,7 +68,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// The first `rows` rows of a file.
-pub(super) fn read(path: &Path, rows: usize) -> Result<Table> {
+pub(crate) fn read(path: &Path, rows: usize) -> Result<Table> {
     let name = name_of(path);
     let batches = if name.ends_with(FLOATS) {
         floats(path, rows)?

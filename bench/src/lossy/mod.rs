@@ -3,16 +3,18 @@
 //! ```text
 //! sizes   Arrow bytes for each encoded byte, column by column: exact (hot, cold tier) and lossy;
 //!         `--export FOLDER` writes the columns, which rivals/lossy.py sizes in other formats
+//! quality sessions of counters in exact and lossy data, bound after bound
 //! speed   C2cProbeCount over a retained window: exact, and kept for the query alone
 //! ```
 //! Real data comes from `--data FOLDER` or `TERSECADES_DATA`.
 
 mod codec_speed;
 mod kind;
+mod quality;
 mod speed;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tersecades_columnar::Result;
 use tersecades_columnar::goal::Tier;
@@ -30,8 +32,7 @@ use kind::{Kind, kinds};
 /// # Errors
 /// What reading and encoding say.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
-    let data = options.data.clone();
-    let data = data.or_else(|| std::env::var_os("TERSECADES_DATA").map(PathBuf::from));
+    let data = options.data_folder();
     if data.is_none() {
         report.note("real data is left out: it needs --data FOLDER or TERSECADES_DATA");
     }
@@ -54,6 +55,10 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
                 export(folder, &kind)?;
             }
         }
+    }
+    if wanted("quality") {
+        let rows = options.scaled(1_000_000) as u64;
+        quality::run(data.as_deref(), rows, report)?;
     }
     match wanted("speed") {
         true => speed::run(options, report),

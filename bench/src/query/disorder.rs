@@ -20,7 +20,7 @@ use tersecades_engine::window::tumble;
 use super::range::hold;
 use super::{LATENESS, NO_DATA};
 use crate::Options;
-use crate::measure::summarise;
+use crate::measure::ratio;
 use crate::report::{Bar, Report};
 
 /// Rows that come late, in percent; those of the first stream are as late as they were.
@@ -74,13 +74,13 @@ pub(crate) fn run(path: &Path, options: &Options, report: &mut Report) -> Result
         if rows.iter().any(|counted| *counted != rows[0]) {
             return Err(Error::internal(format!("{name} counts {rows:?} rows")));
         }
-        let medians = seconds.map(|seconds| summarise(seconds).median_s);
-        for (median, percent) in medians.iter().zip(LATE_PERCENT).skip(1) {
-            let cost = median / medians[0];
-            report.plain("disorder", (name, percent.into()), cost, "x");
+        for (seconds_late, percent) in seconds.iter().zip(LATE_PERCENT).skip(1) {
+            let cost = ratio(seconds_late, &seconds[0]);
+            report.middle("disorder", (name, percent.into()), cost, "x");
             if percent == JUDGED {
                 let name = format!("{name}, throughput of {percent} % late / 0 %");
-                report.judge(name, cost.recip(), "x", Bar::AtLeast(KEPT_MIN));
+                let kept = cost.median.recip();
+                report.judge(name, kept, "x", Bar::AtLeast(KEPT_MIN));
             }
         }
     }

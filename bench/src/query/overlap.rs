@@ -15,7 +15,7 @@ use tersecades_engine::runtime::Retained;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::hop;
 
-use crate::measure::summarise;
+use crate::measure::{middle, ratio};
 use crate::report::{Bar, Report};
 
 /// Length of every window.
@@ -51,17 +51,19 @@ pub(crate) fn run(stream: &Retained, repetitions: usize, report: &mut Report) ->
             }
         }
     }
-    let medians = seconds.map(|seconds| summarise(seconds).median_s);
     for (index, overlap) in OVERLAPS.into_iter().enumerate().skip(1) {
-        let (extra_s, extra) = (medians[index] - medians[0], results[index] - results[0]);
-        let cost = medians[index] / medians[0];
-        report.plain("overlap", ("cost / tumble", overlap.into()), cost, "x");
+        let cost = ratio(&seconds[index], &seconds[0]);
+        let at = ("cost / tumble", overlap.into());
+        report.middle("overlap", at, cost, "x");
         if overlap == JUDGED {
             let name = format!("cost of overlap {overlap} / tumble");
-            report.judge(name, cost, "x", Bar::AtMost(COST_MAX));
+            report.judge(name, cost.median, "x", Bar::AtMost(COST_MAX));
         }
-        let each = extra_s * 1e9 / extra as f64;
-        report.plain("overlap", ("a further result", overlap.into()), each, "ns");
+        let further = (results[index] - results[0]) as f64;
+        let turns = seconds[index].iter().zip(&seconds[0]);
+        let each = turns.map(|(hop, tumble)| (hop - tumble) * 1e9 / further);
+        let at = ("a further result", overlap.into());
+        report.middle("overlap", at, middle(each.collect()), "ns");
     }
     Ok(())
 }

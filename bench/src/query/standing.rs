@@ -13,10 +13,10 @@ use tersecades_engine::window::{Window, hop, tumble};
 
 use super::NO_DATA;
 use crate::Options;
-use crate::measure::summarise;
+use crate::measure::ratio;
 use crate::report::Report;
 
-/// How many queries run together.
+/// How many queries run together; the first number is one.
 const QUERIES: [usize; 3] = [1, 4, 16];
 
 /// Measures queries over `--data`, together and one after the other.
@@ -33,10 +33,10 @@ pub(crate) fn run_alone(options: &Options, report: &mut Report) -> Result<()> {
 }
 
 fn run(range: &Retained, repetitions: usize, report: &mut Report) -> Result<()> {
-    let mut one_s = None;
-    for queries in QUERIES {
-        let (mut together_s, mut apart_s) = (Vec::new(), Vec::new());
-        for repetition in 0..=repetitions {
+    let mut together_s = QUERIES.map(|_| Vec::new());
+    let mut apart_s = QUERIES.map(|_| Vec::new());
+    for repetition in 0..=repetitions {
+        for (index, queries) in QUERIES.into_iter().enumerate() {
             let started = Instant::now();
             let together = together(range, queries)?;
             let between = Instant::now();
@@ -48,25 +48,19 @@ fn run(range: &Retained, repetitions: usize, report: &mut Report) -> Result<()> 
                 )));
             }
             if repetition > 0 {
-                together_s.push((between - started).as_secs_f64());
-                apart_s.push((ended - between).as_secs_f64());
+                together_s[index].push((between - started).as_secs_f64());
+                apart_s[index].push((ended - between).as_secs_f64());
             }
         }
-        let (together_s, apart_s) = (summarise(together_s).median_s, summarise(apart_s).median_s);
-        let one_s = *one_s.get_or_insert(apart_s);
-        let together = together_s / one_s;
-        report.plain(
-            "standing",
-            ("together / one", queries.into()),
-            together,
-            "x",
-        );
-        report.plain(
-            "standing",
-            ("apart / one", queries.into()),
-            apart_s / one_s,
-            "x",
-        );
+    }
+    for (index, queries) in QUERIES.into_iter().enumerate() {
+        for (series, seconds) in [
+            ("together / one", &together_s[index]),
+            ("apart / one", &apart_s[index]),
+        ] {
+            let cost = ratio(seconds, &apart_s[0]);
+            report.middle("standing", (series, queries.into()), cost, "x");
+        }
     }
     Ok(())
 }

@@ -1,11 +1,14 @@
 //! Every codec at work: comparing, summing and decoding the paper's integers from memory.
 //!
 //! ```text
-//! set × scheme × {equal, greater, sum, decode} × {1, 2} threads
+//! set × scheme × {encode, equal, greater, sum, decode} × {1, 2} threads
 //!     → bytes a value, values a second, share of the read bandwidth in encoded bytes,
 //!       ratio to decode-then-compute, ratio to the same on plain 32-bit values
 //! ```
+//! Columns of real data, as the chooser keeps them, come behind: see `real`.
 //! A row holds the bar when it reaches 75 % of the read bandwidth of the run or 40 G values/s.
+
+mod real;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,25 +17,18 @@ use std::time::Instant;
 use arrow_array::{ArrayRef, UInt32Array};
 use arrow_schema::DataType;
 use tersecades_columnar::Result;
-use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::codec::Work;
-use tersecades_columnar::encoder::ColumnEncoder;
-use tersecades_columnar::fold::{Asked, Fold};
-use tersecades_columnar::goal::{Goal, Tier};
-use tersecades_columnar::kernels::kernels;
 use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::Selection;
-use tersecades_columnar::values::Values;
 
 use crate::Options;
 use crate::chunk::looked_at;
+use crate::integer::work::{Way, add, bytes, compare, decode_then, encode, mask, sum, useful};
 use crate::integer::{SETS, Set};
 use crate::limits::read;
-use crate::measure::{Timing, interleave};
-use crate::report::{Done, Report};
-use crate::split;
+use crate::measure::{Timing, interleave, summarise};
+use crate::report::{Done, Point, Report};
 
 /// What is tried on every set; a scheme that does not accept a set is left out.
 const SCHEMES: &[&str] = &[
@@ -58,17 +54,36 @@ const SCHEMES: &[&str] = &[
     "zstd",
 ];
 
+/// What `--queries` calls the columns of real data.
+const REAL: &str = "real";
+
+/// Threads that everything runs on.
+const THREADS: [usize; 2] = [1, 2];
+
 /// Rows of a set in the paper.
 const PAPER_ROWS: usize = 100_000_000;
-
-/// Largest share of the plain size at which a scheme is worth timing.
-const USELESS: f64 = 1.6;
 
 /// Prints the table.
 ///
 /// # Errors
 /// What the encoder says.
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
+    let asked = |name: &str| {
+        options.queries.is_empty() || options.queries.iter().any(|asked| asked == name)
+    };
+    let mut schemes = SCHEMES.to_vec();
+    schemes.retain(|scheme| asked(scheme));
+    if !schemes.is_empty() {
+        integers(&schemes, options, report)?;
+    }
+    match asked(REAL) {
+        true => real::run(options, report),
+        false => Ok(()),
+    }
+}
+
+/// The sets of the paper.
+fn integers(schemes: &[&str], options: &Options, report: &mut Report) -> Result<()> {
     let words = vec![1u64; options.scaled(1 << 27)];
     let [one, two] = interleave(
         options.repetitions,
@@ -87,76 +102,87 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         "operation",
         "G values/s",
         "% of read",
-        "÷ decode",
-        "÷ plain",
+        "x decoding first",
+        "x plain",
     ]);
     for set in SETS {
-        run_set(set, options, bandwidth, report)?;
+        run_set(set, schemes, (options, bandwidth), report)?;
     }
     Ok(())
 }
 
-fn run_set(set: &Set, options: &Options, bandwidth: [f64; 2], report: &mut Report) -> Result<()> {
+fn run_set(
+    set: &Set,
+    schemes: &[&str],
+    (options, bandwidth): (&Options, [f64; 2]),
+    report: &mut Report,
+) -> Result<()> {
     let rows = options.scaled(PAPER_ROWS);
-    let values = UInt32Array::from(set.values(rows));
-    let plain = encode(&values, "plain")?;
-    let mut asked = SCHEMES.to_vec();
-    asked.retain(|scheme| options.queries.is_empty() || listed(options, scheme));
-    for scheme in asked {
-        let start = Instant::now();
-        let Ok(chunks) = encode(&values, scheme) else {
+    let values: ArrayRef = Arc::new(UInt32Array::from(set.values(rows)));
+    let plain = encode(&values, "plain".parse()?, 1)?;
+    for &scheme in schemes {
+        let parsed: Scheme = scheme.parse()?;
+        let Ok(chunks) = encode(&values, parsed, 1) else {
             report.note(&format!("{} {scheme}: not known", set.name));
             continue;
         };
-        let encoding_s = start.elapsed().as_secs_f64();
-        let size: usize = chunks.iter().map(Chunk::byte_size).sum();
-        let name = scheme.split('(').next().unwrap_or(scheme);
-        let taken = chunks.iter().all(|chunk| chunk.codec().name() == name);
-        if !taken || size as f64 > USELESS * 4.0 * rows as f64 {
+        if !useful(&chunks, scheme) {
             continue;
         }
+        let size = bytes(&chunks);
+        let ratio = 4.0 * rows as f64 / size;
         let at = (scheme, set.name.into());
-        let rate = rows as f64 / encoding_s / 1e9;
-        report.plain("integers_encode", at.clone(), rate, "G values/s");
-        let ratio = 4.0 * rows as f64 / size as f64;
         report.plain("integers_ratio", at, ratio, "x");
-        for threads in [1, 2] {
-            let place = Place {
-                set,
-                scheme,
-                threads,
-                rows: rows as f64,
-                bytes: size as f64,
-                bandwidth: bandwidth[threads - 1],
-            };
-            measure(&place, &chunks, &plain, options, report)?;
+        let place = |threads: usize| Place {
+            set,
+            scheme,
+            threads,
+            rows: rows as f64,
+            bytes: size,
+            bandwidth: bandwidth[threads - 1],
+        };
+        let encoding = encoding(&values, parsed, options.repetitions.min(3))?;
+        for (threads, timing) in THREADS.into_iter().zip(encoding) {
+            encoded(&place(threads), &timing, report);
+        }
+        for threads in THREADS {
+            measure(&place(threads), &chunks, &plain, options, report)?;
         }
     }
     Ok(())
 }
 
-fn listed(options: &Options, scheme: &str) -> bool {
-    options.queries.iter().any(|listed| listed == scheme)
+/// Encoding on each number of threads, in turns after a warm-up.
+fn encoding(values: &ArrayRef, scheme: Scheme, repetitions: usize) -> Result<[Timing; 2]> {
+    let mut seconds = THREADS.map(|_| Vec::new());
+    for repetition in 0..=repetitions {
+        for (threads, seconds) in THREADS.into_iter().zip(&mut seconds) {
+            let start = Instant::now();
+            let chunks = encode(values, scheme, threads)?;
+            let taken = start.elapsed().as_secs_f64();
+            if repetition > 0 {
+                seconds.push(taken);
+            }
+            drop(chunks);
+        }
+    }
+    Ok(seconds.map(summarise))
 }
 
-/// The whole set under `scheme`, in chunks of a batch, each with memory of its own.
-fn encode(values: &UInt32Array, scheme: &str) -> Result<Vec<Chunk>> {
-    let scheme: Scheme = scheme.parse()?;
-    let mut encoder = ColumnEncoder::new(&DataType::UInt32)?;
-    encoder.aim(Goal {
-        tier: Tier::Cold,
-        ..Goal::default()
-    });
-    encoder.pin(scheme);
-    let starts = (0..values.len()).step_by(BATCH_ROWS);
-    let slice = |start: usize| values.slice(start, BATCH_ROWS.min(values.len() - start));
-    starts
-        .map(|start| {
-            // Plain chunks keep the array, so all share the memory of the set, as they lie in it.
-            let slice: ArrayRef = Arc::new(slice(start));
-            encoder.encode_new(&slice)
-        })
-        .collect()
+/// Encoding reads plain values and writes encoded ones; plain ones are kept where they lie.
+fn encoded(place: &Place<'_>, timing: &Timing, report: &mut Report) {
+    let written = if place.scheme == "plain" {
+        0.0
+    } else {
+        place.bytes
+    };
+    let done = Done {
+        amount: place.rows / 1e9,
+        unit: "G values/s",
+        bytes: 4.0 * place.rows + written,
+        threads: place.threads,
+    };
+    report.timed("integers_encode", (place.scheme, place.x()), timing, done);
 }
 
 /// Where a number belongs.
@@ -167,6 +193,13 @@ struct Place<'a> {
     rows: f64,
     bytes: f64,
     bandwidth: f64,
+}
+
+impl Place<'_> {
+    /// On the horizontal axis.
+    fn x(&self) -> serde_json::Value {
+        format!("{}, {} thread(s)", self.set.name, self.threads).into()
+    }
 }
 
 fn measure(
@@ -186,33 +219,33 @@ fn measure(
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
-            &mut || compare(chunks, &equal, threads),
+            &mut || compare(chunks, &equal, threads, Way::Direct),
             &mut || decode_then(chunks, threads, |keys| mask(keys, key, 0)),
-            &mut || compare(plain, &equal, threads),
+            &mut || compare(plain, &equal, threads, Way::Direct),
         ],
     );
-    let read = read_by(place, chunks, &equal);
+    let read = place.bytes * read_by(chunks, &equal);
     line(place, "equal", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
-            &mut || compare(chunks, &greater, threads),
+            &mut || compare(chunks, &greater, threads, Way::Direct),
             &mut || decode_then(chunks, threads, |keys| mask(keys, key + 1, u64::MAX - key)),
-            &mut || compare(plain, &greater, threads),
+            &mut || compare(plain, &greater, threads, Way::Direct),
         ],
     );
-    let read = read_by(place, chunks, &greater);
+    let read = place.bytes * read_by(chunks, &greater);
     line(place, "greater", read, [direct, decoded, scan], report);
     let [direct, decoded, scan] = interleave(
         repetitions,
         [
-            &mut || sum(chunks, threads),
+            &mut || sum(chunks, threads, Way::Direct),
             &mut || {
                 decode_then(chunks, threads, |keys| {
                     black_box(add(keys));
                 })
             },
-            &mut || sum(plain, threads),
+            &mut || sum(plain, threads, Way::Direct),
         ],
     );
     line(place, "sum", place.bytes, [direct, decoded, scan], report);
@@ -238,15 +271,16 @@ fn measure(
 /// Least share of the values that are read from memory: fewer stay in the caches from run to run.
 const FROM_MEMORY: f64 = 0.1;
 
-/// Encoded bytes that a comparison reads from memory: statistics answer for the others.
-fn read_by(place: &Place<'_>, chunks: &[Chunk], predicate: &Predicate) -> f64 {
+/// The share of the bytes of `chunks` that a comparison reads from memory: statistics answer for
+/// the others.
+fn read_by(chunks: &[Chunk], predicate: &Predicate) -> f64 {
     let mut out = Selection::default();
     let looked_at = looked_at(chunks, |chunk, work| {
         chunk.compare(predicate, &Selection::all(chunk.rows()), &mut out, work);
     });
     match looked_at < FROM_MEMORY {
         true => 0.0,
-        false => place.bytes * looked_at,
+        false => looked_at,
     }
 }
 
@@ -260,19 +294,22 @@ fn line(place: &Place<'_>, operation: &str, bytes: f64, timings: [Timing; 3], re
         "sum" => "integers_sum",
         _ => "integers_decode",
     };
-    let threads = place.threads;
-    let x = format!("{}, {threads} thread(s)", place.set.name);
-    report.timed(
+    let [of_decoded, of_plain] =
+        [decoded, plain].map(|other: Timing| other.median_s / direct.median_s);
+    let beside_plain = format!("{of_plain:.2} x plain");
+    report.point(&Point {
         figure,
-        (place.scheme, x.into()),
-        &direct,
-        Done {
-            amount: place.rows / 1e9,
-            unit: "G values/s",
-            bytes,
-            threads,
-        },
-    );
+        series: place.scheme,
+        x: place.x(),
+        value: rate,
+        unit: "G values/s",
+        spread: direct.spread,
+        share: (bytes > 0.0).then_some(share),
+        note: Some(match operation {
+            "decode" => beside_plain,
+            _ => format!("{of_decoded:.2} x decoding first, {beside_plain}"),
+        }),
+    });
     let holds = share >= 0.75 || rate >= 40.0;
     report.row(
         &[
@@ -283,64 +320,10 @@ fn line(place: &Place<'_>, operation: &str, bytes: f64, timings: [Timing; 3], re
             operation.to_owned(),
             format!("{rate:.2}"),
             format!("{:.0}{}", share * 100.0, if holds { " ✓" } else { "" }),
-            format!("{:.2}", decoded.median_s / direct.median_s),
-            format!("{:.2}", plain.median_s / direct.median_s),
+            format!("{of_decoded:.2}"),
+            format!("{of_plain:.2}"),
         ],
         rate,
         "G values/s",
     );
-}
-
-/// Runs `work` on each chunk, the chunks split evenly among threads.
-fn each<S: Default>(chunks: &[Chunk], threads: usize, work: impl Fn(&mut S, &Chunk) + Sync) {
-    let all = |chunks: &[Chunk]| {
-        let mut state = S::default();
-        chunks.iter().for_each(|chunk| work(&mut state, chunk));
-    };
-    split::evenly(threads, chunks, all);
-}
-
-fn compare(chunks: &[Chunk], predicate: &Predicate, threads: usize) {
-    type State = (Selection, Selection, Work);
-    each(chunks, threads, |state: &mut State, chunk| {
-        let (within, out, work) = state;
-        within.set_all(chunk.rows());
-        chunk.compare(predicate, within, out, work);
-        black_box(out);
-    });
-}
-
-fn sum(chunks: &[Chunk], threads: usize) {
-    let asked = Asked {
-        sum: true,
-        ..Asked::default()
-    };
-    each(chunks, threads, |state: &mut (Fold, Work), chunk| {
-        let (total, work) = state;
-        chunk.fold(asked, &Selection::all(chunk.rows()), total, work);
-        black_box(total);
-    });
-}
-
-/// Decodes unit by unit into a small buffer and hands it on.
-fn decode_then(chunks: &[Chunk], threads: usize, then: impl Fn(&[u64]) + Sync) {
-    each(chunks, threads, |values: &mut Values, chunk| {
-        let unit = chunk.codec().unit_rows();
-        for start in (0..chunk.rows()).step_by(unit) {
-            values.reset(chunk.physical());
-            let rows = start..chunk.rows().min(start + unit);
-            chunk.codec().decode(chunk, rows, values);
-            then(&values.keys);
-        }
-    });
-}
-
-fn mask(keys: &[u64], low: u64, span: u64) {
-    let mut words = [0u64; BATCH_ROWS / 64];
-    (kernels().u64.range_mask_flat)(keys, low, span, &mut words);
-    black_box(&words);
-}
-
-fn add(keys: &[u64]) -> u128 {
-    (kernels().u64.sum_flat)(keys)
 }

@@ -8,6 +8,8 @@
 //! ```
 //! The integers are unsigned, so draws below 0 become 0.
 
+pub(crate) mod work;
+
 use crate::data::Random;
 
 /// One data set.
