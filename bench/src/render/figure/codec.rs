@@ -51,9 +51,9 @@ pub(super) const FIGURES: &[Figure] = &[
         kind: Kind::Lines([true, true]),
         about: "A retained range that k queries read, encoding counted: time of k reads of plain \
             Arrow over encoding and k encoded reads. Above 1 encoding has paid. A read \
-            compares each row and sums those that pass, caches flushed before it; keeping \
-            plain Arrow costs its statistics. Texts are compared alone. Plain and both choices \
-            take turns.",
+            compares each row and sums those that pass; the first finds each chunk as it \
+            arrives, in the caches, which are flushed before later ones. Keeping plain Arrow \
+            costs its statistics. Texts are compared alone. Plain and both choices take turns.",
         command: "make bench ARGS=pays",
     },
     Figure {

@@ -29,7 +29,7 @@ impl CodeTable {
     /// Code `i` stands for number `i`, and those without one for 0.
     ///
     /// # Shape
-    /// Numbers after the first [`CODES`] are left out.
+    /// Numbers after the first 256 are left out.
     #[must_use]
     pub fn of(numbers: impl Iterator<Item = u64>) -> Self {
         let mut table = CodeTable {
