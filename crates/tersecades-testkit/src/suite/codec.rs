@@ -37,6 +37,9 @@ use crate::random::Random;
 /// A length past the first unit of codecs that decode many blocks together.
 const UNITS_ROWS: usize = 17_000;
 
+/// Shapes that are as long.
+const UNITS_SHAPES: [Shape; 3] = [Shape::Random, Shape::AlternatingNulls, Shape::Outliers];
+
 /// Lengths around words, groups and blocks.
 pub const LENGTHS: &[usize] = &[0, 1, 63, 64, 65, 127, 128, 1023, 1024, 1025, 5000];
 
@@ -132,7 +135,8 @@ fn check_column(
     let codec = scheme.first().unwrap().codec;
     let mut chunk = Chunk::default();
     let mut accepted = 0;
-    let of_units = codec.unit_rows() > BLOCK_ROWS && lengths.len() == LENGTHS.len();
+    let is_long = lengths.len() == LENGTHS.len() && UNITS_SHAPES.contains(&shape);
+    let of_units = codec.unit_rows() > BLOCK_ROWS && is_long;
     let lengths = lengths.iter().chain(of_units.then_some(&UNITS_ROWS));
     for rows in lengths {
         let case = Case::new(data_type, column(data_type, shape, *rows, &mut random));
