@@ -53,7 +53,9 @@ pub(super) const FIGURES: &[Figure] = &[
             Arrow over encoding and k encoded reads. Above 1 encoding has paid. A read \
             compares each row and sums those that pass; the first finds each chunk as it \
             arrives, in the caches, which are flushed before later ones. Keeping plain Arrow \
-            costs its statistics. Texts are compared alone. Plain and both choices take turns.",
+            costs its statistics. Texts are compared alone. Plain and both choices take turns. \
+            In the record of commit 9798bed they take none, and caches are flushed before the \
+            first read too.",
         command: "make bench ARGS=pays",
     },
     Figure {
@@ -176,8 +178,9 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "bits",
         kind: Kind::Lines([false, false]),
         about: "Values of widths 1 to 32, packed, in the second-level cache, at every level of \
-            kernels. BitWeaving/H is compiled for the instruction set of the level; it takes a bit \
-            more for each value, and its answers lie in words that are not full.",
+            kernels. BitWeaving/H is compiled for the instruction set that its series names, and \
+            for the baseline of x86-64 where it names none; it takes a bit more for each value, \
+            and its answers lie in words that are not full.",
         command: "make bench ARGS=bitpack",
     },
     Figure {
@@ -219,7 +222,7 @@ pub(super) const FIGURES: &[Figure] = &[
         x: "bits",
         kind: Kind::Lines([false, false]),
         about: "Beside the crate fastlanes unpacking its own layout, compiled for the instruction \
-            set of the level.",
+            set that its series names, and for the baseline of x86-64 where it names none.",
         command: "make bench ARGS=bitpack",
     },
     Figure {

@@ -11,7 +11,8 @@ const PEERS: &str = "The five queries of `bench/rivals` on the reference stream,
     engine's own form in memory to its result, answers compared; medians of interleaved \
     rounds. Peers answer a bounded query with all rows present, without event time, late rows \
     or results on the way. Vortex has filters alone; NumPy is written by hand, a floor and no \
-    engine. DataFusion's q3 is not exact and left out. Shares of reading count the columns of \
+    engine, on one thread; so is Vortex in the record of commit 10b2835. DataFusion's q3 is not \
+    exact and left out. Shares of reading count the columns of \
     a query in the bytes that they arrive in, 8 to 24 a row; encoded ones are read in fewer.";
 const PARQUET: &str = "Each run reads the file, from the page cache, and ends with the answer.";
 const MEMORY: &str = "The largest resident size of each engine's process, loading included. In \
