@@ -163,7 +163,7 @@ bench: ## run the benchmarks (ARGS=...)
 	@printf '\nBeside others: make %s\n' '$(RIVAL_BENCHES)'
 
 # What `make bench-record` runs when ARGS name nothing else.
-RECORDED ?= limits add search sum encode kernels bitpack waist execution widths pays selectivity cardinality designs
+RECORDED ?= limits lines add search sum encode kernels bitpack waist execution widths pays selectivity cardinality designs
 HISTORY ?= bench/history.jsonl
 
 bench-record: ## run the benches of docs/benchmarks.md and append them to its history (ARGS=...)

@@ -37,6 +37,7 @@ mod scan;
 mod search;
 mod selectivity;
 mod simd_width;
+mod single_lines;
 mod split;
 mod sum;
 mod waist;
@@ -117,6 +118,12 @@ const BENCHES: &[Bench] = &[
         about: "read, copy, add and count bandwidth of caches and memory",
         micro: true,
         run: limits::run,
+    },
+    Bench {
+        name: "lines",
+        about: "single cache lines of memory, by how many are passed over",
+        micro: true,
+        run: single_lines::run,
     },
     Bench {
         name: "search",

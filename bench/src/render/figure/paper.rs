@@ -16,6 +16,17 @@ pub(super) const FIGURES: &[Figure] = &[
         command: "make bench ARGS=limits",
     },
     Figure {
+        name: "single_lines",
+        title: "Single lines of memory",
+        x: "one line in",
+        kind: Kind::Lines([true, true]),
+        about: "Cache lines read each second where others between them are passed over, at \
+            distances that no processor foresees, over a gibibyte: read in order, \
+            and asked for 512 at a time into the second-level cache before they are read, as \
+            columns are read at the few rows that pass a filter.",
+        command: "make bench ARGS=lines",
+    },
+    Figure {
         name: "add",
         title: "Add: TC figures 2 and 6",
         x: "threads",
