@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
-    Int8Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Date32Array, Date64Array, Decimal128Array, Float32Array,
+    Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    UInt64Array,
 };
 use arrow_cast::display::array_value_to_string;
 use parquet::arrow::ArrowWriter;
@@ -23,8 +24,8 @@ use tersecades_testkit::random::Random;
 const ROWS: usize = 12_000;
 const GROUP_ROWS: usize = 400;
 
-const NAMES: [&str; 9] = [
-    "large", "small", "unsigned", "float", "single", "text", "code", "day", "wide",
+const NAMES: [&str; 10] = [
+    "large", "small", "unsigned", "float", "single", "text", "code", "day", "date", "wide",
 ];
 
 /// Columns in no order, with nulls, of the types that sorts go by.
@@ -46,6 +47,7 @@ fn rows(random: &mut Random) -> RecordBatch {
     let text = some(random, |random| format!("text {}", random.bits()));
     let code = some(random, |random| format!("code {}", random.below(30)));
     let day = some(random, |random| random.between(-900, 900) as i32);
+    let date = some(random, |random| random.between(-900, 900) * 86_400_000);
     let wide = some(random, |random| {
         i128::from(random.bits()) << random.below(60)
     });
@@ -54,7 +56,7 @@ fn rows(random: &mut Random) -> RecordBatch {
     let flags = (0..ROWS).map(|_| Some(random.one_in(3)));
     let flags: BooleanArray = flags.collect();
     let numbers = Int64Array::from_iter_values(0..ROWS as i64);
-    let columns: [(&str, ArrayRef); 12] = [
+    let columns: [(&str, ArrayRef); 13] = [
         ("large", Arc::new(Int64Array::from(large))),
         ("small", Arc::new(Int8Array::from(small))),
         ("unsigned", Arc::new(UInt64Array::from(unsigned))),
@@ -63,6 +65,7 @@ fn rows(random: &mut Random) -> RecordBatch {
         ("text", Arc::new(StringArray::from(text))),
         ("code", Arc::new(StringArray::from(code))),
         ("day", Arc::new(Date32Array::from(day))),
+        ("date", Arc::new(Date64Array::from(date))),
         ("wide", Arc::new(Decimal128Array::from(wide))),
         ("time", Arc::new(times)),
         ("flag", Arc::new(flags)),
@@ -76,6 +79,8 @@ fn written(folder: &Path, batch: &RecordBatch) -> Stream {
     let path = folder.join("rows.parquet");
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(GROUP_ROWS))
+        // A date in milliseconds is written as one in days.
+        .set_coerce_types(true)
         .set_dictionary_page_size_limit(4_096);
     let file = std::fs::File::create(&path).unwrap();
     let mut file = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();

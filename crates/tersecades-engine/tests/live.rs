@@ -296,3 +296,32 @@ fn who_reads_beside_the_writer_follows_as_those_within() {
         assert_eq!(sum(all.run().unwrap(), "n"), (0..ROWS).sum::<i64>());
     }
 }
+
+/// What lies in any order is late for none of the queries, as for one alone.
+#[test]
+fn queries_that_stand_together_wait_for_history() {
+    for keys in [&[][..], &["host"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = create(folder.path(), keys);
+        stream().feed("numbers", &store).unwrap().run().unwrap();
+        let all = Stream::from_store(&store).unwrap();
+        let all = all.event_time(col("ts"), Duration::from_millis(1));
+        let counted = |millis| {
+            let window = tumble(Duration::from_millis(millis));
+            all.clone()
+                .window(window)
+                .aggregate([count().alias("rows")])
+        };
+        let queries = [("short", counted(WINDOW as u64)), ("long", counted(7_000))];
+        let mut run = all.clone().standing(queries).unwrap();
+        let mut rows: BTreeMap<Arc<str>, i64> = BTreeMap::new();
+        for found in run.by_ref() {
+            let (name, batch) = found.unwrap();
+            let counts = batch.column_by_name("rows").unwrap();
+            let counts = arrow_cast::cast(counts, &arrow_schema::DataType::Int64).unwrap();
+            let counts = counts.as_primitive::<Int64Type>().values().iter();
+            *rows.entry(name).or_default() += counts.sum::<i64>();
+        }
+        assert_eq!((rows["short"], rows["long"]), (ROWS, ROWS), "{keys:?}");
+    }
+}

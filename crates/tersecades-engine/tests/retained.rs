@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampSecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_engine::aggregate::{call, count};
+use tersecades_engine::event_time::TestClock;
 use tersecades_engine::expression::col;
 use tersecades_engine::runtime::{Keep, OnLimit, Retained};
 use tersecades_engine::source::{Rejected, Source};
@@ -206,6 +207,35 @@ fn a_range_that_spills_stays_below_its_limit_and_answers_as_one_in_memory() {
     let mut small = start(10);
     let error = (0..10).find_map(|_| small.step().err()).unwrap();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+}
+
+/// One row of the far future neither drops what is kept nor keeps what comes behind it for ever.
+#[test]
+fn a_row_of_the_far_future_does_not_move_the_range() {
+    let clock = TestClock::at(Duration::from_secs(1_000));
+    let times: Vec<i64> = (0..600)
+        .map(|n| if n == 300 { 9_000_000 } else { n })
+        .collect();
+    let batch = |seconds: &[i64]| {
+        let times: ArrayRef = Arc::new(TimestampSecondArray::from(seconds.to_vec()));
+        RecordBatch::try_from_iter([("timestamp", times)]).unwrap()
+    };
+    let batches: Vec<RecordBatch> = times.chunks(10).map(batch).collect();
+    let kept = |stream: Stream| {
+        let mut run = stream.run().unwrap();
+        while run.step().unwrap() {}
+        run.retained().unwrap().rows()
+    };
+    let stream = Stream::from_batches(batches[0].schema(), batches)
+        .event_time(col("timestamp"), Duration::ZERO)
+        .keep(Keep::Duration(Duration::from_secs(100)));
+    let careful = stream
+        .clone()
+        .clock(clock)
+        .future_limit(Duration::from_secs(60));
+    assert_eq!(kept(careful), 110);
+    // Without a limit time has come there, and everything behind is older than is kept.
+    assert_eq!(kept(stream), 10);
 }
 
 #[test]

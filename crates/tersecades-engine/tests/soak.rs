@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampSecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::event_time::{Clock, TestClock};
@@ -147,6 +149,47 @@ fn twelve_hours_of_windows_hold_what_the_second_hour_held() {
             .group_by(["host"])
             .aggregate([count(), call("last", col("value"))])
     });
+}
+
+/// One session that never ends, of rows that open a second one which the next row joins.
+#[test]
+fn a_session_that_never_ends_holds_no_more_than_at_first() {
+    let times = (0..199_999i64).map(|row| match row % 2 {
+        0 => (row / 2 * 15 - 7).max(0),
+        _ => (row + 1) / 2 * 15,
+    });
+    let times: Vec<i64> = times.collect();
+    let batch = |times: &[i64]| {
+        let times: ArrayRef = Arc::new(TimestampSecondArray::from(times.to_vec()));
+        RecordBatch::try_from_iter([("timestamp", times)]).unwrap()
+    };
+    let batches: Vec<RecordBatch> = times.chunks(1_000).map(batch).collect();
+    let mut run = Stream::from_batches(batches[0].schema(), batches)
+        .event_time(col("timestamp"), SECOND * 9)
+        .window(session(SECOND * 10))
+        .aggregate([count()])
+        .run()
+        .unwrap();
+    let (mut held, mut sessions, mut rows) = (Vec::new(), 0, 0);
+    while run.step().unwrap() {
+        held.push(run.state().bytes);
+        while let Some(found) = run.take_result() {
+            (sessions, rows) = (sessions + found.num_rows(), rows + counted(&found));
+        }
+    }
+    while let Some(found) = run.take_result() {
+        (sessions, rows) = (sessions + found.num_rows(), rows + counted(&found));
+    }
+    assert_eq!((sessions, rows), (1, 199_999));
+    let most = |held: &[usize]| held.iter().max().copied().unwrap();
+    let (early, late) = (most(&held[..40]), most(&held));
+    assert!(late <= early * 2, "{early} bytes at first, {late} later");
+}
+
+fn counted(batch: &RecordBatch) -> i64 {
+    let rows = batch.columns().last().unwrap();
+    let rows = rows.as_primitive::<Int64Type>().values().iter();
+    rows.sum()
 }
 
 #[test]

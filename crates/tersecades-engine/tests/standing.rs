@@ -174,6 +174,39 @@ fn partitions_hold_the_watermark_back_for_every_query() {
     assert_eq!(late, 0);
 }
 
+/// A run over what a query gives goes on over the rows of it that come after the snapshot.
+#[test]
+fn a_snapshot_of_queries_over_a_query_goes_on_with_the_rest() {
+    let batches: Vec<RecordBatch> = {
+        let mut run = probes().run().unwrap();
+        run.by_ref().map(Result::unwrap).collect()
+    };
+    let over = |batches: &[RecordBatch]| {
+        let stream = Stream::from_batches(batches[0].schema(), batches.to_vec());
+        let source = stream.filter(col("rtt").gt_eq(0)).as_source().unwrap();
+        let source = source.event_time(col("timestamp"), Duration::ZERO);
+        let counted = |millis| {
+            let window = tumble(Duration::from_millis(millis));
+            source.clone().window(window).aggregate([count()])
+        };
+        let queries = [("short", counted(100)), ("long", counted(1_500))];
+        source.clone().standing(queries).unwrap()
+    };
+    let shown = |found: (Arc<str>, RecordBatch)| format!("{} {:?}", found.0, found.1);
+    let expected: Vec<String> = over(&batches).map(|found| shown(found.unwrap())).collect();
+    for steps in 1..batches.len() {
+        let mut run = over(&batches);
+        for _ in 0..steps {
+            run.step().unwrap();
+        }
+        let snapshot = run.snapshot().unwrap();
+        let mut rest = over(&batches[steps..]);
+        rest.restore(&snapshot).unwrap();
+        let found: Vec<String> = rest.map(|found| shown(found.unwrap())).collect();
+        assert_eq!(found, expected, "after {steps} batches");
+    }
+}
+
 #[test]
 fn what_cannot_stand_together_is_refused() {
     let stream = probes();

@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use tersecades_columnar::error::ErrorKind;
 use tersecades_columnar::types::Value;
@@ -473,4 +475,41 @@ fn windows_of_so_many_rows_come_without_event_time_but_for_a_period() {
         error.to_string().contains("without result columns"),
         "{error}"
     );
+}
+
+/// So many groups in a period that workers' panes are not merged one into the other at once.
+#[test]
+fn updates_of_many_groups_are_whole_on_any_number_of_threads() {
+    const GROUPS: i64 = 150_000;
+    let column = |name: &str| Field::new(name, DataType::Int64, false);
+    let schema = Arc::new(Schema::new(vec![column("time"), column("group")]));
+    let batch = |first: i64| {
+        let times = Int64Array::from_iter_values((first..first + 50_000).map(|row| row / 1_000));
+        let groups = (first..first + 50_000).map(|row| row * 7_919 % GROUPS);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(times),
+            Arc::new(Int64Array::from_iter_values(groups)),
+        ];
+        RecordBatch::try_new(schema.clone(), columns).unwrap()
+    };
+    let batches: Vec<RecordBatch> = (0..24).map(|index| batch(index * 50_000)).collect();
+    for threads in [1, 2, 3] {
+        let stream = Stream::from_batches(schema.clone(), batches.clone());
+        let run = stream
+            .event_time(col("time"), Duration::ZERO)
+            .threads(threads)
+            .emit(Emit::Every(Duration::from_millis(600)))
+            .group_by(["group"])
+            .aggregate([count_rows()])
+            .run()
+            .unwrap();
+        let mut last = HashMap::new();
+        for batch in run {
+            let values = batch.unwrap();
+            let column = |index| values.column(index).as_primitive::<Int64Type>().values();
+            last.extend(column(0).iter().copied().zip(column(1).iter().copied()));
+        }
+        assert_eq!(last.len() as i64, GROUPS, "{threads} threads");
+        assert!(last.values().all(|rows| *rows == 8), "{threads} threads");
+    }
 }

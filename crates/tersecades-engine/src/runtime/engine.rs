@@ -29,7 +29,7 @@ use crate::operator::window_aggregate::feed::Sharing;
 use crate::operator::window_aggregate::plan::{AggregatePlan, tick_ns};
 use crate::plan::Query;
 use crate::source::SourceState;
-use crate::window::Windowing;
+use crate::window::{Emission, Rhythm, Windowing};
 
 use super::bound_time::{BoundTime, bind_time};
 use super::ingest::{Ingest, Origin};
@@ -464,10 +464,15 @@ fn prepare(tails: &mut [Part], options: &RunOptions, reached: Option<&Reached>) 
     }
 }
 
-/// Threads that run the first stage besides the caller's.
+/// Threads that run the first stage besides the caller's: none where each batch has results, for
+/// which all of them would be waited for.
 fn helpers_of(plan: &StagePlan, options: &RunOptions) -> usize {
     let mut aggregate = plan.aggregate().into_iter();
-    match aggregate.all(|plan| plan.window.is_mergeable()) {
+    let by_batch = |emission: &Emission| emission.rhythm == Rhythm::Batch;
+    let is_split = |plan: &Arc<AggregatePlan>| {
+        plan.window.is_mergeable() && !plan.emission.as_ref().is_some_and(by_batch)
+    };
+    match aggregate.all(is_split) {
         true => options.threads.saturating_sub(1),
         false => 0,
     }

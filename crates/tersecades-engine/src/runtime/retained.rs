@@ -157,27 +157,37 @@ impl Retained {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Adds a batch whose newest row is at `newest` and drops what is beyond the limit.
-    pub(crate) fn push(&self, batch: &Arc<Batch>, newest: i64) {
+    /// Adds a batch whose newest row is at `newest`, unless it is too old, and drops what is beyond
+    /// the limit. One without a time is as new as those before it.
+    pub(crate) fn push(&self, batch: &Arc<Batch>, newest: Option<i64>) {
         let mut kept = self.lock();
-        kept.bytes += batch.byte_size();
+        let newest = newest.unwrap_or(kept.newest);
         kept.newest = kept.newest.max(newest);
+        if self.is_over(kept.newest, newest) {
+            return;
+        }
+        kept.bytes += batch.byte_size();
         let piece = Piece::Memory(Arc::clone(batch));
         kept.pieces.push_back((piece, newest));
-        loop {
-            let drop = match (self.keep, kept.pieces.front()) {
-                (Keep::Bytes(limit), Some(_)) => kept.bytes > limit && kept.pieces.len() > 1,
-                (Keep::Duration(duration), Some((_, newest))) => {
-                    let age = i128::from(kept.newest) - i128::from(*newest);
-                    age * i128::from(self.tick_ns) > duration.as_nanos() as i128
-                }
-                (_, None) => false,
+        while let Some((_, oldest)) = kept.pieces.front() {
+            let full = match self.keep {
+                Keep::Bytes(limit) => kept.bytes > limit && kept.pieces.len() > 1,
+                Keep::Duration(_) => self.is_over(kept.newest, *oldest),
             };
-            if !drop {
+            if !full {
                 return;
             }
             kept.drop_oldest();
         }
+    }
+
+    /// Whether what is at `time` is no longer kept once `newest` has come.
+    fn is_over(&self, newest: i64, time: i64) -> bool {
+        let Keep::Duration(duration) = self.keep else {
+            return false;
+        };
+        let age = i128::from(newest) - i128::from(time);
+        age * i128::from(self.tick_ns) > duration.as_nanos() as i128
     }
 
     /// Puts oldest batches of `bytes` bytes into files, if there are as many besides the newest;

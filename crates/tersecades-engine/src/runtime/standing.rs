@@ -29,6 +29,10 @@ struct Shared {
     partition: usize,
     states: Vec<PartitionState>,
     names: Vec<String>,
+    /// Whether rows are still to come that were there before, in any order.
+    reads_history: bool,
+    /// Columns that queries go by, and the oldest of their times to come.
+    oldest: Vec<(Option<String>, Option<i64>)>,
 }
 
 /// A handle on the batch that all queries are at; each reads it in its turn.
@@ -66,6 +70,10 @@ impl SharedTable {
         let mut shared = self.lock();
         shared.batch = batch;
         shared.partition = ingest.partition();
+        shared.reads_history = ingest.reads_history();
+        for (time, oldest) in &mut shared.oldest {
+            *oldest = ingest.oldest_to_come(time.as_deref());
+        }
         for (partition, state) in shared.states.iter_mut().enumerate() {
             *state = ingest.partition_state(partition);
         }
@@ -98,6 +106,21 @@ impl EncodedSource for SharedTable {
 
     fn rows_hint(&self) -> Option<u64> {
         None
+    }
+
+    /// At the first time of asking for a column nothing is known of it: any time may come.
+    fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        let mut shared = self.lock();
+        if !shared.reads_history {
+            return None;
+        }
+        let known = |(column, _): &&(Option<String>, _)| column.as_deref() == time;
+        if let Some((_, oldest)) = shared.oldest.iter().find(known) {
+            return *oldest;
+        }
+        let before_all = Some(i64::MIN);
+        shared.oldest.push((time.map(str::to_owned), before_all));
+        before_all
     }
 
     fn goes_on(&self) -> bool {
@@ -246,6 +269,7 @@ impl Standing {
         self.ready = names.into_iter().zip(waiting).collect();
         self.finished = from.bool()?;
         self.ingest.restore(false, from)?;
+        self.ingest.pass_over(false)?;
         for filler in &mut self.fillers {
             filler.running.restore_member(from)?;
         }

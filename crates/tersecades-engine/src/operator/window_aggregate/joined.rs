@@ -37,9 +37,11 @@ const SHARES_MAX: usize = 512;
 /// Groups of each pane, for each share, that say which keys share them out evenly.
 const SAMPLED: usize = 64;
 
-/// Whether `known` and `more`, panes of `plan`, are better left apart until their result is made.
+/// Whether `known` and `more`, panes of `plan`, are better left apart until their result is made;
+/// not where results come again and again, each of what is one pane by then.
 pub(super) fn stay_apart(plan: &AggregatePlan, known: &Pane, more: &Pane) -> bool {
-    plan.threads > 1 && may_share(plan) && known.len().min(more.len()) >= GROUPS_MIN
+    let once = plan.emission.is_none();
+    once && plan.threads > 1 && may_share(plan) && known.len().min(more.len()) >= GROUPS_MIN
 }
 
 /// Whether `pane` alone has so many groups that their result is better made in shares.

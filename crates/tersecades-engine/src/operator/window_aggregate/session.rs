@@ -390,13 +390,12 @@ impl WindowState for SessionState {
         out: &mut Vec<RecordBatch>,
     ) -> Result<()> {
         let closing = self.close(watermark);
-        if closing.is_empty() {
-            return Ok(());
+        if !closing.is_empty() {
+            out.push(self.results(shared, &closing)?.0);
         }
-        let (results, _) = self.results(shared, &closing)?;
+        // Also slots that were joined to sessions which stay open are many in the end.
         self.tidy(shared);
         self.joined.clear();
-        out.push(results);
         Ok(())
     }
 

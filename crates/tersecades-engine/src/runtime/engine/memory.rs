@@ -21,11 +21,13 @@ impl Running {
         panes + rows + source + self.retained.as_ref().map_or(0, Retained::byte_size)
     }
 
-    /// Keeps a batch of times in `range` where the stream is kept.
+    /// Keeps a batch of times in `range`, which the watermark has passed, where the stream is kept;
+    /// times too far in the future to move it count as the newest that did.
     pub(super) fn retain(&self, batch: &Arc<Batch>, range: Option<(i64, i64)>) {
         if let Some(retained) = &self.retained {
             let newest = self.ingest.newest().or(range.map(|range| range.1));
-            retained.push(batch, newest.unwrap_or(i64::MIN));
+            let moved = self.watermark.newest().unwrap_or(i64::MAX);
+            retained.push(batch, newest.map(|newest| newest.min(moved)));
         }
     }
 

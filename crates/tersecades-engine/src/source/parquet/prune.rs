@@ -10,6 +10,8 @@ use crate::source::zone::Ends;
 
 use super::group::leaf_of;
 
+const MS_PER_DAY: i128 = 86_400_000;
+
 /// The row groups of a file that may have rows which pass, in order.
 pub(super) fn groups(metadata: &ArrowReaderMetadata, passing: &Passing) -> Vec<usize> {
     let groups = metadata.metadata().row_groups().iter().enumerate();
@@ -56,6 +58,7 @@ pub(super) fn ends(field: &Field, statistics: &Statistics) -> Option<(i128, i128
     if statistics.is_min_max_deprecated() {
         return None;
     }
+    let is_short = matches!(statistics, Statistics::Int32(_));
     let (low, high) = match statistics {
         Statistics::Int32(found) => (i64::from(*found.min_opt()?), i64::from(*found.max_opt()?)),
         Statistics::Int64(found) => (*found.min_opt()?, *found.max_opt()?),
@@ -64,6 +67,8 @@ pub(super) fn ends(field: &Field, statistics: &Statistics) -> Option<(i128, i128
     let value = |stored: i64| match field.data_type() {
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => i128::from(stored as u32),
         DataType::UInt64 => i128::from(stored.cast_unsigned()),
+        // Days, which are read as milliseconds.
+        DataType::Date64 if is_short => i128::from(stored) * MS_PER_DAY,
         _ => i128::from(stored),
     };
     Some((value(low), value(high)))

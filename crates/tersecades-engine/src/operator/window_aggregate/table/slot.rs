@@ -15,7 +15,7 @@ const SLOTS_MIN: usize = 32;
 /// Slots that the caches next to a core hold with the keys of their groups.
 pub(super) const SLOTS_AT_HAND: usize = 1 << 14;
 
-/// An open-addressing table of at most half as many groups as slots.
+/// An open-addressing table of fewer than half as many groups as slots.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slots {
     slots: Vec<u32>,
@@ -65,15 +65,16 @@ impl Slots {
         self.slots.clear();
     }
 
-    /// Whether there are slots for one group more than `groups`.
+    /// Whether there are slots for one group more than `groups`: the greatest id is left out, as
+    /// with a tag of nothing but ones it would be [`EMPTY`].
     pub(super) fn has_room(&self, groups: usize) -> bool {
-        (groups + 1) * 2 <= self.slots.len()
+        (groups + 1) * 2 < self.slots.len()
     }
 
     /// Makes empty slots for twice as many groups, for four times as many where they are few.
     pub(super) fn make_room(&mut self, groups: usize) {
         let room = if groups < SLOTS_AT_HAND { 2 } else { 1 };
-        let capacity = ((groups + 1) * 2).next_power_of_two().max(SLOTS_MIN) * room;
+        let capacity = ((groups + 1) * 2 + 1).next_power_of_two().max(SLOTS_MIN) * room;
         // What is there need not be moved.
         self.slots = Vec::new();
         self.slots.resize(capacity, EMPTY);
