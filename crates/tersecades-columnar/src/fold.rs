@@ -173,6 +173,11 @@ impl Spread {
         if other.count == 0 {
             return;
         }
+        // The square of a large mean is no number to take nothing of.
+        if self.count == 0 {
+            *self = other;
+            return;
+        }
         let count = self.count + other.count;
         let delta = other.mean - self.mean;
         let share = other.count as f64 / count as f64;
@@ -341,5 +346,14 @@ mod tests {
         a.merge(b);
         assert!((a.deviation - whole.deviation).abs() <= 1e-9 * whole.deviation);
         assert_eq!(a.count, 100);
+        // Of large numbers, too, none add nothing.
+        let mut large = Spread::default();
+        [1e200, 1e200].iter().for_each(|value| large.add(*value));
+        let (mut empty, whole) = (Spread::default(), large);
+        empty.merge(whole);
+        large.merge(Spread::default());
+        for spread in [empty, large] {
+            assert_eq!((spread.mean, spread.deviation), (1e200, 0.0));
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! ```
 //! The crate does no I/O, reads no clock and starts no thread.
 
+pub mod decimal;
 pub mod error;
 pub mod nearest;
 

@@ -13,6 +13,7 @@ use std::ops::Bound;
 
 use arrow_schema::DataType;
 
+use crate::decimal::{digits_nearest_to, nearest_float};
 use crate::error::{Error, Result};
 use crate::types::{Physical, Value, float_key};
 
@@ -70,11 +71,20 @@ pub enum Coverage {
     Some,
 }
 
-/// A constant placed between the representable values of a column: `floor` is the largest one not
-/// above it, `exact` whether they are equal.
+/// A constant placed between the representable values of a column: those from `least` to `floor`,
+/// if there are any, are equal to it; `floor` is the largest one not above it.
 struct Place {
+    least: i128,
     floor: i128,
-    exact: bool,
+}
+
+impl Place {
+    fn new(floor: i128, exact: bool) -> Self {
+        Place {
+            least: floor.saturating_add(i128::from(!exact)),
+            floor,
+        }
+    }
 }
 
 impl Predicate {
@@ -97,22 +107,15 @@ impl Predicate {
         if *constant == Value::Null {
             return from_ranges(data_type, Vec::new());
         }
-        let Place { floor, exact } = place(data_type, constant)?;
-        let (least, most) = (i128::MIN, i128::MAX);
-        let below = if exact {
-            floor.saturating_sub(1)
-        } else {
-            floor
-        };
+        let Place { least, floor } = place(data_type, constant)?;
+        let (below, above) = (least.saturating_sub(1), floor.saturating_add(1));
         let ranges = match how {
-            Comparison::Equal if exact => vec![(floor, floor)],
-            Comparison::Equal => vec![],
-            Comparison::NotEqual if exact => vec![(least, below), (floor.saturating_add(1), most)],
-            Comparison::NotEqual => vec![(least, most)],
-            Comparison::Less => vec![(least, below)],
-            Comparison::LessOrEqual => vec![(least, floor)],
-            Comparison::Greater => vec![(floor.saturating_add(1), most)],
-            Comparison::GreaterOrEqual => vec![(below.saturating_add(1), most)],
+            Comparison::Equal => vec![(least, floor)],
+            Comparison::NotEqual => vec![(i128::MIN, below), (above, i128::MAX)],
+            Comparison::Less => vec![(i128::MIN, below)],
+            Comparison::LessOrEqual => vec![(i128::MIN, floor)],
+            Comparison::Greater => vec![(above, i128::MAX)],
+            Comparison::GreaterOrEqual => vec![(least, i128::MAX)],
         };
         from_ranges(data_type, ranges)
     }
@@ -132,14 +135,8 @@ impl Predicate {
             );
             return Ok(text_predicate(vec![range], false));
         }
-        let from = place(data_type, low)?;
-        let to = place(data_type, high)?;
-        let start = if from.exact {
-            from.floor
-        } else {
-            from.floor.saturating_add(1)
-        };
-        from_ranges(data_type, vec![(start, to.floor)])
+        let (from, to) = (place(data_type, low)?, place(data_type, high)?);
+        from_ranges(data_type, vec![(from.least, to.floor)])
     }
 
     /// Rows equal to one of `constants`; nulls among them match nothing.
@@ -162,10 +159,8 @@ impl Predicate {
         }
         let mut ranges = Vec::new();
         for constant in present {
-            let Place { floor, exact } = place(data_type, constant)?;
-            if exact {
-                ranges.push((floor, floor));
-            }
+            let Place { least, floor } = place(data_type, constant)?;
+            ranges.push((least, floor));
         }
         from_ranges(data_type, ranges)
     }
@@ -327,13 +322,10 @@ fn place(data_type: &DataType, constant: &Value) -> Result<Place> {
         let value = match constant {
             Value::Float(value) => *value,
             Value::Integer(value) => return Ok(place_among_floats(*value)),
-            Value::Decimal(digits, scale) => *digits as f64 / 10f64.powi(i32::from(*scale)),
+            Value::Decimal(digits, scale) => nearest_float(*digits, *scale),
             _ => return Err(mismatch()),
         };
-        return Ok(Place {
-            floor: i128::from(float_key(value)),
-            exact: true,
-        });
+        return Ok(Place::new(i128::from(float_key(value)), true));
     }
     let column_scale = match data_type {
         DataType::Decimal128(_, scale) => *scale,
@@ -342,15 +334,16 @@ fn place(data_type: &DataType, constant: &Value) -> Result<Place> {
     match constant {
         Value::Integer(value) => Ok(rescale(*value, 0, column_scale)),
         Value::Decimal(digits, scale) => Ok(rescale(*digits, *scale, column_scale)),
-        Value::Float(value) if value.is_nan() => Ok(Place {
-            floor: i128::MAX,
-            exact: false,
-        }),
+        Value::Float(value) if value.is_nan() => Ok(Place::new(i128::MAX, false)),
+        Value::Float(value) if column_scale == 0 => {
+            Ok(Place::new(value.floor() as i128, value.fract() == 0.0))
+        }
+        // Decimals beside floats are floats.
         Value::Float(value) => {
-            let scaled = value * 10f64.powi(i32::from(column_scale));
+            let equal = digits_nearest_to(*value, column_scale);
             Ok(Place {
-                floor: scaled.floor() as i128,
-                exact: scaled.fract() == 0.0,
+                least: equal.start,
+                floor: equal.end - 1,
             })
         }
         _ => Err(mismatch()),
@@ -361,10 +354,8 @@ fn place(data_type: &DataType, constant: &Value) -> Result<Place> {
 fn place_among_floats(value: i128) -> Place {
     let nearest = value as f64;
     let order = (nearest as i128).cmp(&value);
-    Place {
-        floor: i128::from(float_key(nearest)) - i128::from(order.is_gt()),
-        exact: order.is_eq(),
-    }
+    let floor = i128::from(float_key(nearest)) - i128::from(order.is_gt());
+    Place::new(floor, order.is_eq())
 }
 
 /// `digits * 10^-from` as a place among multiples of `10^-to`.
@@ -375,19 +366,12 @@ fn rescale(digits: i128, from: i8, to: i8) -> Place {
         (true, factor) => {
             let limit = if digits < 0 { i128::MIN } else { i128::MAX };
             let scaled = factor.and_then(|factor| digits.checked_mul(factor));
-            Place {
-                floor: scaled.unwrap_or(limit),
-                exact: scaled.is_some(),
-            }
+            Place::new(scaled.unwrap_or(limit), scaled.is_some())
         }
-        (false, Some(factor)) => Place {
-            floor: digits.div_euclid(factor),
-            exact: digits.rem_euclid(factor) == 0,
-        },
-        (false, None) => Place {
-            floor: if digits < 0 { -1 } else { 0 },
-            exact: digits == 0,
-        },
+        (false, Some(factor)) => {
+            Place::new(digits.div_euclid(factor), digits.rem_euclid(factor) == 0)
+        }
+        (false, None) => Place::new(if digits < 0 { -1 } else { 0 }, digits == 0),
     }
 }
 

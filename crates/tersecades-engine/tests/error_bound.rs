@@ -8,10 +8,10 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampSecondArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use tersecades_engine::aggregate::{call, call_with, count};
 use tersecades_engine::error_bound::{ERROR_BOUND, LOSSY_COLUMNS, ROWS_DEPEND_ON};
-use tersecades_engine::expression::{col, lit};
+use tersecades_engine::expression::{Expression, col, lit};
 use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::runtime::Keep;
 use tersecades_engine::sink::{SinkOptions, Target, find_kind};
@@ -260,4 +260,30 @@ fn what_only_seems_exact_is_said_to_be_unknown() {
     // Nothing of it where nothing is lossy.
     let exact = stream(&rows).lag("load", 1, ["host"], "earlier");
     assert_eq!(stated(exact, "earlier"), None);
+}
+
+/// A time that is off puts rows into other windows, and others first.
+#[test]
+fn results_by_a_lossy_time_say_so() {
+    let seconds = Float64Array::from_iter_values((0..ROWS).map(|row| row as f64 / 7.0));
+    let values = Float64Array::from_iter_values((0..ROWS).map(|row| row as f64));
+    let columns: [(&str, ArrayRef); 2] = [("t", Arc::new(seconds)), ("x", Arc::new(values))];
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let windows = |stream: Stream| {
+        stream
+            .event_time(
+                Expression::EpochTime(Box::new(col("t")), TimeUnit::Second),
+                Duration::ZERO,
+            )
+            .window(tumble(Duration::from_secs(60)))
+            .aggregate([count().alias("n"), call("first", col("x")).alias("first")])
+    };
+    let depends = |batch: &RecordBatch| batch.schema().metadata().get(ROWS_DEPEND_ON).cloned();
+    let exact = whole(windows(stream(&rows)));
+    assert_eq!(depends(&exact[0]), None);
+    assert_eq!(metadata(&exact[0], "first", LOSSY_COLUMNS), None);
+    let lossy = whole(windows(stream(&rows).encoding("t", "fixed_point(1)")));
+    assert_eq!(depends(&lossy[0]).as_deref(), Some("t"));
+    assert!(metadata(&lossy[0], "first", LOSSY_COLUMNS).is_some());
+    assert_eq!(metadata(&lossy[0], "n", LOSSY_COLUMNS), None);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
     TimestampMillisecondArray,
 };
 use arrow_schema::SchemaRef;
@@ -409,4 +409,44 @@ fn a_range_of_some_time_keeps_the_same_rows_however_they_are_kept() {
     };
     let exact = count_kept(rows.clone().keep(keep));
     assert_eq!(exact, count_kept(rows.keep_for(keep, wanted).unwrap()));
+}
+
+/// NaN is above all numbers, which stay what they are.
+#[test]
+fn a_range_cut_at_nan_keeps_numbers_apart_from_it() {
+    let doubles = [1.5, f64::NAN, -2.0, f64::INFINITY, f64::NEG_INFINITY, 0.0];
+    let singles = doubles.map(|value| value as f32);
+    let columns: [(&str, ArrayRef); 2] = [
+        ("double", Arc::new(Float64Array::from(doubles.to_vec()))),
+        ("single", Arc::new(Float32Array::from(singles.to_vec()))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let rows = Stream::from_batches(batch.schema(), vec![batch]);
+    let counted = |stream: Stream| {
+        let mut run = stream.run().unwrap();
+        run.next().unwrap().unwrap()
+    };
+    for name in ["double", "single"] {
+        let x = || col(name);
+        for test in [
+            x().eq(f64::NAN),
+            x().not_eq(f64::NAN),
+            x().lt(f64::NAN),
+            x().lt_eq(f64::NAN),
+            x().gt(f64::NAN),
+            x().gt_eq(f64::NAN),
+        ] {
+            let query = rows.clone().filter(test.clone()).aggregate([count()]);
+            let kept = rows
+                .clone()
+                .keep_for(Keep::Bytes(usize::MAX), [("q", query.clone())]);
+            let kept = range_of(kept.unwrap());
+            let expected = counted(query);
+            assert_eq!(
+                counted(kept.query("q").unwrap()),
+                expected,
+                "{name}: {test}"
+            );
+        }
+    }
 }

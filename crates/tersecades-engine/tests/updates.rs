@@ -20,10 +20,11 @@ use tersecades_columnar::error::ErrorKind;
 use tersecades_columnar::types::Value;
 use tersecades_engine::aggregate::count as count_rows;
 use tersecades_engine::expression::col;
+use tersecades_engine::operator::join::{JoinKind, JoinOptions};
 use tersecades_engine::plan::{AggregateCall, EventTime, Query, Step};
 use tersecades_engine::runtime::Running;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{Emit, Shape, Updates, Window, count, session};
+use tersecades_engine::window::{Emit, Shape, Updates, Window, count, session, tumble};
 use tersecades_testkit::data::{Stream as Rows, from_batch, to_batches};
 use tersecades_testkit::oracle::compare::is_same;
 use tersecades_testkit::oracle::order::order;
@@ -512,4 +513,54 @@ fn updates_of_many_groups_are_whole_on_any_number_of_threads() {
         assert_eq!(last.len() as i64, GROUPS, "{threads} threads");
         assert!(last.values().all(|rows| *rows == 8), "{threads} threads");
     }
+}
+
+/// What replaces earlier results would be counted beside them.
+#[test]
+fn rows_that_replace_others_are_no_rows_of_a_further_window_or_join() {
+    let times = Int64Array::from_iter_values(0..100);
+    let batch = RecordBatch::try_from_iter([("time", Arc::new(times) as ArrayRef)]).unwrap();
+    let rows = Stream::from_batches(batch.schema(), vec![batch]);
+    let rows = rows.event_time(col("time"), Duration::ZERO);
+    let ten = Duration::from_millis(10);
+    let counted = |emit: Option<Emit>| {
+        let window = tumble(ten);
+        let window = emit.map_or(window, |emit| window.emit(emit));
+        rows.clone()
+            .window(window)
+            .aggregate([count_rows().alias("n")])
+    };
+    let summed = |stream: Stream| {
+        let timed = stream.event_time(col("window_start"), Duration::ZERO);
+        timed.window(tumble(ten * 6)).aggregate([count_rows()])
+    };
+    let further: [fn(Stream) -> tersecades_engine::Result<Stream>; 4] = [
+        |stream| Stream::union([stream.clone(), stream]),
+        |stream| stream.as_source(),
+        |stream| {
+            let on = [("n", "n")];
+            stream
+                .clone()
+                .join(stream, JoinKind::Inner, &on, JoinOptions::default())
+        },
+        |stream| stream.in_order(),
+    ];
+    let refused = |found: tersecades_engine::Result<Running>| match found {
+        Ok(_) => None,
+        Err(error) => Some(error.kind()),
+    };
+    let unsupported = Some(ErrorKind::Unsupported);
+    for further in further {
+        let run = |emit| further(counted(emit)).and_then(|stream| summed(stream).run());
+        assert_eq!(refused(run(None)), None);
+        assert_eq!(refused(run(Some(Emit::Update))), unsupported);
+    }
+    assert_eq!(
+        refused(summed(counted(Some(Emit::Update))).run()),
+        unsupported
+    );
+    // To filter them, or to put them beside others, is to see each by itself.
+    let seen = Stream::union([counted(Some(Emit::Update)), counted(Some(Emit::Update))]);
+    let seen = seen.unwrap().filter(col("n").gt(0));
+    assert_eq!(refused(seen.run()), None);
 }

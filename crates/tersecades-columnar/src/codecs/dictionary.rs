@@ -51,7 +51,7 @@ fn inner(chunk: &Chunk) -> Option<&Chunk> {
 /// Whether every row but nulls has one of `texts` texts.
 ///
 /// Block by block, so that a short chunk of many rows needs no more memory than any other.
-fn codes_below(codes: &Chunk, texts: usize, validity: &Bitmap) -> bool {
+pub(super) fn codes_below(codes: &Chunk, texts: usize, validity: &Bitmap) -> bool {
     let valid = |row: usize| validity.is_empty() || validity.get(row);
     let mut values = Values::default();
     (0..block_count(codes.rows)).all(|block| {

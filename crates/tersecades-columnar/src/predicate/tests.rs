@@ -117,3 +117,45 @@ fn decimals_compare_at_the_columns_scale() {
     let predicate = predicate.unwrap();
     assert!(predicate.matches_wide(1235) && !predicate.matches_wide(1234));
 }
+
+#[test]
+fn decimals_beside_floats_are_floats() {
+    let decimal = DataType::Decimal128(10, 2);
+    let float = |digits: i128| digits as f64 / 100.0;
+    for constant in (0..2_000)
+        .map(float)
+        .chain([0.071, -0.07, 1e300, f64::NEG_INFINITY])
+    {
+        let how: [(Comparison, fn(f64, f64) -> bool); 6] = [
+            (Comparison::Equal, |a, b| a == b),
+            (Comparison::NotEqual, |a, b| a != b),
+            (Comparison::Less, |a, b| a < b),
+            (Comparison::LessOrEqual, |a, b| a <= b),
+            (Comparison::Greater, |a, b| a > b),
+            (Comparison::GreaterOrEqual, |a, b| a >= b),
+        ];
+        for (how, expected) in how {
+            let predicate = Predicate::compare(&decimal, how, &constant.into()).unwrap();
+            let near = (constant * 100.0).clamp(-2_000.0, 2_000.0) as i128;
+            for digits in (near - 3..near + 3).chain([-1, 0, 1]) {
+                let wanted = expected(float(digits), constant);
+                assert_eq!(
+                    predicate.matches_wide(digits),
+                    wanted,
+                    "{digits} {how:?} {constant}"
+                );
+            }
+        }
+        let listed = Predicate::one_of(&decimal, &[constant.into()]).unwrap();
+        let between = Predicate::between(&decimal, &constant.into(), &constant.into()).unwrap();
+        for digits in -1..2_001 {
+            let equal = float(digits) == constant;
+            assert_eq!(listed.matches_wide(digits), equal, "{digits} in {constant}");
+            assert_eq!(
+                between.matches_wide(digits),
+                equal,
+                "{digits} at {constant}"
+            );
+        }
+    }
+}

@@ -22,6 +22,7 @@ pub fn bounds_of(query: &Query, input: &Schema, output: &Schema) -> ResultBounds
         .map(|field| (field.name().clone(), Influence::of_field(field)))
         .filter(|(_, influence)| !influence.is_none())
         .collect();
+    let time = any(&query.event_time.expression, &names);
     let mut known: HashSet<&str> = input.fields().iter().map(|it| it.name().as_str()).collect();
     for (index, step) in query.steps.iter().enumerate() {
         if let Step::Rows(operator) = step
@@ -35,7 +36,10 @@ pub fn bounds_of(query: &Query, input: &Schema, output: &Schema) -> ResultBounds
                 .collect();
             names.extend(added);
         }
-        names = follow(step, names, &mut bounds);
+        if goes_by_time(step) {
+            bounds.rows.extend(time.columns.iter().cloned());
+        }
+        names = follow(step, (names, &time), &mut bounds);
         match step {
             Step::Project(columns) => known = columns.iter().map(|it| it.0.as_str()).collect(),
             Step::Aggregate {
@@ -89,8 +93,16 @@ fn of_all(names: &Names) -> Influence {
     all
 }
 
-/// What lossy columns do to the columns behind `step`.
-fn follow(step: &Step, mut names: Names, bounds: &mut ResultBounds) -> Names {
+/// Whether the event time says which rows a result is of.
+fn goes_by_time(step: &Step) -> bool {
+    match step {
+        Step::Aggregate { window, .. } => window.needs_time() || window.reads_time(),
+        _ => false,
+    }
+}
+
+/// What lossy columns do to the columns behind `step`, those among them that `time` depends on.
+fn follow(step: &Step, (mut names, time): (Names, &Influence), bounds: &mut ResultBounds) -> Names {
     match step {
         Step::Filter(condition) => {
             if !influence(condition, &names).is_none() {
@@ -132,7 +144,14 @@ fn follow(step: &Step, mut names: Names, bounds: &mut ResultBounds) -> Names {
                 }
             }
             for call in aggregates {
-                let influence = aggregate(call, &names);
+                let mut influence = aggregate(call, &names);
+                // Of which row it is the value, the time says.
+                if matches!(call.function.as_str(), "first" | "last") && call.by.is_none() {
+                    influence.columns.extend(time.columns.iter().cloned());
+                    if !time.columns.is_empty() {
+                        influence = influence.with(ErrorBound::Unknown);
+                    }
+                }
                 if !influence.is_none() {
                     after.insert(call.output.clone(), influence);
                 }

@@ -12,6 +12,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
 use arrow_ord::cmp;
 use arrow_schema::DataType;
+use tersecades_columnar::decimal::nearest_float;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::input::Lanes;
 use tersecades_columnar::predicate::{Comparison, Predicate};
@@ -340,15 +341,18 @@ fn order_exact((a, s): (i128, i8), (b, t): (i128, i8)) -> Ordering {
     split(a, s).cmp(&split(b, t))
 }
 
-/// Compares `digits * 10^-scale` with a float without rounding an integer.
+/// Compares `digits * 10^-scale` with a float without rounding an integer; other decimals beside
+/// floats are floats.
 fn order_float(digits: i128, scale: i8, float: f64) -> Ordering {
+    if scale != 0 {
+        return float_key(nearest_float(digits, scale)).cmp(&float_key(float));
+    }
     if float.is_nan() {
         return Ordering::Less;
     }
-    let scaled = float * 10f64.powi(i32::from(scale));
-    let floor = scaled.floor();
+    let floor = float.floor();
     // The conversion saturates, which keeps the order.
-    digits.cmp(&(floor as i128)).then(match scaled > floor {
+    digits.cmp(&(floor as i128)).then(match float > floor {
         true => Ordering::Less,
         false => Ordering::Equal,
     })
@@ -393,6 +397,9 @@ mod tests {
         assert_eq!(order_float(5, 0, f64::INFINITY), Ordering::Less);
         assert_eq!(order_float(5, 0, f64::NEG_INFINITY), Ordering::Greater);
         assert_eq!(order_float(5, 0, f64::NAN), Ordering::Less);
+        assert_eq!(order_float(7, 2, 0.07), Ordering::Equal);
+        assert_eq!(order_float(7, 2, 0.071), Ordering::Less);
+        assert_eq!(order_float(7, 2, f64::NAN), Ordering::Less);
     }
 
     #[test]

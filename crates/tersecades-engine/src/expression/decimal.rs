@@ -8,25 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float32Type, Float64Type};
 use arrow_array::{ArrayRef, Float32Array, Float64Array};
 use arrow_schema::ArrowError;
-
-/// Digits below which a whole number is one of floats of 64 bits.
-const WHOLE: u128 = 1 << 53;
-
-/// The largest power of ten that is a float of 64 bits.
-const POWER_MAX: i8 = 22;
+use tersecades_columnar::decimal::{nearest_float, text};
 
 /// The decimals of `array`, which have `scale` digits behind the point, as floats of 64 bits.
 pub(super) fn to_doubles(array: &ArrayRef, scale: i8) -> Float64Array {
     let decimals = array.as_primitive::<Decimal128Type>();
-    let power = match scale {
-        0..=POWER_MAX => Some(10f64.powi(scale.into())),
-        _ => None,
-    };
-    decimals.unary::<_, Float64Type>(|digits| match power {
-        // Both are floats, so that only their division rounds.
-        Some(power) if digits.unsigned_abs() <= WHOLE => digits as f64 / power,
-        _ => parsed(digits, scale),
-    })
+    decimals.unary::<_, Float64Type>(|digits| nearest_float(digits, scale))
 }
 
 /// The decimals of `array`, which have `scale` digits behind the point, as floats of 32 bits.
@@ -36,7 +23,8 @@ pub(super) fn to_doubles(array: &ArrayRef, scale: i8) -> Float64Array {
 pub(super) fn to_floats(array: &ArrayRef, scale: i8) -> Result<Float32Array, ArrowError> {
     let decimals = array.as_primitive::<Decimal128Type>();
     decimals.try_unary::<_, Float32Type, _>(|digits| {
-        let float: f32 = parsed(digits, scale);
+        // Digits with an exponent are always a number; doubles would round twice.
+        let float: f32 = text(digits, scale).parse().unwrap_or(f32::NAN);
         match float.is_finite() {
             true => Ok(float),
             false => Err(ArrowError::CastError(format!(
@@ -45,16 +33,6 @@ pub(super) fn to_floats(array: &ArrayRef, scale: i8) -> Result<Float32Array, Arr
             ))),
         }
     })
-}
-
-/// The float that is nearest, which is what reading the digits gives.
-fn parsed<F: std::str::FromStr + From<f32>>(digits: i128, scale: i8) -> F {
-    // Digits with an exponent are always a number.
-    text(digits, scale).parse().unwrap_or(F::from(f32::NAN))
-}
-
-fn text(digits: i128, scale: i8) -> String {
-    format!("{digits}e{}", -i32::from(scale))
 }
 
 #[cfg(test)]

@@ -277,14 +277,15 @@ impl Reducer {
                 (high, last) => high.or(last),
             };
         }
-        let middle = match self.physical {
-            Physical::Float { .. } => float_key(0.0),
-            physical => physical.flip(),
+        // No class but that of NaN has it, whose keys go up to the greatest.
+        let (middle, last) = match self.physical {
+            Physical::Float { .. } => (float_key(0.0), float_key(f64::INFINITY)),
+            physical => (physical.flip(), u64::MAX),
         };
         Class {
             low: low.unwrap_or(0),
             high: high.unwrap_or(u64::MAX),
-            representative: low.or(high).unwrap_or(middle),
+            representative: low.or(high.map(|high| high.min(last))).unwrap_or(middle),
         }
     }
 

@@ -15,6 +15,7 @@ use tersecades_columnar::error::Result;
 use crate::plan::EventTime;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::stage::check_final;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::query::narrowed;
 use crate::source::table::Table;
@@ -47,6 +48,7 @@ impl OrderedTable {
     /// # Errors
     /// What binding says; for streams whose results lack their event time.
     pub fn new(stream: Stream) -> Result<Self> {
+        check_final(stream.has_updates())?;
         Ok(OrderedTable {
             schema: stream.schema()?,
             unit: unit_of(&stream)?,

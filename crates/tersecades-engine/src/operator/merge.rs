@@ -13,6 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use crate::plan::EventTime;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::stage::check_final;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::runtime::{Interrupt, Running};
 use crate::source::query::narrowed;
@@ -46,6 +47,7 @@ impl MergeTable {
     /// `InvalidArgument` without streams, `SchemaMismatch` when columns or event times differ.
     pub fn new(streams: impl IntoIterator<Item = Stream>) -> Result<Self> {
         let streams: Vec<Stream> = streams.into_iter().collect();
+        check_final(streams.iter().any(Stream::has_updates))?;
         let Some(first) = streams.first() else {
             return Err(Error::invalid("a merge of no streams"));
         };

@@ -10,6 +10,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::stage::check_final;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::source::table::Table;
 use crate::source::{Rejected, Source, SourceState};
@@ -60,6 +61,7 @@ impl ProcessTable {
     /// # Errors
     /// What binding says; `Unsupported` for windows that differ between keys.
     pub fn new(stream: Stream, window: Window, function: Arc<dyn WindowFunction>) -> Result<Self> {
+        check_final(stream.has_updates())?;
         let unit = unit_of(&stream)?;
         aligned(&window, unit)?;
         let given = logical_schema(&*function.schema(&*stream.schema()?)?);

@@ -84,6 +84,10 @@ impl Table for UnionTable {
         self.streams.iter().any(Stream::may_reject)
     }
 
+    fn has_updates(&self) -> bool {
+        self.streams.iter().any(Stream::has_updates)
+    }
+
     fn begins_again(&self) -> bool {
         self.streams.iter().all(Stream::begins_again)
     }

@@ -118,7 +118,7 @@ pub fn plan_parts(query: &Query, input: SchemaRef) -> Result<(StagePlan, Vec<Par
 }
 
 /// Refuses results that replace earlier ones as the rows of a further step.
-fn check_final(updates: bool) -> Result<()> {
+pub(crate) fn check_final(updates: bool) -> Result<()> {
     match updates {
         true => Err(Error::unsupported(
             "a step over windows that come out more than once would count rows twice",

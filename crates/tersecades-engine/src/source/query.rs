@@ -54,6 +54,10 @@ impl Table for QueryTable {
         self.stream.describe()
     }
 
+    fn has_updates(&self) -> bool {
+        self.stream.has_updates()
+    }
+
     fn stream(&self) -> Option<&Stream> {
         Some(&self.stream)
     }

@@ -74,6 +74,11 @@ pub trait Table: Send + Sync {
         None
     }
 
+    /// Whether rows may replace earlier ones: results that come more than once.
+    fn has_updates(&self) -> bool {
+        false
+    }
+
     /// Whether each opening gives the same rows in the same order, from the first on.
     fn begins_again(&self) -> bool {
         true

@@ -6,9 +6,11 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use crate::observe::{Observed, Registered};
-use crate::plan::Query;
+use crate::plan::{Query, Step};
 use crate::runtime::option::{RunOptions, TimeKind};
+use crate::runtime::stage::check_final;
 use crate::runtime::{Keep, Retained};
+use crate::window::Updates;
 
 use super::Stream;
 
@@ -121,7 +123,23 @@ impl Stream {
             };
             self.table.admit(&everything, None)?;
         }
+        let goes_on = |step: &Step| matches!(step, Step::Aggregate { .. } | Step::Rows(_));
+        check_final(self.query.steps.iter().any(goes_on) && self.table.has_updates())?;
         self.table.admit(&self.query, exact_because(&self.options))
+    }
+}
+
+impl Stream {
+    /// Whether rows may replace earlier ones: results of windows that come more than once.
+    pub(crate) fn has_updates(&self) -> bool {
+        let windows = self.query.steps.iter().filter_map(|step| match step {
+            Step::Aggregate { window, .. } => Some(window),
+            _ => None,
+        });
+        match windows.last() {
+            Some(window) => window.updates != Updates::default(),
+            None => self.table.has_updates(),
+        }
     }
 }
 

@@ -21,10 +21,12 @@ use std::ops::Range;
 
 use arrow_schema::DataType;
 
+use crate::bitmap::Bitmap;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::codecs::dictionary::codes_below;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, Spread};
 use crate::input::{Input, Lanes};
@@ -357,16 +359,8 @@ impl Codec for NumberDictionary {
             return Err(Error::corrupt("distinct numbers are out of order"));
         }
         codes.codec.validate(codes)?;
-        let ends = Asked {
-            ends: true,
-            ..Asked::default()
-        };
-        let (all, mut fold) = (Selection::all(codes.rows), Fold::default());
-        if codes.rows > 0 {
-            let work = &mut Work::default();
-            codes.codec.fold(codes, ends, &all, &mut fold, work);
-        }
-        match fold.max < table.len() as i128 {
+        // Statistics of the chunks inside may leave out the codes of null rows.
+        match codes_below(codes, table.len(), &Bitmap::default()) {
             true => Ok(()),
             false => Err(Error::corrupt("a code has no number")),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, UInt8Array};
 
 use super::*;
 use crate::encoder::ColumnEncoder;
@@ -128,4 +128,26 @@ fn a_number_that_no_row_needs_may_leave_64_bits() {
     out.fold(ends, &all, &mut fold, &mut work);
     let values = [fold.min, fold.max].map(|key| out.physical.value_of(key as u64));
     assert_eq!(values, [7, 9]);
+}
+
+/// Statistics of chunks inside leave out null rows, whose codes are looked up as others are.
+#[test]
+fn codes_that_statistics_leave_out_have_numbers_too() {
+    fn leave_out(chunk: &mut Chunk) {
+        chunk.stats.max = chunk.stats.min;
+        let inner = chunk.body.inner.iter_mut().flatten();
+        inner.for_each(|inner| leave_out(inner));
+    }
+    let mut chunk = encode(Arc::new(Int64Array::from(vec![Some(7), None])));
+    for scheme in ["plain", "patched(frame_of_reference)", "gcd(plain)"] {
+        for (code, valid) in [(0, true), (200, false)] {
+            let codes: ArrayRef = Arc::new(UInt8Array::from(vec![0, code]));
+            let mut encoder = ColumnEncoder::new(codes.data_type()).unwrap();
+            encoder.require(scheme.parse::<Scheme>().unwrap()).unwrap();
+            let mut codes = encoder.encode_new(&codes).unwrap();
+            leave_out(&mut codes);
+            chunk.body.inner[0] = Some(Box::new(codes));
+            assert_eq!(NumberDictionary.validate(&chunk).is_ok(), valid, "{scheme}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::plan::EventTime;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
+use crate::runtime::stage::check_final;
 use crate::source::query::narrowed;
 use crate::source::table::Table;
 use crate::source::{Source, SourceState};
@@ -91,6 +92,7 @@ impl JoinTable {
     /// What binding both says; `InvalidArgument` and `SchemaMismatch` for keys that do not
     /// compare, doubled names and kinds the join has no meaning for.
     pub fn new(left: Stream, right: Stream, spec: JoinSpec) -> Result<Self> {
+        check_final(left.has_updates() || right.has_updates())?;
         let schemas = (left.schema()?, right.schema()?);
         let names: (&Schema, &Schema) = (&schemas.0, &schemas.1);
         let columns = JoinColumns::new(names, spec.kind, &spec.options)?;
