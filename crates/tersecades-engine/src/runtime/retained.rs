@@ -157,13 +157,14 @@ impl Retained {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Adds a batch whose newest row is at `newest`, unless it is too old, and drops what is beyond
-    /// the limit. One without a time is as new as those before it.
-    pub(crate) fn push(&self, batch: &Arc<Batch>, newest: Option<i64>) {
+    /// Adds a batch whose newest row is at `newest`, and drops what is beyond the limit: oldest
+    /// batches, and one that `is_late` and beyond it already. One without a time is as new as those
+    /// before it.
+    pub(crate) fn push(&self, batch: &Arc<Batch>, newest: Option<i64>, is_late: bool) {
         let mut kept = self.lock();
         let newest = newest.unwrap_or(kept.newest);
         kept.newest = kept.newest.max(newest);
-        if self.is_over(kept.newest, newest) {
+        if is_late && self.is_over(kept.newest, newest) {
             return;
         }
         kept.bytes += batch.byte_size();

@@ -25,9 +25,14 @@ impl Running {
     /// times too far in the future to move it count as the newest that did.
     pub(super) fn retain(&self, batch: &Arc<Batch>, range: Option<(i64, i64)>) {
         if let Some(retained) = &self.retained {
-            let newest = self.ingest.newest().or(range.map(|range| range.1));
-            let moved = self.watermark.newest().unwrap_or(i64::MAX);
-            retained.push(batch, newest.map(|newest| newest.min(moved)));
+            let last = range.map(|(_, last)| last);
+            let moved = self.watermark.newest();
+            let newest = match moved.is_some() && last > moved {
+                true => moved,
+                false => self.ingest.newest().or(last),
+            };
+            let is_late = newest.is_some_and(|newest| newest < self.watermark.current());
+            retained.push(batch, newest, is_late);
         }
     }
 
