@@ -75,6 +75,7 @@ impl Session {
         for command in commands {
             self.run_command(command)?;
         }
+        self.catalog.look_anew();
         let answer = match last {
             Command::Query(asked) if asked.clauses.late_into.is_none() => return self.lower(asked),
             command => self.run_command(command)?,
