@@ -258,3 +258,32 @@ fn a_view_of_a_join_reads_its_files_anew() {
     );
     assert_eq!(of_view(&mut session), cells(&[&["500", "2"]]));
 }
+
+#[test]
+fn a_statement_reads_files_as_they_are_when_it_runs() {
+    let (folder, mut session) = (tempfile::tempdir().unwrap(), Session::default());
+    let mut ask = |sql: &str| ask(&mut session, folder.path(), sql);
+    ask("INSERT INTO '$a.csv' SELECT 1 AS a");
+    let counted = "SELECT count(*) AS n FROM '$*.csv'";
+    assert_eq!(ask(counted), cells(&[&["1"]]));
+    ask("INSERT INTO '$b.csv' SELECT 2 AS a");
+    assert_eq!(ask(counted), cells(&[&["2"]]));
+    let between = format!("{counted}; INSERT INTO '$c.csv' SELECT 3 AS a; {counted}");
+    assert_eq!(ask(&between), cells(&[&["3"]]));
+    ask("COPY (SELECT 'x' AS b, 2.5 AS c) TO '$a.csv'");
+    assert_eq!(ask("SELECT * FROM '$a.csv'"), cells(&[&["x", "2.5"]]));
+}
+
+#[test]
+fn a_stream_of_a_query_reads_files_as_they_are_when_it_is_planned() {
+    let (folder, mut session) = (tempfile::tempdir().unwrap(), Session::default());
+    let path = folder.path();
+    let column = |session: &mut Session| {
+        let stream = session.stream(&format!("SELECT * FROM '{}/a.csv'", path.display()));
+        stream.unwrap().schema().unwrap().field(0).name().clone()
+    };
+    ask(&mut session, path, "COPY (SELECT 1 AS a) TO '$a.csv'");
+    assert_eq!(column(&mut session), "a");
+    ask(&mut session, path, "COPY (SELECT 1 AS b) TO '$a.csv'");
+    assert_eq!(column(&mut session), "b");
+}

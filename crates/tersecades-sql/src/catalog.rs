@@ -197,6 +197,13 @@ impl Catalog {
         &self.config
     }
 
+    /// Lets go of what names in earlier statements stood for: files may have changed since. What
+    /// can be read only once, as a pipe, stays, as part of it may have been read already.
+    pub(crate) fn look_anew(&self) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.retain(|_, relation| !relation.stream.begins_again());
+    }
+
     /// The table named so, or the file at that path.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Relation>> {
         let folded = name.to_lowercase();

@@ -23,6 +23,7 @@ impl Session {
     /// # Errors
     /// What planning and running say.
     pub(crate) fn run_command(&mut self, command: Command) -> Result<Answer> {
+        self.catalog.look_anew();
         match command {
             Command::Query(asked) => Ok(Answer::Rows(self.results(asked)?)),
             Command::Set(option, value) => {

@@ -13,8 +13,12 @@ use crate::command::text_results;
 use crate::parse::{self, Command};
 use crate::session::{RunSettings, Session};
 
-/// The tables that a session has at a moment.
-pub struct Tables(BTreeMap<String, Arc<Relation>>);
+/// The tables and options that a session has at a moment.
+pub struct Tables {
+    tables: BTreeMap<String, Arc<Relation>>,
+    settings: RunSettings,
+    batch_rows: usize,
+}
 
 impl Session {
     /// A session with the same tables, options and kept streams.
@@ -26,15 +30,20 @@ impl Session {
         }
     }
 
-    /// The tables there are.
+    /// The tables there are, and the options.
     pub fn tables(&self) -> Tables {
-        Tables(self.catalog.tables().clone())
+        Tables {
+            tables: self.catalog.tables().clone(),
+            settings: self.settings.clone(),
+            batch_rows: self.catalog.reading.batch_rows,
+        }
     }
 
-    /// Takes over the options of `fork`, and the tables that it has got since `before`.
+    /// Takes over the options and tables that `fork` has got since `before`: others may have been
+    /// set here meanwhile.
     pub fn adopt(&mut self, fork: Session, before: &Tables) {
         let is_known = |name: &str, relation: &Arc<Relation>| {
-            let known = before.0.get(name);
+            let known = before.tables.get(name);
             known.is_some_and(|known| Arc::ptr_eq(known, relation))
         };
         for (name, relation) in fork.catalog.tables() {
@@ -42,11 +51,32 @@ impl Session {
                 self.catalog.restore(name, Arc::clone(relation));
             }
         }
-        self.catalog.reading = fork.catalog.reading;
-        self.settings = RunSettings {
-            interrupt: self.settings.interrupt.clone(),
-            ..fork.settings
-        };
+        let batch_rows = fork.catalog.reading.batch_rows;
+        take_over(
+            &mut self.catalog.reading.batch_rows,
+            &before.batch_rows,
+            batch_rows,
+        );
+        let RunSettings {
+            threads,
+            memory_limit_bytes,
+            on_limit,
+            tier,
+            reads,
+            layout,
+            interrupt: _,
+        } = fork.settings;
+        let (own, known) = (&mut self.settings, &before.settings);
+        take_over(&mut own.threads, &known.threads, threads);
+        take_over(
+            &mut own.memory_limit_bytes,
+            &known.memory_limit_bytes,
+            memory_limit_bytes,
+        );
+        take_over(&mut own.on_limit, &known.on_limit, on_limit);
+        take_over(&mut own.tier, &known.tier, tier);
+        take_over(&mut own.reads, &known.reads, reads);
+        take_over(&mut own.layout, &known.layout, layout);
     }
 
     /// Who is asked for tables by names that are none of the session's; each name that a statement
@@ -75,6 +105,7 @@ impl Session {
         for command in commands {
             self.run_command(command)?;
         }
+        self.catalog.look_anew();
         let answer = match last {
             Command::Query(asked) if asked.clauses.late_into.is_none() => return self.lower(asked),
             command => self.run_command(command)?,
@@ -86,5 +117,35 @@ impl Session {
         let schema = results.schema();
         let batches = results.collect::<Result<Vec<_>>>()?;
         Ok(Stream::from_batches(schema, batches))
+    }
+}
+
+/// Sets `own` to `set`, where that is no longer what it was `before`.
+fn take_over<T: PartialEq>(own: &mut T, before: &T, set: T) {
+    if set != *before {
+        *own = set;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tersecades_columnar::goal::Tier;
+
+    use super::*;
+
+    #[test]
+    fn options_that_two_copies_set_at_once_are_both_kept() {
+        let mut session = Session::default();
+        let mut forks = [session.fork(), session.fork()];
+        let before = forks.each_ref().map(Session::tables);
+        forks[0].set("threads", "3").unwrap();
+        forks[0].set("batch_rows", "77").unwrap();
+        forks[1].set("tier", "cold").unwrap();
+        for (fork, before) in forks.into_iter().zip(&before) {
+            session.adopt(fork, before);
+        }
+        assert_eq!(session.settings.threads, 3);
+        assert_eq!(session.catalog.reading.batch_rows, 77);
+        assert_eq!(session.settings.tier, Some(Tier::Cold));
     }
 }

@@ -320,6 +320,7 @@ impl Session {
     /// # Errors
     /// What parsing and planning say; `InvalidArgument` for anything but one query.
     pub fn stream(&self, text: &str) -> Result<Stream> {
+        self.catalog.look_anew();
         let mut commands = parse::parse(text)?;
         match (commands.pop(), commands.is_empty()) {
             (Some(Command::Query(asked)), true) if asked.clauses.late_into.is_none() => {

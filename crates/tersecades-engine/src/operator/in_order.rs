@@ -148,18 +148,14 @@ impl OrderedSource {
     }
 }
 
-impl Source for OrderedSource {
-    fn schema(&self) -> SchemaRef {
-        self.input.schema()
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl OrderedSource {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(rows) = self.emit()? {
                 return Ok(Some(rows));
             }
             if self.input.is_ended() {
-                self.rejected.count_rows = self.input.running().rejected_rows();
                 return Ok(None);
             }
             if let Some(batch) = self.input.next_timed()? {
@@ -167,6 +163,18 @@ impl Source for OrderedSource {
             }
             check_memory(self.byte_size(), self.limit)?;
         }
+    }
+}
+
+impl Source for OrderedSource {
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        self.rejected.count_rows = self.input.running().rejected_rows();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

@@ -175,19 +175,14 @@ impl MergeSource {
     }
 }
 
-impl Source for MergeSource {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl MergeSource {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         for lane in &mut self.lanes {
             lane.fill()?;
         }
         let order = self.order();
         if order.is_empty() {
-            let running = self.lanes.iter().map(|lane| lane.input.running());
-            self.rejected.count_rows = running.map(Running::rejected_rows).sum();
             return Ok(None);
         }
         let columns = (0..self.schema.fields().len()).map(|index| {
@@ -199,6 +194,19 @@ impl Source for MergeSource {
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
         batch_of(&self.schema, columns, order.len()).map(Some)
+    }
+}
+
+impl Source for MergeSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        let running = self.lanes.iter().map(|lane| lane.input.running());
+        self.rejected.count_rows = running.map(Running::rejected_rows).sum();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

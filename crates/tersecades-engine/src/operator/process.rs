@@ -194,18 +194,14 @@ impl ProcessSource {
     }
 }
 
-impl Source for ProcessSource {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl ProcessSource {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(rows) = self.ready.pop_front() {
                 return Ok(Some(rows));
             }
             if self.input.is_ended() {
-                self.rejected.count_rows = self.input.running().rejected_rows();
                 return Ok(None);
             }
             if let Some(batch) = self.input.next_timed()? {
@@ -214,6 +210,18 @@ impl Source for ProcessSource {
             self.close()?;
             check_memory(self.byte_size(), self.limit)?;
         }
+    }
+}
+
+impl Source for ProcessSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        self.rejected.count_rows = self.input.running().rejected_rows();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

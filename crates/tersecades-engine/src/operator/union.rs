@@ -114,6 +114,7 @@ impl Table for UnionTable {
             count: inputs.len(),
             inputs,
             past: SourceState::default(),
+            past_rejected_rows: 0,
             rejected: Rejected::default(),
         })))
     }
@@ -127,6 +128,8 @@ struct UnionSource {
     count: usize,
     /// What streams that have ended counted.
     past: SourceState,
+    /// What they could not read.
+    past_rejected_rows: u64,
     rejected: Rejected,
 }
 
@@ -137,13 +140,16 @@ impl Source for UnionSource {
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(input) = self.inputs.last_mut() {
-            if let Some(batch) = input.next().transpose()? {
+            let next = input.next().transpose();
+            let rejected_rows = input.rejected_rows();
+            self.rejected.count_rows = self.past_rejected_rows + rejected_rows;
+            if let Some(batch) = next? {
                 return Ok(Some(batch));
             }
             let state = input.state();
             self.past.late_rows += state.late_rows;
             self.past.untimed_rows += state.untimed_rows;
-            self.rejected.count_rows += input.rejected_rows();
+            self.past_rejected_rows += rejected_rows;
             self.inputs.pop();
         }
         Ok(None)
@@ -183,7 +189,7 @@ impl Source for UnionSource {
         out.u64(self.inputs.len() as u64);
         out.u64(self.past.late_rows);
         out.u64(self.past.untimed_rows);
-        out.u64(self.rejected.count_rows);
+        out.u64(self.past_rejected_rows);
         match self.inputs.last_mut() {
             Some(input) => input.snapshot_input(out),
             None => Ok(()),
@@ -198,7 +204,8 @@ impl Source for UnionSource {
         self.inputs.truncate(left);
         self.past.late_rows = from.u64()?;
         self.past.untimed_rows = from.u64()?;
-        self.rejected.count_rows = from.u64()?;
+        self.past_rejected_rows = from.u64()?;
+        self.rejected.count_rows = self.past_rejected_rows;
         match self.inputs.last_mut() {
             Some(input) => input.restore_input(from),
             None => Ok(()),

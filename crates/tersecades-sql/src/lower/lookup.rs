@@ -96,9 +96,10 @@ impl Lowering<'_> {
     /// twice.
     fn unique_table(&self, join: &Join, right: &Rows, key: &Expr) -> Result<Option<Unique>> {
         // What is read here stays as it is for all runs of the query.
-        let rows = match self.runs_once {
-            true => right.stream.rows_known(),
-            false => right.stream.rows_in_memory(),
+        let rows = match (self.runs_once, right.stream.begins_again()) {
+            (true, _) => right.stream.rows_known(),
+            (false, true) => right.stream.rows_in_memory(),
+            (false, false) => None,
         };
         if rows.is_none_or(|rows| rows > LOOKUP_ROWS_MAX) {
             return Ok(None);
@@ -199,12 +200,16 @@ fn inside(index: usize) -> String {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use arrow_array::{ArrayRef, Int64Array, RecordBatch};
     use arrow_schema::SchemaRef;
     use tersecades_columnar::error::Result;
+    use tersecades_engine::expression::col;
+    use tersecades_engine::runtime::Keep;
     use tersecades_engine::runtime::ingest::Origin;
     use tersecades_engine::source::table::{MemoryTable, Table};
+    use tersecades_engine::stream::Stream;
 
     use crate::Session;
 
@@ -225,6 +230,37 @@ mod tests {
             self.1.fetch_add(1, Ordering::Relaxed);
             self.0.open(columns)
         }
+    }
+
+    fn numbers(name: &str, values: &[i64]) -> RecordBatch {
+        let values: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        RecordBatch::try_from_iter([(name, values)]).unwrap()
+    }
+
+    fn count_of(stream: Stream) -> i64 {
+        let batches = stream.run().unwrap().collect::<Result<Vec<_>>>().unwrap();
+        let count = batches[0].column(0).as_any().downcast_ref::<Int64Array>();
+        count.unwrap().value(0)
+    }
+
+    #[test]
+    fn a_join_with_a_range_that_is_being_kept_reads_it_anew_in_each_run() {
+        let rows = [numbers("k", &[1]), numbers("k", &[2]), numbers("k", &[3])];
+        let kept = Stream::from_batches(rows[0].schema(), rows.to_vec());
+        let kept = kept.event_time(col("k"), Duration::ZERO);
+        let mut running = kept.keep(Keep::Bytes(1 << 20)).run().unwrap();
+        running.step().unwrap();
+        let range = Stream::from_retained(running.retained().unwrap());
+        let mut session = Session::default();
+        session.register_stream("kept", range, None).unwrap();
+        let asked = numbers("k", &[1, 2, 3]);
+        let asked = Arc::new(MemoryTable::new(asked.schema(), vec![asked]));
+        session.register("asked", asked, None).unwrap();
+        let joined = "SELECT count(*) AS n FROM asked a JOIN kept b ON a.k = b.k";
+        let planned = session.stream(joined).unwrap();
+        while running.step().unwrap() {}
+        assert_eq!(count_of(session.stream(joined).unwrap()), 3);
+        assert_eq!(count_of(planned), 3);
     }
 
     #[test]

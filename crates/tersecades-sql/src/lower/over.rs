@@ -225,10 +225,13 @@ fn function_of(call: &WindowFunction, name: &str) -> Result<OverFunction> {
     let args = &call.params.args;
     let whole = |index: usize, otherwise: Option<i64>| -> Result<i64> {
         let number = match args.get(index) {
-            None => otherwise.map(|number| number as f64),
-            Some(value) => constant_number(value).filter(|number| number.fract() == 0.0),
+            None => otherwise,
+            Some(value) => whole_number(value).map(|number| {
+                let most = i128::from(i64::MAX);
+                number.clamp(-most, most) as i64
+            }),
         };
-        number.map(|number| number as i64).ok_or_else(|| {
+        number.ok_or_else(|| {
             Error::invalid(format!("argument {} of {name} must be a number", index + 1))
                 .hint(format!("write {name}(x, 2) OVER (ORDER BY ts)"))
         })
@@ -306,12 +309,30 @@ fn distance(value: &ScalarValue, units: Units) -> Result<i128> {
         )?;
         return Ok(length.as_nanos() as i128);
     }
-    let number = constant_number(&literal).filter(|number| number.fract() == 0.0);
-    match number {
-        Some(number) if number >= 0.0 => Ok(number as i128),
+    match whole_number(&literal) {
+        Some(number) if number >= 0 => Ok(number),
         _ => Err(
             Error::invalid(format!("`{value}` is no distance of a frame"))
                 .hint("write ROWS BETWEEN 5 PRECEDING AND CURRENT ROW"),
         ),
     }
+}
+
+/// The whole number that `expr` is, for arguments that must be constant; integers are taken digit
+/// by digit, as floats do not hold all of them.
+fn whole_number(expr: &Expr) -> Option<i128> {
+    let value = match expr {
+        Expr::Literal(value, _) => value,
+        Expr::Alias(alias) => return whole_number(&alias.expr),
+        _ => return None,
+    };
+    let data_type = value.data_type();
+    let exact = match data_type.is_integer() || data_type.is_string() {
+        true => value.to_string().parse().ok(),
+        false => None,
+    };
+    exact.or_else(|| {
+        let number = constant_number(expr).filter(|number| number.fract() == 0.0);
+        number.map(|number| number as i128)
+    })
 }

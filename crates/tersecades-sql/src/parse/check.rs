@@ -253,7 +253,8 @@ fn check_select(select: &Select) -> ControlFlow<Error> {
         refuse_lists(item)?;
         item.visit(&mut Outermost::new(refuse_quantified))?;
     }
-    for condition in [&select.selection, &select.having].into_iter().flatten() {
+    let conditions = [&select.selection, &select.having, &select.qualify];
+    for condition in conditions.into_iter().flatten() {
         check_condition(condition)?;
     }
     let is_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));

@@ -265,12 +265,9 @@ fn nearest(right: &mut Buckets, key: &[u8], time: i64, direction: Direction) -> 
     }
 }
 
-impl Source for AsOf {
-    fn schema(&self) -> SchemaRef {
-        SchemaRef::clone(&self.columns.output)
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl AsOf {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             self.join()?;
             if let Some(rows) = self.emit()? {
@@ -279,9 +276,6 @@ impl Source for AsOf {
             self.expire();
             let [left, right] = &self.inputs;
             if left.is_ended() && right.is_ended() {
-                let running = (left.running(), right.running());
-                let rejected = running.0.rejected_rows() + running.1.rejected_rows();
-                self.rejected.count_rows = rejected;
                 return Ok(None);
             }
             let side = usize::from(is_right_next(left, right));
@@ -290,6 +284,20 @@ impl Source for AsOf {
             }
             check_memory(self.byte_size(), self.limit)?;
         }
+    }
+}
+
+impl Source for AsOf {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.columns.output)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        let [left, right] = &self.inputs;
+        let (left, right) = (left.running(), right.running());
+        self.rejected.count_rows = left.rejected_rows() + right.rejected_rows();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

@@ -212,12 +212,9 @@ impl EqualJoin {
     }
 }
 
-impl Source for EqualJoin {
-    fn schema(&self) -> SchemaRef {
-        SchemaRef::clone(&self.pairing.columns.output)
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl EqualJoin {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         if !self.is_built {
             self.build()?;
         }
@@ -231,13 +228,24 @@ impl Source for EqualJoin {
             }
             self.left.check_interrupt()?;
             if self.probes.is_empty() && !self.pull()? {
-                self.rejected.count_rows = self.left.rejected_rows() + self.right.rejected_rows();
                 let (rows, swept) = self.pairing.sweep(self.swept)?;
                 self.swept = swept;
                 return Ok(rows);
             }
             self.advance();
         }
+    }
+}
+
+impl Source for EqualJoin {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.pairing.columns.output)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        self.rejected.count_rows = self.left.rejected_rows() + self.right.rejected_rows();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

@@ -356,12 +356,9 @@ pub(super) fn picked(
     Ok(columns)
 }
 
-impl Source for IntervalJoin {
-    fn schema(&self) -> SchemaRef {
-        SchemaRef::clone(&self.columns.output)
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl IntervalJoin {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let frontier = self.frontier();
             if let Some(rows) = self.emit(frontier)? {
@@ -369,9 +366,6 @@ impl Source for IntervalJoin {
             }
             let [left, right] = &self.inputs;
             if left.is_ended() && right.is_ended() {
-                let running = (left.running(), right.running());
-                let rejected = running.0.rejected_rows() + running.1.rejected_rows();
-                self.rejected.count_rows = rejected;
                 return Ok(None);
             }
             match usize::from(is_right_next(left, right)) {
@@ -391,6 +385,20 @@ impl Source for IntervalJoin {
             self.expire(frontier);
             check_memory(self.byte_size(), self.limit)?;
         }
+    }
+}
+
+impl Source for IntervalJoin {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.columns.output)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        let [left, right] = &self.inputs;
+        let (left, right) = (left.running(), right.running());
+        self.rejected.count_rows = left.rejected_rows() + right.rejected_rows();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

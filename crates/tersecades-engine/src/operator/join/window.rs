@@ -335,21 +335,15 @@ fn pairs_of(kind: JoinKind, open: &Open, passing: Option<&[bool]>) -> Vec<(u64, 
     pairs
 }
 
-impl Source for WindowJoin {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
+impl WindowJoin {
+    /// The next rows, without counting those that the inputs left out.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(rows) = self.ready.pop_front() {
                 return Ok(Some(rows));
             }
             let [left, right] = &self.inputs;
             if left.is_ended() && right.is_ended() {
-                let running = (left.running(), right.running());
-                let rejected = running.0.rejected_rows() + running.1.rejected_rows();
-                self.rejected.count_rows = rejected;
                 return Ok(None);
             }
             let side = usize::from(is_right_next(left, right));
@@ -359,6 +353,20 @@ impl Source for WindowJoin {
             self.close()?;
             check_memory(self.byte_size(), self.limit)?;
         }
+    }
+}
+
+impl Source for WindowJoin {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let next = self.next_rows();
+        let [left, right] = &self.inputs;
+        let (left, right) = (left.running(), right.running());
+        self.rejected.count_rows = left.rejected_rows() + right.rejected_rows();
+        next
     }
 
     fn rejected(&self) -> &Rejected {

@@ -184,17 +184,12 @@ impl LookupJoin {
     /// Looks the stream's column `key` up in `table`; its columns are added to `scope`.
     ///
     /// # Errors
-    /// `SchemaMismatch` when the keys are of different kinds.
+    /// `SchemaMismatch` when the keys are of different types, unless both are integers.
     pub fn bind(table: Arc<PreparedTable>, key: &str, scope: &mut Scope) -> Result<Self> {
         let (key_type, slot) = scope.find(key)?;
-        let shape = |data_type: &DataType| match Physical::of(data_type) {
-            Ok(Physical::Integer { .. }) => "integer",
-            Ok(Physical::Text) => "text",
-            _ => "other",
-        };
-        let same = key_type == &table.key_type
-            || (shape(key_type) == "integer" && shape(&table.key_type) == "integer");
-        if !same {
+        // Times, dates and booleans are kept as integers too, but of other units.
+        let are_integers = key_type.is_integer() && table.key_type.is_integer();
+        if key_type != &table.key_type && !are_integers {
             let message = format!(
                 "`{key}` is {key_type}, the key of table `{}` is {}",
                 table.name, table.key_type
@@ -335,8 +330,49 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
     use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use arrow_schema::TimeUnit;
 
     use super::*;
+
+    #[test]
+    fn keys_of_other_units_are_refused() {
+        let second: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        let column = |data_type: &DataType| {
+            let narrow = arrow_cast::cast(&second, &DataType::Int32).unwrap();
+            let values = match data_type {
+                DataType::Date32 => &narrow,
+                _ => &second,
+            };
+            arrow_cast::cast(values, data_type).unwrap()
+        };
+        let timestamp = |unit| DataType::Timestamp(unit, None);
+        let pairs = [
+            (
+                timestamp(TimeUnit::Microsecond),
+                timestamp(TimeUnit::Millisecond),
+            ),
+            (timestamp(TimeUnit::Second), DataType::Int64),
+            (DataType::Date32, DataType::Int32),
+            (DataType::Date32, timestamp(TimeUnit::Second)),
+        ];
+        let bind = |key: &DataType, looked_up: &DataType| {
+            let rows = RecordBatch::try_from_iter([("k", column(looked_up))]).unwrap();
+            let keyed = KeyedTable::new(&LookupTable::new("t", rows), "k").unwrap();
+            let prepared = Arc::new(PreparedTable::new(&keyed, &[]).unwrap());
+            let rows = RecordBatch::try_from_iter([("s", column(key))]).unwrap();
+            let encoder = BatchEncoder::new(&rows.schema()).unwrap().encode_new(&rows);
+            let mut scope = Scope::of_schema(encoder.unwrap().schema());
+            let bound = LookupJoin::bind(prepared, "s", &mut scope);
+            bound.map(|_| ()).map_err(|error| error.kind())
+        };
+        for (one, other) in &pairs {
+            let refused = Err(tersecades_columnar::error::ErrorKind::SchemaMismatch);
+            assert_eq!(bind(one, other), refused, "{one} in {other}");
+            assert_eq!(bind(other, one), refused, "{other} in {one}");
+            assert_eq!(bind(one, one), Ok(()), "{one}");
+        }
+        assert_eq!(bind(&DataType::Int32, &DataType::Int64), Ok(()));
+    }
 
     #[test]
     fn signed_keys_at_both_ends_are_found_whatever_the_type_of_the_stream() {

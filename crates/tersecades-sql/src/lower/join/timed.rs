@@ -272,8 +272,10 @@ fn interval(join: &Join, inputs: &Inputs, terms: &mut Vec<Expr>) -> Option<Pairi
         times = Some((names, Expr::Column(bound.left), Expr::Column(bound.right)));
     }
     let (lower, upper, (_, left, right)) = (lower?, upper?, times?);
-    let tick = tick_ns(&left, join).max(tick_ns(&right, join));
     let finest = tick_ns(&left, join).min(tick_ns(&right, join));
+    if finest == 0 {
+        return None;
+    }
     let bounds = (
         lower.div_euclid(finest) * finest
             + if lower.rem_euclid(finest) > 0 {
@@ -283,7 +285,7 @@ fn interval(join: &Join, inputs: &Inputs, terms: &mut Vec<Expr>) -> Option<Pairi
             },
         upper.div_euclid(finest) * finest,
     );
-    if tick == 0 || bounds.0 > bounds.1 {
+    if bounds.0 > bounds.1 {
         return None;
     }
     used.into_iter()
