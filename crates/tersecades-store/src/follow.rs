@@ -169,7 +169,9 @@ impl Followers {
 
     /// Encoded bytes that the slowest follower has not taken yet.
     pub(crate) fn lag(&self) -> usize {
-        let lags = self.followers.iter();
+        // Who is gone takes nothing any more, and is let go only with the next batch.
+        let there = |follower: &&Follower| Arc::strong_count(&follower.lag) > 1;
+        let lags = self.followers.iter().filter(there);
         let lags = lags.map(|follower| follower.lag.load(Ordering::Relaxed));
         lags.max().unwrap_or(0)
     }
