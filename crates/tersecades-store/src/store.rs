@@ -13,7 +13,7 @@ use crate::fs::{Directory, FileSystem, Lock, RealFileSystem};
 use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
-use crate::option::{Durability, StoreOptions};
+use crate::option::StoreOptions;
 use crate::recovery::{Recovered, holds_rows, recover, remove_orphans};
 use crate::repair;
 use crate::schema::StoreSchema;
@@ -347,6 +347,7 @@ impl Store {
     ///
     /// # Errors
     /// What writing says.
+        self.sync_unsafe(&mut state)?;
     pub(crate) fn begin_segment(&self, upkeep: &mut Upkeep, first: u64) -> Result<Segment> {
         let number = upkeep.next_segment;
         upkeep.next_segment += 1;
@@ -370,7 +371,7 @@ impl Store {
 
     fn note_closed(&self) -> Result<()> {
         let mut upkeep = self.upkeep();
-        let state = self.commit.lock_idle();
+        let mut state = self.commit.lock_idle();
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
@@ -379,10 +380,8 @@ impl Store {
         let Some(manifest) = &mut upkeep.manifest else {
             return Ok(());
         };
-        if catalog.options.durability == Durability::Os {
-            // What the manifest says is there has to last.
-            log::sync(&self.directory, catalog.log_start)?;
-        }
+        // What the manifest says is there has to last.
+        self.sync_unsafe(&mut state)?;
         manifest.append(&catalog)
     }
 
