@@ -217,6 +217,9 @@ impl Commit {
             if pushed.is_ok() {
                 state.workload.wrote(entry.batch.rows() as u64);
                 state.followers.send(&entry.batch, segment);
+        if state.feed.is_none() {
+            state.followers.begin();
+        }
             }
             let outcome = pushed.map(|()| state.end());
             // Nobody else sets the outcome of an entry.

@@ -145,7 +145,7 @@ struct Follower {
 #[derive(Default)]
 pub(crate) struct Followers {
     followers: Vec<Follower>,
-    /// Whether a stream has fed the store to its end, since when nothing is to come.
+    /// Whether a stream has fed the store to its end, since when nobody has written.
     ended: bool,
     /// What the last stream that has failed has failed with.
     failure: Option<Error>,
@@ -176,7 +176,7 @@ impl Followers {
         lags.max().unwrap_or(0)
     }
 
-    /// A stream begins to feed the store.
+    /// A stream begins to feed the store, or others go on writing.
     pub(crate) fn begin(&mut self) {
         self.ended = false;
     }

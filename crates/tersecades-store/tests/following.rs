@@ -4,9 +4,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use tersecades_store::{Durability, Store, StoreOptions, StoreSchema};
+use tersecades_store::{Arrival, Durability, Store, StoreOptions, StoreSchema};
 
 /// Numbers that no codec makes smaller.
 fn rows(first: u64, count: u64) -> RecordBatch {
@@ -42,4 +43,28 @@ fn a_stream_does_not_wait_for_a_follower_that_is_gone() {
     assert!(!feed.has_room());
     drop(arrivals);
     assert!(feed.has_room());
+}
+
+#[test]
+fn rows_of_others_arrive_after_a_stream_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = create(folder.path());
+    let mut feed = store.feed("numbers").unwrap();
+    feed.append(&rows(0, 10)).unwrap();
+    feed.finish().unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.append(&rows(10, 5)).unwrap();
+    let outside = Store::open_read_only(folder.path()).unwrap();
+    for (store, number) in [(&store, 15), (&outside, 22)] {
+        let (snapshot, mut arrivals) = store.follow().unwrap();
+        assert_eq!(snapshot.sequence(), number);
+        writer.append(&rows(number, 7)).unwrap();
+        let arrived = arrivals.next(Duration::from_secs(10)).unwrap();
+        let Arrival::Rows(batch) = arrived else {
+            panic!("{arrived:?}");
+        };
+        assert_eq!(batch.rows(), 7);
+        let arrived = arrivals.next(Duration::from_millis(200)).unwrap();
+        assert!(matches!(arrived, Arrival::Nothing), "{arrived:?}");
+    }
 }
