@@ -98,6 +98,7 @@ impl Store {
         schema: StoreSchema,
         options: StoreOptions,
     ) -> Result<Self> {
+        options.check()?;
         if options.keep_time.is_some_and(|age| age < 0) {
             return Err(Error::invalid("`keep_time` is an age, and not below 0"));
         }
