@@ -14,7 +14,7 @@ use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
 use crate::option::StoreOptions;
-use crate::recovery::{Recovered, holds_rows, recover, remove_orphans};
+use crate::recovery::{Recovered, holds_rows, recover, remove_orphans, remove_segments};
 use crate::repair;
 use crate::schema::StoreSchema;
 use crate::sync::{Mutex, MutexGuard};
@@ -214,6 +214,11 @@ impl Store {
         let marks = recovered.version.catalog.feeds.iter_mut();
         // A stream that a crash has cut off goes on, or has ended when others write.
         marks.for_each(|mark| mark.count(end));
+        let has_rows = recovered.memory.rows() > 0;
+        if !has_rows {
+            // What the segments before held is in runs.
+            recovered.version.catalog.log_start = recovered.next_segment;
+        }
         let segment = (recovered.next_segment, end);
         let manifest = (recovered.newest_manifest, &recovered.version.catalog);
         let (segment, manifest) =
@@ -222,6 +227,10 @@ impl Store {
                 _ => error,
             })?;
         recovered.next_segment += 1;
+        if !has_rows {
+            // What is left over goes with the next run, or when the store is opened again.
+            let _ = remove_segments(&directory, &recovered.version.catalog);
+        }
         Ok(Self::of_recovered(
             directory,
             recovered,
@@ -338,6 +347,7 @@ impl Store {
             Some(error) if !passes(error) => return Err(error.clone()),
             Some(_) => {}
         }
+        self.sync_unsafe(&mut state)?;
         let segment = self.begin_segment(&mut upkeep, state.end())?;
         state.segment = Some(segment);
         state.failed = None;
@@ -348,7 +358,6 @@ impl Store {
     ///
     /// # Errors
     /// What writing says.
-        self.sync_unsafe(&mut state)?;
     pub(crate) fn begin_segment(&self, upkeep: &mut Upkeep, first: u64) -> Result<Segment> {
         let number = upkeep.next_segment;
         upkeep.next_segment += 1;
@@ -406,8 +415,8 @@ fn begin_writing(
     match Manifest::begin(directory, last, catalog) {
         Ok(manifest) => Ok((segment, manifest)),
         Err(error) => {
-            // A new store begins with this segment.
-            if last > 0 || !manifest::exists(directory)? {
+            // A manifest that is in use may begin with this segment, though it may not last.
+            if manifest::is_unused(directory, last + 1) {
                 segment.abandon();
             }
             Err(error)

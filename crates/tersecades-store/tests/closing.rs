@@ -123,3 +123,23 @@ fn options_that_make_no_sense_make_no_store_and_leave_nothing_in_the_way() {
         Store::open(folder.path()).unwrap();
     }
 }
+
+#[test]
+fn a_store_that_is_opened_often_keeps_few_segments_of_its_log() {
+    let one: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1));
+    let one = RecordBatch::try_from_iter([("n", one)]).unwrap();
+    for rows in [0, 1] {
+        let folder = tempfile::tempdir().unwrap();
+        let schema = StoreSchema::new(&one.schema()).unwrap();
+        drop(Store::create(folder.path(), schema, StoreOptions::default()).unwrap());
+        for time in 0..100 {
+            let store = Store::open(folder.path()).unwrap();
+            assert_eq!(store.snapshot().sequence(), time * rows as u64);
+            store.writer().unwrap().append(&one.slice(0, rows)).unwrap();
+            store.close().unwrap();
+        }
+        let segments = std::fs::read_dir(folder.path().join("log")).unwrap();
+        let count = segments.count();
+        assert!(count <= 1 + 16 * rows, "{count} segments");
+    }
+}
