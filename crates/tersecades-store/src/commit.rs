@@ -27,6 +27,9 @@ const GROUP_BYTES: usize = 4 << 20;
 /// Share of the bytes of a full memory from which a store that is closed writes a run.
 const WORTH_SHARE: usize = 32;
 
+/// Segments of the log from which on a store that is closed writes a run of however few rows.
+const WORTH_SEGMENTS: u64 = 16;
+
 /// An append that waits.
 struct Entry {
     batch: Arc<Batch>,
@@ -85,7 +88,9 @@ impl State {
         let memory = || self.frozen.as_deref().into_iter().chain([&self.memory]);
         let rows: usize = memory().map(Memory::rows).sum();
         let bytes: usize = memory().map(Memory::bytes).sum();
-        rows >= options.chunk_rows.min(options.buffer_rows)
+        let segment = self.segment.as_ref().map_or(0, Segment::number);
+        segment >= self.version.catalog.log_start + WORTH_SEGMENTS
+            || rows >= options.chunk_rows.min(options.buffer_rows)
             || bytes >= options.buffer_bytes / WORTH_SHARE
     }
 
@@ -212,6 +217,9 @@ impl Commit {
     fn admit(&self, state: &mut State, group: Vec<Entry>) {
         let policy = state.version.catalog.options.codec(0);
         let segment = state.segment.as_ref().map_or(0, Segment::number);
+        if state.feed.is_none() {
+            state.followers.begin();
+        }
         for entry in group {
             let pushed = state.memory.push(Arc::clone(&entry.batch), policy);
             if pushed.is_ok() {

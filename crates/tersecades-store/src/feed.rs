@@ -216,6 +216,8 @@ impl Store {
         let version = std::sync::Arc::clone(&self.commit.lock().version);
         let mut catalog = version.catalog.clone();
         let changed = change(&mut catalog);
+        // Marks count rows that a power cut must not take.
+        self.sync_unsafe(&mut self.commit.lock_idle())?;
         self.commit_catalog(&mut upkeep, &catalog)?;
         let runs = version.runs.clone();
         self.install(&mut self.commit.lock(), Version::whole(catalog, runs));

@@ -15,11 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use arrow_schema::SchemaRef;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::bookmark::{self, Bookmark, Keeper};
 use crate::commit::State;
+use crate::encode::conform;
 use crate::fs::Directory;
 use crate::log::Segment;
 use crate::store::Store;
@@ -62,6 +64,8 @@ struct Queue {
     segment: Result<Held>,
     /// Number of the first row, then of the next.
     next: u64,
+    /// Columns of the snapshot, which batches get of writers that have not seen one added.
+    fields: SchemaRef,
 }
 
 impl Arrivals {
@@ -128,7 +132,11 @@ impl Queue {
                     // Only bookmarks need it.
                     self.segment = tail::hold(directory, segment);
                 }
-                Ok(Arrival::Rows(batch))
+                if *batch.schema() == self.fields {
+                    return Ok(Arrival::Rows(batch));
+                }
+                let batch = conform(Arc::unwrap_or_clone(batch), &self.fields)?;
+                Ok(Arrival::Rows(Arc::new(batch)))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Arrival::Nothing),
             Err(RecvTimeoutError::Disconnected) => Ok(Arrival::End),
@@ -145,7 +153,7 @@ struct Follower {
 #[derive(Default)]
 pub(crate) struct Followers {
     followers: Vec<Follower>,
-    /// Whether a stream has fed the store to its end, since when nothing is to come.
+    /// Whether a stream has fed the store to its end, since when nobody has written.
     ended: bool,
     /// What the last stream that has failed has failed with.
     failure: Option<Error>,
@@ -169,12 +177,14 @@ impl Followers {
 
     /// Encoded bytes that the slowest follower has not taken yet.
     pub(crate) fn lag(&self) -> usize {
-        let lags = self.followers.iter();
+        // Who is gone takes nothing any more, and is let go only with the next batch.
+        let there = |follower: &&Follower| Arc::strong_count(&follower.lag) > 1;
+        let lags = self.followers.iter().filter(there);
         let lags = lags.map(|follower| follower.lag.load(Ordering::Relaxed));
         lags.max().unwrap_or(0)
     }
 
-    /// A stream begins to feed the store.
+    /// A stream begins to feed the store, or others go on writing.
     pub(crate) fn begin(&mut self) {
         self.ended = false;
     }
@@ -190,9 +200,15 @@ impl Followers {
         }
     }
 
-    /// Whoever hears of the rows from number `next` on, the first of which comes to `segment`; of
-    /// the failure that is `untold`, where the stream has ended with it.
-    fn join(&mut self, segment: Result<Held>, next: u64, untold: Option<Error>) -> Queue {
+    /// Whoever hears of the rows from number `next` on, with the columns `fields`, the first of
+    /// which comes to `segment`; of the failure that is `untold`, where the stream has ended with
+    /// it.
+    fn join(
+        &mut self,
+        segment: Result<Held>,
+        (next, fields): (u64, SchemaRef),
+        untold: Option<Error>,
+    ) -> Queue {
         let (batches, received) = channel();
         let lag = Arc::new(AtomicUsize::new(0));
         if !self.ended {
@@ -209,6 +225,7 @@ impl Followers {
             lag,
             segment,
             next,
+            fields,
         }
     }
 }
@@ -293,11 +310,50 @@ impl Store {
         // Who has rows to read yet has not been told.
         let untold = tail.as_ref();
         let untold = untold.and_then(|_| state.version.catalog.failure_at(end));
+        let fields = state.version.catalog.schema.stored();
         Arrivals {
             directory: self.directory.clone(),
             log: tail.map(Box::new),
-            queue: Some(state.followers.join(held, end, untold)),
+            queue: Some(state.followers.join(held, (end, fields), untold)),
             keeper: Keeper::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch};
+    use arrow_schema::DataType;
+    use tersecades_columnar::goal::Tier;
+    use tersecades_columnar::wire;
+
+    use super::*;
+    use crate::encode::{Encoder, decode};
+    use crate::option::StoreOptions;
+    use crate::schema::StoreSchema;
+
+    #[test]
+    fn rows_of_a_writer_that_has_not_seen_a_column_added_arrive_with_nulls() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+        let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let schema = StoreSchema::new(&rows.schema()).unwrap();
+        let store = Store::create(folder.path(), schema, StoreOptions::default()).unwrap();
+        let before = store.schema().stored();
+        store.add_column("w", &DataType::Int64).unwrap();
+        let (_, mut arrivals) = store.follow().unwrap();
+        let policy = StoreOptions::default().codec(0);
+        let mut encoder = Encoder::new(&before, policy, Tier::Hot).unwrap();
+        let batch = encoder.encode(&rows).unwrap();
+        let mut bytes = Vec::new();
+        wire::write_batch(&batch, &mut bytes).unwrap();
+        store.commit.append(batch, bytes, false).unwrap();
+        let arrived = arrivals.next(Duration::from_secs(10)).unwrap();
+        let Arrival::Rows(batch) = arrived else {
+            panic!("{arrived:?}");
+        };
+        let arrived = decode(&batch).unwrap();
+        assert_eq!(arrived.column_by_name("n"), rows.column_by_name("n"));
+        assert_eq!(arrived.column_by_name("w").unwrap().logical_null_count(), 5);
     }
 }

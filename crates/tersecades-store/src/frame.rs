@@ -201,7 +201,7 @@ pub(crate) fn read_all<'a>(
                 visit(offset, frame)?;
                 offset += frame.length;
             }
-            None if was_durable(file, bytes, offset) => {
+            None if was_durable(file, &bytes[offset..], offset as u64) => {
                 return Err(damaged(offset));
             }
             None => return Ok(End::Torn(offset)),
@@ -216,14 +216,15 @@ pub(crate) fn damaged(offset: usize) -> Error {
         .hint("`store repair` keeps what is readable and says what it gives up")
 }
 
-/// Whether a later frame says that the byte at `offset` had reached the device.
-fn was_durable(file: u64, bytes: &[u8], offset: usize) -> bool {
-    (offset + 1..bytes.len()).any(|later| {
+/// Whether a frame behind the first of `bytes`, which is byte `offset` of the file, says that this
+/// byte had reached the device.
+pub(crate) fn was_durable(file: u64, bytes: &[u8], offset: u64) -> bool {
+    (1..bytes.len()).any(|later| {
         bytes
             .get(later..)
             .filter(|rest| could_be_header(rest))
             .and_then(|rest| read(file, rest))
-            .is_some_and(|frame| frame.durable > offset as u64)
+            .is_some_and(|frame| frame.durable > offset)
     })
 }
 

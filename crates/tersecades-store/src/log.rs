@@ -108,15 +108,20 @@ impl Segment {
         self.length += bytes.len() as u64;
         if sync {
             let synced = self.directory.sync(self.output.as_mut(), &name);
-            synced.map_err(|error| match error.kind() {
-                ErrorKind::LimitExceeded => Error::io(error.message())
-                    .file(self.directory.path(&name).display().to_string())
-                    .hint("open the store again when there is space"),
-                _ => error,
-            })?;
+            synced.map_err(|error| does_not_pass(&self.directory, error, &name))?;
             self.durable = self.length;
         }
         Ok(())
+    }
+}
+
+/// `error` of a sync, none of which is tried again, also where it was the disk that was full.
+fn does_not_pass(directory: &Directory, error: Error, name: &str) -> Error {
+    match error.kind() {
+        ErrorKind::LimitExceeded => Error::io(error.message())
+            .file(directory.path(name).display().to_string())
+            .hint("open the store again when there is space"),
+        _ => error,
     }
 }
 
@@ -129,7 +134,8 @@ pub(crate) fn sync(directory: &Directory, start: u64) -> Result<()> {
     let mut numbers = numbers.into_iter().filter(|number| *number >= start);
     numbers.try_for_each(|number| {
         let name = file_name(number);
-        directory.sync_input(directory.open(&name)?.as_ref(), &name)
+        let synced = directory.sync_input(directory.open(&name)?.as_ref(), &name);
+        synced.map_err(|error| does_not_pass(directory, error, &name))
     })
 }
 

@@ -8,13 +8,15 @@ use arrow_schema::DataType;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
-use crate::commit::{self, is_full, passes};
+use crate::commit::{self, State, is_full, passes};
 use crate::compaction;
 use crate::counters::Activity;
+use crate::log;
 use crate::manifest::Manifest;
 use crate::memory::{Memory, decode_all};
 use crate::merge::Source;
 use crate::merging::Place;
+use crate::option::Durability;
 use crate::recovery::remove_segments;
 use crate::run;
 use crate::sort_key::{SortKey, Sorted};
@@ -126,10 +128,34 @@ impl Store {
         remove_segments(&self.directory, &next)
     }
 
+    /// Makes rows last that were acknowledged before they did: what is written next counts on them.
+    ///
+    /// # Errors
+    /// What syncing says; nothing is acknowledged any more then.
+    pub(crate) fn sync_unsafe(&self, state: &mut State) -> Result<()> {
+        let synced = self.sync_log(&state.version.catalog);
+        synced.inspect_err(|error| state.failed = Some(error.clone()))
+    }
+
+    /// The same while others write, whose rows may be left out.
+    fn sync_most(&self) -> Result<()> {
+        let version = Arc::clone(&self.commit.lock().version);
+        let synced = self.sync_log(&version.catalog);
+        synced.inspect_err(|error| self.commit.lock().failed = Some(error.clone()))
+    }
+
+    fn sync_log(&self, catalog: &Catalog) -> Result<()> {
+        match catalog.options.durability {
+            Durability::Os => log::sync(&self.directory, catalog.log_start),
+            Durability::Durable | Durability::Group(_) => Ok(()),
+        }
+    }
+
     /// Puts the rows in memory aside and begins a new segment; `None` where there are none.
     ///
     /// A failed attempt has put rows aside already: they come first.
     fn freeze(&self, upkeep: &mut Upkeep, only_full: bool) -> Result<Option<(Arc<Memory>, u64)>> {
+        self.sync_most()?;
         let mut state = self.commit.lock_idle();
         if let Some(error) = &state.failed {
             return Err(error.clone());
@@ -139,6 +165,7 @@ impl Store {
         if rows == 0 || (only_full && !full) {
             return Ok(None);
         }
+        self.sync_unsafe(&mut state)?;
         let segment = self.begin_segment(upkeep, state.end())?;
         let log_start = segment.number();
         state.segment = Some(segment);

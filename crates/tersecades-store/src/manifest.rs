@@ -229,6 +229,15 @@ pub(crate) fn is_in_use(directory: &Directory, number: u64) -> bool {
     read_current(directory).is_ok_and(|current| current == number)
 }
 
+/// Whether manifest `number` is known not to be in use.
+pub(crate) fn is_unused(directory: &Directory, number: u64) -> bool {
+    match exists(directory) {
+        Ok(true) => read_current(directory).is_ok_and(|current| current != number),
+        Ok(false) => true,
+        Err(_) => false,
+    }
+}
+
 fn read_current(directory: &Directory) -> Result<u64> {
     if !exists(directory)? {
         let error = match holds_rows(directory)? {

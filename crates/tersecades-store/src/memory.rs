@@ -54,10 +54,12 @@ impl Memory {
 
     /// Makes one batch of those from `tail` on.
     fn unite(&mut self, tail: usize, policy: CodecPolicy) -> Result<()> {
-        let Some(last) = self.batches.last() else {
+        // A writer may not know yet of a column that others have written.
+        let schemas = self.batches[tail..].iter().map(|batch| batch.schema());
+        let Some(fields) = schemas.max_by_key(|fields| fields.fields().len()) else {
             return Ok(());
         };
-        let fields = Arc::clone(last.schema());
+        let fields = Arc::clone(fields);
         let rows = decode_all(&self.batches[tail..], &fields)?;
         let whole = arrow_select::concat::concat_batches(&rows[0].schema(), &rows)?;
         let united = Encoder::new(&fields, policy, Tier::Hot)?.encode(&whole)?;
@@ -124,7 +126,8 @@ pub(crate) fn decode_all(batches: &[Arc<Batch>], fields: &SchemaRef) -> Result<V
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, StringArray};
+    use arrow_array::{Array as _, ArrayRef, StringArray};
+    use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
 
@@ -164,5 +167,30 @@ mod tests {
         assert_eq!(memory.rows(), 2 * SMALL_BATCHES * 2);
         let one = bytes_of(&encoder.encode(&rows).unwrap());
         assert!(memory.bytes() < memory.rows() * one, "{}", memory.bytes());
+    }
+
+    #[test]
+    fn a_batch_that_lacks_a_column_takes_it_from_no_other() {
+        let column = |name| -> (&str, ArrayRef) {
+            (name, Arc::new(StringArray::from_iter_values(["a text"])))
+        };
+        let narrow = RecordBatch::try_from_iter([column("a")]).unwrap();
+        let field = |name| Field::new(name, DataType::Utf8, true);
+        let wide = Arc::new(Schema::new(vec![field("a"), field("b")]));
+        let columns = vec![column("a").1, column("b").1];
+        let wide = RecordBatch::try_new(wide, columns).unwrap();
+        let mut memory = Memory::default();
+        for number in 1..=SMALL_BATCHES {
+            let rows = [&wide, &narrow][usize::from(number == SMALL_BATCHES)];
+            let mut encoder = Encoder::new(&rows.schema(), CodecPolicy::Auto, Tier::Hot).unwrap();
+            let batch = Arc::new(encoder.encode(rows).unwrap());
+            memory.push(batch, CodecPolicy::Auto).unwrap();
+        }
+        let united = decode(&memory.batches()[0]).unwrap();
+        assert_eq!(
+            (memory.batches().len(), united.num_rows()),
+            (1, SMALL_BATCHES)
+        );
+        assert_eq!(united.column_by_name("b").unwrap().logical_null_count(), 1);
     }
 }

@@ -247,6 +247,23 @@ impl StoreOptions {
         text
     }
 
+    /// Whether they can be read back from what [`StoreOptions::to_text`] writes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value that makes no sense.
+    pub(crate) fn check(&self) -> Result<()> {
+        let text = self.to_text();
+        let mut values = text.lines().filter_map(|line| line.split_once('='));
+        values.try_for_each(|(name, value)| {
+            let read = StoreOptions::default().set(name, value);
+            read.map_err(|error| match value.is_empty() {
+                true => Error::invalid(format!("`{name}` is empty"))
+                    .hint("name at least one, which holds for all levels"),
+                false => error,
+            })
+        })
+    }
+
     /// What [`StoreOptions::to_text`] wrote.
     ///
     /// # Errors

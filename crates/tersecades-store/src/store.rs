@@ -13,8 +13,8 @@ use crate::fs::{Directory, FileSystem, Lock, RealFileSystem};
 use crate::log::{self, Segment};
 use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
-use crate::option::{Durability, StoreOptions};
-use crate::recovery::{Recovered, holds_rows, recover, remove_orphans};
+use crate::option::StoreOptions;
+use crate::recovery::{Recovered, holds_rows, recover, remove_orphans, remove_segments};
 use crate::repair;
 use crate::schema::StoreSchema;
 use crate::sync::{Mutex, MutexGuard};
@@ -98,6 +98,7 @@ impl Store {
         schema: StoreSchema,
         options: StoreOptions,
     ) -> Result<Self> {
+        options.check()?;
         if options.keep_time.is_some_and(|age| age < 0) {
             return Err(Error::invalid("`keep_time` is an age, and not below 0"));
         }
@@ -213,6 +214,11 @@ impl Store {
         let marks = recovered.version.catalog.feeds.iter_mut();
         // A stream that a crash has cut off goes on, or has ended when others write.
         marks.for_each(|mark| mark.count(end));
+        let has_rows = recovered.memory.rows() > 0;
+        if !has_rows {
+            // What the segments before held is in runs.
+            recovered.version.catalog.log_start = recovered.next_segment;
+        }
         let segment = (recovered.next_segment, end);
         let manifest = (recovered.newest_manifest, &recovered.version.catalog);
         let (segment, manifest) =
@@ -221,6 +227,10 @@ impl Store {
                 _ => error,
             })?;
         recovered.next_segment += 1;
+        if !has_rows {
+            // What is left over goes with the next run, or when the store is opened again.
+            let _ = remove_segments(&directory, &recovered.version.catalog);
+        }
         Ok(Self::of_recovered(
             directory,
             recovered,
@@ -337,6 +347,7 @@ impl Store {
             Some(error) if !passes(error) => return Err(error.clone()),
             Some(_) => {}
         }
+        self.sync_unsafe(&mut state)?;
         let segment = self.begin_segment(&mut upkeep, state.end())?;
         state.segment = Some(segment);
         state.failed = None;
@@ -370,7 +381,7 @@ impl Store {
 
     fn note_closed(&self) -> Result<()> {
         let mut upkeep = self.upkeep();
-        let state = self.commit.lock_idle();
+        let mut state = self.commit.lock_idle();
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
@@ -379,10 +390,8 @@ impl Store {
         let Some(manifest) = &mut upkeep.manifest else {
             return Ok(());
         };
-        if catalog.options.durability == Durability::Os {
-            // What the manifest says is there has to last.
-            log::sync(&self.directory, catalog.log_start)?;
-        }
+        // What the manifest says is there has to last.
+        self.sync_unsafe(&mut state)?;
         manifest.append(&catalog)
     }
 
@@ -406,8 +415,8 @@ fn begin_writing(
     match Manifest::begin(directory, last, catalog) {
         Ok(manifest) => Ok((segment, manifest)),
         Err(error) => {
-            // A new store begins with this segment.
-            if last > 0 || !manifest::exists(directory)? {
+            // A manifest that is in use may begin with this segment, though it may not last.
+            if manifest::is_unused(directory, last + 1) {
                 segment.abandon();
             }
             Err(error)

@@ -304,6 +304,10 @@ impl Tail {
             frames.push((end, frame));
             end += frame.length();
         }
+        if end == 0 && frame::was_durable(number, &bytes, self.offset) {
+            let error = frame::damaged(self.offset as usize);
+            return Err(self.directory.name_file(error, &name));
+        }
         if !self.is_unsafe {
             let lasts = (durable.saturating_sub(self.offset) as usize).min(end);
             if waited && lasts < end {

@@ -99,7 +99,6 @@ impl Write for WholeFile {
 
 impl Partial {
     fn create(target: PathBuf, replaced: Option<Permissions>) -> Result<(File, Partial)> {
-        let temporary = partial_path(&target)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -109,7 +108,15 @@ impl Partial {
             options.mode(permissions.mode() & 0o777);
         }
         let mut partial_files = partial_files();
-        let file = options.open(&temporary)?;
+        let (file, temporary) = loop {
+            let temporary = partial_path(&target)?;
+            match options.open(&temporary) {
+                Ok(file) => break (file, temporary),
+                // Left by a process of the same number that was killed.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
         partial_files.push(temporary.clone());
         drop(partial_files);
         let partial = Partial {
@@ -188,7 +195,7 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     Ok(fs::canonicalize(folder.unwrap_or(Path::new(".")))?.join(name))
 }
 
-/// A name beside `target` that no other file of this or another process uses.
+/// A name beside `target` that no file of this process, or of another that runs, has.
 fn partial_path(target: &Path) -> Result<PathBuf> {
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(file_name(target)?);
@@ -250,6 +257,23 @@ mod tests {
             assert!(WholeFile::create(path).is_err(), "{}", path.display());
         }
         assert!(entries(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_of_the_same_number_left_stands_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let process = std::process::id();
+        let next = SERIAL.load(Ordering::Relaxed);
+        // Other tests take numbers meanwhile.
+        let left = next..next + 100;
+        for serial in left.clone() {
+            let name = format!(".a.csv.{process}.{serial}.partial");
+            fs::write(folder.path().join(name), "half").unwrap();
+        }
+        write(&path, "whole");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert_eq!(entries(folder.path()).len(), left.count() + 1);
     }
 
     #[cfg(unix)]

@@ -30,9 +30,9 @@ fn feed(store: &Store, end: u64, batch: u64) -> Result<u64> {
     clippy::disallowed_methods,
     reason = "a process that is killed drops nothing"
 )]
-fn live(files: &SimulatedFileSystem) -> Result<()> {
+fn live(files: &SimulatedFileSystem, durability: Durability) -> Result<()> {
     let files: Arc<dyn FileSystem> = Arc::new(files.clone());
-    let options = options(Layout::Tiered, Durability::Durable);
+    let options = options(Layout::Tiered, durability);
     let store = Store::create_in(Arc::clone(&files), root(), schema(), options)?;
     feed(&store, 55, 9)?;
     store.writer()?.append(&rows(OTHERS, 12))?;
@@ -64,7 +64,7 @@ fn check(files: &SimulatedFileSystem, what: &str) {
 #[test]
 fn a_stream_that_begins_again_after_any_fault_is_there_once() {
     let files = SimulatedFileSystem::default();
-    live(&files).unwrap();
+    live(&files, Durability::Durable).unwrap();
     check(&files.copied(), "no fault");
     let all = files.calls();
     assert!(all > 150, "{all}");
@@ -72,7 +72,7 @@ fn a_stream_that_begins_again_after_any_fault_is_there_once() {
         let files = SimulatedFileSystem::default();
         files.crash_at(call);
         // Errors end a life early; that is what is tested.
-        let _ = live(&files);
+        let _ = live(&files, Durability::Durable);
         let loss = LOSSES[(call % 4) as usize];
         check(
             &files.after_crash(loss, call),
@@ -81,8 +81,26 @@ fn a_stream_that_begins_again_after_any_fault_is_there_once() {
         let kind = [ErrorKind::Other, ErrorKind::StorageFull][(call % 2) as usize];
         let files = SimulatedFileSystem::default();
         files.fail_at(call, kind);
-        let _ = live(&files);
+        let _ = live(&files, Durability::Durable);
         check(&files.copied(), &format!("call {call} fails with {kind:?}"));
+    }
+}
+
+#[test]
+fn rows_that_the_unsafe_mode_loses_are_written_again_and_no_others() {
+    let files = SimulatedFileSystem::default();
+    live(&files, Durability::Os).unwrap();
+    for call in 1..=files.calls() {
+        let files = SimulatedFileSystem::default();
+        files.crash_at(call);
+        // The power goes in the middle of it.
+        let _ = live(&files, Durability::Os);
+        for loss in LOSSES {
+            check(
+                &files.after_crash(loss, call),
+                &format!("call {call}, {loss:?}"),
+            );
+        }
     }
 }
 

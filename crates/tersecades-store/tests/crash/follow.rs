@@ -199,6 +199,34 @@ fn a_follower_whose_part_of_the_log_was_given_up_is_told() {
 }
 
 #[test]
+fn a_follower_of_a_log_that_is_damaged_in_the_middle_is_told_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let options = options(Layout::Tiered, Durability::Durable);
+    let store = Store::create(path, schema(), options).unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.append(&rows(0, 3)).unwrap();
+    let outside = Store::open_read_only(path).unwrap();
+    let (snapshot, mut arrivals) = outside.follow().unwrap();
+    let mut next = snapshot.sequence();
+    let mut entries = std::fs::read_dir(path.join("log")).unwrap();
+    let segment = entries.next().unwrap().unwrap().path();
+    let offset = std::fs::read(&segment).unwrap().len();
+    for append in 1..5 {
+        writer.append(&rows(3 * append, 3)).unwrap();
+    }
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[offset + 40] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let error = take(&mut arrivals, &mut next, Duration::from_secs(1)).unwrap_err();
+    assert_eq!((error.kind(), next), (ErrorKind::Corrupt, 3), "{error}");
+    assert!(
+        error.to_string().contains(&format!("byte {offset} ")),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_store_that_was_just_made_is_followed_from_its_first_row_on() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(Layout::Tiered, Durability::Durable);
