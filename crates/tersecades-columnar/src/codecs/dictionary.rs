@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use crate::bitmap::{Bitmap, WORD_ROWS};
+use crate::bitmap::WORD_ROWS;
 use crate::block::{block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{CodeLanes, Input, Lanes};
 use crate::predicate::{PassingCodes, Predicate};
+use crate::primitive::decoded::codes_below;
 use crate::primitive::repeat::Repeats;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
@@ -46,21 +47,6 @@ fn code_type(codes: CodeLanes<'_>, dictionary: &Dictionary) -> DataType {
 
 fn inner(chunk: &Chunk) -> Option<&Chunk> {
     chunk.body.inner[0].as_deref()
-}
-
-/// Whether every row but nulls has one of `texts` texts.
-///
-/// Block by block, so that a short chunk of many rows needs no more memory than any other.
-pub(super) fn codes_below(codes: &Chunk, texts: usize, validity: &Bitmap) -> bool {
-    let valid = |row: usize| validity.is_empty() || validity.get(row);
-    let mut values = Values::default();
-    (0..block_count(codes.rows)).all(|block| {
-        let rows = block_rows(block, codes.rows);
-        values.reset(codes.physical);
-        codes.codec.decode(codes, rows.clone(), &mut values);
-        let mut keys = rows.zip(&values.keys);
-        keys.all(|(row, code)| *code < texts as u64 || !valid(row))
-    })
 }
 
 /// Gives nulls the code 0: whatever lies in their holes may be none of a text.

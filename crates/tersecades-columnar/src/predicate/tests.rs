@@ -126,15 +126,22 @@ fn decimals_beside_floats_are_floats() {
         .map(float)
         .chain([0.071, -0.07, 1e300, f64::NEG_INFINITY])
     {
-        let how: [(Comparison, fn(f64, f64) -> bool); 6] = [
-            (Comparison::Equal, |a, b| a == b),
-            (Comparison::NotEqual, |a, b| a != b),
-            (Comparison::Less, |a, b| a < b),
-            (Comparison::LessOrEqual, |a, b| a <= b),
-            (Comparison::Greater, |a, b| a > b),
-            (Comparison::GreaterOrEqual, |a, b| a >= b),
-        ];
-        for (how, expected) in how {
+        for how in [
+            Comparison::Equal,
+            Comparison::NotEqual,
+            Comparison::Less,
+            Comparison::LessOrEqual,
+            Comparison::Greater,
+            Comparison::GreaterOrEqual,
+        ] {
+            let expected = |a: f64, b: f64| match how {
+                Comparison::Equal => a == b,
+                Comparison::NotEqual => a != b,
+                Comparison::Less => a < b,
+                Comparison::LessOrEqual => a <= b,
+                Comparison::Greater => a > b,
+                Comparison::GreaterOrEqual => a >= b,
+            };
             let predicate = Predicate::compare(&decimal, how, &constant.into()).unwrap();
             let near = (constant * 100.0).clamp(-2_000.0, 2_000.0) as i128;
             for digits in (near - 3..near + 3).chain([-1, 0, 1]) {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bitmap::{WORD_ROWS, ones};
-use crate::block::BLOCK_ROWS;
+use crate::bitmap::{Bitmap, WORD_ROWS, ones};
+use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, Work};
 use crate::float_fold::fold_floats;
@@ -233,4 +233,19 @@ pub(crate) fn mask_keys(predicate: &Predicate, keys: &[u64], words: &mut [u64]) 
         (kernels().u64.range_mask_flat)(keys, range.low, range.high - range.low, part);
         (kernels().bitmap.or)(&mut words[..part.len()], part);
     }
+}
+
+/// Whether every row of `codes` but nulls has a code below `end`.
+///
+/// Block by block, so that a short chunk of many rows needs no more memory than any other.
+pub(crate) fn codes_below(codes: &Chunk, end: usize, validity: &Bitmap) -> bool {
+    let valid = |row: usize| validity.is_empty() || validity.get(row);
+    let mut values = Values::default();
+    (0..block_count(codes.rows)).all(|block| {
+        let rows = block_rows(block, codes.rows);
+        values.reset(codes.physical);
+        codes.codec.decode(codes, rows.clone(), &mut values);
+        let mut keys = rows.zip(&values.keys);
+        keys.all(|(row, code)| *code < end as u64 || !valid(row))
+    })
 }

@@ -132,11 +132,11 @@ impl Stream {
 impl Stream {
     /// Whether rows may replace earlier ones: results of windows that come more than once.
     pub(crate) fn has_updates(&self) -> bool {
-        let windows = self.query.steps.iter().filter_map(|step| match step {
+        let mut windows = self.query.steps.iter().filter_map(|step| match step {
             Step::Aggregate { window, .. } => Some(window),
             _ => None,
         });
-        match windows.last() {
+        match windows.next_back() {
             Some(window) => window.updates != Updates::default(),
             None => self.table.has_updates(),
         }
