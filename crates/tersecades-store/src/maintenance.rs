@@ -235,7 +235,9 @@ impl Store {
                 let error = Error::invalid(message).column(field.name().as_str());
                 return Err(error.hint("leave NOT NULL out"));
             }
-            catalog.schema = catalog.schema.with_column(field.name(), field.data_type())?;
+            catalog.schema = catalog
+                .schema
+                .with_column(field.name(), field.data_type())?;
         }
         self.commit_catalog(&mut upkeep, &catalog)?;
         let runs = version.runs.clone();

@@ -85,7 +85,11 @@ fn run_statements(arguments: &SqlArguments) -> Outcome {
     let opened = start.elapsed();
     let answers = session.sql(&text)?;
     let planned = start.elapsed();
-    answer(answers, arguments.format.as_deref(), arguments.output.as_deref())?;
+    answer(
+        answers,
+        arguments.format.as_deref(),
+        arguments.output.as_deref(),
+    )?;
     session.finish()?;
     let times = [opened, planned - opened, start.elapsed() - planned];
     let [opened, planned, ran] = times.map(|time| time.as_secs_f64() * 1e3);
@@ -95,11 +99,7 @@ fn run_statements(arguments: &SqlArguments) -> Outcome {
 }
 
 /// Writes what statements answered, the rows of the last one to `output`, where that is no `-`.
-pub(crate) fn answer(
-    answers: Vec<Answer>,
-    format: Option<&str>,
-    output: Option<&Path>,
-) -> Outcome {
+pub(crate) fn answer(answers: Vec<Answer>, format: Option<&str>, output: Option<&Path>) -> Outcome {
     let last = answers.len().saturating_sub(1);
     if let (Some(path), Some(Answer::Done(done))) = (output, answers.last()) {
         let message = format!(
