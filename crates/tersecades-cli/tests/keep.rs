@@ -40,6 +40,41 @@ fn counted(rows: u64) -> String {
     format!("n,total\n{rows},{}\n", rows * (rows - 1) / 2)
 }
 
+/// A script of the shell and a query of another store end when all rows are there.
+#[test]
+fn what_is_kept_is_there_whoever_ran_the_statement() {
+    let rows = 80_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::write(path.join("rows.csv"), format!("ts,v\n{}", lines(0..rows))).unwrap();
+    let held = |place: &str| {
+        let query = format!("{COUNT} history");
+        let arguments = ["store", "query", place, &query, "--format", "csv"];
+        text(&tersecades(path, &arguments).output().unwrap().stdout)
+    };
+    let script = format!("-- from here on\n.mode csv\n{CREATE};; -- and no further\n");
+    let mut shell = tersecades(path, &["shell"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = shell.stdin.take().unwrap();
+    input.write_all(script.as_bytes()).unwrap();
+    drop(input);
+    assert!(shell.wait().unwrap().success());
+    assert_eq!(held("s"), counted(rows));
+    let another = CREATE.replace("'s'", "'t'");
+    let output = tersecades(path, &["store", "query", "s", &another]).output();
+    assert!(output.unwrap().status.success());
+    assert_eq!(held("t"), counted(rows));
+    // No file is said to be written that is not.
+    let none = format!("{COUNT} history; SET batch_rows = 9");
+    let arguments = ["store", "query", "s", &none, "-o", "out.csv"];
+    let output = tersecades(path, &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("gives none"));
+}
+
 #[test]
 fn a_stream_is_kept_once_however_often_it_is_read_and_begun() {
     let folder = tempfile::tempdir().unwrap();

@@ -245,3 +245,23 @@ fn errors_of_rows_name_file_and_row() {
         assert!(said.contains(says) && !said.contains("line 1"), "{said}");
     }
 }
+
+/// What is written, kept as a table or kept as it flows says how much was left out.
+#[test]
+fn statements_without_rows_say_what_they_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "ts,v\n2024-01-01 00:00:01,1\n2024-01-01 00:00:02,x\n2024-01-01 00:00:03,3\n";
+    std::fs::write(folder.path().join("bad.csv"), rows).unwrap();
+    for statement in [
+        "COPY (SELECT * FROM 'bad.csv') TO 'out.parquet'",
+        "CREATE TABLE t AS SELECT * FROM 'bad.csv'",
+        "CREATE STREAM s FROM 'bad.csv' WATERMARK FOR ts AS ts KEEP 1 HOUR",
+    ] {
+        let typed = ["--types", "v=BIGINT", "--on-error", "skip", statement];
+        let said = text(&sql(folder.path(), &typed).stderr);
+        assert!(
+            said.contains("2 rows") && said.contains("1 row could not be read"),
+            "{said}"
+        );
+    }
+}

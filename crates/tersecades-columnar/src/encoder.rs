@@ -358,6 +358,8 @@ impl ColumnEncoder {
             }
         };
         if !self.translation.values.as_ref().is_some_and(same) {
+            // Should a text not fit, the codes are those of neither dictionary.
+            self.translation.values = None;
             self.translation.codes.clear();
             intern_all(source.values(), dictionary, &mut self.translation.codes)?;
             self.translation.fill_bytes();

@@ -40,34 +40,46 @@ impl GroupedStream {
         }
     }
 
-    fn aggregate(&self, calls: Vec<AggregateCall>) -> stream::Stream {
+    fn aggregate(&self, calls: Vec<AggregateCall>) -> PyResult<stream::Stream> {
         let computed = self
             .keys
             .iter()
             .any(|(name, key)| *key != Expression::Column(name.clone()));
         let stream = match computed {
-            true => self.stream.clone().project(self.columns_used(&calls)),
+            true => self.stream.clone().project(self.columns_used(&calls)?),
             false => self.stream.clone(),
         };
         let keys = self.keys.iter().map(|(name, _)| name.clone());
-        stream.window(self.window).group_by(keys).aggregate(calls)
+        let windows = stream.window(self.window).group_by(keys);
+        Ok(windows.aggregate(calls))
     }
 
-    /// The keys, and the columns that the aggregates read.
-    fn columns_used(&self, calls: &[AggregateCall]) -> Vec<(String, Expression)> {
+    /// The keys, and the columns that the aggregates read, none of which a computed key may hide.
+    fn columns_used(&self, calls: &[AggregateCall]) -> PyResult<Vec<(String, Expression)>> {
         let mut used = self.keys.clone();
+        let hides =
+            |(name, key): &(String, Expression), read: &str| name == read && *key != col(read);
         for call in calls {
             let of_user = call.user.iter().flat_map(|user| &user.arguments);
             let own = call.argument.iter().chain(&call.by).chain(&call.filter);
             for read in own.chain(of_user) {
                 for name in read.columns() {
+                    if self.keys.iter().any(|key| hides(key, name)) {
+                        let message =
+                            format!("the computed key `{name}` hides the column of that name");
+                        let hint = format!(
+                            "`{}` reads the column: give the key another alias",
+                            call.output
+                        );
+                        return Err(invalid(message, &hint));
+                    }
                     if !used.iter().any(|(known, _)| known == name) {
                         used.push((name.to_owned(), col(name)));
                     }
                 }
             }
         }
-        used
+        Ok(used)
     }
 }
 
@@ -98,7 +110,7 @@ impl GroupedStream {
         aggregates: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        Ok(self.aggregate(aggregate_calls(aggregates, named)?).into())
+        Ok(self.aggregate(aggregate_calls(aggregates, named)?)?.into())
     }
 
     /// Lets rows that far behind the watermark change results that came out; the last column,

@@ -23,7 +23,8 @@ static SHARED: LazyLock<Mutex<tersecades::sql::Session>> = LazyLock::new(Mutex::
 /// Names after FROM and JOIN are streams and tables given by name, those that statements created,
 /// or those that the caller has in a variable of that name: streams, and tables of pyarrow,
 /// Polars, pandas and their like. A path in quotes is a file. What CREATE and SET do lasts: all
-/// calls share a session, beside those of `Session`.
+/// calls share a session, beside those of `Session`. Streams that are kept in stores (`KEEP ...
+/// INTO`) are waited for when the interpreter ends.
 ///
 /// Of several statements the last gives the rows; of one without rows they say what was done.
 ///
@@ -132,11 +133,7 @@ impl Session {
     /// Waits until the streams that are kept in stores (`KEEP ... INTO`) have ended and all their
     /// rows are there.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        let mut fork = lock(&self.session).fork();
-        interruptible(py, |interrupt| {
-            fork.interrupt_with(interrupt);
-            fork.finish()
-        })
+        finish(py, &self.session)
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -161,6 +158,20 @@ impl Session {
     fn __repr__(&self) -> String {
         format!("Session(tables={:?})", self.tables())
     }
+}
+
+fn finish(py: Python<'_>, session: &Mutex<tersecades::sql::Session>) -> PyResult<()> {
+    let mut fork = lock(session).fork();
+    interruptible(py, |interrupt| {
+        fork.interrupt_with(interrupt);
+        fork.finish()
+    })
+}
+
+/// Waits for the streams that statements of [`sql`] keep in stores, as the interpreter ends.
+#[pyfunction]
+fn _finish_statements(py: Python<'_>) -> PyResult<()> {
+    finish(py, &SHARED)
 }
 
 fn lock(session: &Mutex<tersecades::sql::Session>) -> MutexGuard<'_, tersecades::sql::Session> {
@@ -279,5 +290,7 @@ fn time_of(stream: &stream::Stream) -> tersecades::Result<Option<TableTime>> {
 /// Adds the function to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Session>()?;
+    let at_exit = module.py().import("atexit")?;
+    at_exit.call_method1("register", (wrap_pyfunction!(_finish_statements, module)?,))?;
     module.add_function(wrap_pyfunction!(sql, module)?)
 }

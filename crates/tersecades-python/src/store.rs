@@ -174,11 +174,7 @@ impl Store {
     fn add_column(&self, py: Python<'_>, column: &str) -> PyResult<()> {
         let store = self.store()?;
         let fields = parse_fields(column).or_raise()?;
-        py.detach(|| {
-            let mut fields = fields.fields().iter();
-            fields.try_for_each(|field| store.add_column(field.name(), field.data_type()))
-        })
-        .or_raise()
+        py.detach(|| store.add_columns(&fields)).or_raise()
     }
 
     /// Merges all runs into one.

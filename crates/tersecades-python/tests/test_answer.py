@@ -283,6 +283,16 @@ def test_rows_before(probes: pa.Table) -> None:
     assert seen["timestamp"].to_list() == flips["timestamp"].to_list()
 
 
+def test_a_computed_key_does_not_hide_what_an_aggregate_reads() -> None:
+    rows = tc.from_arrow(pa.table({"x": [10, 11, 20]}))
+    tens = rows.group_by((tc.col("x") % 10).alias("x"))
+    with pytest.raises(tc.Error, match="hides the column"):
+        tens.agg(total=tc.sum("x"))
+    with pytest.raises(tc.Error, match="hides the column"):
+        tens.agg(n=tc.count().filter(tc.col("x") > 10))
+    assert sorted(tens.agg(n=tc.count()).to_pydict()["n"]) == [1, 2]
+
+
 def test_computed_keys(probes: pa.Table) -> None:
     ours = (
         tc.from_arrow(probes)

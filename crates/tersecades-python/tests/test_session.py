@@ -1,6 +1,8 @@
 """Statements of SQL: what lasts between them, whose tables they read, and how they are stopped."""
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -165,3 +167,17 @@ def test_streams_kept_in_a_store_are_there_when_the_session_ends(tmp_path: Path)
         )
     with tc.Store.open(folder, read_only=True) as store:
         assert store.query("SELECT count(*) AS n FROM history").to_pylist() == [{"n": 5}]
+
+
+def test_streams_kept_by_statements_are_there_when_python_ends(tmp_path: Path) -> None:
+    script = f"""
+import pyarrow as pa, tersecades as tc
+arrived = tc.generate("pingmesh", rows=300_000, event_time="timestamp")
+tc.sql(
+    "CREATE STREAM live AS SELECT * FROM arrived "
+    "WATERMARK FOR timestamp AS timestamp - INTERVAL '3' SECOND KEEP ALL INTO '{tmp_path / "kept"}'"
+)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with tc.Store.open(tmp_path / "kept", read_only=True) as store:
+        assert store.query("SELECT count(*) AS n FROM history").to_pylist() == [{"n": 300_000}]

@@ -53,6 +53,8 @@ def test_a_primary_key_keeps_the_last_row(tmp_path: Path) -> None:
     with tc.Store.create(tmp_path / "s", columns, primary_key=["host"]) as store:
         store.ingest(pa.table({"host": ["a", "b"], "n": [1, 2]}))
         store.ingest(pa.table({"host": ["a"], "n": [3]}))
+        with pytest.raises(tc.Error, match="may be null"):
+            store.add_column("w BIGINT, x BIGINT NOT NULL")
         store.add_column("w BIGINT")
         out = store.query("SELECT host, n, w FROM history ORDER BY host").to_pylist()
         assert out == [{"host": "a", "n": 3, "w": None}, {"host": "b", "n": 2, "w": None}]

@@ -18,6 +18,38 @@ pub enum Answer {
     Done(String),
 }
 
+impl Answer {
+    /// What was done, and with it the rows that did not count, which nobody should miss.
+    pub(crate) fn done(mut what: String, metrics: Option<Metrics>) -> Self {
+        let metrics = metrics.unwrap_or_default();
+        for (rows, one, many) in [
+            (metrics.late_rows, "row came too late", "rows came too late"),
+            (
+                metrics.untimed_rows,
+                "row has no event time",
+                "rows have no event time",
+            ),
+            (
+                metrics.skipped_rows,
+                "row lies between windows",
+                "rows lie between windows",
+            ),
+            (
+                metrics.rejected_rows,
+                "row could not be read",
+                "rows could not be read",
+            ),
+        ] {
+            match rows {
+                0 => {}
+                1 => what.push_str(&format!("; 1 {one}")),
+                rows => what.push_str(&format!("; {rows} {many}")),
+            }
+        }
+        Answer::Done(what)
+    }
+}
+
 /// The rows of a query, batch by batch as windows close.
 pub struct Results {
     schema: SchemaRef,

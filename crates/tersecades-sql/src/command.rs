@@ -104,7 +104,7 @@ fn no_append(path: &str) -> Error {
         .hint("COPY (SELECT ...) TO 'file' replaces it; a store takes more rows")
 }
 
-fn copy(results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {
+fn copy(mut results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {
     let (schema, options) = (results.schema(), results.sink_options());
     let mut sink: Box<dyn Sink> = match format {
         None => sink::create(path, &schema, &options)?,
@@ -113,13 +113,14 @@ fn copy(results: Results, path: &Path, format: Option<&str>) -> Result<Answer> {
         }
     };
     let mut rows = 0;
-    for batch in results {
+    for batch in results.by_ref() {
         let batch = batch?;
         rows += batch.num_rows();
         sink.write(&batch)?;
     }
     sink.finish()?;
-    Ok(Answer::Done(format!("{}: {rows} rows", path.display())))
+    let what = format!("{}: {rows} rows", path.display());
+    Ok(Answer::done(what, results.metrics()))
 }
 
 /// Columns of text as an answer; empty cells are null.

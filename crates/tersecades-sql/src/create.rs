@@ -94,13 +94,13 @@ impl Session {
     fn keep_rows(
         &mut self,
         name: &str,
-        results: Results,
+        mut results: Results,
         time: Option<TableTime>,
     ) -> Result<Answer> {
         let schema = results.schema();
         let limit = self.settings.memory_limit_bytes.unwrap_or(usize::MAX);
         let (mut batches, mut bytes) = (Vec::new(), 0usize);
-        for batch in results {
+        for batch in results.by_ref() {
             batches.push(batch?);
             bytes += batches.last().map_or(0, byte_size);
             if bytes > limit {
@@ -113,7 +113,8 @@ impl Session {
         }
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         self.register(name, Arc::new(MemoryTable::new(schema, batches)), time)?;
-        Ok(Answer::Done(format!("table {name}: {rows} rows")))
+        let what = format!("table {name}: {rows} rows");
+        Ok(Answer::done(what, results.metrics()))
     }
 
     /// Reads `stream` to its end and gives what is then retained the name `name`.
@@ -135,9 +136,8 @@ impl Session {
         let (rows, bytes) = (retained.rows(), retained.byte_size());
         let relation = Relation::of_table(Arc::new(retained), Some(time))?;
         self.catalog.insert(name, relation);
-        Ok(Answer::Done(format!(
-            "stream {name}: {rows} rows kept in {bytes} bytes"
-        )))
+        let what = format!("stream {name}: {rows} rows kept in {bytes} bytes");
+        Ok(Answer::done(what, Some(running.metrics())))
     }
 
     /// The event time of rows with `schema`, where it is marked.

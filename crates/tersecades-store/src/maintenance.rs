@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::catalog::Catalog;
@@ -214,12 +214,31 @@ impl Store {
     /// Adds a column, which is null in rows that are there already.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is taken; what writing says.
+    /// As [`Store::add_columns`].
     pub fn add_column(&self, name: &str, data_type: &DataType) -> Result<()> {
+        let field = Field::new(name, data_type.clone(), true);
+        self.add_columns(&Schema::new(vec![field]))
+    }
+
+    /// Adds columns, all or none of them, which are null in rows that are there already.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is taken, or a column that may not be null; what writing
+    /// says.
+    pub fn add_columns(&self, columns: &Schema) -> Result<()> {
         let mut upkeep = self.upkeep();
         let version = Arc::clone(&self.commit.lock().version);
         let mut catalog = version.catalog.clone();
-        catalog.schema = catalog.schema.with_column(name, data_type)?;
+        for field in columns.fields() {
+            if !field.is_nullable() {
+                let message = "a new column may be null: rows that are there have none";
+                let error = Error::invalid(message).column(field.name().as_str());
+                return Err(error.hint("leave NOT NULL out"));
+            }
+            catalog.schema = catalog
+                .schema
+                .with_column(field.name(), field.data_type())?;
+        }
         self.commit_catalog(&mut upkeep, &catalog)?;
         let runs = version.runs.clone();
         self.install(&mut self.commit.lock(), Version::whole(catalog, runs));

@@ -100,11 +100,11 @@ fn converse(arguments: &ShellArguments) -> Outcome {
             }
         }
     }
-    let rest = pending.rest();
-    match rest.trim().is_empty() {
-        true => Ok(()),
-        false => shell.statement(&rest),
+    if !pending.is_empty() {
+        shell.statement(&pending.rest())?;
     }
+    // What is kept in stores is there before the shell is left.
+    Ok(control_c::during(|| shell.session.finish())?)
 }
 
 impl Shell {

@@ -1,4 +1,5 @@
 //! Lines gathered to statements: a `;` ends one, unless it stands in a text, a name or a comment.
+//! Comments alone are none.
 
 /// Lines that are not yet a whole statement.
 #[derive(Debug, Default)]
@@ -20,18 +21,20 @@ enum Inside {
 impl Pending {
     /// Whether no statement has begun.
     pub(super) fn is_empty(&self) -> bool {
-        self.text.trim().is_empty()
+        says_nothing(&self.text)
     }
 
     /// Adds a line; the statements that it ends.
     pub(super) fn add(&mut self, line: &str) -> Vec<String> {
         self.text.push_str(line);
         self.text.push('\n');
-        let ends = ends(&self.text);
+        let ends = scan(&self.text).ends;
         let mut statements = Vec::with_capacity(ends.len());
         let mut start = 0;
         for end in ends {
-            statements.push(self.text[start..end].trim().to_owned());
+            if !says_nothing(&self.text[start..end - 1]) {
+                statements.push(self.text[start..end].trim().to_owned());
+            }
             start = end;
         }
         self.text.drain(..start);
@@ -44,9 +47,25 @@ impl Pending {
     }
 }
 
-/// The places behind each `;` that ends a statement.
-fn ends(text: &str) -> Vec<usize> {
-    let (mut ends, mut inside) = (Vec::new(), Inside::Nothing);
+/// What is in a text.
+struct Scanned {
+    /// The places behind each `;` that ends a statement.
+    ends: Vec<usize>,
+    /// Whether there is anything but blanks and comments.
+    speaks: bool,
+    /// What surrounds what comes behind it.
+    inside: Inside,
+}
+
+/// Whether there is nothing but blanks, and comments that have ended.
+fn says_nothing(text: &str) -> bool {
+    let Scanned { speaks, inside, .. } = scan(text);
+    !speaks && matches!(inside, Inside::Nothing | Inside::LineComment)
+}
+
+fn scan(text: &str) -> Scanned {
+    let (mut ends, mut speaks, mut inside) = (Vec::new(), false, Inside::Nothing);
+    let is_comment = |inside| matches!(inside, Inside::LineComment | Inside::Comment(_));
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
         let next = characters.peek().map(|(_, next)| *next);
@@ -67,11 +86,16 @@ fn ends(text: &str) -> Vec<usize> {
         if two_long {
             characters.next();
         }
+        speaks |= !c.is_whitespace() && !is_comment(before) && !is_comment(inside);
         if c == ';' && inside == Inside::Nothing {
             ends.push(at + 1);
         }
     }
-    ends
+    Scanned {
+        ends,
+        speaks,
+        inside,
+    }
 }
 
 #[cfg(test)]
@@ -90,5 +114,20 @@ mod tests {
         assert!(statements[0].starts_with("SELECT ';'") && statements[0].ends_with("FROM t;"));
         assert_eq!(statements[1], "SELECT 'it''s;' ;");
         assert_eq!(pending.rest().trim(), "SELECT");
+    }
+
+    #[test]
+    fn comments_alone_are_no_statement() {
+        let mut pending = Pending::default();
+        assert!(pending.add("-- a comment; and its end").is_empty());
+        assert!(pending.is_empty());
+        assert_eq!(pending.add("SELECT 1;; ; -- done").len(), 1);
+        assert!(pending.is_empty());
+        assert!(pending.add("/* one that goes on").is_empty());
+        assert!(!pending.is_empty());
+        assert!(pending.add("*/ -- and ends").is_empty());
+        assert!(pending.is_empty());
+        assert!(pending.add("/* ; */ ;").is_empty());
+        assert!(pending.is_empty());
     }
 }

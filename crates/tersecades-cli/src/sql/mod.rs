@@ -9,7 +9,7 @@ mod table;
 
 use std::io::Read as _;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -85,8 +85,23 @@ fn run_statements(arguments: &SqlArguments) -> Outcome {
     let opened = start.elapsed();
     let answers = session.sql(&text)?;
     let planned = start.elapsed();
+    answer(
+        answers,
+        arguments.format.as_deref(),
+        arguments.output.as_deref(),
+    )?;
+    session.finish()?;
+    let times = [opened, planned - opened, start.elapsed() - planned];
+    let [opened, planned, ran] = times.map(|time| time.as_secs_f64() * 1e3);
+    let times = format!("opened in {opened:.1} ms, planned in {planned:.1} ms, ran in {ran:.1} ms");
+    log::say(Level::Debug, times);
+    Ok(())
+}
+
+/// Writes what statements answered, the rows of the last one to `output`, where that is no `-`.
+pub(crate) fn answer(answers: Vec<Answer>, format: Option<&str>, output: Option<&Path>) -> Outcome {
     let last = answers.len().saturating_sub(1);
-    if let (Some(path), Some(Answer::Done(done))) = (&arguments.output, answers.last()) {
+    if let (Some(path), Some(Answer::Done(done))) = (output, answers.last()) {
         let message = format!(
             "no rows for {}: the last statement gives none",
             path.display()
@@ -96,18 +111,12 @@ fn run_statements(arguments: &SqlArguments) -> Outcome {
             .into());
     }
     for (index, answer) in answers.into_iter().enumerate() {
-        let file = arguments.output.as_deref();
-        let file = file.filter(|path| index == last && path.as_os_str() != "-");
+        let file = output.filter(|path| index == last && path.as_os_str() != "-");
         match answer {
-            Answer::Rows(results) => output::write(results, arguments.format.as_deref(), file)?,
+            Answer::Rows(results) => output::write(results, format, file)?,
             Answer::Done(what) => log::say(Level::Info, what),
         }
     }
-    session.finish()?;
-    let times = [opened, planned - opened, start.elapsed() - planned];
-    let [opened, planned, ran] = times.map(|time| time.as_secs_f64() * 1e3);
-    let times = format!("opened in {opened:.1} ms, planned in {planned:.1} ms, ran in {ran:.1} ms");
-    log::say(Level::Debug, times);
     Ok(())
 }
 

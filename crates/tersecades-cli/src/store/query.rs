@@ -9,14 +9,13 @@ use tersecades::Result;
 use tersecades::engine::source::history::HistoryTable;
 use tersecades::engine::source::live::LiveTable;
 use tersecades::engine::source::table::Table;
-use tersecades::sql::{Answer, TableTime};
+use tersecades::sql::TableTime;
 use tersecades::store::Store;
 
 use crate::argument;
-use crate::console;
 use crate::outcome::Outcome;
 use crate::reading::ReadingArguments;
-use crate::sql::{SessionArguments, format_name, output};
+use crate::sql::{self, SessionArguments, format_name};
 
 /// Run SQL over a store; its table is `history`
 #[derive(Debug, Args)]
@@ -68,15 +67,8 @@ fn query(arguments: &QueryArguments) -> Outcome {
     let going_on = (arguments.follow && arguments.output.is_none()).then_some("csv");
     let format = arguments.format.as_deref().or(going_on);
     let answers = session.sql(&arguments.query)?;
-    let last = answers.len().saturating_sub(1);
-    for (index, answer) in answers.into_iter().enumerate() {
-        let file = arguments.output.as_deref().filter(|_| index == last);
-        match answer {
-            Answer::Rows(results) => output::write(results, format, file)?,
-            Answer::Done(what) => console::say(what),
-        }
-    }
-    Ok(())
+    sql::answer(answers, format, arguments.output.as_deref())?;
+    Ok(session.finish()?)
 }
 
 /// What is in the store.

@@ -122,17 +122,7 @@ pub(crate) struct AddColumnArguments {
 pub(crate) fn add_column(arguments: &AddColumnArguments) -> Outcome {
     let fields = parse_fields(&arguments.column)?;
     let store = Store::open(&arguments.dir)?;
-    for field in fields.fields() {
-        if !field.is_nullable() {
-            return Err(
-                Error::invalid("a new column may be null: rows that are there have none")
-                    .column(field.name().as_str())
-                    .hint("leave NOT NULL out")
-                    .into(),
-            );
-        }
-        store.add_column(field.name(), field.data_type())?;
-    }
+    store.add_columns(&fields)?;
     Ok(store.close()?)
 }
 

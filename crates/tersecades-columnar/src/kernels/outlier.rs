@@ -149,6 +149,36 @@ mod tests {
         outliers_match::<u64>();
     }
 
+    /// Blocks of nothing but outliers, their squares around the sizes that levels add up in words.
+    #[test]
+    fn squares_of_a_block_of_outliers_do_not_wrap() {
+        let rows: Vec<u16> = (0..BLOCK_LANES as u16).collect();
+        for bits in 24..32 {
+            for key in [
+                (1 << bits) - 1,
+                1 << bits,
+                (1 << bits) + 99_999,
+                3 << (bits - 1),
+            ] {
+                let keys = vec![key; BLOCK_LANES];
+                let outliers = Outliers {
+                    rows: &rows,
+                    keys: &keys,
+                    bases: &[0; 8],
+                    reach: 255,
+                    mask: None,
+                    zero: 0,
+                    squares: true,
+                };
+                let one = i128::from(key) * i128::from(key) - 255 * 255;
+                for level in faster_levels() {
+                    let found = (u32::of(level).outliers)(&outliers).squares;
+                    assert_eq!(found, one * BLOCK_LANES as i128, "{} {key}", level.name);
+                }
+            }
+        }
+    }
+
     #[test]
     fn sums_with_outliers_are_those_of_the_keys() {
         let bases = std::array::from_fn(|group| 1_000 * group as u64);

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 const LANES: usize = 8;
 /// Bits of which the differences and sums of keys are multiplied; products of as many rows as a
 /// block has add up below 2^63.
-const FACTOR_BITS: u32 = 27;
+const FACTOR_BITS: u32 = 26;
 
 impl Outlying<u64> for Avx512 {}
 
