@@ -257,7 +257,7 @@ fn statements_without_rows_say_what_they_left_out() {
         "CREATE TABLE t AS SELECT * FROM 'bad.csv'",
         "CREATE STREAM s FROM 'bad.csv' WATERMARK FOR ts AS ts KEEP 1 HOUR",
     ] {
-        let typed = ["--types", "v=BIGINT", "--on-error", "skip", statement];
+        let typed = ["--types", "v=int64", "--on-error", "skip", statement];
         let said = text(&sql(folder.path(), &typed).stderr);
         assert!(
             said.contains("2 rows") && said.contains("1 row could not be read"),

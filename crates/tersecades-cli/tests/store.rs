@@ -87,7 +87,7 @@ fn rows_are_stored_queried_merged_and_written() {
                    GROUP BY window_start, window_end) AS w";
     assert_eq!(query(path, windows), "n\n2000\n");
     store(path, &["compact", "s"]);
-    let some = ["store", "add-column", "s", "w TEXT, x BIGINT NOT NULL"];
+    let some = ["add-column", "s", "w TEXT, x BIGINT NOT NULL"];
     let refused = command(path, &some).output().unwrap();
     assert!(text(&refused.stderr).contains("may be null"));
     store(path, &["add-column", "s", "w TEXT"]);
