@@ -53,9 +53,7 @@ pub(super) const FIGURES: &[Figure] = &[
             Arrow over encoding and k encoded reads. Above 1 encoding has paid. A read \
             compares each row and sums those that pass; the first finds each chunk as it \
             arrives, in the caches, which are flushed before later ones. Keeping plain Arrow \
-            costs its statistics. Texts are compared alone. Plain and both choices take turns. \
-            In the record of commit 9798bed they take none, and caches are flushed before the \
-            first read too.",
+            costs its statistics. Texts are compared alone. Plain and both choices take turns.",
         command: "make bench ARGS=pays",
     },
     Figure {
