@@ -1,4 +1,4 @@
-//! Results that come more than once: whole on any number of threads, and no rows to be counted again.
+//! Results that come more than once: whole on any number of threads, and never counted again.
 
 #![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
 
