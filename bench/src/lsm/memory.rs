@@ -80,6 +80,10 @@ impl FileSystem for MemoryFiles {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    fn renew(&self, _path: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn lock(&self, _path: &Path) -> io::Result<Box<dyn Lock>> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -170,7 +170,7 @@ pub(crate) fn decode_rows(batch: &Batch, rows: &Selection) -> Result<RecordBatch
 }
 
 /// A code for each row, of a table that is the column.
-fn coded(column: &ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn coded(column: &ArrayRef) -> Result<ArrayRef> {
     let codes = UInt32Array::from_iter_values(0..column.len() as u32).into_data();
     let codes = codes
         .into_builder()

@@ -130,13 +130,27 @@ fn does_not_pass(directory: &Directory, error: Error, name: &str) -> Error {
 /// # Errors
 /// What syncing says.
 pub(crate) fn sync(directory: &Directory, start: u64) -> Result<()> {
-    let numbers = segments(directory)?;
-    let mut numbers = numbers.into_iter().filter(|number| *number >= start);
-    numbers.try_for_each(|number| {
-        let name = file_name(number);
+    segments_from(directory, start)?.try_for_each(|name| {
         let synced = directory.sync_input(directory.open(&name)?.as_ref(), &name);
         synced.map_err(|error| does_not_pass(directory, error, &name))
     })
+}
+
+/// As [`sync`], also of what a sync has failed to write: it can be read, and no later sync writes
+/// it or tells.
+///
+/// # Errors
+/// What writing and syncing say.
+pub(crate) fn renew(directory: &Directory, start: u64) -> Result<()> {
+    segments_from(directory, start)?.try_for_each(|name| directory.renew(&name))
+}
+
+/// File names of the segments from number `start` on.
+fn segments_from(directory: &Directory, start: u64) -> Result<impl Iterator<Item = String>> {
+    let numbers = segments(directory)?.into_iter();
+    Ok(numbers
+        .filter(move |number| *number >= start)
+        .map(file_name))
 }
 
 /// Appends an entry: a batch whose first row is number `first`.

@@ -166,7 +166,9 @@ impl Store {
             return Ok(None);
         }
         self.sync_unsafe(&mut state)?;
-        let segment = self.begin_segment(upkeep, state.end())?;
+        let begun = self.begin_segment(upkeep, state.end());
+        // The segment may be there all the same: nothing goes on in the one before it.
+        let segment = begun.inspect_err(|error| state.failed = Some(error.clone()))?;
         let log_start = segment.number();
         state.segment = Some(segment);
         let next = following(&state.memory);

@@ -171,9 +171,7 @@ pub(crate) fn read_newest(
     directory: &Directory,
     unread: &mut Vec<Error>,
 ) -> Result<(u64, Catalog)> {
-    if let Err(error) = read_current(directory) {
-        unread.push(error);
-    }
+    let current = read_current(directory).map_err(|error| unread.push(error));
     let names = directory.names("")?;
     for name in names.iter().rev().filter(|name| name.starts_with(PREFIX)) {
         let digits = name.strip_prefix(PREFIX);
@@ -188,6 +186,8 @@ pub(crate) fn read_newest(
                 }
                 return Ok((number, catalog));
             }
+            // Of one that a crash left unmade nothing was in use.
+            None if current.is_ok_and(|current| current < number) => {}
             None => unread.push(directory.name_file(Error::corrupt("no state is readable"), name)),
         }
     }

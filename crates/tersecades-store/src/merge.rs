@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::array::AnyDictionaryArray;
 use arrow_array::cast::AsArray as _;
-use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::{Array as _, BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::take_record_batch;
@@ -40,6 +41,8 @@ pub(crate) enum Source {
 pub(crate) struct MergeOptions {
     /// Most rows of a piece.
     pub(crate) chunk_rows: usize,
+    /// Bytes of texts that end a piece.
+    pub(crate) text_bytes: usize,
     /// Rows above which a piece ends where a key does that has many rows.
     pub(crate) series_rows: usize,
     /// Least rows of a group that is not decoded.
@@ -68,6 +71,14 @@ struct Input {
     head: Option<Vec<u8>>,
 }
 
+/// Rows that pieces are made of.
+#[derive(Clone)]
+struct Held {
+    rows: RecordBatch,
+    /// Bytes of texts of a row, on average.
+    row_bytes: usize,
+}
+
 /// A merge that is under way.
 pub(crate) struct Merge {
     key: SortKey,
@@ -76,8 +87,10 @@ pub(crate) struct Merge {
     is_primary: bool,
     floor: Floor,
     inputs: Vec<Input>,
-    batches: Vec<RecordBatch>,
+    batches: Vec<Held>,
     pending: Vec<(usize, usize)>,
+    /// Bytes of texts of the pending rows, about.
+    pending_bytes: usize,
     /// Keys that begin among the pending rows.
     pending_keys: usize,
     /// Their hashes, where they are asked for.
@@ -89,6 +102,9 @@ pub(crate) struct Merge {
 /// Rows of a key, on average, below which pieces do not end with it: they would hold few rows of
 /// each key all the same, and more of their bytes would be headers.
 const LONG_SERIES_ROWS: usize = 64;
+
+/// [`MergeOptions::text_bytes`] of every merge: a column takes 2^31 of them at most.
+pub(crate) const TEXT_BYTES: usize = 256 << 20;
 
 impl Merge {
     /// Merges `sources`, oldest first, with the columns of `fields`.
@@ -111,6 +127,7 @@ impl Merge {
             inputs: Vec::with_capacity(sources.len()),
             batches: Vec::new(),
             pending: Vec::new(),
+            pending_bytes: 0,
             pending_keys: 0,
             hashes: Vec::new(),
             last: None,
@@ -214,7 +231,10 @@ impl Merge {
 
     /// Begins to take rows of `sorted`.
     fn begin(&mut self, sorted: Box<Sorted>) -> Decoded {
-        self.batches.push(sorted.rows.clone());
+        self.batches.push(Held {
+            row_bytes: text_bytes(&sorted.rows) / sorted.rows.num_rows().max(1),
+            rows: sorted.rows.clone(),
+        });
         Decoded {
             batch: self.batches.len() - 1,
             sorted,
@@ -255,7 +275,9 @@ impl Merge {
             let row = (decoded.batch, decoded.sorted.row(decoded.position));
             let same = self.last.as_deref() == Some(key) && !self.pending.is_empty();
             if same && self.is_primary {
-                self.pending.pop();
+                if let Some((batch, _)) = self.pending.pop() {
+                    self.pending_bytes -= self.batches[batch].row_bytes;
+                }
             } else if self.is_complete(key) {
                 complete = true;
                 break;
@@ -271,6 +293,7 @@ impl Merge {
                     }
                 }
             }
+            self.pending_bytes += self.batches[row.0].row_bytes;
             self.pending.push(row);
             if !same {
                 let last = self.last.get_or_insert_default();
@@ -287,6 +310,9 @@ impl Merge {
     /// Whether what is pending ends before a row with `key`.
     fn is_complete(&self, key: &[u8]) -> bool {
         let rows = self.pending.len();
+        if rows > 0 && self.pending_bytes >= self.options.text_bytes {
+            return true;
+        }
         if rows < self.options.series_rows.min(self.options.chunk_rows) {
             return false;
         }
@@ -303,6 +329,7 @@ impl Merge {
         }
         let rows = self.pending_rows()?;
         self.pending.clear();
+        self.pending_bytes = 0;
         self.pending_keys = 0;
         self.forget_batches();
         let rows = self.floor.apply(rows)?;
@@ -319,14 +346,14 @@ impl Merge {
         let (batch, first) = self.pending[0];
         let mut rows = self.pending.iter().zip(first..);
         if rows.all(|((other, row), next)| *other == batch && *row == next) {
-            return Ok(self.batches[batch].slice(first, self.pending.len()));
+            return Ok(self.batches[batch].rows.slice(first, self.pending.len()));
         }
         if self.pending.iter().all(|(other, _)| *other == batch) {
             let rows = self.pending.iter().map(|(_, row)| *row as u32);
             let rows = UInt32Array::from_iter_values(rows);
-            return Ok(take_record_batch(&self.batches[batch], &rows)?);
+            return Ok(take_record_batch(&self.batches[batch].rows, &rows)?);
         }
-        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+        let batches: Vec<&RecordBatch> = self.batches.iter().map(|held| &held.rows).collect();
         Ok(interleave_record_batch(&batches, &self.pending)?)
     }
 
@@ -354,6 +381,27 @@ impl Decoded {
     }
 }
 
+/// Bytes of the texts and bytes of all rows, each as often as it stands there.
+fn text_bytes(rows: &RecordBatch) -> usize {
+    let coded = rows.columns().iter();
+    let coded = coded.filter_map(|column| column.as_any_dictionary_opt());
+    coded.map(coded_bytes).sum()
+}
+
+fn coded_bytes(column: &dyn AnyDictionaryArray) -> usize {
+    let values = column.values();
+    let offsets = match (values.as_string_opt::<i32>(), values.as_binary_opt::<i32>()) {
+        (Some(texts), _) => texts.value_offsets(),
+        (_, Some(bytes)) => bytes.value_offsets(),
+        _ => return 0,
+    };
+    if values.is_empty() {
+        return 0;
+    }
+    let length = |code: usize| (offsets[code + 1] - offsets[code]) as usize;
+    column.normalized_keys().into_iter().map(length).sum()
+}
+
 /// Whether a group may hold deleted rows.
 fn deletes(run: &Run, group: &Group) -> bool {
     let column = run.fields().index_of(DELETED);
@@ -376,4 +424,60 @@ pub(crate) fn without_deleted(rows: &RecordBatch) -> Result<RecordBatch> {
         .map(|row| Some(!deleted.value(row)))
         .collect();
     Ok(arrow_select::filter::filter_record_batch(rows, &kept)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
+    use arrow_schema::Schema;
+
+    use super::*;
+    use crate::encode::coded;
+
+    #[test]
+    fn pieces_end_where_they_hold_enough_text() {
+        let rows = |first: i64, length: usize| {
+            let times = Int64Array::from_iter_values((0..30).map(|row| first + 2 * row));
+            let texts = (0..30).map(|row| format!("{first:0length$}{}", row % 2));
+            let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+            let columns: [(_, ArrayRef); 2] =
+                [("t", Arc::new(times)), ("text", coded(&texts).unwrap())];
+            RecordBatch::try_from_iter(columns).unwrap()
+        };
+        let inputs = [rows(0, 9), rows(1, 99)];
+        assert_eq!(inputs.each_ref().map(text_bytes), [300, 3_000]);
+        let fields = inputs[0].schema();
+        let bare = Schema::new(vec![
+            fields.field(0).clone(),
+            fields
+                .field(1)
+                .clone()
+                .with_data_type(arrow_schema::DataType::Utf8),
+        ]);
+        let schema = StoreSchema::new(&bare).unwrap().key(&["t"]).unwrap();
+        let key = SortKey::new(&schema).unwrap();
+        let sources = inputs
+            .iter()
+            .map(|rows| Source::Rows(Box::new(Sorted::already(&key, rows.clone()).unwrap())));
+        let options = MergeOptions {
+            chunk_rows: 1_000,
+            text_bytes: 1_000,
+            series_rows: usize::MAX,
+            splice_rows: 1,
+            is_oldest: true,
+            hashes_keys: false,
+        };
+        let (sources, floor) = (sources.collect(), Floor::default());
+        let mut merge = Merge::new(&schema, fields, sources, floor, options).unwrap();
+        let mut times = Vec::<i64>::new();
+        while let Some(Piece::Rows(piece, _)) = merge.next().unwrap() {
+            let size = text_bytes(&piece);
+            assert!((1..1_100).contains(&size), "{size}");
+            let found = piece
+                .column(0)
+                .as_primitive::<arrow_array::types::Int64Type>();
+            times.extend(found.values());
+        }
+        assert!(times.iter().copied().eq(0..60), "{times:?}");
+    }
 }

@@ -16,7 +16,7 @@ use crate::commit::is_overfull;
 use crate::compaction::{self, Task};
 use crate::encode::Encoder;
 use crate::maintenance::read_only;
-use crate::merge::{Merge, MergeOptions, Piece, Source};
+use crate::merge::{Merge, MergeOptions, Piece, Source, TEXT_BYTES};
 use crate::option::StoreOptions;
 use crate::placement::Placement;
 use crate::run::{self, Run, RunId, RunWriter};
@@ -274,6 +274,7 @@ fn merge_options(
     };
     MergeOptions {
         chunk_rows: options.chunk_rows,
+        text_bytes: TEXT_BYTES,
         series_rows: options.series_rows,
         splice_rows: match sources.iter().all(same) {
             true => options.series_rows.min(options.chunk_rows) / 2,

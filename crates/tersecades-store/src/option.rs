@@ -252,6 +252,11 @@ impl StoreOptions {
     /// # Errors
     /// `InvalidArgument` for a value that makes no sense.
     pub(crate) fn check(&self) -> Result<()> {
+        if let Durability::Group(wait) = self.durability
+            && !wait.subsec_nanos().is_multiple_of(1_000_000)
+        {
+            return Err(Error::invalid("a group waits for whole milliseconds"));
+        }
         let text = self.to_text();
         let mut values = text.lines().filter_map(|line| line.split_once('='));
         values.try_for_each(|(name, value)| {

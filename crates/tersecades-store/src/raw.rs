@@ -56,6 +56,10 @@ impl FileSystem for OneFile {
         Err(ErrorKind::Unsupported.into())
     }
 
+    fn renew(&self, _: &Path) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
     fn sync_folder(&self, _: &Path) -> io::Result<()> {
         Err(ErrorKind::Unsupported.into())
     }

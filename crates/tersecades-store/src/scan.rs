@@ -21,7 +21,7 @@ use tersecades_columnar::types::Value;
 use crate::codec_policy::CodecPolicy;
 use crate::encode::{Encoder, conform};
 use crate::memory::decode_all;
-use crate::merge::{Merge, MergeOptions, Piece, Source};
+use crate::merge::{Merge, MergeOptions, Piece, Source, TEXT_BYTES};
 use crate::retention::Floor;
 use crate::run::{self, Run, RunId};
 use crate::schema::{DELETED, StoreSchema};
@@ -209,7 +209,6 @@ impl Snapshot {
         let mut read = names.clone();
         let compared = filter.columns(!schema.is_primary()).into_iter();
         read.extend(compared.filter(|name| !names.contains(name)));
-        read.dedup();
         let keys = KeyRange::new(schema, &scan.ranges)?;
         self.version.check(|id| {
             let of_level = scan.level.is_none_or(|level| id.level == level);
@@ -313,6 +312,7 @@ impl Snapshot {
         }
         let options = MergeOptions {
             chunk_rows: self.options().chunk_rows,
+            text_bytes: TEXT_BYTES,
             series_rows: usize::MAX,
             splice_rows: 1,
             is_oldest: true,

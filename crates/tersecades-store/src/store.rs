@@ -205,8 +205,12 @@ impl Store {
             catalog.identity = new_identity();
         }
         let directory = directory.of_store(catalog.identity);
-        // A process that was killed has not synced its last rows, and others go on behind them.
-        log::sync(&directory, recovered.version.catalog.log_start)?;
+        let log_start = recovered.version.catalog.log_start;
+        match recovered.version.catalog.closed {
+            Some(_) => log::sync(&directory, log_start)?,
+            // Its last rows were not synced, or in vain, and others go on behind them.
+            None => log::renew(&directory, log_start)?,
+        }
         manifest::settle(&directory, recovered.manifest)?;
         // What is left over may be what fills the disk, so that it goes before anything is written.
         remove_orphans(&directory, &recovered.version.catalog, end)?;

@@ -15,6 +15,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tersecades_columnar::error::{Error, Result};
 
+/// What is said of folders that cannot be synced, but are no worse for it.
+const UNSYNCED: [ErrorKind; 3] = [
+    ErrorKind::PermissionDenied,
+    ErrorKind::Unsupported,
+    ErrorKind::InvalidInput,
+];
+
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// The partial files of this process.
@@ -136,7 +143,7 @@ impl Partial {
         partial_files.retain(|path| *path != self.temporary);
         drop(partial_files);
         self.kept = true;
-        Ok(())
+        sync_folder(self.target.parent().unwrap_or(Path::new("/")))
     }
 }
 
@@ -148,6 +155,17 @@ impl Drop for Partial {
             let _ = fs::remove_file(&self.temporary);
             partial_files.retain(|path| *path != self.temporary);
         }
+    }
+}
+
+/// Makes the names in `folder` last, where the system lets this user and knows how to.
+///
+/// # Errors
+/// What the system says of the device.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error) if UNSYNCED.contains(&error.kind()) => Ok(()),
+        synced => synced,
     }
 }
 

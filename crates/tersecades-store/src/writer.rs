@@ -28,6 +28,8 @@ pub struct Writer<'s> {
     of_feed: bool,
     /// Rows that were written, from which errors count.
     rows: u64,
+    /// What writing or merging runs said after the last append, whose rows are stored all the same.
+    upkeep: Option<Error>,
 }
 
 impl<'s> Writer<'s> {
@@ -44,6 +46,7 @@ impl<'s> Writer<'s> {
             policy,
             of_feed: false,
             rows: 0,
+            upkeep: None,
         })
     }
 
@@ -64,9 +67,10 @@ impl<'s> Writer<'s> {
     ///
     /// # Errors
     /// `SchemaMismatch` for rows that do not fit, which are counted from the first that this writer
-    /// was given; `LimitExceeded` on a full disk, after which it
-    /// may be tried again; what the system says, after which nothing is acknowledged until the
-    /// store is opened again.
+    /// was given; `LimitExceeded` on a full disk, after which it may be tried again; what the
+    /// system says, after which nothing is acknowledged until the store is opened again. What
+    /// writing or merging runs says comes with the next append. None of the rows is stored then,
+    /// but where the hint says so of those of a batch beyond a million.
     ///
     /// # Cost
     /// Encoding, one copy to the log, and a share of a sync.
@@ -92,23 +96,35 @@ impl<'s> Writer<'s> {
         if rows.num_rows() == 0 {
             return Ok(self.store.commit.lock().end());
         }
+        if let Some(error) = self.upkeep.take() {
+            return Err(error);
+        }
         let mut end = 0;
         for start in (0..rows.num_rows()).step_by(ROWS_MAX) {
             let part = rows.slice(start, ROWS_MAX.min(rows.num_rows() - start));
-            let batch = self.encoder.encode(&part)?;
-            let mut bytes = Vec::new();
-            wire::write_batch(&batch, &mut bytes)?;
-            if self.store.failure().is_some() {
-                self.store.resume()?;
-            }
-            if !self.of_feed {
-                self.store.settle_feeds()?;
-            }
-            end = self.store.commit.append(batch, bytes, self.of_feed)?;
+            end = self.write_part(&part).map_err(|error| match start {
+                0 => error,
+                _ => error.hint(format!(
+                    "the first {start} rows of the batch are stored: append those behind them"
+                )),
+            })?;
+            self.rows += part.num_rows() as u64;
         }
-        self.rows += rows.num_rows() as u64;
-        self.store.maintain(rows.num_rows())?;
+        self.upkeep = self.store.maintain(rows.num_rows()).err();
         Ok(end)
+    }
+
+    fn write_part(&mut self, part: &RecordBatch) -> Result<u64> {
+        let batch = self.encoder.encode(part)?;
+        let mut bytes = Vec::new();
+        wire::write_batch(&batch, &mut bytes)?;
+        if self.store.failure().is_some() {
+            self.store.resume()?;
+        }
+        if !self.of_feed {
+            self.store.settle_feeds()?;
+        }
+        self.store.commit.append(batch, bytes, self.of_feed)
     }
 
     /// Takes note of columns that were added meanwhile.

@@ -107,7 +107,21 @@ impl Directory {
         for folder in ["", LOG_FOLDER, RUN_FOLDER] {
             self.make_folder(folder)?;
         }
-        self.sync_names("")
+        self.sync_names("")?;
+        match self.root.parent() {
+            Some(above) if above.as_os_str().is_empty() => self.sync_above(Path::new(".")),
+            Some(above) => self.sync_above(above),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the name of the store's folder, which is in `above`, last.
+    fn sync_above(&self, above: &Path) -> Result<()> {
+        match self.files.sync_folder(above) {
+            // It belongs to somebody else, who has made the folder for us.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced.map_err(|error| named(&error, above)),
+        }
     }
 
     /// Makes a folder, unless it is there.
@@ -238,6 +252,11 @@ impl Directory {
     /// Makes what was written to `input`, a file named `name`, last, whoever wrote it.
     pub(crate) fn sync_input(&self, input: &dyn Input, name: &str) -> Result<()> {
         self.run(name, |_| input.sync())
+    }
+
+    /// Writes all bytes of a file anew, where they are, and makes them last.
+    pub(crate) fn renew(&self, name: &str) -> Result<()> {
+        self.run(name, |path| self.files.renew(path))
     }
 
     /// Fills `bytes` from `offset` of `input`, a file named `name`.

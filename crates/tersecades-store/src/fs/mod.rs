@@ -133,6 +133,13 @@ pub trait FileSystem: Debug + Send + Sync {
     /// What the system says.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
+    /// Writes all bytes of a file anew, where they are, and returns when they are on the device:
+    /// also those that a sync has failed to write, which no later one would.
+    ///
+    /// # Errors
+    /// What the system says; the bytes stay as they are.
+    fn renew(&self, path: &Path) -> io::Result<()>;
+
     /// Takes the lock that a file stands for, which is made if need be.
     ///
     /// # Errors

@@ -82,6 +82,13 @@ impl FileSystem for RealFileSystem {
         File::open(folder)?.sync_all()
     }
 
+    fn renew(&self, path: &Path) -> io::Result<()> {
+        let bytes = fs::read(path)?;
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.write_all_at(&bytes, 0)?;
+        file.sync_data()
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let file = OpenOptions::new()
             .create(true)

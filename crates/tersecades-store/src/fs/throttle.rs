@@ -167,6 +167,10 @@ impl FileSystem for Throttled {
         self.files.remove(path)
     }
 
+    fn renew(&self, path: &Path) -> io::Result<()> {
+        self.files.renew(path)
+    }
+
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         self.files.sync_folder(folder)
     }

@@ -15,9 +15,10 @@ use tersecades_columnar::selection::Selection;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{Arrival, Arrivals, Bookmark, Durability, Layout, Scan, Snapshot, Store};
 
+use crate::device::Random;
 use crate::process::live_until;
 use crate::ran;
-use crate::simulated::{LOSSES, Loss, Random, SimulatedFileSystem};
+use crate::simulated::{LOSSES, Loss, SimulatedFileSystem};
 use crate::workload::{numbers, options, root, rows, schema};
 
 /// Numbers of the rows of a snapshot, sorted.

@@ -16,6 +16,7 @@ use std::io::Write as _;
 
 mod beside;
 mod damage;
+mod device;
 mod feed;
 mod follow;
 mod full;

@@ -13,7 +13,8 @@ use tersecades_columnar::types::Value;
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{CodecPolicy, Layout, Scan, Snapshot, Store, StoreOptions, StoreSchema};
 
-use crate::simulated::{Loss, Random, SimulatedFileSystem};
+use crate::device::Random;
+use crate::simulated::{Loss, SimulatedFileSystem};
 use crate::workload::root;
 use crate::{on_all_processors, ran, setting};
 

@@ -196,6 +196,66 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
 }
 
 #[test]
+fn an_append_that_fails_and_is_tried_again_is_there_once() {
+    let mut tried_again = 0;
+    for call in 1..250 {
+        let files = SimulatedFileSystem::default();
+        let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(shared, root(), schema(), options).unwrap();
+        files.fail_at(files.calls() + call, ErrorKind::Other);
+        let (mut writer, mut count) = (store.writer().unwrap(), 0);
+        while count < 180 && store.failure().is_none() {
+            match writer.append(&rows(count, 9)) {
+                Ok(_) => count += 9,
+                Err(_) => tried_again += u64::from(store.failure().is_none()),
+            }
+        }
+        if store.failure().is_none() {
+            let found = numbers(&store).or_else(|_| numbers(&store)).unwrap();
+            assert!(found.into_iter().eq(0..count), "call {call}");
+        }
+    }
+    assert!(tried_again > 10, "{tried_again}");
+}
+
+#[test]
+fn rows_behind_those_of_a_failed_sync_outlive_a_power_cut() {
+    let mut reopened = 0;
+    for call in 1..60 {
+        let files = SimulatedFileSystem::default();
+        let open = |files: &SimulatedFileSystem| {
+            let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+            Store::open_in(shared, root())
+        };
+        let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(shared, root(), schema(), options).unwrap();
+        files.fail_at(files.calls() + call, ErrorKind::Other);
+        let mut writer = store.writer().unwrap();
+        let appended = (0..3).map_while(|batch| writer.append(&rows(batch * 11, 11)).ok());
+        let acknowledged = appended.last().unwrap_or(0);
+        drop(store);
+        let killed = files.after_kill();
+        let Ok(store) = open(&killed) else {
+            continue;
+        };
+        let found = numbers(&store).unwrap().len() as u64;
+        assert!(found >= acknowledged, "call {call}");
+        let mut writer = store.writer().unwrap();
+        writer.append(&rows(found, 11)).unwrap();
+        drop(store);
+        for loss in [Loss::Drop, Loss::KeepNames] {
+            let left = open(&killed.after_crash(loss, call)).unwrap();
+            let count = numbers(&left).unwrap().len() as u64;
+            assert_eq!(count, found + 11, "call {call}, {loss:?}");
+        }
+        reopened += 1;
+    }
+    assert!(reopened > 20, "{reopened}");
+}
+
+#[test]
 fn writers_that_wait_together_share_syncs() {
     let files = SimulatedFileSystem::default();
     let shared: Arc<dyn FileSystem> = Arc::new(files.clone());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tersecades_store::{Durability, Layout, Store};
 
-use crate::simulated::Random;
+use crate::device::Random;
 use crate::workload::{check_opened, numbers, options, rows, schema};
 use crate::{ran, setting, skipped};
 

@@ -4,14 +4,18 @@
 //! write ──▶ pending of the file ──sync──▶ durable bytes
 //! create, rename, remove ──▶ pending of the folder ──sync_folder──▶ durable names
 //! ```
+//! What was pending when a sync failed is read on, and no later sync makes it durable, as on Linux.
 //! After a crash only what is durable is there, and of what was pending as much as [`Loss`] says.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tersecades_store::fs::{FileSystem, Input, Lock, Output};
+
+use crate::device::{File, Random, lose};
 
 /// What a power cut does with what was not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,39 +35,6 @@ pub(crate) enum Loss {
 }
 
 pub(crate) const LOSSES: [Loss; 4] = [Loss::Drop, Loss::KeepPrefix, Loss::Reorder, Loss::Tear];
-
-const SECTOR_BYTES: usize = 512;
-
-#[derive(Debug, Clone, Default)]
-struct File {
-    durable: Vec<u8>,
-    /// Writes since the last sync, each with the number of its call.
-    pending: Vec<(u64, Vec<u8>)>,
-}
-
-impl File {
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = self.durable.clone();
-        for (_, written) in &self.pending {
-            bytes.extend_from_slice(written);
-        }
-        bytes
-    }
-
-    fn sync(&mut self) {
-        self.durable = self.bytes();
-        self.pending.clear();
-    }
-
-    fn length(&self) -> usize {
-        self.durable.len()
-            + self
-                .pending
-                .iter()
-                .map(|(_, bytes)| bytes.len())
-                .sum::<usize>()
-    }
-}
 
 #[derive(Debug, Clone)]
 enum NameChange {
@@ -91,23 +62,6 @@ struct Disk {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimulatedFileSystem {
     disk: Arc<Mutex<Disk>>,
-}
-
-/// A small generator of numbers that repeat with the seed.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
 }
 
 impl SimulatedFileSystem {
@@ -202,7 +156,7 @@ impl SimulatedFileSystem {
         let mut files = vec![File::default(); disk.files.len()];
         // What has no name any more cannot be opened.
         for index in disk.names.values() {
-            files[*index].durable = disk.files[*index].bytes();
+            files[*index] = File::of(disk.files[*index].bytes());
         }
         SimulatedFileSystem {
             disk: Arc::new(Mutex::new(Disk {
@@ -227,10 +181,7 @@ impl SimulatedFileSystem {
     pub(crate) fn overwrite(&self, path: &Path, bytes: &[u8]) {
         let mut disk = self.disk();
         let file = disk.names[path];
-        disk.files[file] = File {
-            durable: bytes.to_vec(),
-            pending: Vec::new(),
-        };
+        disk.files[file] = File::of(bytes.to_vec());
     }
 
     /// Takes a file away.
@@ -238,6 +189,28 @@ impl SimulatedFileSystem {
         let mut disk = self.disk();
         disk.names.remove(path);
         disk.durable_names.remove(path);
+    }
+
+    /// Syncs a file that was opened when so many syncs of it had failed.
+    fn sync(&self, file: usize, failures: &AtomicUsize) -> io::Result<()> {
+        let called = self.call().map(drop);
+        let mut disk = self.disk();
+        let has_power = !matches!(disk.fault, Some((_, _, true)));
+        let file = &mut disk.files[file];
+        match called {
+            Err(_) if has_power => {
+                file.fail_sync();
+                failures.store(file.failures, Ordering::Relaxed);
+            }
+            Ok(()) if failures.swap(file.failures, Ordering::Relaxed) < file.failures => {
+                return Err(io::Error::other(
+                    "a sync has failed since the file was opened",
+                ));
+            }
+            Ok(()) => file.sync(),
+            Err(_) => {}
+        }
+        called
     }
 
     /// Begins a call.
@@ -268,40 +241,25 @@ fn apply(names: &mut BTreeMap<PathBuf, usize>, change: &NameChange) {
     }
 }
 
-/// What is left of a file.
-fn lose(file: &File, loss: Loss, until: u64, random: &mut Random) -> File {
-    let mut bytes = file.durable.clone();
-    let durable = bytes.len();
-    for (call, write) in &file.pending {
-        if *call <= until {
-            bytes.extend_from_slice(write);
-        }
-    }
-    let pending = bytes.len() - durable;
-    match loss {
-        Loss::Tear if pending > 0 => bytes.truncate(durable + random.below(pending)),
-        Loss::Reorder if pending > 0 => {
-            bytes.truncate(durable + random.below(pending + 1));
-            for sector in (durable..bytes.len()).step_by(SECTOR_BYTES) {
-                if random.below(3) == 0 {
-                    let end = bytes.len().min(sector + SECTOR_BYTES);
-                    bytes[sector..end].fill(0);
-                }
-            }
-        }
-        _ => {}
-    }
-    File {
-        durable: bytes,
-        pending: Vec::new(),
-    }
-}
-
 struct Handle {
     system: SimulatedFileSystem,
     file: usize,
+    /// Syncs of the file that had failed when it was opened, or were told since.
+    failures: AtomicUsize,
     /// Of files that are read and locked.
     _held: Option<Held>,
+}
+
+impl Handle {
+    fn new(system: &SimulatedFileSystem, file: usize, held: Option<Held>) -> Self {
+        let failures = system.disk().files[file].failures.into();
+        Handle {
+            system: system.clone(),
+            file,
+            failures,
+            _held: held,
+        }
+    }
 }
 
 impl Output for Handle {
@@ -323,9 +281,7 @@ impl Output for Handle {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let mut disk = self.system.call()?;
-        disk.files[self.file].sync();
-        Ok(())
+        self.system.sync(self.file, &self.failures)
     }
 }
 
@@ -343,9 +299,7 @@ impl Input for Handle {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut disk = self.system.call()?;
-        disk.files[self.file].sync();
-        Ok(())
+        self.system.sync(self.file, &self.failures)
     }
 }
 
@@ -394,29 +348,20 @@ impl FileSystem for SimulatedFileSystem {
         disk.changes
             .push((call, NameChange::Create(path.to_owned(), file)));
         drop(disk);
-        Ok(Box::new(Handle {
-            system: self.clone(),
-            file,
-            _held: None,
-        }))
+        Ok(Box::new(Handle::new(self, file, None)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn Input>> {
         let file = self.call()?.names.get(path).copied();
-        Ok(Box::new(Handle {
-            system: self.clone(),
-            file: file.ok_or(ErrorKind::NotFound)?,
-            _held: None,
-        }))
+        let file = file.ok_or(ErrorKind::NotFound)?;
+        Ok(Box::new(Handle::new(self, file, None)))
     }
 
     fn open_shared(&self, path: &Path) -> io::Result<Box<dyn Input>> {
         let file = self.call()?.names.get(path).copied();
-        Ok(Box::new(Handle {
-            system: self.clone(),
-            file: file.ok_or(ErrorKind::NotFound)?,
-            _held: Some(Held::new(self, path, true)?),
-        }))
+        let file = file.ok_or(ErrorKind::NotFound)?;
+        let held = Held::new(self, path, true)?;
+        Ok(Box::new(Handle::new(self, file, Some(held))))
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
@@ -451,6 +396,13 @@ impl FileSystem for SimulatedFileSystem {
         apply(&mut disk.names, &change);
         let call = disk.calls;
         disk.changes.push((call, change));
+        Ok(())
+    }
+
+    fn renew(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.call()?;
+        let file = disk.names[path];
+        disk.files[file].renew();
         Ok(())
     }
 
