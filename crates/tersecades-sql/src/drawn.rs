@@ -67,6 +67,26 @@ pub(crate) fn is_random(function: &ScalarUDF) -> bool {
         && ![AS_OF, IN_WINDOW].contains(&function.name())
 }
 
+/// Refuses `plan`, which `reader` reads more than once, where each reading would draw other values.
+///
+/// # Errors
+/// `Unsupported`.
+pub(crate) fn check_reads(
+    plan: &LogicalPlan,
+    reader: &str,
+) -> tersecades_columnar::error::Result<()> {
+    let drawn = plan.exists(|node| Ok(node.expressions().iter().any(draws)));
+    match drawn.unwrap_or(true) {
+        true => {
+            let message =
+                format!("random values below {reader}, which reads its rows more than once");
+            let hint = "CREATE TABLE r AS SELECT ... draws and keeps them";
+            Err(Error::unsupported(message).hint(hint))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Whether a volatile function is a part of `expr`, and not all of it.
 fn draws_inside(expr: &Expr) -> bool {
     match expr {

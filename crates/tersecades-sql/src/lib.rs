@@ -11,6 +11,7 @@
 mod answer;
 mod catalog;
 mod command;
+mod correlated;
 mod create;
 mod drawn;
 mod error;

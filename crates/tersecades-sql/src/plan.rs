@@ -28,6 +28,7 @@ use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::{Catalog, PlannedSource};
+use crate::correlated;
 use crate::drawn::DrawnOnce;
 use crate::function::arithmetic::CheckArithmetic;
 use crate::function::choice::{ExactChoices, ExactSets};
@@ -35,6 +36,7 @@ use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDa
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
 use crate::function::list::{ExactLists, without_marks};
+use crate::function::pattern::ExactPatterns;
 use crate::function::real::CastReals;
 use crate::function::set::NamedSets;
 use crate::function::signed::SignUnsigned;
@@ -76,7 +78,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let planner = SqlToRel::new_with_options(catalog, options);
     keep_floats(&mut query, &planner);
     let plan = planner.sql_statement_to_plan(Statement::Query(query))?;
-    let plan = without_hidden_sorts(plan)?;
+    let plan = correlated::checked(without_hidden_sorts(plan)?)?;
 
     let sets = Analyzer::with_rules(vec![Arc::new(DrawnOnce), Arc::new(ExactSets)]);
     let plan = sets.execute_and_check(plan, catalog.config(), |_, _| {})?;
@@ -96,6 +98,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CastReals));
     checks.add_function_rewrite(Arc::new(KeptCasts));
     checks.add_function_rewrite(Arc::new(ExactLists));
+    checks.add_function_rewrite(Arc::new(ExactPatterns));
     checks.add_function_rewrite(Arc::new(NamedSets));
     let checked = checks.execute_and_check(coerced, catalog.config(), |_, _| {})?;
 

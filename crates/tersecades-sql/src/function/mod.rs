@@ -18,6 +18,7 @@ pub(crate) mod list;
 mod md5;
 mod number;
 pub(crate) mod over;
+pub(crate) mod pattern;
 pub(crate) mod real;
 mod regexp_extract;
 pub(crate) mod series;

@@ -1,7 +1,8 @@
 //! Functions of numbers that DataFusion lacks: `bit_count`, `xor`, `isinf`, `isfinite`, `even`,
-//! `fmod`, and `power`, which is always a float.
+//! `fmod`, and `power` and `log`, which are always floats.
 //!
 //! DataFusion's operator is no `xor`: of the same column twice it makes zero, where nulls are null.
+//! So are `log(x, x)` one and `log(x, 1)` zero to it, whatever `x` is.
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ enum Computes {
     Even,
     Modulo,
     Power,
+    Logarithm,
 }
 
 /// A function of numbers.
@@ -47,6 +49,7 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
         ("fmod", Computes::Modulo),
         ("power", Computes::Power),
         ("pow", Computes::Power),
+        ("log", Computes::Logarithm),
     ];
     named.into_iter().map(|(name, computes)| {
         ScalarUDF::new_from_impl(OfNumbers {
@@ -69,6 +72,7 @@ impl ScalarUDFImpl for OfNumbers {
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let wanted = match self.computes {
             Computes::Modulo | Computes::Power | Computes::Xor => 2,
+            Computes::Logarithm => given.len().clamp(1, 2),
             _ => 1,
         };
         if given.len() != wanted {
@@ -98,14 +102,17 @@ impl ScalarUDFImpl for OfNumbers {
             Computes::Xor => arguments.first().cloned().unwrap_or(DataType::Int64),
             Computes::BitCount => DataType::Int8,
             Computes::IsInfinite | Computes::IsFinite => DataType::Boolean,
-            Computes::Even | Computes::Modulo | Computes::Power => DataType::Float64,
+            Computes::Even | Computes::Modulo | Computes::Power | Computes::Logarithm => {
+                DataType::Float64
+            }
         })
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let compute = |arrays: &[ArrayRef]| match (self.computes, arrays) {
             (Computes::Modulo, [a, b]) => Ok(modulo(a.as_primitive(), b.as_primitive())),
-            (Computes::Power, [a, b]) => power(a.as_primitive(), b.as_primitive()),
+            (Computes::Power, [a, b]) => by_pairs(a, b, f64::powf),
+            (Computes::Logarithm, [base, number]) => by_pairs(base, number, logarithm),
             (Computes::Xor, [a, b]) => xor(a, b),
             (Computes::BitCount, [whole]) => bit_counts(whole),
             (computes, [floats]) => Ok(of_floats(computes, floats.as_primitive())),
@@ -127,6 +134,7 @@ fn of_floats(computes: Computes, floats: &Float64Array) -> ArrayRef {
     match computes {
         Computes::IsInfinite => tested(f64::is_infinite),
         Computes::IsFinite => tested(f64::is_finite),
+        Computes::Logarithm => Arc::new(floats.unary::<_, Float64Type>(f64::log10)),
         _ => Arc::new(floats.unary::<_, Float64Type>(even)),
     }
 }
@@ -159,9 +167,23 @@ fn modulo(numbers: &Float64Array, divisors: &Float64Array) -> ArrayRef {
     Arc::new(remainders.collect::<Float64Array>())
 }
 
-fn power(numbers: &Float64Array, exponents: &Float64Array) -> Result<ArrayRef> {
-    let powers = binary::<_, _, _, Float64Type>(numbers, exponents, f64::powf)?;
-    Ok(Arc::new(powers))
+/// What `compute` makes of two numbers of each row.
+fn by_pairs(a: &ArrayRef, b: &ArrayRef, compute: fn(f64, f64) -> f64) -> Result<ArrayRef> {
+    let (a, b) = (
+        a.as_primitive::<Float64Type>(),
+        b.as_primitive::<Float64Type>(),
+    );
+    let computed = binary::<_, _, _, Float64Type>(a, b, compute)?;
+    Ok(Arc::new(computed))
+}
+
+/// The logarithm of `number`, exact for powers of the usual bases.
+fn logarithm(base: f64, number: f64) -> f64 {
+    match base {
+        2.0 => number.log2(),
+        10.0 => number.log10(),
+        _ => number.log(base),
+    }
 }
 
 /// The bits that one of two numbers of a type has.

@@ -19,6 +19,7 @@ use super::grouping::null;
 use super::over::order_of;
 use super::rows::{Column, Reach, Rows, free_name};
 use super::window::{EdgeColumn, TimeWindow};
+use crate::drawn::check_reads;
 use crate::error::of_datafusion;
 use crate::function::aggregate::{Shape, SqlAggregate};
 use crate::function::string_agg::SqlStringAgg;
@@ -67,7 +68,10 @@ impl Lowering<'_> {
             None => Reach::Other,
         };
         let stream = match &parts.window {
-            Some(window) if window.filled => filled_groups(rows, keys, &parts, updates)?,
+            Some(window) if window.filled => {
+                check_reads(&plan.input, "a window that an outer join may leave null")?;
+                filled_groups(rows, keys, &parts, updates)?
+            }
             Some(window) => {
                 let stream = timed(rows, window)?;
                 let window = Window {

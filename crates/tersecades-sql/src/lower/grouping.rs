@@ -15,6 +15,7 @@ use super::aggregate::distinct_keys;
 use super::constant::empty;
 use super::literal::typed;
 use super::rows::{Column, Reach, Rows, type_of, unique_names};
+use crate::drawn::check_reads;
 use crate::error::of_datafusion;
 
 impl Lowering<'_> {
@@ -25,8 +26,12 @@ impl Lowering<'_> {
     pub(super) fn grouping_sets(&self, plan: &Aggregate, sets: &GroupingSet) -> Result<Rows> {
         let keys = distinct_keys(&plan.group_expr)?;
         let names = unique_names(&plan.schema);
-        let mut streams = Vec::new();
-        for set in sets_of(sets)? {
+        let sets = sets_of(sets)?;
+        if sets.len() > 1 {
+            check_reads(&plan.input, "GROUPING SETS, ROLLUP or CUBE")?;
+        }
+        let mut streams = Vec::with_capacity(sets.len());
+        for set in sets {
             streams.push(self.grouping_set(plan, (&keys, &set), &names)?);
         }
         Ok(Rows {

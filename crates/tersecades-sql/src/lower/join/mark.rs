@@ -10,6 +10,7 @@ use tersecades_engine::expression::{col, lit};
 use tersecades_engine::stream::Stream;
 
 use super::Lowering;
+use crate::drawn::check_reads;
 use crate::lower::rows::{Column, Reach, Rows, unique_names};
 
 impl Lowering<'_> {
@@ -21,6 +22,9 @@ impl Lowering<'_> {
         if join.join_type == JoinType::RightMark || join.null_aware {
             return Err(Error::unsupported("NOT IN with a subquery beside OR")
                 .hint("write it as a condition of WHERE, joined by AND"));
+        }
+        for side in [&join.left, &join.right] {
+            check_reads(side, "IN or EXISTS beside OR")?;
         }
         let names = unique_names(&join.schema);
         let Some((mark, shown)) = names.split_last() else {

@@ -1,0 +1,153 @@
+//! Subqueries that read columns of the query around them, before they are turned into joins.
+//!
+//! ```text
+//! WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.v > 3)   t SEMI JOIN u (v > 3) ON u.k = t.k
+//! ```
+//! A condition such as `u.k = t.k` then moves out of the subquery, above all that it stood below.
+//! That changes nothing for filters and groups by key, and would change what windows, sets of
+//! groups, outer joins and `OFFSET` see: these are refused. An aggregate without `GROUP BY` has one
+//! row whatever it reads, also none, which a join would lose.
+
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DataFusionError, JoinType, Result};
+use datafusion_expr::expr::{Exists, InSubquery};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{
+    Aggregate, Distinct, Expr, Join, LogicalPlan, Operator, SkipType, Subquery, binary_expr, lit,
+};
+use tersecades_columnar::error::Error;
+
+/// `plan` with subqueries that have one row compared as such, where all of them can become joins.
+///
+/// # Errors
+/// `Unsupported` for those that would give other rows as joins.
+pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let plan = plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let compared = expr.transform_up(of_one_row)?;
+            Ok(compared.update_data(|expr| name.restore(expr)))
+        })
+    })?;
+    plan.data.apply_with_subqueries(|node| {
+        if let LogicalPlan::Subquery(lateral) = node {
+            check(lateral, false)?;
+        }
+        node.apply_expressions(|expr| expr.apply(check_expression))
+    })?;
+    Ok(plan.data)
+}
+
+/// `x = (…)` for `x IN (…)`, and true for `EXISTS (…)`, of aggregates without `GROUP BY`.
+fn of_one_row(expr: Expr) -> Result<Transformed<Expr>> {
+    let is_one = |subquery: &Subquery| is_correlated(subquery) && has_one_row(&subquery.subquery);
+    Ok(match expr {
+        Expr::InSubquery(found) if is_one(&found.subquery) => {
+            let operator = match found.negated {
+                true => Operator::NotEq,
+                false => Operator::Eq,
+            };
+            let row = Expr::ScalarSubquery(found.subquery);
+            Transformed::yes(binary_expr(*found.expr, operator, row))
+        }
+        Expr::Exists(found) if is_one(&found.subquery) => Transformed::yes(lit(!found.negated)),
+        expr => Transformed::no(expr),
+    })
+}
+
+fn is_correlated(subquery: &Subquery) -> bool {
+    !subquery.outer_ref_columns.is_empty()
+}
+
+/// Whether there is always one row.
+fn has_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Sort(_) => {
+            plan.inputs().into_iter().all(has_one_row)
+        }
+        _ => false,
+    }
+}
+
+fn check_expression(expr: &Expr) -> Result<TreeNodeRecursion> {
+    match expr {
+        Expr::Exists(Exists { subquery, .. }) | Expr::InSubquery(InSubquery { subquery, .. }) => {
+            check(subquery, true)?;
+        }
+        Expr::SetComparison(compared) => check(&compared.subquery, true)?,
+        Expr::ScalarSubquery(subquery) => check(subquery, false)?,
+        _ => {}
+    }
+    Ok(TreeNodeRecursion::Continue)
+}
+
+/// Refuses a subquery, of a `condition` or for values, that would give other rows as a join.
+fn check(subquery: &Subquery, condition: bool) -> Result<()> {
+    match is_correlated(subquery) {
+        true => check_moved(&subquery.subquery, condition),
+        false => Ok(()),
+    }
+}
+
+/// Refuses what conditions cannot move out of; `above` says whether something stands above that
+/// would not see the row of an aggregate without rows.
+fn check_moved(plan: &LogicalPlan, above: bool) -> Result<()> {
+    if plan.inputs().iter().all(|input| !reads_outer(input)) {
+        return Ok(());
+    }
+    let passes = matches!(
+        plan,
+        LogicalPlan::Projection(_)
+            | LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Filter(_)
+    );
+    match plan {
+        LogicalPlan::Aggregate(aggregate) if is_of_sets(aggregate) => {
+            return refuse("grouping sets");
+        }
+        LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() && above => {
+            return refuse("an aggregate without GROUP BY");
+        }
+        LogicalPlan::Window(_) => return refuse("OVER"),
+        LogicalPlan::Distinct(Distinct::On(_)) => return refuse("DISTINCT ON"),
+        LogicalPlan::Limit(limit) if !matches!(limit.get_skip_type()?, SkipType::Literal(0)) => {
+            return refuse("OFFSET");
+        }
+        LogicalPlan::Join(join) if fills_outer(join) => return refuse("an outer join"),
+        _ => {}
+    }
+    let mut inputs = plan.inputs().into_iter();
+    inputs.try_for_each(|input| check_moved(input, above || !passes))
+}
+
+fn reads_outer(plan: &LogicalPlan) -> bool {
+    !plan.all_out_ref_exprs().is_empty()
+}
+
+fn is_of_sets(aggregate: &Aggregate) -> bool {
+    matches!(aggregate.group_expr[..], [Expr::GroupingSet(_)])
+}
+
+/// Whether a side of `join` that is filled with nulls, or whose rows hide others, reads the query
+/// around it.
+fn fills_outer(join: &Join) -> bool {
+    use JoinType::{Full, Inner, Left, LeftAnti, LeftMark, LeftSemi};
+    use JoinType::{Right, RightAnti, RightMark, RightSemi};
+    let (left, right) = (|| reads_outer(&join.left), || reads_outer(&join.right));
+    match join.join_type {
+        Inner | LeftSemi | RightSemi => false,
+        Left | LeftAnti | LeftMark => right(),
+        Right | RightAnti | RightMark => left(),
+        Full => left() || right(),
+    }
+}
+
+fn refuse(what: &str) -> Result<()> {
+    let message = format!("{what} of rows that a column of the outer query picks is not supported");
+    let error = Error::unsupported(message)
+        .hint("compute it for all rows in WITH, and join that by the columns that pick them");
+    Err(DataFusionError::External(Box::new(error)))
+}
