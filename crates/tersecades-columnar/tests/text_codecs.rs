@@ -15,6 +15,7 @@ use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::goal::{Goal, Uses};
 use tersecades_columnar::input::Input;
 use tersecades_columnar::predicate::{Comparison, Predicate};
+use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value};
 use tersecades_columnar::values::Values;
@@ -285,4 +286,29 @@ fn texts_that_are_read_once_stay_texts_where_they_are_nearly_all_different() {
     assert_eq!(passed(1), Some(16_000), "nothing goes by them");
     assert_eq!(passed(10), Some(16_000));
     assert_eq!(passed(20), None, "they repeat");
+}
+
+#[test]
+fn texts_that_a_chunk_lacks_differ_from_all_of_its_own() {
+    let texts = |numbers: &mut dyn Iterator<Item = usize>| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(
+            numbers.map(|n| format!("t{n}")),
+        ))
+    };
+    let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+    let scheme: Scheme = "dictionary(gcd(frame_of_reference))".parse().unwrap();
+    encoder.require(scheme).unwrap();
+    // Even codes, of which the odd one is none, and a dictionary that has doubled since.
+    encoder.encode_new(&texts(&mut (0..256))).unwrap();
+    let even = texts(&mut (0..3_000).map(|row| row % 11 * 2));
+    let chunk = encoder.encode_new(&even).unwrap();
+    encoder.encode_new(&texts(&mut (256..512))).unwrap();
+    let all = Selection::all(chunk.rows());
+    for (text, expected) in [("t5", 3_000), ("t4", 3_000 - 273), ("t511", 3_000)] {
+        let text = Value::Text(text.into());
+        let differs = Predicate::compare(&DataType::Utf8, Comparison::NotEqual, &text).unwrap();
+        let (mut found, mut work) = (Selection::default(), Work::default());
+        chunk.compare(&differs, &all, &mut found, &mut work);
+        assert_eq!(found.count(), expected, "{text:?}");
+    }
 }

@@ -70,6 +70,14 @@ impl Scale {
         self.base.wrapping_add(self.step.wrapping_mul(quotient))
     }
 
+    /// Makes quotients the keys that they are of, in the lanes of `physical` those of holes too.
+    fn restore(self, quotients: &mut [u64], physical: Physical) {
+        let key_max = physical.key_max();
+        quotients
+            .iter_mut()
+            .for_each(|key| *key = self.key(*key) & key_max);
+    }
+
     /// The quotients of the keys of `range`, unless there are none.
     fn quotients(self, range: KeyRange) -> Option<KeyRange> {
         let low = range.low.saturating_sub(self.base).div_ceil(self.step);
@@ -217,8 +225,7 @@ impl Codec for Gcd {
         if let Some((scale, inner)) = parts(chunk) {
             let start = out.keys.len();
             inner.codec.decode(inner, rows, out);
-            let keys = &mut out.keys[start..];
-            keys.iter_mut().for_each(|key| *key = scale.key(*key));
+            scale.restore(&mut out.keys[start..], chunk.physical);
         }
     }
 
@@ -272,8 +279,7 @@ impl Codec for Gcd {
         if let Some((scale, inner)) = parts(chunk) {
             let start = out.keys.len();
             inner.codec.gather(inner, rows, out, work);
-            let keys = &mut out.keys[start..];
-            keys.iter_mut().for_each(|key| *key = scale.key(*key));
+            scale.restore(&mut out.keys[start..], chunk.physical);
         }
     }
 
@@ -281,8 +287,7 @@ impl Codec for Gcd {
         if let Some((scale, inner)) = parts(chunk) {
             let start = out.len();
             inner.codec.rank(inner, within, out, work);
-            let keys = &mut out[start..];
-            keys.iter_mut().for_each(|key| *key = scale.key(*key));
+            scale.restore(&mut out[start..], chunk.physical);
         }
     }
 
@@ -290,8 +295,7 @@ impl Codec for Gcd {
         if let Some((scale, inner)) = parts(chunk) {
             debug_assert!(out.values.keys.is_empty(), "of another unit");
             inner.codec.repeats(inner, within, out, work);
-            let keys = &mut out.values.keys;
-            keys.iter_mut().for_each(|key| *key = scale.key(*key));
+            scale.restore(&mut out.values.keys, chunk.physical);
         }
     }
 
@@ -303,5 +307,25 @@ impl Codec for Gcd {
 
     fn decoder(&self) -> &dyn Codec {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_holes_stay_within_their_lanes() {
+        let scale = Scale {
+            base: 20,
+            step: u64::MAX - 29,
+        };
+        let mut keys = [0, 1, u64::MAX];
+        scale.restore(&mut keys, Physical::of(&DataType::UInt32).unwrap());
+        assert_eq!(keys[0], 20);
+        assert!(
+            keys.iter().all(|key| *key <= u64::from(u32::MAX)),
+            "{keys:?}"
+        );
     }
 }

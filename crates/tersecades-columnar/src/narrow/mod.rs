@@ -67,7 +67,8 @@ pub(crate) fn single_range(predicate: &Predicate, key_max: u64) -> Option<(KeyRa
                 low: below.high + 1,
                 high: above.low - 1,
             };
-            Some((gap, true))
+            // Ranges side by side leave out nothing.
+            (gap.low <= gap.high).then_some((gap, true))
         }
         _ => None,
     }

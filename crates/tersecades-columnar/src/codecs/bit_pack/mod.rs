@@ -305,13 +305,14 @@ impl Codec for BitPack {
             ));
         }
         let (mut end, key_max) = (0usize, chunk.physical.key_max());
+        let widest = 8 * chunk.physical.lane_bytes();
         for block in 0..blocks {
             let corrupt = || Error::corrupt("packed block out of range").block(block as u32);
             let width = usize::from(view.widths[block]);
             let here = view.offsets[block] as usize == end;
             end += width;
             let room = end * STEP_BYTES <= view.packed.len();
-            if !here || !room || width > 64 || view.maxima[block] > key_max {
+            if !here || !room || width > widest || view.maxima[block] > key_max {
                 return Err(corrupt());
             }
             if !view.fits(block) {

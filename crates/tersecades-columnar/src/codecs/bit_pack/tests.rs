@@ -21,6 +21,23 @@ fn noise(index: u64) -> u64 {
     (bits ^ bits >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
+#[test]
+fn lanes_are_no_wider_than_the_keys_of_their_type() {
+    let keys = (0..1_024).map(|row| if row == 7 { 4_000 } else { row % 2 });
+    let mut chunk = encode(Arc::new(UInt64Array::from_iter_values(keys)));
+    assert_eq!(View::of(&chunk).widths, [12]);
+    let packed = View::of(&chunk).packed.len();
+    chunk.body.add_section::<u8>(PACKED, packed).fill(0);
+    chunk.body.add_section::<u64>(MAXIMA, 1)[0] = 0;
+    for (bytes, fits) in [(1, false), (2, true), (8, true)] {
+        chunk.physical = Physical::Integer {
+            bytes,
+            signed: false,
+        };
+        assert_eq!(BitPack.validate(&chunk).is_ok(), fits, "{bytes} bytes");
+    }
+}
+
 /// Compares and folds `chunk`, whose keys are `keys`, within rows of both forms.
 fn check(chunk: &Chunk, keys: &[u64]) {
     let mut half = Selection::default();
