@@ -104,7 +104,11 @@ pub(crate) fn short(number: f64) -> String {
 }
 
 fn trimmed(number: f64) -> String {
-    let digits = if number.abs() < 0.01 { 6 } else { 3 };
+    let digits = match number.abs() {
+        size if size > 0.0 && size < 1e-4 => return format!("{number:.0e}"),
+        size if size < 0.01 => 6,
+        _ => 3,
+    };
     let text = format!("{number:.digits$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -128,7 +132,8 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let texts = [0.0, 0.25, 12.5, 1_000.0, 2_500_000.0, 0.000_1].map(short);
-        assert_eq!(texts, ["0", "0.25", "12.5", "1 k", "2.5 M", "0.0001"]);
+        let texts = [0.0, 0.25, 12.5, 1_000.0, 2_500_000.0, 0.000_1, 2e-7].map(short);
+        let expected = ["0", "0.25", "12.5", "1 k", "2.5 M", "0.0001", "2e-7"];
+        assert_eq!(texts, expected);
     }
 }

@@ -1,5 +1,5 @@
-//! Lines gathered to statements: a `;` ends one, unless it stands in a text, a name or a comment.
-//! Comments alone are none.
+//! Lines gathered to statements: a `;` ends one, unless it stands in a text (`'a;b'`, `$$a;b$$`), a
+//! name or a comment. Comments alone are none.
 
 /// Lines that are not yet a whole statement.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ enum Inside {
     Nothing,
     /// `'text'` or `"name"`, up to this character.
     Quotes(char),
+    /// `$$text$$` or `$mark$text$mark$` that has not ended.
+    Dollars,
     LineComment,
     /// `/* comments */`, which may hold others.
     Comment(usize),
@@ -68,6 +70,19 @@ fn scan(text: &str) -> Scanned {
     let is_comment = |inside| matches!(inside, Inside::LineComment | Inside::Comment(_));
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
+        if inside == Inside::Nothing
+            && let Some(mark) = dollars(text, at)
+        {
+            speaks = true;
+            let from = at + mark.len();
+            let Some(length) = text[from..].find(mark) else {
+                inside = Inside::Dollars;
+                break;
+            };
+            let end = from + length + mark.len();
+            while characters.next_if(|(next, _)| *next < end).is_some() {}
+            continue;
+        }
         let next = characters.peek().map(|(_, next)| *next);
         let before = inside;
         inside = match (inside, c, next) {
@@ -98,6 +113,16 @@ fn scan(text: &str) -> Scanned {
     }
 }
 
+/// The `$$` or `$mark$` that begins a text at `at`.
+fn dollars(text: &str, at: usize) -> Option<&str> {
+    let in_name = |c: char| c.is_alphanumeric() || c == '_';
+    let behind_name = text[..at].ends_with(|c| in_name(c) || c == '$');
+    let mark = text[at..].strip_prefix('$').filter(|_| !behind_name)?;
+    let name = &mark[..mark.find(|c| !in_name(c))?];
+    let is_mark = mark[name.len()..].starts_with('$') && !name.starts_with(char::is_numeric);
+    is_mark.then(|| &text[at..at + name.len() + 2])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +139,22 @@ mod tests {
         assert!(statements[0].starts_with("SELECT ';'") && statements[0].ends_with("FROM t;"));
         assert_eq!(statements[1], "SELECT 'it''s;' ;");
         assert_eq!(pending.rest().trim(), "SELECT");
+    }
+
+    #[test]
+    fn texts_between_dollars_hold_semicolons() {
+        let mut pending = Pending::default();
+        let statements = pending.add("SELECT $$a;b$$; SELECT $x$ ; $$ ; $x$, $1; SELECT a$b$; $$");
+        let expected = [
+            "SELECT $$a;b$$;",
+            "SELECT $x$ ; $$ ; $x$, $1;",
+            "SELECT a$b$;",
+        ];
+        assert_eq!(statements, expected);
+        assert!(pending.add("; still;").is_empty());
+        assert!(!pending.is_empty());
+        assert_eq!(pending.add("'$$;"), ["$$\n; still;\n'$$;"]);
+        assert!(pending.is_empty());
     }
 
     #[test]
