@@ -1,7 +1,9 @@
 //! Standard output and standard error: everything that the program prints goes through here.
 //!
 //! ```text
-//! stdout: reader has gone (`| head`) ─▶ the program ends, well; disk is full ─▶ an error
+//! stdout: reader has gone (`| head`) ─▶ what goes to files and stores is written, then the program
+//!                                       ends, well
+//!         disk is full               ─▶ an error
 //! stderr: cannot be written          ─▶ nobody listens, the work goes on
 //! ```
 

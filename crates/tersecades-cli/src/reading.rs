@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tersecades::Result;
 use tersecades::columnar::goal::Tier;
 use tersecades::engine::runtime::EncodeOptions;
 use tersecades::engine::source::{self, CsvOptions, OnError, Source, SourceOptions};
 use tersecades::prelude::{RecordBatch, SchemaRef};
+use tersecades::store::whole_file::is_same;
+use tersecades::{Error, Result};
 
 use crate::argument::{self, ColumnTypes};
 use crate::cost;
 use crate::dead_letter::DeadLetterFile;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Stop};
 use crate::progress_bar::Progress;
 
 /// What happens to rows that cannot be read.
@@ -88,9 +89,30 @@ pub(crate) struct ReadingArguments {
 impl ReadingArguments {
     /// What the work came to, and the file of rows that do not fit, if one is asked for.
     pub(crate) fn finish(&self, outcome: Outcome) -> Outcome {
-        let finished = self.dead_letter_file.finish();
-        outcome?;
-        Ok(finished?)
+        // It goes to a file, so that no reader of stdout is missed.
+        let finished = self.dead_letter_file.finish().map_err(Stop::Failed);
+        match outcome {
+            Err(Stop::Failed(error)) => Err(Stop::Failed(error)),
+            outcome => finished.and(outcome),
+        }
+    }
+
+    /// Refuses to write rows that do not fit to the file of the others.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where both are one file.
+    pub(crate) fn require_apart(&self, output: Option<&Path>) -> Result<()> {
+        let (Some(letters), Some(output)) = (&self.dead_letters, output) else {
+            return Ok(());
+        };
+        match is_same(letters, output) {
+            false => Ok(()),
+            true => Err(
+                Error::invalid("the answer would be replaced by the rows that do not fit")
+                    .file(output.display().to_string())
+                    .hint("give -o and --dead-letters files of their own"),
+            ),
+        }
     }
 
     /// The options of the source.

@@ -98,6 +98,74 @@ fn readers_that_go_end_the_program_quietly() {
 }
 
 #[test]
+fn readers_that_go_leave_no_work_undone() {
+    let folder = folder();
+    let path = folder.path();
+    let run = |arguments: &[&str]| {
+        let mut command = tersecades(path, arguments);
+        command.stdout(closed_pipe()).output().unwrap()
+    };
+    let count = |table: &str, arguments: &[&str]| {
+        let query = format!("SELECT count(*) AS n FROM {table}");
+        let all = [arguments, &[query.as_str(), "--format", "csv"]].concat();
+        let output = tersecades(path, &all).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let ingest = [
+        "store",
+        "ingest",
+        "rows.store",
+        "--ack",
+        "--batch-rows",
+        "100",
+        "-i",
+    ];
+    let stored = run(&[&ingest[..], &["rows.csv"]].concat());
+    assert_eq!(stored.status.code(), Some(0), "{}", said(&stored));
+    assert!(said(&stored).contains("2000 rows stored"));
+    assert_eq!(
+        count("history", &["store", "query", "rows.store"]),
+        "n\n4000\n"
+    );
+    let kept = "CREATE STREAM s FROM 'times.csv' WATERMARK FOR ts AS ts KEEP 1 DAY INTO 'kept'";
+    fs::write(
+        path.join("times.csv"),
+        "ts\n2024-01-01 00:00:01\n2024-01-01 00:00:02\n",
+    )
+    .unwrap();
+    let both = format!("{kept}; {QUERY}; {QUERY}");
+    let written = run(&["sql", &both, "-o", "out.parquet"]);
+    assert_eq!(written.status.code(), Some(0), "{}", said(&written));
+    assert_eq!(count("'out.parquet'", &["sql"]), "n\n2000\n");
+    assert_eq!(count("history", &["store", "query", "kept"]), "n\n2\n");
+
+    fs::write(path.join("bad.csv"), "k,v\n1,1\n2,2\nx,3\n").unwrap();
+    let both = format!("{QUERY}; SELECT k FROM 'bad.csv'");
+    for arguments in [
+        &[
+            "store",
+            "ingest",
+            "rows.store",
+            "--ack",
+            "--batch-rows",
+            "1",
+            "-i",
+            "bad.csv",
+        ][..],
+        &["sql", &both, "--types", "k=int64", "-o", "bad.parquet"],
+        &["sql", &both, "-o", "missing/out.parquet"],
+    ] {
+        let failed = run(arguments);
+        assert_eq!(
+            failed.status.code(),
+            Some(1),
+            "{arguments:?}: {}",
+            said(&failed)
+        );
+    }
+}
+
+#[test]
 fn a_full_disk_is_an_error() {
     let folder = folder();
     for arguments in PRINTING {

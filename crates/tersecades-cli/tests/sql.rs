@@ -232,6 +232,22 @@ fn rows_that_do_not_fit_go_to_a_file_that_is_new() {
 }
 
 #[test]
+fn the_answer_and_the_rows_that_do_not_fit_go_to_files_of_their_own() {
+    let folder = folder();
+    let query = "SELECT * FROM 'probes.csv'";
+    for letters in ["out.csv", "./out.csv"] {
+        let refused = sql(
+            folder.path(),
+            &[query, "-o", "out.csv", "--dead-letters", letters],
+        );
+        assert_eq!(refused.status.code(), Some(1), "{letters}");
+        let said = text(&refused.stderr);
+        assert!(said.contains("would be replaced"), "{said}");
+        assert!(!folder.path().join("out.csv").exists());
+    }
+}
+
+#[test]
 fn errors_of_rows_name_file_and_row() {
     let folder = tempfile::tempdir().unwrap();
     for (name, rows, says) in [

@@ -436,3 +436,41 @@ fn a_list_goes_out_while_a_later_window_reads_the_rest() {
     let results: Vec<RecordBatch> = run.collect::<Result<_>>().unwrap();
     assert_eq!(results[0].column(2).as_primitive::<Int64Type>().value(0), 9);
 }
+
+#[test]
+fn lists_pass_the_steps_behind_their_group_by_that_do_not_read_them() {
+    let grouped = || {
+        let batches = batches(ROWS, 3);
+        Stream::from_batches(batches[0].schema(), batches)
+            .group_by(["name"])
+            .aggregate([
+                call_with("top_k", col("value"), 2.0).alias("top"),
+                count().alias("n"),
+            ])
+    };
+    let of_b = |stream: Stream| {
+        let results: Vec<RecordBatch> = stream.run().unwrap().collect::<Result<_>>().unwrap();
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].num_rows(), 1);
+        let column = results[0].column_by_name("list").unwrap();
+        let list = column.as_list::<i32>().value(0);
+        assert_eq!(list.as_primitive::<Float64Type>().values()[..], [2.0, 5.0]);
+    };
+    let named = |stream: Stream| stream.project([("list", col("top"))]);
+    of_b(named(grouped().filter(col("name").gt("a"))));
+    let renamed = named(grouped().project([("top", col("top")), ("more", col("n") + 1)]));
+    let results: Vec<RecordBatch> = renamed.run().unwrap().collect::<Result<_>>().unwrap();
+    assert_eq!(results[0].num_rows(), 2);
+    let both = grouped().project([("list", col("top")), ("name", col("name"))]);
+    of_b(both.filter(col("name").gt("a")));
+    let filtered = grouped().filter(col("name").gt("a"));
+    let schema = filtered.schema().unwrap();
+    let results: Vec<RecordBatch> = filtered.run().unwrap().collect::<Result<_>>().unwrap();
+    assert_eq!(
+        results[0].column(1).data_type(),
+        schema.field(1).data_type()
+    );
+    // What would read one is refused.
+    let read = grouped().filter(col("top").is_null()).run();
+    assert_eq!(read.err().unwrap().kind(), ErrorKind::Unsupported);
+}

@@ -1,4 +1,5 @@
-//! Event times of results: dates that are computed, and times that are said behind a group-by.
+//! Event times of results: dates that are computed, times that are said behind a group-by, and
+//! those of the right rows of joins.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -6,16 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::types::{Date32Type, Int64Type};
+use arrow_array::{ArrayRef, Date32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use tersecades_engine::Result;
 use tersecades_engine::aggregate::{call, count};
-use tersecades_engine::expression::col;
-use tersecades_engine::operator::join::JoinKind;
+use tersecades_engine::expression::{Expression, col};
+use tersecades_engine::operator::join::{JoinKind, JoinOptions};
+use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::source::table::MemoryTable;
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::tumble;
+use tersecades_engine::window::{Window, count as rows_of, tumble};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -112,4 +114,88 @@ fn groups_take_the_event_time_that_is_said_behind_them() {
     let behind = windows(other()).event_time(col("at"), Duration::ZERO);
     let before = windows(other().event_time(col("at"), Duration::ZERO));
     assert_eq!(all(behind), all(before));
+}
+
+/// Rows with a key and a day, whose event time is `time`.
+fn days(rows: &[(i64, i32)], time: &Expression) -> Stream {
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
+    let days: ArrayRef = Arc::new(Date32Array::from_iter_values(rows.iter().map(|row| row.1)));
+    let rows = RecordBatch::try_from_iter([("k", keys), ("day", days)]).unwrap();
+    Stream::from_batches(rows.schema(), vec![rows]).event_time(time.clone(), Duration::ZERO)
+}
+
+/// The windows of `length` days that hold rows, by their first day, with how many those are.
+fn counted(stream: Stream, length: u32) -> Vec<(i32, i64)> {
+    counted_in(stream, tumble(SECOND * 86_400 * length))
+}
+
+/// As [`counted`], of windows of any kind.
+fn counted_in(stream: Stream, window: Window) -> Vec<(i32, i64)> {
+    let windows = stream.window(window);
+    let mut run = windows.aggregate([count().alias("n")]).run().unwrap();
+    let mut found = Vec::new();
+    for batch in run.by_ref() {
+        let batch = batch.unwrap();
+        let starts = batch.column_by_name("window_start").unwrap();
+        let starts = arrow_cast::cast(starts, &DataType::Date32).unwrap();
+        let starts = starts.as_primitive::<Date32Type>().values();
+        let rows = batch.column_by_name("n").unwrap();
+        let rows = rows.as_primitive::<Int64Type>().values();
+        found.extend(starts.iter().copied().zip(rows.iter().copied()));
+    }
+    assert_eq!(run.metrics().late_rows, 0);
+    found
+}
+
+#[test]
+fn the_time_of_right_rows_is_theirs_whatever_it_is_made_of() {
+    let computed = col("day").cast(DataType::Timestamp(TimeUnit::Millisecond, None));
+    for time in [col("day"), computed] {
+        let joined = |kind| {
+            let (left, right) = (days(&[(1, 10)], &time), days(&[(1, 12), (2, 14)], &time));
+            let within = (0, 3 * 86_400_000_000_000);
+            left.interval_join(right, &[("k", "k")], within, kind)
+                .unwrap()
+        };
+        assert_eq!(counted(joined(JoinKind::Right), 1), [(12, 1), (14, 1)]);
+        assert_eq!(counted(joined(JoinKind::RightSemi), 1), [(12, 1)]);
+        assert_eq!(counted(joined(JoinKind::RightAnti), 1), [(14, 1)]);
+        assert_eq!(counted(joined(JoinKind::Left), 1), [(10, 1)]);
+    }
+}
+
+#[test]
+fn no_row_of_a_right_join_is_late() {
+    let time = col("day");
+    let joined = |kind| {
+        let left = days(&[(3, 0), (1, 1)], &time);
+        let right = days(&[(2, 1), (1, 50), (3, 100)], &time);
+        let options = JoinOptions::default();
+        left.join(right, kind, &[("k", "k")], options).unwrap()
+    };
+    // The pair of the day 100 comes first, the row of the day 1, which has none, last.
+    let all = [(0, 1), (50, 1), (100, 1)];
+    assert_eq!(counted(joined(JoinKind::Right), 10), all);
+    assert_eq!(counted(joined(JoinKind::RightSemi), 10), all[1..]);
+    assert_eq!(counted(joined(JoinKind::RightAnti), 10), all[..1]);
+}
+
+#[test]
+fn windows_of_counted_rows_behind_operators_on_rows_have_the_times_that_are_computed() {
+    let computed = col("day").cast(DataType::Timestamp(TimeUnit::Millisecond, None));
+    for time in [col("day"), computed] {
+        let rows = || days(&[(1, 10), (2, 12), (3, 15), (4, 15)], &time);
+        let streams = [
+            rows(),
+            rows().limit(4, 0),
+            rows().distinct(),
+            rows().sort([(col("k"), SortOrder::ASCENDING)]),
+            rows().lag("k", 1, [] as [&str; 0], "before"),
+        ];
+        for stream in streams {
+            let lines = stream.describe().unwrap();
+            let found = counted_in(stream, rows_of(2));
+            assert_eq!(found, [(10, 2), (15, 2)], "{time}: {lines:?}");
+        }
+    }
 }

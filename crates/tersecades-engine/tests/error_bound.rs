@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampSecondArray};
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
+};
 use arrow_schema::{DataType, TimeUnit};
 use tersecades_engine::aggregate::{call, call_with, count};
 use tersecades_engine::error_bound::{ERROR_BOUND, LOSSY_COLUMNS, ROWS_DEPEND_ON};
@@ -260,6 +262,28 @@ fn what_only_seems_exact_is_said_to_be_unknown() {
     // Nothing of it where nothing is lossy.
     let exact = stream(&rows).lag("load", 1, ["host"], "earlier");
     assert_eq!(stated(exact, "earlier"), None);
+}
+
+/// The quotient of whole numbers drops its fraction, whichever of them is exact.
+#[test]
+fn quotients_of_sums_of_whole_numbers_are_within_their_bound() {
+    let load: ArrayRef = Arc::new(Float64Array::from_iter(
+        (0..400).map(|row| row as f64 / 10.0),
+    ));
+    let exact: ArrayRef = Arc::new(Int64Array::from_iter_values((0..400).map(|row| row % 4)));
+    let rows = RecordBatch::try_from_iter([("load", load), ("n", exact)]).unwrap();
+    let quotients = |rows: Stream| {
+        let quotient = (col("load").cast(DataType::Int64) + col("n")) / 4;
+        let batches = whole(rows.project([("quotient", quotient)]));
+        let column = batches[0].column(0).as_primitive::<Int64Type>().clone();
+        (column, metadata(&batches[0], "quotient", ERROR_BOUND))
+    };
+    let (exact, _) = quotients(stream(&rows));
+    let (lossy, stated) = quotients(stream(&rows).encoding("load", "fixed_point(1)"));
+    let stated: f64 = stated.unwrap().parse().unwrap();
+    let pairs = exact.values().iter().zip(lossy.values());
+    let apart = pairs.map(|(exact, lossy)| exact.abs_diff(*lossy)).max();
+    assert_eq!((apart, stated), (Some(1), 1.375));
 }
 
 /// A time that is off puts rows into other windows, and others first.

@@ -266,6 +266,21 @@ fn a_follower_hears_of_a_failure_and_can_be_stopped() {
 }
 
 #[test]
+fn a_query_that_follows_ends_where_the_store_is_closed_under_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = create(folder.path(), &[]);
+    let append = |store: &Store, rows: std::ops::Range<usize>| {
+        let batch = crate::rows().slice(rows.start, rows.len());
+        store.writer().unwrap().append(&batch).unwrap();
+    };
+    append(&store, 0..100);
+    let following = Stream::from_store(&store).unwrap().run().unwrap();
+    append(&store, 100..300);
+    Arc::into_inner(store).unwrap().close().unwrap();
+    assert_eq!(sum(following, "n"), (0..300).sum::<i64>());
+}
+
+#[test]
 fn a_stream_with_fewer_rows_than_the_store_has_of_it_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = create(folder.path(), &[]);

@@ -56,6 +56,10 @@ enum Shape {
     Process,
     JoinThenCounts,
     JoinOfWindows,
+    JoinOfJoins,
+    MergeOfJoins,
+    UnionOfInOrder,
+    InOrderThenLag,
 }
 
 const SHAPES: &[Shape] = &[
@@ -65,6 +69,10 @@ const SHAPES: &[Shape] = &[
     Shape::Process,
     Shape::JoinThenCounts,
     Shape::JoinOfWindows,
+    Shape::JoinOfJoins,
+    Shape::MergeOfJoins,
+    Shape::UnionOfInOrder,
+    Shape::InOrderThenLag,
 ];
 
 #[derive(Debug, Clone)]
@@ -116,6 +124,35 @@ impl Case {
                 let options = Default::default();
                 let (left, right) = (self.windows(0), self.windows(1));
                 left.join(right, JoinKind::Full, &on, options).unwrap()
+            }
+            Shape::JoinOfJoins => {
+                let join = |left: Stream, right, on: &str, suffix: &str| {
+                    let options = JoinOptions {
+                        suffix: suffix.to_owned(),
+                        ..JoinOptions::default()
+                    };
+                    left.join(right, JoinKind::Left, &[(on, on)], options)
+                        .unwrap()
+                };
+                let joined = join(left.clone(), right, "c_int8", "_second");
+                join(joined, left, "time", "_third")
+            }
+            Shape::MergeOfJoins => {
+                let near = |left: Stream, right| {
+                    let joined = left.interval_join(right, &on, (0, 9_000_000_000), JoinKind::Left);
+                    joined.unwrap()
+                };
+                let both = [near(left.clone(), right.clone()), near(right, left)];
+                Stream::merge(both).unwrap()
+            }
+            Shape::UnionOfInOrder => Stream::union([left.in_order().unwrap(), right]).unwrap(),
+            Shape::InOrderThenLag => {
+                let rows = left
+                    .in_order()
+                    .unwrap()
+                    .lag("c_int8", 1, ["c_utf8"], "before");
+                let windows = rows.window(tumble(SECOND * 30));
+                windows.aggregate([count(), call("sum", col("before"))])
             }
         };
         stream.threads(self.threads).run().unwrap()
@@ -219,7 +256,8 @@ fn an_input_with_fewer_rows_than_were_read_is_refused() {
         .filter(|case| matches!(case.shape, Shape::Union))
         .find(|case| case.streams[0].rows.len() == 120)
         .unwrap();
-    case.batch_rows = [50, 50];
+    // Several threads read such a stream to its end at once.
+    (case.batch_rows, case.threads) = ([50, 50], 1);
     let mut run = case.start();
     run.step().unwrap();
     while run.take_result().is_some() {}

@@ -12,6 +12,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use tersecades_engine::aggregate::count;
 use tersecades_engine::expression::col;
+use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::Extent;
 use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::source::{Rejected, Source};
@@ -122,6 +123,30 @@ fn a_limit_stops_reading_the_source() {
     let limited = Stream::from_source(Box::new(source)).limit(3, 2);
     assert_eq!(column(limited, 0), [2, 3, 4]);
     assert_eq!(read.load(Ordering::SeqCst), 5);
+}
+
+#[test]
+fn rows_of_frames_and_parts_of_partitions_count_from_one() {
+    let of = |function| {
+        let over = Over {
+            partition: Vec::new(),
+            order: vec![(col("a"), SortOrder::ASCENDING)],
+            calls: vec![OverCall {
+                function,
+                argument: Some("a".to_owned()),
+                default: None,
+                frame: Frame::PARTITION,
+                output: "b".to_owned(),
+            }],
+        };
+        stream(vec![numbers("a", vec![7, 5, 6])]).rows(over)
+    };
+    assert_eq!(column(of(OverFunction::Nth(1)), 1), [5, 5, 5]);
+    assert_eq!(column(of(OverFunction::Tile(2)), 1), [1, 1, 2]);
+    for function in [OverFunction::Nth(0), OverFunction::Tile(0)] {
+        let error = of(function).run().map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
 }
 
 #[test]

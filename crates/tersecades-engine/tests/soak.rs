@@ -19,7 +19,7 @@ use tersecades_engine::runtime::Keep;
 use tersecades_engine::runtime::option::OnLimit;
 use tersecades_engine::source::{Rejected, Source};
 use tersecades_engine::stream::Stream;
-use tersecades_engine::window::{hop, session, tumble};
+use tersecades_engine::window::{Emit, hop, session, tumble};
 use tersecades_engine::{ErrorKind, Result};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -181,9 +181,42 @@ fn a_session_that_never_ends_holds_no_more_than_at_first() {
         (sessions, rows) = (sessions + found.num_rows(), rows + counted(&found));
     }
     assert_eq!((sessions, rows), (1, 199_999));
+    assert_bounded(&held, 40);
+}
+
+/// That what is `held` never is more than twice the most of the `first`.
+fn assert_bounded(held: &[usize], first: usize) {
     let most = |held: &[usize]| held.iter().max().copied().unwrap();
-    let (early, late) = (most(&held[..40]), most(&held));
+    let (early, late) = (most(&held[..first]), most(held));
     assert!(late <= early * 2, "{early} bytes at first, {late} later");
+}
+
+/// A row a second to each of eight groups, whose sessions change with every one.
+#[test]
+fn sessions_that_never_end_hold_no_more_with_every_update() {
+    let groups: ArrayRef = Arc::new(Int64Array::from_iter_values(0..8));
+    let batch = |second: i64| {
+        let times: ArrayRef = Arc::new(TimestampSecondArray::from(vec![second; 8]));
+        RecordBatch::try_from_iter([("timestamp", times), ("group", groups.clone())]).unwrap()
+    };
+    let batches: Vec<RecordBatch> = (0..2_000).map(batch).collect();
+    let window = session(SECOND * 2);
+    for window in [
+        window.emit(Emit::Update),
+        window.allowed_lateness(SECOND * 30),
+    ] {
+        let stream = Stream::from_batches(batches[0].schema(), batches.clone());
+        let windows = stream.event_time(col("timestamp"), Duration::ZERO);
+        let windows = windows.window(window).group_by(["group"]);
+        let mut run = windows.aggregate([count()]).run().unwrap();
+        let mut held = Vec::new();
+        while run.step().unwrap() {
+            held.push(run.state().bytes);
+            while run.take_result().is_some() {}
+        }
+        assert!(held.len() >= batches.len());
+        assert_bounded(&held, 200);
+    }
 }
 
 fn counted(batch: &RecordBatch) -> i64 {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use tersecades_columnar::error::ErrorKind;
+use arrow_schema::DataType;
+use tersecades_columnar::error::{Error, ErrorKind};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
 use tersecades_engine::plan::Query;
@@ -98,8 +99,12 @@ fn each_query_answers_as_it_does_alone() {
 }
 
 fn probes() -> Stream {
+    probes_at((0..5_000).collect())
+}
+
+fn probes_at(times: Vec<i64>) -> Stream {
     let rows = (0..5_000i64).map(|row| row * 3 % 700);
-    let time = arrow_array::TimestampMillisecondArray::from_iter_values(0..5_000);
+    let time = arrow_array::TimestampMillisecondArray::from(times);
     let rtt = arrow_array::Int64Array::from_iter_values(rows);
     let batch = RecordBatch::try_from_iter([
         ("timestamp", Arc::new(time) as arrow_array::ArrayRef),
@@ -235,4 +240,62 @@ fn what_cannot_stand_together_is_refused() {
         .filter(col("rtz").gt_eq(3))
         .aggregate([count()]);
     assert!(stream.standing([("bad", bad)]).is_err());
+}
+
+/// The answers of a query that ran so far, and what went wrong behind them.
+fn until_it_fails(stream: Stream) -> (Vec<RecordBatch>, Option<Error>) {
+    let (mut found, mut failed) = (Vec::new(), None);
+    for rows in stream.run().unwrap() {
+        match rows {
+            Ok(rows) => found.push(rows),
+            Err(error) => failed = Some(error),
+        }
+    }
+    (found, failed)
+}
+
+#[test]
+fn results_before_an_error_come_first_and_nothing_goes_on_behind_it() {
+    // What is late cuts the fourth batch: windows come out in its midst.
+    let stream = probes_at(
+        (0..5_000)
+            .map(|row| if row == 3_250 { 3_010 } else { row })
+            .collect(),
+    );
+    let windows = |stream: Stream| stream.window(tumble(Duration::from_millis(100)));
+    // The sum of a window is too much from that of the row 3,400 on, in the fourth batch.
+    let large = col("timestamp").cast(DataType::Int64) * (i64::MAX / 340_000);
+    let after = |steps: usize, stream: Stream| -> Vec<RecordBatch> {
+        let mut run = stream.run().unwrap();
+        (0..steps).for_each(|_| assert!(run.step().unwrap()));
+        std::iter::from_fn(|| run.take_result()).collect()
+    };
+    let good = || windows(stream.clone()).aggregate([count()]);
+    let bad = || windows(stream.clone()).aggregate([call("sum", large.clone()).alias("sum")]);
+    let behind = || windows(stream.clone()).aggregate([call("max", col("rtt"))]);
+    let (before, failed) = until_it_fails(bad());
+    assert!(failed.is_some() && before.len() > 30, "{}", before.len());
+    let expected = HashMap::from([
+        (Arc::from("good"), after(4, good())),
+        (Arc::from("bad"), before),
+        (Arc::from("behind"), after(3, behind())),
+    ]);
+    let queries = || [("good", good()), ("bad", bad()), ("behind", behind())];
+    let mut run = stream.clone().standing(queries()).unwrap();
+    let mut found: HashMap<Arc<str>, Vec<RecordBatch>> = HashMap::new();
+    let error = loop {
+        match run.next().unwrap() {
+            Ok((name, rows)) => found.entry(name).or_default().push(rows),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(found, expected);
+    assert!(error.hint_text().unwrap().contains("`bad`"), "{error}");
+    assert!(run.next().is_none());
+    assert_eq!(run.step().unwrap_err().to_string(), error.to_string());
+    assert_eq!(run.snapshot().unwrap_err().to_string(), error.to_string());
+    // Nor is there a snapshot while the error waits for results to be taken.
+    let mut waiting = stream.clone().standing(queries()).unwrap();
+    (0..4).for_each(|_| assert!(waiting.step().unwrap()));
+    assert!(waiting.snapshot().is_err());
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::col;
 use tersecades_engine::operator::join::as_of::{AsOfSpec, Direction};
@@ -96,6 +96,21 @@ fn a_merge_goes_by_clocks_and_makes_no_row_late() {
 }
 
 #[test]
+fn a_merge_takes_times_of_one_unit() {
+    let rows = |unit| stream(vec![numbers("time", &[1, 2])], 1).event_time_unit(unit);
+    let merged = |units: [TimeUnit; 2]| Stream::merge(units.map(rows));
+    let error = merged([TimeUnit::Millisecond, TimeUnit::Second]).map(|_| ());
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+    assert!(
+        error.to_string().contains("in Second in another"),
+        "{error}"
+    );
+    let seconds = merged([TimeUnit::Second; 2]).unwrap();
+    assert_eq!(column(seconds, "time"), [1, 1, 2, 2].map(Some));
+}
+
+#[test]
 fn a_window_over_a_join_closes_rightly() {
     let left = || stream(vec![numbers("time", &[1, 5, 12, 25, 31])], 2);
     let right = || stream(vec![numbers("time", &[2, 11, 13, 24, 40])], 1);
@@ -155,6 +170,66 @@ fn a_table_of_versions_is_looked_up_at_the_time_of_the_row() {
     }
     let expected = [None, Some("old"), Some("new"), Some("other")];
     assert_eq!(got, expected.map(|name| name.map(str::to_owned)));
+}
+
+#[test]
+fn without_a_tolerance_rows_are_joined_however_far_apart_they_are() {
+    const FAR: i64 = 8_000_000_000_000_000_000;
+    // So many keys that rows which are too old are looked for.
+    let keys: Vec<i64> = (0..3_000).collect();
+    let side = |time: i64, keys: &[i64]| {
+        let times = vec![time; keys.len()];
+        stream(vec![numbers("time", &times), numbers("key", keys)], 500)
+    };
+    let found = |time: i64, direction, tolerance| {
+        let (left, right) = (side(time, &[7, 2_999, 5_000]), side(-time, &keys));
+        let how = (direction, tolerance);
+        let joined = left.asof_join(right, &[("key", "key")], how, JoinKind::Left);
+        column(joined.unwrap(), "time_right")
+    };
+    let longest = Some(Duration::from_millis(i64::MAX as u64));
+    for (time, direction) in [
+        (FAR, Direction::Backward),
+        (-FAR, Direction::Forward),
+        (FAR, Direction::Nearest),
+        (-FAR, Direction::Nearest),
+    ] {
+        assert_eq!(
+            found(time, direction, None),
+            [Some(-time), Some(-time), None]
+        );
+        assert_eq!(found(time, direction, longest), [None; 3]);
+    }
+}
+
+#[test]
+fn rows_between_windows_are_counted_whatever_takes_the_windows() {
+    // [0, 20), [40, 60)
+    let gaps = hop(2 * TEN, 4 * TEN);
+    let times = [1, 25, 41, 30, 10];
+    let rows = || {
+        let columns = vec![numbers("time", &times), numbers("value", &times)];
+        stream(columns, 1)
+    };
+    let processed = || rows().process(gaps, Largest).unwrap();
+    let joined = || {
+        let joined = rows().window_join(rows(), gaps, JoinKind::Inner, &[("value", "value")]);
+        joined.unwrap()
+    };
+    let both = || Stream::union([processed(), processed()]).unwrap();
+    let cases: [(&dyn Fn() -> Stream, u64); 3] = [(&processed, 1), (&joined, 2), (&both, 2)];
+    for (query, inputs) in cases {
+        let mut first = query().run().unwrap();
+        first.step().unwrap();
+        let mut rest = query().run().unwrap();
+        rest.resume(&first.snapshot().unwrap()).unwrap();
+        for mut run in [query().run().unwrap(), first, rest] {
+            run.by_ref().for_each(|batch| drop(batch.unwrap()));
+            let metrics = run.metrics();
+            let missed = (metrics.skipped_rows, metrics.late_rows);
+            assert_eq!(missed, (2 * inputs, inputs));
+        }
+    }
 }
 
 #[test]

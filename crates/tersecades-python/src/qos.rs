@@ -11,7 +11,7 @@ use tersecades_plot::{Axis, LinePlot};
 use crate::error::OrRaise;
 use crate::progress_bar::Progress;
 use crate::running::interruptible;
-use crate::sql::register_given;
+use crate::sql::Given;
 
 /// The name of the data in the queries.
 const TABLE: &str = "data";
@@ -60,7 +60,9 @@ fn qos<'py>(
     plot: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut session = Session::default();
-    register_given(&mut session, TABLE, data)?;
+    let given = Given::new(TABLE, data, None)?;
+    py.detach(|| given.register(&mut session, TABLE))
+        .or_raise()?;
     let tolerances = tolerances.into_iter();
     let ladder = tolerances.map(|tolerance| scheme_within(codec, tolerance).or_raise());
     let experiment = Experiment {

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use tersecades::Error;
 use tersecades::engine::source::file_set::FilesTable;
+use tersecades::engine::source::location::files_at;
 use tersecades::engine::source::table::OneRun;
-use tersecades::engine::source::{CsvOptions, OnError, SourceOptions};
+use tersecades::engine::source::{CsvOptions, OnError, SourceOptions, kind_of_name};
 use tersecades::engine::stream;
 
 use crate::arrow_table::{IterableTable, ReaderSource, is_reader, push_pieces, read_batches};
@@ -118,19 +120,43 @@ impl<'py> FromPyObject<'_, 'py> for Place {
     }
 }
 
-fn open(
-    py: Python<'_>,
-    place: Place,
-    options: &SourceOptions,
-    (time, lateness): (Option<Column>, Option<Length>),
-) -> PyResult<Stream> {
-    let opened = py.detach(|| match place {
-        Place::One(path) => stream::Stream::open(path, options),
-        Place::Many(files) => {
-            FilesTable::from_files(files, options).map(stream::Stream::from_table)
+impl Place {
+    /// The format of files of JSON: that of their suffixes, lines where these tell none.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for files of other formats; what finding the files says.
+    fn json_format(&self) -> tersecades::Result<Option<String>> {
+        let files = match self {
+            Place::One(path) => files_at(path, &SourceOptions::default())?,
+            Place::Many(files) => files.clone(),
+        };
+        let mut is_told = false;
+        for file in &files {
+            match kind_of_name(file).map(|kind| kind.name) {
+                None => {}
+                Some("json" | "jsonl") => is_told = true,
+                Some(name) => {
+                    let error = Error::invalid(format!("read_json is to read a file of {name}"));
+                    let hint = "read_csv, read_parquet and read_ipc read the other formats";
+                    return Err(error.file(file.display().to_string()).hint(hint));
+                }
+            }
         }
-    });
-    Ok(timed(opened.or_raise()?, time, lateness)?.into())
+        Ok((!is_told).then(|| "jsonl".to_owned()))
+    }
+
+    fn open(&self, mut options: SourceOptions) -> tersecades::Result<stream::Stream> {
+        if options.format.is_none() {
+            options.format = self.json_format()?;
+        }
+        match self {
+            Place::One(path) => stream::Stream::open(path, &options),
+            Place::Many(files) => {
+                let table = FilesTable::from_files(files.clone(), &options)?;
+                Ok(stream::Stream::from_table(table))
+            }
+        }
+    }
 }
 
 macro_rules! readers {
@@ -148,7 +174,8 @@ macro_rules! readers {
             ) -> PyResult<Stream> {
                 let mut options = source_options(options, $known)?;
                 options.format = $format.map(str::to_owned);
-                open(py, path, &options, (event_time, lateness))
+                let opened = py.detach(|| path.open(options)).or_raise()?;
+                Ok(timed(opened, event_time, lateness)?.into())
             }
         )*
 
@@ -175,8 +202,8 @@ readers! {
     /// `on_error`: `"fail"`, `"skip"` or a `DeadLetters`. Without `null_strings` these are `""`,
     /// `NA`, `N/A`, `null`, `NULL`, `NaN` and `-`; in text columns a field in quotes is text.
     read_csv(Some("csv")): CSV,
-    /// The rows of files of JSON lines (`.jsonl`, `.ndjson`) or of JSON arrays (`.json`), plain,
-    /// gzip or zstd; types are found out.
+    /// The rows of files of JSON arrays (`.json`) or of JSON lines (any other suffix, as `.jsonl`),
+    /// plain, gzip or zstd; types are found out.
     ///
     /// `path` is a file, a glob, a folder or a list of files. Options: `types`,
     /// `timestamp_formats`, `infer_rows`, `batch_rows` and `on_error`.

@@ -93,30 +93,33 @@ impl Session {
     #[pyo3(signature = (name, table, *, event_time=None, lateness=None))]
     fn register(
         &self,
+        py: Python<'_>,
         name: &str,
         table: &Bound<'_, PyAny>,
         event_time: Option<String>,
         lateness: Option<Length>,
     ) -> PyResult<()> {
-        let mut session = lock(&self.session);
-        let Some(column) = event_time else {
-            if lateness.is_some() {
+        let time = match (event_time, lateness) {
+            (Some(column), lateness) => Some(TableTime {
+                column,
+                lateness: lateness.map(|length| length.0).unwrap_or_default(),
+            }),
+            (None, None) => None,
+            (None, Some(_)) => {
                 let hint = "give event_time too, the column of when a row happened";
                 return Err(invalid("lateness without event_time", hint));
             }
-            return register_given(&mut session, name, table);
         };
-        let lateness = lateness.map(|length| length.0).unwrap_or_default();
-        let time = TableTime { column, lateness };
-        match table.cast::<PyString>() {
-            Ok(path) => session
-                .register_file(name, path.to_string(), Some(time))
-                .or_raise(),
-            Err(_) => match stream_of(table)? {
-                Some(stream) => session.register_stream(name, stream, Some(time)).or_raise(),
-                None => Err(no_table(name, table)),
-            },
-        }
+        // Others use the session while an object of Python is asked and a file is opened.
+        let given = Given::new(name, table, time)?;
+        let mut fork = lock(&self.session).fork();
+        let before = fork.tables();
+        let registered = py.detach(|| {
+            given.register(&mut fork, name)?;
+            lock(&self.session).adopt(fork, &before);
+            Ok(())
+        });
+        registered.or_raise()
     }
 
     /// Names of the tables.
@@ -187,7 +190,9 @@ fn run(
 ) -> PyResult<Stream> {
     let mut fork = lock(session).fork();
     for (name, table) in tables.into_iter().flatten() {
-        register_given(&mut fork, &name.extract::<String>()?, &table)?;
+        let name = name.extract::<String>()?;
+        let given = Given::new(&name, &table, None)?;
+        py.detach(|| given.register(&mut fork, &name)).or_raise()?;
     }
     fork.find_tables_with(variables(py)?);
     let before = fork.tables();
@@ -256,22 +261,49 @@ fn stream_of(table: &Bound<'_, PyAny>) -> PyResult<Option<stream::Stream>> {
     }
 }
 
-/// Gives `table` its name in the session.
-pub(crate) fn register_given(
-    session: &mut tersecades::sql::Session,
-    name: &str,
-    table: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    if let Ok(path) = table.cast::<PyString>() {
-        return session
-            .register_file(name, path.to_string(), None)
-            .or_raise();
+/// What is given a name in a session, with its event time.
+pub(crate) enum Given {
+    /// The file at a path.
+    File(String, Option<TableTime>),
+    /// Rows of an object of Python.
+    Stream(Box<stream::Stream>, Option<TableTime>),
+}
+
+impl Given {
+    /// What `table`, which is to be `name`, is; a stream may have a time of its own.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for what is no table; what objects of Python raise.
+    pub(crate) fn new(
+        name: &str,
+        table: &Bound<'_, PyAny>,
+        time: Option<TableTime>,
+    ) -> PyResult<Self> {
+        if let Ok(path) = table.cast::<PyString>() {
+            return Ok(Given::File(path.to_string(), time));
+        }
+        let stream = stream_of(table)?.ok_or_else(|| no_table(name, table))?;
+        let time = match time {
+            None => time_of(&stream).or_raise()?,
+            time => time,
+        };
+        Ok(Given::Stream(Box::new(stream), time))
     }
-    let Some(stream) = stream_of(table)? else {
-        return Err(no_table(name, table));
-    };
-    let time = time_of(&stream).or_raise()?;
-    session.register_stream(name, stream, time).or_raise()
+
+    /// Gives it the name `name` in `session`.
+    ///
+    /// # Errors
+    /// What opening the file says; `InvalidArgument` where the event time is no column.
+    pub(crate) fn register(
+        self,
+        session: &mut tersecades::sql::Session,
+        name: &str,
+    ) -> tersecades::Result<()> {
+        match self {
+            Given::File(path, time) => session.register_file(name, path, time),
+            Given::Stream(stream, time) => session.register_stream(name, *stream, time),
+        }
+    }
 }
 
 /// Where `stream` has its event time, if that is a column of it.

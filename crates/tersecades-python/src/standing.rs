@@ -37,8 +37,14 @@ const TURN: Duration = Duration::from_millis(20);
 /// Threads take turns at them: each table goes to one of them.
 #[pyclass(name = "Standing", module = "tersecades", frozen)]
 pub(crate) struct Standing {
-    run: Turns<runtime::Standing>,
+    drive: Turns<Drive>,
     schemas: HashMap<Arc<str>, SchemaRef>,
+}
+
+/// Queries that are run from Python.
+struct Drive {
+    run: runtime::Standing,
+    over: bool,
 }
 
 /// What a turn ended with.
@@ -61,7 +67,7 @@ impl Standing {
         let schemas = schemas.map(|(name, query)| (Arc::from(name), query.schema()));
         Ok(Standing {
             schemas: schemas.collect(),
-            run: Turns::new(run),
+            drive: Turns::new(Drive { run, over: false }),
         })
     }
 }
@@ -69,8 +75,21 @@ impl Standing {
 impl Drop for Standing {
     /// Threads of the queries may be in need of Python's lock to end.
     fn drop(&mut self) {
-        let run = self.run.get_mut();
+        let run = &mut self.drive.get_mut().run;
         Python::try_attach(|py| py.detach(|| run.stop()));
+    }
+}
+
+impl Drive {
+    /// Works for a while, or until there is a result.
+    fn turn(&mut self, py: Python<'_>) -> PyResult<Turn> {
+        if self.over {
+            return Ok(Turn::End);
+        }
+        let run = &mut self.run;
+        let turn = py.detach(|| take_turn(run));
+        self.over = matches!(turn, Ok(Turn::End) | Err(_));
+        turn.or_raise()
     }
 }
 
@@ -98,8 +117,7 @@ impl Standing {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<(String, ResultTable)>> {
         let (name, rows) = loop {
             py.check_signals()?;
-            let run = &mut *self.run.take(py)?;
-            match py.detach(|| take_turn(run)).or_raise()? {
+            match self.drive.take(py)?.turn(py)? {
                 Turn::Result(result) => break result,
                 Turn::End => return Ok(None),
                 Turn::Time => {}
@@ -116,7 +134,7 @@ impl Standing {
     /// What has been counted so far, by query.
     #[getter]
     fn metrics(&self, py: Python<'_>) -> PyResult<HashMap<String, Metrics>> {
-        let mut run = self.run.take(py)?;
+        let run = &mut self.drive.take(py)?.run;
         let figures = run.queries();
         let figures = figures.map(|(name, query)| (name.to_owned(), Metrics::of(query)));
         Ok(figures.collect())
@@ -124,7 +142,7 @@ impl Standing {
 
     /// What is kept of the stream, as a stream of its own; needs `.keep(...)`.
     fn retained(&self, py: Python<'_>) -> PyResult<Stream> {
-        match self.run.take(py)?.retained() {
+        match self.drive.take(py)?.run.retained() {
             Some(retained) => Ok(Stream::of_retained(retained)),
             None => Err(invalid(
                 "nothing of this stream is kept",

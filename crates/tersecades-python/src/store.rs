@@ -1,7 +1,7 @@
 //! Stores: rows on disk that last, are queried where they are, and are followed as they arrive.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -34,6 +34,7 @@ use crate::stream::Stream;
 struct Store {
     /// `None` when it was closed.
     open: Mutex<Option<Arc<store::Store>>>,
+    read_only: bool,
 }
 
 /// A stream that is being written to a store.
@@ -41,17 +42,57 @@ struct Store {
 struct Feeding(Arc<Kept>);
 
 impl Store {
-    fn new(store: store::Store) -> Self {
+    fn new(store: store::Store, read_only: bool) -> Self {
         Store {
             open: Mutex::new(Some(Arc::new(store))),
+            read_only,
         }
     }
 
-    fn store(&self) -> PyResult<Arc<store::Store>> {
-        let open = self.open.lock().unwrap_or_else(|held| held.into_inner());
-        let closed = || invalid("the store was closed", "open it again: tc.Store.open(path)");
-        open.clone().ok_or_else(closed)
+    /// What is open. It is never held while Python's lock is waited for.
+    fn opened(&self) -> MutexGuard<'_, Option<Arc<store::Store>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn store(&self) -> PyResult<Arc<store::Store>> {
+        let closed = || invalid("the store was closed", "open it again: tc.Store.open(path)");
+        self.opened().clone().ok_or_else(closed)
+    }
+}
+
+/// Stores that were closed while streams over them were there.
+static CLOSING: Mutex<Vec<Arc<store::Store>>> = Mutex::new(Vec::new());
+
+/// How long a store that is still held is left alone.
+const REST: Duration = Duration::from_millis(20);
+
+/// Closes `store` as soon as nobody else holds it.
+fn close_with_the_last(store: Arc<store::Store>) -> std::io::Result<()> {
+    let mut closing = CLOSING.lock().unwrap_or_else(PoisonError::into_inner);
+    closing.push(store);
+    let wait = || {
+        while !close_unheld() {
+            std::thread::sleep(REST);
+        }
+    };
+    match closing.len() {
+        1 => std::thread::Builder::new().spawn(wait).map(|_| ()),
+        // The thread of the others closes this one too.
+        _ => Ok(()),
+    }
+}
+
+/// Closes the stores that nobody holds any more; whether that was all.
+fn close_unheld() -> bool {
+    let mut closing = CLOSING.lock().unwrap_or_else(PoisonError::into_inner);
+    for store in std::mem::take(&mut *closing) {
+        match Arc::try_unwrap(store) {
+            // Nobody waits for it, and its rows are stored whatever it says.
+            Ok(store) => drop(store.close()),
+            Err(held) => closing.push(held),
+        }
+    }
+    closing.is_empty()
 }
 
 /// What is done with rows that come.
@@ -105,18 +146,22 @@ impl Store {
             known.set(&name, &value).or_raise()?;
         }
         let made = store::Store::create(&path, schema, known);
-        Ok(Store::new(made.or_raise()?))
+        Ok(Store::new(made.or_raise()?, false))
     }
 
     /// Opens a store for writing, or for reading while another process writes.
     #[staticmethod]
     #[pyo3(signature = (path, *, read_only=false))]
     fn open(py: Python<'_>, path: PathBuf, read_only: bool) -> PyResult<Self> {
-        let opened = py.detach(|| match read_only {
-            true => store::Store::open_read_only(&path),
-            false => store::Store::open(&path),
+        let opened = py.detach(|| {
+            // One of them may be this store.
+            close_unheld();
+            match read_only {
+                true => store::Store::open_read_only(&path),
+                false => store::Store::open(&path),
+            }
         });
-        Ok(Store::new(opened.or_raise()?))
+        Ok(Store::new(opened.or_raise()?, read_only))
     }
 
     /// Adds the rows of a stream or a table, which are on disk when this returns; gives their
@@ -189,14 +234,17 @@ impl Store {
         Ok(self.store()?.snapshot().sequence())
     }
 
-    /// Closes the store, unless queries over it still run.
+    /// Closes the store, which ends the queries that follow it; where streams of `follow` or `keep`
+    /// are still held, it closes with the last of them.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let mut open = self.open.lock().unwrap_or_else(|held| held.into_inner());
-        match open.take().map(Arc::try_unwrap) {
-            Some(Ok(store)) => py.detach(|| store.close()).or_raise(),
-            // It closes with the last query.
+        let open = self.opened().take();
+        let close = || match open.map(Arc::try_unwrap) {
+            Some(Ok(store)) => store.close(),
+            Some(Err(held)) if !self.read_only => Ok(close_with_the_last(held)?),
+            // Of one that is read there is nothing to note.
             Some(Err(_)) | None => Ok(()),
-        }
+        };
+        py.detach(close).or_raise()
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -277,12 +325,14 @@ impl Drop for Feeding {
     }
 }
 
-/// Stops all streams that are being kept, as the interpreter ends.
+/// Stops all streams that are being kept, as the interpreter ends, and closes the stores that were
+/// closed but for them.
 #[pyfunction]
-fn _stop_feedings() {
+fn _stop_feedings(py: Python<'_>) {
     let all = std::mem::take(&mut *FEEDINGS.lock().unwrap_or_else(|held| held.into_inner()));
     let kept = all.iter().filter_map(Weak::upgrade);
     kept.filter_map(|kept| take(&kept)).for_each(give_up);
+    py.detach(close_unheld);
 }
 
 /// A stream, or the rows of a table.

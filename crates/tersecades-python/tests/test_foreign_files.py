@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import struct
 from pathlib import Path
 
@@ -75,3 +76,28 @@ def test_panics_of_decoders_are_errors_and_nothing_else(
             refused += 1
     assert refused > 20
     assert capfd.readouterr().err == ""
+
+
+def test_json_lines_have_any_suffix_but_those_of_other_formats(tmp_path: Path) -> None:
+    lines, array = '{"n":1}\n{"n":2}\n', '[{"n":1},\n{"n":2}]'
+    for name, text in [
+        ("events.log", lines),
+        ("events", lines),
+        ("a/events.ndjson", lines),
+        ("b/events.json", array),
+        ("logs/one.log.1", lines),
+        ("mixed/rows.csv", "n\n1\n"),
+    ]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "packed.log.gz").write_bytes(gzip.compress(lines.encode()))
+    rows = [{"n": 1}, {"n": 2}]
+    for name in ["events.log", "events", "packed.log.gz", "a", "b", "b/*.json", "logs/*"]:
+        assert tc.read_json(tmp_path / name).to_pylist() == rows, name
+    assert tc.read_json([tmp_path / "events", tmp_path / "events.log"]).to_pylist() == rows * 2
+    for name in ["mixed/rows.csv", "mixed", "mixed/*"]:
+        with pytest.raises(tc.InvalidArgument, match="a file of csv") as caught:
+            tc.read_json(tmp_path / name)
+        assert "read_csv" in str(caught.value.hint)
+    with pytest.raises(tc.InvalidArgument, match="a file of parquet"):
+        tc.read_json([tmp_path / "events", tmp_path / "rows.parquet"])

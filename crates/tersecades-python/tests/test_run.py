@@ -262,3 +262,41 @@ def test_a_query_over_another_stream_cannot_stand_by() -> None:
         probes.standing({"other": other})
     with pytest.raises(tc.InvalidArgument, match="is kept"):
         probes.standing({"own": probes.agg(n=tc.count())}).retained()
+
+
+def overflowing() -> tc.Stream:
+    """Rows of which the third leaves the range, each a batch."""
+    times = pa.array([0, 12, 13, 30], pa.timestamp("s"))
+    rows = pa.table({"timestamp": times, "v": [1, 2, 2**63 - 1, 3]})
+    batches = [rows.slice(at, 1).to_batches()[0] for at in range(rows.num_rows)]
+    return tc.from_batches(batches)
+
+
+def test_a_run_that_failed_says_so_and_gives_no_snapshot() -> None:
+    rows = overflowing().threads(1)
+    windows = rows.filter(tc.col("v") * 10 > 0).window(tc.tumble("10s"))
+    running = windows.agg(n=tc.count()).stream()
+    assert running.step() and running.step()
+    # The error waits until what came before it is taken.
+    assert running.step()
+    first = running.take_ready()
+    assert first is not None and first.to_pylist()[0]["n"] == 1
+    for refused in (running.step, running.step, running.snapshot, running.why_open):
+        with pytest.raises(tc.LimitExceeded, match="leaves the range"):
+            refused()
+    with pytest.raises(tc.LimitExceeded):
+        next(running)
+    assert list(running) == []
+
+
+def test_queries_that_stand_together_end_with_the_first_error() -> None:
+    stream = overflowing()
+    windows = stream.window(tc.tumble("10s"))
+    bad = stream.filter(tc.col("v") * 10 > 0).window(tc.tumble("10s"))
+    running = stream.standing({"good": windows.agg(n=tc.count()), "bad": bad.agg(n=tc.count())})
+    found = []
+    with pytest.raises(tc.LimitExceeded, match="in the query `bad`"):
+        for name, table in running:
+            found.append((name, table.to_pylist()[0]["n"]))
+    assert found == [("good", 1), ("bad", 1)]
+    assert list(running) == []

@@ -156,6 +156,28 @@ def test_statements_run_within_statements_and_beside_them() -> None:
     assert {f"t{number}" for number in range(8)} <= set(session.tables)
 
 
+def test_tables_that_use_the_session_are_registered() -> None:
+    # A deadlock would hold the lock of the interpreter, so that no thread could tell.
+    code = """
+import threading
+import pyarrow as pa, tersecades as tc
+session = tc.Session()
+class Asks:
+    def __arrow_c_stream__(self, requested_schema=None):
+        thread = threading.Thread(target=lambda: session.tables)
+        thread.start()
+        thread.join()
+        table = pa.table({"v": [len(session.tables)]})
+        return table.__arrow_c_stream__(requested_schema)
+session.register("a", Asks())
+session.register("b", Asks())
+print(session.sql("SELECT v FROM b").to_pylist(), session.tables)
+"""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"[{'v': 1}] ['a', 'b']\n"), done
+
+
 def test_streams_kept_in_a_store_are_there_when_the_session_ends(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     times = pa.array(range(0, 5_000, 1_000), pa.timestamp("ms"))

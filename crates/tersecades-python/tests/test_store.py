@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from random import Random
@@ -167,6 +168,72 @@ def test_a_follower_that_is_killed_is_taken_over(tmp_path: Path) -> None:
         (len(numbers), sum(numbers))
         for numbers in (range(start, min(start + 100, first)) for start in range(0, first, 100))
     ]
+
+
+def test_closing_a_store_ends_the_queries_that_follow_it(tmp_path: Path) -> None:
+    store = tc.Store.create(tmp_path / "s", COLUMNS, time="ts")
+    store.ingest(table(range(100)))
+    running = store.follow().agg(rows=tc.count()).stream()
+    found: list[dict[str, int]] = []
+
+    def follow() -> None:
+        for batch in running:
+            found.extend(pa.table(batch).to_pylist())
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    store.ingest(table(range(100, 250)))
+    store.close()
+    thread.join(60)
+    assert found == [{"rows": 250}]
+
+
+def test_a_store_that_is_closed_under_a_stream_is_closed_with_it(tmp_path: Path) -> None:
+    store = tc.Store.create(tmp_path / "s", COLUMNS, time="ts")
+    held = store.follow()
+    store.ingest(table(range(100)))
+    store.close()
+    with pytest.raises(tc.InvalidArgument, match="closed"):
+        store.ingest(table(range(1)))
+    reader = tc.Store.open(tmp_path / "s", read_only=True)
+    found: list[dict[str, int]] = []
+
+    def follow() -> None:
+        found.extend(reader.follow().agg(rows=tc.count()).to_pylist())
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive(), "nobody has closed the store"
+    del held
+    thread.join(60)
+    assert found == [{"rows": 100}]
+    with tc.Store.open(tmp_path / "s") as again:
+        assert again.rows == 100
+
+
+def test_a_store_is_closed_while_other_threads_use_it(tmp_path: Path) -> None:
+    # A deadlock would hold the lock of the interpreter, so that no thread could tell.
+    code = """
+import pathlib
+path = pathlib.Path(sys.argv[1])
+for attempt in range(5):
+    store = tc.Store.create(path.with_name(f"t{attempt}"), "x BIGINT", buffer_rows=2_000)
+    store.ingest(pa.table({"x": range(1_500)}))
+    def use():
+        try:
+            while store.rows == 1_500:
+                pass
+        except tc.InvalidArgument:
+            pass
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    [thread.start() for thread in threads]
+    store.close()
+    [thread.join() for thread in threads]
+"""
+    words = [sys.executable, "-c", FLOWS + code, str(tmp_path / "s")]
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b""), done
 
 
 def test_a_store_with_a_primary_key_is_not_followed(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ use tersecades::{Error, Result};
 
 use crate::argument;
 use crate::log::{self, Level};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Stop};
 use crate::reading::ReadingArguments;
 use table::TableArgument;
 
@@ -79,18 +79,15 @@ pub(crate) fn run(arguments: &SqlArguments) -> Outcome {
 }
 
 fn run_statements(arguments: &SqlArguments) -> Outcome {
+    let output = arguments.output.as_deref();
+    arguments.reading.require_apart(output)?;
     let text = arguments.text()?;
     let start = Instant::now();
     let mut session = arguments.session.open(&arguments.reading)?;
     let opened = start.elapsed();
     let answers = session.sql(&text)?;
     let planned = start.elapsed();
-    answer(
-        answers,
-        arguments.format.as_deref(),
-        arguments.output.as_deref(),
-    )?;
-    session.finish()?;
+    answer(answers, &mut session, arguments.format.as_deref(), output)?;
     let times = [opened, planned - opened, start.elapsed() - planned];
     let [opened, planned, ran] = times.map(|time| time.as_secs_f64() * 1e3);
     let times = format!("opened in {opened:.1} ms, planned in {planned:.1} ms, ran in {ran:.1} ms");
@@ -98,8 +95,16 @@ fn run_statements(arguments: &SqlArguments) -> Outcome {
     Ok(())
 }
 
-/// Writes what statements answered, the rows of the last one to `output`, where that is no `-`.
-pub(crate) fn answer(answers: Vec<Answer>, format: Option<&str>, output: Option<&Path>) -> Outcome {
+/// Writes what statements of `session` answered, the rows of the last one to `output`, where that
+/// is no `-`; waits for the streams that they keep.
+///
+/// Where the reader of stdout goes, that is done nevertheless.
+pub(crate) fn answer(
+    answers: Vec<Answer>,
+    session: &mut Session,
+    format: Option<&str>,
+    output: Option<&Path>,
+) -> Outcome {
     let last = answers.len().saturating_sub(1);
     if let (Some(path), Some(Answer::Done(done))) = (output, answers.last()) {
         let message = format!(
@@ -110,14 +115,20 @@ pub(crate) fn answer(answers: Vec<Answer>, format: Option<&str>, output: Option<
             .hint(format!("end with a SELECT ({done})"))
             .into());
     }
+    let mut written = Ok(());
     for (index, answer) in answers.into_iter().enumerate() {
         let file = output.filter(|path| index == last && path.as_os_str() != "-");
         match answer {
-            Answer::Rows(results) => output::write(results, format, file)?,
+            Answer::Rows(_) if written.is_err() && file.is_none() => {}
+            Answer::Rows(results) => match output::write(results, format, file) {
+                Err(Stop::PipeClosed) => written = Err(Stop::PipeClosed),
+                done => done?,
+            },
             Answer::Done(what) => log::say(Level::Info, what),
         }
     }
-    Ok(())
+    session.finish().map_err(Stop::Failed)?;
+    written
 }
 
 impl SqlArguments {

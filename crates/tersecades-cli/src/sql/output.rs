@@ -8,11 +8,20 @@ use tersecades::{Error, Result};
 
 use crate::console::Stdout;
 use crate::log::{self, Level};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Stop};
 use crate::progress_bar::Progress;
 
 /// Writes all rows of `results`.
-pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Path>) -> Outcome {
+pub(crate) fn write(results: Results, format: Option<&str>, file: Option<&Path>) -> Outcome {
+    let written = write_rows(results, format, file);
+    match file {
+        // It needs no reader of stdout.
+        Some(_) => written.map_err(Stop::Failed),
+        None => Ok(written?),
+    }
+}
+
+fn write_rows(mut results: Results, format: Option<&str>, file: Option<&Path>) -> Result<()> {
     let mut sink = open(&results, format, file)?;
     let progress = Progress::start("reading", results.rows_hint());
     let named = |error: Error| match file {

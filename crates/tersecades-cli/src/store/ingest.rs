@@ -11,7 +11,7 @@ use tersecades::store::{Store, StoreSchema, Writer};
 use tersecades::{Error, ErrorKind};
 
 use crate::console;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Stop};
 use crate::progress_bar::Progress;
 use crate::reading::ReadingArguments;
 
@@ -29,7 +29,7 @@ pub(crate) struct IngestArguments {
     #[arg(long)]
     format: Option<String>,
 
-    /// Prints `acked N` when N rows of this run are durable, again and again
+    /// Prints `acked N` when N rows of this run are durable, while somebody reads it
     #[arg(long)]
     ack: bool,
 
@@ -64,17 +64,17 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
     let mut source = open(arguments, &store)?;
     let progress = Progress::start("storing", source.rows_hint());
     let mut writer = store.writer()?;
-    let mut rows = 0;
-    while let Some(batch) = source.next()? {
+    let (mut rows, mut acks) = (0, arguments.ack);
+    // What fails here is no acknowledgement, also where nobody reads those.
+    while let Some(batch) = source.next().map_err(Stop::Failed)? {
         if batch.num_rows() == 0 {
             continue;
         }
-        how(&mut writer, &batch).map_err(|error| of_input(error, arguments))?;
+        let failed = |error| Stop::Failed(of_input(error, arguments));
+        how(&mut writer, &batch).map_err(failed)?;
         rows += batch.num_rows() as u64;
         progress.show(rows);
-        if arguments.ack {
-            console::print(format_args!("acked {rows}\n"))?;
-        }
+        acks = acks && acknowledge(rows)?;
     }
     drop(progress);
     let closed = store.close();
@@ -87,7 +87,15 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
     if closed.is_ok() {
         console::say(format_args!("{rows} rows {done}"));
     }
-    Ok(closed?)
+    closed.map_err(Stop::Failed)
+}
+
+/// Prints that so many rows are durable; whether anybody reads that.
+fn acknowledge(rows: u64) -> Outcome<bool> {
+    match console::print(format_args!("acked {rows}\n")) {
+        Err(Stop::PipeClosed) => Ok(false),
+        printed => printed.map(|()| true),
+    }
 }
 
 /// The error of rows that do not fit, with the place where they come from.

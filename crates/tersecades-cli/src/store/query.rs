@@ -56,6 +56,8 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
 }
 
 fn query(arguments: &QueryArguments) -> Outcome {
+    let output = arguments.output.as_deref();
+    arguments.reading.require_apart(output)?;
     let store = Arc::new(Store::open_read_only(&arguments.dir)?);
     let (table, time) = match arguments.follow {
         true => live(&store, arguments.lateness.unwrap_or_default())?,
@@ -67,8 +69,7 @@ fn query(arguments: &QueryArguments) -> Outcome {
     let going_on = (arguments.follow && arguments.output.is_none()).then_some("csv");
     let format = arguments.format.as_deref().or(going_on);
     let answers = session.sql(&arguments.query)?;
-    sql::answer(answers, format, arguments.output.as_deref())?;
-    Ok(session.finish()?)
+    sql::answer(answers, &mut session, format, output)
 }
 
 /// What is in the store.

@@ -16,7 +16,7 @@ pub(super) fn influence(expression: &Expression, names: &Names) -> Influence {
     match expression {
         Expression::Column(name) => names.get(name).cloned().unwrap_or_default(),
         Expression::Literal(value) => Influence {
-            is_whole: matches!(value, Value::Integer(_)),
+            may_be_whole: matches!(value, Value::Integer(_)),
             ..Influence::default()
         },
         Expression::Arithmetic(how, a, b) => arithmetic(*how, a, b, names),
@@ -48,7 +48,7 @@ fn arithmetic(how: Arithmetic, a: &Expression, b: &Expression, names: &Names) ->
         (Arithmetic::Multiply, _, Some(factor)) => left.bound.scaled(factor),
         (Arithmetic::Divide, _, Some(divisor)) if divisor != 0.0 => {
             let bound = left.bound.scaled(divisor.recip());
-            match left.is_whole {
+            match left.may_be_whole {
                 true => truncated(bound),
                 false => bound,
             }
@@ -56,7 +56,7 @@ fn arithmetic(how: Arithmetic, a: &Expression, b: &Expression, names: &Names) ->
         _ => ErrorBound::Unknown,
     };
     Influence {
-        is_whole: left.is_whole && right.is_whole,
+        may_be_whole: left.may_be_whole && right.may_be_whole,
         ..left.joined(&right, bound)
     }
 }
@@ -87,7 +87,7 @@ fn cast(input: Influence, to: &DataType) -> Influence {
         _ => ErrorBound::Unknown,
     };
     Influence {
-        is_whole: to.is_integer(),
+        may_be_whole: to.is_integer(),
         ..input.with(bound)
     }
 }
@@ -104,7 +104,7 @@ mod tests {
             let influence = Influence {
                 bound: ErrorBound::Within(bound),
                 columns,
-                is_whole: false,
+                may_be_whole: false,
             };
             (name.to_owned(), influence)
         };
@@ -132,6 +132,18 @@ mod tests {
             ((col("x") + 1).is_null(), Within(0.0)),
             ((lit(1) / col("x")).is_null(), Unknown),
             (col("z") + 1, Within(0.0)),
+            (col("z") / 4, Within(0.0)),
+            // Whether what is exact is a whole number, nothing says.
+            (
+                (col("x").cast(DataType::Int64) + col("z")) / 4,
+                Within(1.375),
+            ),
+            (
+                (col("x").cast(DataType::Int64) + (col("z") % 3)) / 4,
+                Within(1.375),
+            ),
+            ((col("x").cast(DataType::Int64) + 0.5) / 4, Within(0.375)),
+            ((col("x") + col("z")) / 4, Within(0.125)),
         ] {
             assert_eq!(
                 influence(&expression, &names()).bound,

@@ -89,8 +89,8 @@ pub struct Influence {
     pub bound: ErrorBound,
     /// The lossy columns it depends on.
     pub columns: BTreeSet<String>,
-    /// Whether it is a whole number, of which divisions drop the fraction.
-    pub is_whole: bool,
+    /// Whether it may be a whole number, of which divisions drop the fraction.
+    pub may_be_whole: bool,
 }
 
 impl Default for Influence {
@@ -98,7 +98,7 @@ impl Default for Influence {
         Influence {
             bound: ErrorBound::EXACT,
             columns: BTreeSet::new(),
-            is_whole: false,
+            may_be_whole: true,
         }
     }
 }
@@ -135,7 +135,7 @@ impl Influence {
         Influence {
             bound: ErrorBound::parse(bound),
             columns: columns.split(',').map(str::to_owned).collect(),
-            is_whole: field.data_type().is_integer(),
+            may_be_whole: field.data_type().is_integer(),
         }
     }
 

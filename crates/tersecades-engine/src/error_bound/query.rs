@@ -197,9 +197,9 @@ fn aggregate(call: &AggregateCall, names: &Names) -> Influence {
         ("sum", ErrorBound::Within(bound)) => ErrorBound::PerRow(bound),
         _ => ErrorBound::Unknown,
     };
-    let is_whole = argument.is_whole && call.function != "mean";
+    let may_be_whole = argument.may_be_whole && call.function != "mean";
     Influence {
-        is_whole,
+        may_be_whole,
         ..argument.with(bound)
     }
 }

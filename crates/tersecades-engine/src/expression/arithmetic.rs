@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType};
 use arrow_select::nullif::nullif;
 
 use super::ast::Arithmetic;
@@ -39,7 +39,21 @@ pub(super) fn compute(
         Arithmetic::Divide => numeric::div(&a, &b)?,
         Arithmetic::Remainder => numeric::rem(&a, &b)?,
     };
+    check_digits(&array)?;
     Ok(Operand { array, scalar })
+}
+
+/// Refuses decimals of more digits than fit their type: 128 bits hold some of 39.
+///
+/// # Errors
+/// `ArithmeticOverflow`.
+fn check_digits(array: &ArrayRef) -> ArrowResult<()> {
+    let &DataType::Decimal128(DECIMAL128_MAX_PRECISION, _) = array.data_type() else {
+        return Ok(());
+    };
+    let decimals = array.as_primitive::<Decimal128Type>();
+    let checked = decimals.validate_decimal_precision(DECIMAL128_MAX_PRECISION);
+    checked.map_err(|error| ArrowError::ArithmeticOverflow(error.to_string()))
 }
 
 /// The type of `a how b` for decimals.

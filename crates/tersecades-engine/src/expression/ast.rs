@@ -201,6 +201,30 @@ impl Expression {
         names
     }
 
+    /// Gives each column that occurs the name that `named` has for it.
+    pub(crate) fn rename(&mut self, named: &impl Fn(&str) -> String) {
+        match self {
+            Expression::Column(name) => *name = named(name),
+            Expression::Literal(_) => {}
+            Expression::Compare(_, a, b)
+            | Expression::Arithmetic(_, a, b)
+            | Expression::And(a, b)
+            | Expression::Or(a, b) => {
+                a.rename(named);
+                b.rename(named);
+            }
+            Expression::Not(a)
+            | Expression::IsNull(a)
+            | Expression::OneOf(a, _)
+            | Expression::Cast(a, _)
+            | Expression::EpochTime(a, _) => a.rename(named),
+            Expression::MakeTimestamp(parts)
+            | Expression::Call {
+                arguments: parts, ..
+            } => parts.iter_mut().for_each(|part| part.rename(named)),
+        }
+    }
+
     fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Expression)) {
         see(self);
         match self {

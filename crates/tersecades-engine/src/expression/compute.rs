@@ -210,7 +210,7 @@ pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
             text,
         } => {
             let (a, b) = (evaluate(&sides.0, inputs)?, evaluate(&sides.1, inputs)?);
-            arithmetic::compute(*how, &a, &b, number).map_err(|error| overflow(error, text))
+            arithmetic::compute(*how, &a, &b, number).map_err(|error| overflow(error, number, text))
         }
         Node::All(parts) => join(parts, inputs, and_kleene),
         Node::Any(parts) => join(parts, inputs, or_kleene),
@@ -263,14 +263,16 @@ fn cast(input: &Operand, to: &DataType, text: &str) -> Result<Operand> {
     Ok(input.with(array))
 }
 
-fn overflow(error: ArrowError, text: &str) -> Error {
-    match error {
+fn overflow(error: ArrowError, number: &DataType, text: &str) -> Error {
+    let range = match number {
+        DataType::Decimal128(..) => "decimals of 38 digits",
+        _ => "64-bit integers",
+    };
+    let message = match error {
         ArrowError::ArithmeticOverflow(_) | ArrowError::CastError(_) => {
-            Error::limit(format!("`{text}` leaves the range of 64-bit integers"))
-                .hint("cast an operand: CAST(x AS DOUBLE)")
+            format!("`{text}` leaves the range of {range}")
         }
-        other => {
-            Error::limit(format!("`{text}`: {other}")).hint("cast an operand: CAST(x AS DOUBLE)")
-        }
-    }
+        other => format!("`{text}`: {other}"),
+    };
+    Error::limit(message).hint("cast an operand: CAST(x AS DOUBLE)")
 }

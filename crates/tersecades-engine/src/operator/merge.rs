@@ -22,7 +22,7 @@ use crate::source::{Rejected, Source, SourceState};
 use crate::stream::Stream;
 
 use super::OperatorKind;
-use super::join::timed::{TimedInput, common_unit, unit_of};
+use super::join::timed::{TimedInput, unit_of};
 use super::row::shape::{OUTPUT_ROWS, batch_of, read_batches, weave, write_batches};
 use super::union::check_same;
 
@@ -52,16 +52,24 @@ impl MergeTable {
             return Err(Error::invalid("a merge of no streams"));
         };
         let schema = first.schema()?;
-        let mut unit = unit_of(first)?;
+        let unit = unit_of(first)?;
         let mut time = first.output_time();
         for stream in &streams[1..] {
             check_same(&schema, &*stream.schema()?)?;
-            unit = common_unit(unit, unit_of(stream)?);
             let other = stream.output_time();
             if other.expression != time.expression {
                 let (a, b) = (&time.expression, &other.expression);
                 let message = format!("event time is `{a}` in one stream and `{b}` in another");
                 return Err(Error::schema(message).hint("project both to one column"));
+            }
+            // Times of one type that are not in one unit are whole numbers.
+            let own = unit_of(stream)?;
+            if own != unit {
+                let message = format!(
+                    "event time `{}` is in {unit:?} in one stream and in {own:?} in another",
+                    time.expression
+                );
+                return Err(Error::schema(message).hint("give both in one unit"));
             }
             time.lateness = time.lateness.max(other.lateness);
         }
@@ -216,10 +224,7 @@ impl Source for MergeSource {
     fn state(&self) -> SourceState {
         let mut sum = SourceState::default();
         for lane in &self.lanes {
-            let state = lane.input.running().state();
-            sum.bytes += state.bytes;
-            sum.late_rows += state.late_rows;
-            sum.untimed_rows += state.untimed_rows;
+            sum += lane.input.running().state();
         }
         sum
     }

@@ -103,6 +103,7 @@ impl Table for ProcessTable {
             open: BTreeMap::new(),
             ready: VecDeque::new(),
             late_rows: 0,
+            skipped_rows: 0,
             limit: options.memory_bytes_limit,
             rejected: Rejected::default(),
         })))
@@ -121,6 +122,8 @@ struct ProcessSource {
     open: BTreeMap<i128, (Span, Vec<u64>)>,
     ready: VecDeque<RecordBatch>,
     late_rows: u64,
+    /// Rows in no window at all.
+    skipped_rows: u64,
     limit: Option<usize>,
     rejected: Rejected,
 }
@@ -137,7 +140,10 @@ impl ProcessSource {
             let row = first + index as u64;
             let (spans, held) = windows_of(&*self.windows, *time, *watermark);
             if spans.is_empty() {
-                self.late_rows += u64::from(held);
+                match held {
+                    true => self.late_rows += 1,
+                    false => self.skipped_rows += 1,
+                }
                 self.rows.release(row);
             }
             for span in spans {
@@ -232,6 +238,7 @@ impl Source for ProcessSource {
         let mut state = self.input.running().state();
         state.bytes += self.byte_size();
         state.late_rows += self.late_rows;
+        state.skipped_rows += self.skipped_rows;
         state.untimed_rows += self.input.untimed_rows;
         state
     }
@@ -269,6 +276,7 @@ impl Source for ProcessSource {
         });
         write_batches(&self.ready, out)?;
         out.u64(self.late_rows);
+        out.u64(self.skipped_rows);
         Ok(())
     }
 
@@ -282,6 +290,7 @@ impl Source for ProcessSource {
         })?;
         self.ready = read_batches(&self.schema, from)?;
         self.late_rows = from.u64()?;
+        self.skipped_rows = from.u64()?;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
 
 use crate::expression::Expression;
 use crate::expression::evaluate::BoundExpression;
@@ -38,8 +39,14 @@ impl Project {
                         .hint("give one of them another name"),
                 );
             }
-            let bound = BoundExpression::bind(expression, &before)
-                .map_err(|error| error.column(name.as_str()))?;
+            let within = |error: Error| error.column(name.as_str());
+            if let Some(column) = expression.as_column() {
+                // Of any type: it is not computed.
+                let (data_type, slot) = before.find(column).map_err(within)?;
+                kept.push((name.clone(), slot, logical_type(data_type)));
+                continue;
+            }
+            let bound = BoundExpression::bind(expression, &before).map_err(within)?;
             let data_type = bound.data_type().clone();
             let slot = match bound.column_slot() {
                 Some(slot) => slot,

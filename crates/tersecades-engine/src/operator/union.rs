@@ -146,9 +146,10 @@ impl Source for UnionSource {
             if let Some(batch) = next? {
                 return Ok(Some(batch));
             }
-            let state = input.state();
-            self.past.late_rows += state.late_rows;
-            self.past.untimed_rows += state.untimed_rows;
+            self.past += SourceState {
+                bytes: 0,
+                ..input.state()
+            };
             self.past_rejected_rows += rejected_rows;
             self.inputs.pop();
         }
@@ -160,13 +161,11 @@ impl Source for UnionSource {
     }
 
     fn state(&self) -> SourceState {
-        let running = self.inputs.last().map(Running::state);
-        let running = running.unwrap_or_default();
-        SourceState {
-            bytes: running.bytes,
-            late_rows: self.past.late_rows + running.late_rows,
-            untimed_rows: self.past.untimed_rows + running.untimed_rows,
+        let mut state = self.past;
+        if let Some(input) = self.inputs.last() {
+            state += input.state();
         }
+        state
     }
 
     fn describe(&self) -> Vec<String> {
@@ -189,6 +188,7 @@ impl Source for UnionSource {
         out.u64(self.inputs.len() as u64);
         out.u64(self.past.late_rows);
         out.u64(self.past.untimed_rows);
+        out.u64(self.past.skipped_rows);
         out.u64(self.past_rejected_rows);
         match self.inputs.last_mut() {
             Some(input) => input.snapshot_input(out),
@@ -204,6 +204,7 @@ impl Source for UnionSource {
         self.inputs.truncate(left);
         self.past.late_rows = from.u64()?;
         self.past.untimed_rows = from.u64()?;
+        self.past.skipped_rows = from.u64()?;
         self.past_rejected_rows = from.u64()?;
         self.rejected.count_rows = self.past_rejected_rows;
         match self.inputs.last_mut() {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, TimeUnit};
+use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::{BoundExpression, col};
-use crate::frame::{EVENT_TIME, Scope, Slot};
+use crate::frame::{EVENT_TIME, Frame, Scope, Slot};
 use crate::plan::EventTime;
 
 /// Binds event time: computed, or a column as it is.
@@ -19,6 +20,22 @@ pub struct BoundTime {
     pub unit: TimeUnit,
     /// The zone that its times are shown in.
     pub zone: Option<Arc<str>>,
+}
+
+impl BoundTime {
+    /// Puts the event time of the rows of `frame` into its slot, where it is computed.
+    ///
+    /// # Errors
+    /// What the computation says.
+    pub fn evaluate(&mut self, frame: &mut Frame, work: &mut Work) -> Result<()> {
+        let Some(computed) = &mut self.computed else {
+            return Ok(());
+        };
+        let mut column = frame.take_derived();
+        computed.evaluate(frame, &mut column, work)?;
+        frame.put_derived(column);
+        Ok(())
+    }
 }
 
 /// Binds `event_time` in `scope`; a computed time takes the first derived slot.

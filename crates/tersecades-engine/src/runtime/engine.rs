@@ -92,8 +92,10 @@ pub struct Running {
     finished: bool,
     /// At the end of the stream, which of the tails gives what it holds.
     finishing: Option<usize>,
-    /// What went wrong behind the results that are ready.
+    /// What went wrong behind the results that are ready, after which nothing goes on.
     failed: Option<Error>,
+    /// Whether the iterator has told an error.
+    is_over: bool,
 }
 
 impl Running {
@@ -173,6 +175,7 @@ impl Running {
             finished: false,
             finishing: None,
             failed: None,
+            is_over: false,
         })
     }
 
@@ -224,6 +227,7 @@ impl Running {
         let state = self.state();
         metrics.late_rows = state.late_rows;
         metrics.untimed_rows = state.untimed_rows;
+        metrics.skipped_rows = state.skipped_rows;
         metrics.future_rows = self.watermark.future_rows();
         if let Some(retained) = &self.retained {
             metrics.shortened_rows = retained.shortened_rows();
@@ -234,9 +238,6 @@ impl Running {
             let windows = windows.map(|(start, end, rows)| LateWindow { start, end, rows });
             metrics.late_by_window = windows.collect();
             metrics.late_rows_older = late.older;
-        }
-        for aggregate in self.aggregates() {
-            metrics.skipped_rows += aggregate.unplaced().skipped;
         }
         self.tails
             .iter()
@@ -263,14 +264,15 @@ impl Running {
 
     /// What the run holds, and which rows no window or join took.
     pub fn state(&self) -> SourceState {
-        let source = self.ingest.source_state();
-        let late = self.aggregates().map(|aggregate| aggregate.unplaced().late);
+        let mut state = self.ingest.source_state();
+        state.bytes = self.state_bytes();
         let untimed = self.tails.iter().map(Part::untimed_rows);
-        SourceState {
-            bytes: self.state_bytes(),
-            late_rows: source.late_rows + late.sum::<u64>(),
-            untimed_rows: source.untimed_rows + self.metrics.untimed_rows + untimed.sum::<u64>(),
+        state.untimed_rows += self.metrics.untimed_rows + untimed.sum::<u64>();
+        for aggregate in self.aggregates() {
+            state.late_rows += aggregate.unplaced().late;
+            state.skipped_rows += aggregate.unplaced().skipped;
         }
+        state
     }
 
     /// Rows the source could not read and left out.
@@ -307,7 +309,7 @@ impl Running {
             self.retain(&frame.batch, None);
             return Ok(Some((0, 0)));
         };
-        evaluate_time(time, frame, &mut self.work)?;
+        time.evaluate(frame, &mut self.work)?;
         let column = frame.column(time.slot);
         let range = time_range(column)?;
         let aggregate = self.plan.aggregate();
@@ -384,7 +386,7 @@ impl Running {
     fn timed_frame(&mut self, batch: &Arc<Batch>) -> Result<Box<Frame>> {
         let mut frame = self.take_frame(batch);
         if let Some(time) = &mut self.time {
-            evaluate_time(time, &mut frame, &mut self.work)?;
+            time.evaluate(&mut frame, &mut self.work)?;
         }
         Ok(frame)
     }
@@ -436,16 +438,6 @@ impl Running {
         }
         Ok(())
     }
-}
-
-fn evaluate_time(time: &mut BoundTime, frame: &mut Frame, work: &mut Work) -> Result<()> {
-    let Some(computed) = &mut time.computed else {
-        return Ok(());
-    };
-    let mut column = frame.take_derived();
-    computed.evaluate(frame, &mut column, work)?;
-    frame.put_derived(column);
-    Ok(())
 }
 
 /// Tells the parts of a run what they have to know of it.

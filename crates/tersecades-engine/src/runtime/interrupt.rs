@@ -14,7 +14,7 @@ const CHECKED_ROWS: usize = 1 << 16;
 /// Values that are sorted between two checks: fewer make the others pass by more often.
 const SORTED_ROWS: usize = 1 << 18;
 
-/// Asked before every batch of a run and of the runs that feed it; its error ends them.
+/// Asked before every batch of a run and of the runs that feed it; its error stops them.
 ///
 /// # Examples
 /// ```

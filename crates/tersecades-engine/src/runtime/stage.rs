@@ -421,6 +421,11 @@ impl Stage {
         lines.into_iter().enumerate().map(measured).collect()
     }
 
+    /// The slots of the columns that come out of a stage without group-by.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.visible.iter().map(|(.., slot)| *slot)
+    }
+
     /// Takes the figures of each operator from here on.
     pub fn measure(&mut self) {
         let count = self.operators.len() + usize::from(self.aggregate.is_some());

@@ -156,6 +156,20 @@ struct Member {
     open: bool,
 }
 
+impl Member {
+    /// Takes in the batch that all are at; where the stream has `ended`, all that is left.
+    fn take_step(&mut self, ended: bool) -> Result<()> {
+        while self.open {
+            let stepped = self.running.take_step();
+            self.open = stepped.map_err(|error| of_query(&self.name, error))?;
+            if !ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What fills the panes that some of the queries share.
 pub(crate) struct Filler {
     /// The names of the queries.
@@ -189,6 +203,10 @@ pub struct Standing {
     keeper: Option<Running>,
     ready: VecDeque<(Arc<str>, RecordBatch)>,
     finished: bool,
+    /// What went wrong behind the results that are ready, after which nothing goes on.
+    failed: Option<Error>,
+    /// Whether the iterator has told an error.
+    is_over: bool,
 }
 
 impl Standing {
@@ -212,6 +230,8 @@ impl Standing {
             keeper,
             ready: VecDeque::new(),
             finished: false,
+            failed: None,
+            is_over: false,
         }
     }
 
@@ -231,8 +251,9 @@ impl Standing {
     /// retained range is not.
     ///
     /// # Errors
-    /// What the source and the queries say.
+    /// What the source and the queries say; the error of a run that has failed.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
+        self.check_failed()?;
         // No later run knows which of these rows were read.
         while self.ingest.reads_history() && self.step()? {}
         let mut out = StateWriter::default();
@@ -306,6 +327,7 @@ impl Standing {
     /// Gives all queries up: waits for their threads. Nothing more comes out.
     pub fn stop(&mut self) {
         self.finished = true;
+        self.failed = None;
         self.ready.clear();
         let members = self.members.iter_mut().map(|member| &mut member.running);
         let fillers = self.fillers.iter_mut().map(|filler| &mut filler.running);
@@ -316,8 +338,23 @@ impl Standing {
     /// more.
     ///
     /// # Errors
-    /// What reading and a query say, the query named.
+    /// What reading and a query say, the query named, once the results before it were taken, and
+    /// again at every step behind that.
     pub fn step(&mut self) -> Result<bool> {
+        self.check_failed()?;
+        let stepped = self.take_step();
+        self.failed = stepped.as_ref().err().cloned();
+        match stepped {
+            Err(_) if !self.ready.is_empty() => Ok(true),
+            stepped => stepped,
+        }
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    fn take_step(&mut self) -> Result<bool> {
         if self.finished {
             return Ok(false);
         }
@@ -333,20 +370,11 @@ impl Standing {
             stepped.map_err(|error| of_query(&filler.name, error))?;
         }
         for member in &mut self.members {
-            let Member {
-                name,
-                running,
-                open,
-            } = member;
-            while *open {
-                *open = running.take_step().map_err(|error| of_query(name, error))?;
-                if !ended {
-                    break;
-                }
-            }
-            let results = std::iter::from_fn(|| running.take_result());
+            let stepped = member.take_step(ended);
+            let results = std::iter::from_fn(|| member.running.take_result());
             self.ready
-                .extend(results.map(|rows| (Arc::clone(name), rows)));
+                .extend(results.map(|rows| (Arc::clone(&member.name), rows)));
+            stepped?;
         }
         let wanted = self.keeper.is_some() || self.members.iter().any(|member| member.open);
         self.finished = ended || !wanted;
@@ -367,11 +395,14 @@ impl Iterator for Standing {
             if let Some(result) = self.take_result() {
                 return Some(Ok(result));
             }
+            if self.is_over {
+                return None;
+            }
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => return self.take_result().map(Ok),
                 Err(error) => {
-                    self.finished = true;
+                    self.is_over = true;
                     return Some(Err(error));
                 }
             }

@@ -25,6 +25,10 @@ use super::meter::Meter;
 use super::stage::{Stage, StagePlan};
 use super::state::{StateReader, StateWriter};
 
+use opaque::Opaque;
+
+mod opaque;
+
 /// A stage on the results of another part.
 pub struct Tail {
     /// What it runs.
@@ -36,6 +40,8 @@ pub struct Tail {
     renamed: Option<Vec<(String, usize)>>,
     /// Which of the columns before it the stage reads, if not all.
     read: Option<Vec<usize>>,
+    /// Those among them that are handed on as they are.
+    opaque: Opaque,
     time: Option<BoundTime>,
     rows_before: u64,
     untimed_rows: u64,
@@ -101,9 +107,12 @@ impl Tail {
             .timed
             .then(|| bind_time(&plan.event_time, &mut scope))
             .transpose()?;
+        let stage = plan.instantiate(false)?;
+        let opaque = Opaque::of(&plan, &stage);
         Ok(Tail {
-            stage: plan.instantiate(false)?,
-            encoder: BatchEncoder::new(&plan.input)?,
+            encoder: BatchEncoder::new(&opaque.encoded(&plan.input))?,
+            stage,
+            opaque,
             plan,
             renamed,
             read,
@@ -144,12 +153,12 @@ impl Tail {
             }
             return Ok(());
         }
-        let batch = match &self.read {
-            Some(read) => self.encoder.encode_new(&rows.project(read)?)?,
-            None => self.encoder.encode_new(rows)?,
+        let rows = match &self.read {
+            Some(read) => rows.project(read)?,
+            None => rows.clone(),
         };
-        let batch = Arc::new(batch);
-        let mut frame = Frame::new(batch);
+        let batch = self.encoder.encode_new(&self.opaque.hide(rows.clone())?)?;
+        let mut frame = Frame::new(Arc::new(batch));
         let mut arrival = Arrival {
             time_slot: 0,
             watermark: i64::MIN,
@@ -158,7 +167,8 @@ impl Tail {
             rows_before: self.rows_before,
         };
         self.rows_before += rows.num_rows() as u64;
-        if let Some(time) = &self.time {
+        if let Some(time) = &mut self.time {
+            time.evaluate(&mut frame, &mut self.work)?;
             let column = frame.column(time.slot);
             arrival.time_slot = time.slot;
             arrival.time_range = time_range(column)?.unwrap_or((0, 0));
@@ -167,7 +177,9 @@ impl Tail {
                 self.untimed_rows += column.nulls() as u64;
             }
         }
-        out.extend(self.stage.push(&mut frame, &arrival, &mut self.work)?);
+        if let Some(result) = self.stage.push(&mut frame, &arrival, &mut self.work)? {
+            out.push(self.opaque.show(result, &rows)?);
+        }
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use super::table::Table;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// History and what arrives as one table: each query sees every row once, and ends when the stream
-/// that feeds the store does.
+/// that feeds the store does, or the store is closed, which a query that runs does not hinder.
 pub struct LiveTable {
     store: Arc<Store>,
 }
@@ -85,7 +85,7 @@ impl Table for LiveTable {
         let nothing =
             BatchEncoder::new(&schema)?.encode_new(&RecordBatch::new_empty(Arc::clone(&schema)))?;
         let live = LiveSource {
-            store: Arc::clone(&self.store),
+            store: Some(Arc::clone(&self.store)),
             time: time.map(|time| fields.field(time).name().clone()),
             history: Some(history),
             arrivals,
@@ -96,7 +96,8 @@ impl Table for LiveTable {
 }
 
 struct LiveSource {
-    store: Arc<Store>,
+    /// Until rows are read: a run that begins may go on where another has stopped.
+    store: Option<Arc<Store>>,
     /// Column by whose order history is read.
     time: Option<String>,
     /// `None` when it was read.
@@ -124,6 +125,7 @@ impl LiveSource {
 
 impl EncodedSource for LiveSource {
     fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
+        self.store = None;
         if let Some(history) = &mut self.history {
             if let Some(found) = history.next() {
                 return found?.into_batch().map(Some);
@@ -165,7 +167,9 @@ impl EncodedSource for LiveSource {
     fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         let bookmark = Bookmark::from_bytes(from.blob()?)?;
         self.history = None;
-        self.arrivals = self.store.follow_from(&bookmark)?;
+        let running = || Error::internal("rows of the store were read before a snapshot was");
+        let store = self.store.take().ok_or_else(running)?;
+        self.arrivals = store.follow_from(&bookmark)?;
         Ok(())
     }
 }

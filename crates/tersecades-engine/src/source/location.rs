@@ -7,12 +7,12 @@
 //! -                     standard input, read once, in the format that the options name
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tersecades_columnar::error::{Error, Result};
 
-use super::file_set::FilesTable;
+use super::file_set::{FilesTable, find_files};
 use super::table::{FileTable, OneRun, Table};
 use super::{SourceOptions, Trickle, open, read};
 
@@ -49,6 +49,19 @@ pub fn open_table(location: impl AsRef<Path>, options: &SourceOptions) -> Result
     match path.is_dir() || is_pattern(path) {
         true => Ok(Arc::new(FilesTable::new(path, options)?)),
         false => Ok(Arc::new(FileTable::new(path, options)?)),
+    }
+}
+
+/// The files at `location`: one, or those of a glob or a folder.
+///
+/// # Errors
+/// `InvalidArgument` for a wrong pattern, when nothing matches, or when a folder holds several
+/// formats; `Io` for folders that cannot be read.
+pub fn files_at(location: impl AsRef<Path>, options: &SourceOptions) -> Result<Vec<PathBuf>> {
+    let path = location.as_ref();
+    match path.is_dir() || is_pattern(path) {
+        true => find_files(path, options),
+        false => Ok(vec![path.to_path_buf()]),
     }
 }
 

@@ -6,6 +6,7 @@
 //! one line in [`SOURCES`].
 
 use std::io::{BufRead, Read};
+use std::ops::AddAssign;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
@@ -179,6 +180,17 @@ pub struct SourceState {
     pub late_rows: u64,
     /// Rows without an event time.
     pub untimed_rows: u64,
+    /// Rows between windows that leave gaps.
+    pub skipped_rows: u64,
+}
+
+impl AddAssign for SourceState {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.late_rows += other.late_rows;
+        self.untimed_rows += other.untimed_rows;
+        self.skipped_rows += other.skipped_rows;
+    }
 }
 
 /// How to read a source; every format takes what applies to it.
@@ -348,17 +360,19 @@ fn kind_of(path: &Path, options: &SourceOptions) -> Result<&'static SourceKind> 
     if let Some(name) = &options.format {
         return find_kind(name);
     }
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().to_lowercase());
-    let name = name.unwrap_or_default();
-    let fits = |kind: &&SourceKind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix));
-    SOURCES.iter().find(fits).ok_or_else(|| {
+    kind_of_name(path).ok_or_else(|| {
         let suffixes = SOURCES.iter().flat_map(|kind| kind.suffixes);
         let known: Vec<&str> = suffixes.copied().collect();
         Error::invalid("the file name has no suffix of a known format")
             .hint(format!("known suffixes: {}", known.join(" ")))
     })
+}
+
+/// The format that the suffix of `path` tells.
+pub fn kind_of_name(path: &Path) -> Option<&'static SourceKind> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let fits = |kind: &&SourceKind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix));
+    SOURCES.iter().find(fits)
 }
 
 /// Reads `input`, plain or packed, as the text format that `options` name.

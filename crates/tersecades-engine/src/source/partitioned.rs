@@ -164,10 +164,8 @@ impl Source for PartitionedSource {
 
     fn state(&self) -> SourceState {
         let mut all = SourceState::default();
-        for state in self.partitions.iter().map(|p| p.source.state()) {
-            all.bytes += state.bytes;
-            all.late_rows += state.late_rows;
-            all.untimed_rows += state.untimed_rows;
+        for partition in &self.partitions {
+            all += partition.source.state();
         }
         all
     }

@@ -69,6 +69,15 @@ impl Passing {
         passing
     }
 
+    /// The same without what goes by columns that are gone, so that more rows may pass.
+    pub(crate) fn without(&self, is_gone: impl Fn(&str) -> bool) -> Passing {
+        let mut passing = self.clone();
+        passing.tests.retain(|(column, ..)| !is_gone(column));
+        passing.first = passing.first.filter(|first| !is_gone(&first.column));
+        passing.reached = passing.reached.filter(|(column, _)| !is_gone(column));
+        passing
+    }
+
     /// What each column must pass.
     pub(crate) fn predicates(&self) -> Vec<(String, Arc<Predicate>)> {
         let tests = self.tests.iter();

@@ -21,7 +21,8 @@ impl Stream {
     ///
     /// `right` is read whole and kept first. Left columns keep their names; right ones that the
     /// left stream has too get a suffix. Event time is that of the left rows, and of the right
-    /// ones where only they all come out.
+    /// ones where only they all come out; rows of a right join come in any order of it, and none is
+    /// late.
     ///
     /// # Errors
     /// What binding both streams says; `InvalidArgument` and `SchemaMismatch` for keys that do not

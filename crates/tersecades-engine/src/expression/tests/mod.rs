@@ -334,6 +334,40 @@ fn overflow_is_an_error_and_only_on_rows_that_count() {
 }
 
 #[test]
+fn decimals_of_more_digits_than_there_are_leave_the_range() {
+    let most = 10i128.pow(38) - 1;
+    let digits = |values: Vec<Option<i128>>| -> ArrayRef {
+        let array = Decimal128Array::from(values);
+        Arc::new(array.with_precision_and_scale(38, 0).unwrap())
+    };
+    let of = |a: i128, b: i128| {
+        let columns = [("a", vec![Some(a), None]), ("b", vec![Some(b), Some(most)])];
+        batch_of(
+            columns
+                .map(|(name, values)| (name, digits(values)))
+                .to_vec(),
+        )
+    };
+    let sum = computed(&of(most - 1, 1), &(col("a") + col("b"))).unwrap();
+    let sum: Vec<_> = sum.as_primitive::<Decimal128Type>().iter().collect();
+    assert_eq!(sum, [Some(most), None]);
+    // 128 bits hold some numbers of 39 digits, but not all.
+    let (some, more) = (6 * 10i128.pow(37), 9 * 10i128.pow(37));
+    for (a, b, expression) in [
+        (some, some, col("a") + col("b")),
+        (more, more, col("a") + col("b")),
+        (most, 1, col("a") + col("b")),
+        (-some, some, col("a") - col("b")),
+        (some, 2, col("a") * col("b")),
+    ] {
+        let error = computed(&of(a, b), &expression).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+        let message = format!("`{expression}` leaves the range of decimals of 38 digits");
+        assert_eq!(error.message(), message);
+    }
+}
+
+#[test]
 fn nulls_in_lists_and_constants_are_unknown() {
     let batch = sample();
     let kept = |expression: Expression| rows_kept(&batch, &expression);

@@ -67,13 +67,15 @@ impl AsOfSpec {
         self.tolerance(unit).map(|_| ())
     }
 
-    fn tolerance(&self, unit: TimeUnit) -> Result<i64> {
+    /// The tolerance in ticks of `unit`; `None` where any distance will do.
+    fn tolerance(&self, unit: TimeUnit) -> Result<Option<u64>> {
         let Some(tolerance) = self.tolerance else {
-            return Ok(i64::MAX);
+            return Ok(None);
         };
         let nanos = i128::try_from(tolerance.as_nanos());
         let nanos = nanos.map_err(|_| Error::invalid("the tolerance is too long"))?;
-        in_ticks("tolerance", nanos, unit)
+        let ticks = in_ticks("tolerance", nanos, unit)?;
+        Ok(Some(ticks.unsigned_abs()))
     }
 }
 
@@ -90,7 +92,8 @@ pub struct AsOf {
     columns: JoinColumns,
     spec: JoinSpec,
     direction: Direction,
-    tolerance: i64,
+    /// Ticks; `None` where any distance will do.
+    tolerance: Option<u64>,
     late_rows: u64,
     limit: Option<usize>,
     rejected: Rejected,
@@ -175,18 +178,20 @@ impl AsOf {
             if left_mark != i64::MAX && time >= left_mark {
                 break;
             }
-            let near = |held: &Held| held.time.abs_diff(time) <= self.tolerance.unsigned_abs();
+            let distance = |held: &Held| held.time.abs_diff(time);
+            let near = |held: &Held| self.tolerance.is_none_or(|most| distance(held) <= most);
             let found = key.and_then(|key| nearest(&mut self.right, key, time, self.direction));
             let found = found.filter(near);
             if right_mark != i64::MAX {
                 // From this time on a row that comes changes nothing.
-                let ahead = match self.direction {
-                    Direction::Backward => 0,
-                    _ if key.is_none() => 0,
-                    _ => found.map_or(self.tolerance, |held| held.time.abs_diff(time) as i64),
+                let ahead = match (self.direction, found) {
+                    (Direction::Backward, _) => Some(0),
+                    _ if key.is_none() => Some(0),
+                    (_, Some(held)) => Some(distance(&held)),
+                    (_, None) => self.tolerance,
                 };
-                let certain = time.checked_add(ahead).is_some_and(|t| t < right_mark);
-                if !certain {
+                let from = ahead.and_then(|ahead| time.checked_add_unsigned(ahead));
+                if from.is_none_or(|from| from >= right_mark) {
                     break;
                 }
             }
@@ -212,13 +217,15 @@ impl AsOf {
         let first = self.waiting.first().map(|(time, _)| time);
         let mark = self.inputs[0].watermark();
         let frontier = first.map_or(mark, |time| time.min(mark));
-        let oldest = frontier.saturating_sub(self.tolerance);
+        let tolerance = self.tolerance;
+        let oldest = tolerance.map(|most| frontier.saturating_sub_unsigned(most));
         let backward = self.direction != Direction::Forward;
         let old = |rows: &[Held]| match backward {
             false => rows.partition_point(|held| held.time < frontier),
             true => {
                 let newest = rows.partition_point(|held| held.time <= frontier);
-                let expired = rows.partition_point(|held| held.time < oldest);
+                let too_far = |held: &Held| oldest.is_some_and(|oldest| held.time < oldest);
+                let expired = rows.partition_point(too_far);
                 expired.max(newest.saturating_sub(1))
             }
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::error::Result;
 
-use crate::expression::{Expression, col};
+use crate::expression::col;
 use crate::plan::EventTime;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
@@ -138,10 +138,12 @@ impl JoinTable {
             JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti
         );
         let mut time = if by_right { right } else { left };
-        if let (true, Expression::Column(name)) = (by_right, &time.expression) {
-            time.expression = col(self.columns.shown(name));
+        if by_right {
+            time.expression.rename(&|name| self.columns.shown(name));
         }
         match &self.spec.time {
+            // Pairs go by their left rows, and right rows without one come last: in any order.
+            JoinTime::Any if self.spec.kind == JoinKind::Right => time.lateness = Duration::MAX,
             JoinTime::Any => {}
             JoinTime::Window(_) => {
                 time.expression = col("window_start");
@@ -241,12 +243,10 @@ impl Table for JoinTable {
 
 /// What two running inputs hold and have counted.
 pub(super) fn state_of(inputs: (&Running, &Running), bytes: usize) -> SourceState {
-    let (left, right) = (inputs.0.state(), inputs.1.state());
-    SourceState {
-        bytes: bytes + left.bytes + right.bytes,
-        late_rows: left.late_rows + right.late_rows,
-        untimed_rows: left.untimed_rows + right.untimed_rows,
-    }
+    let mut state = inputs.0.state();
+    state += inputs.1.state();
+    state.bytes += bytes;
+    state
 }
 
 /// Lines for explain: the join, then both inputs, indented.

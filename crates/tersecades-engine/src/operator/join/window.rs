@@ -123,6 +123,8 @@ pub struct WindowJoin {
     open: BTreeMap<i128, Open>,
     ready: VecDeque<RecordBatch>,
     late_rows: u64,
+    /// Rows in no window at all.
+    skipped_rows: u64,
     limit: Option<usize>,
     rejected: Rejected,
 }
@@ -153,6 +155,7 @@ impl WindowJoin {
             open: BTreeMap::new(),
             ready: VecDeque::new(),
             late_rows: 0,
+            skipped_rows: 0,
             limit,
             rejected: Rejected::default(),
         })
@@ -174,7 +177,10 @@ impl WindowJoin {
             let row = first + index as u64;
             let (spans, held) = windows_of(&*self.windows, *time, *watermark);
             if spans.is_empty() {
-                self.late_rows += u64::from(held);
+                match held {
+                    true => self.late_rows += 1,
+                    false => self.skipped_rows += 1,
+                }
                 self.rows[side].release(row);
                 continue;
             }
@@ -377,6 +383,7 @@ impl Source for WindowJoin {
         let [left, right] = &self.inputs;
         let mut state = state_of((left.running(), right.running()), self.byte_size());
         state.late_rows += self.late_rows;
+        state.skipped_rows += self.skipped_rows;
         state.untimed_rows += left.untimed_rows + right.untimed_rows;
         state
     }
@@ -414,6 +421,7 @@ impl Source for WindowJoin {
         });
         write_batches(&self.ready, out)?;
         out.u64(self.late_rows);
+        out.u64(self.skipped_rows);
         Ok(())
     }
 
@@ -442,6 +450,7 @@ impl Source for WindowJoin {
         })?;
         self.ready = read_batches(&self.schema, from)?;
         self.late_rows = from.u64()?;
+        self.skipped_rows = from.u64()?;
         Ok(())
     }
 }

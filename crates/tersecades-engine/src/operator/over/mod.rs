@@ -260,6 +260,15 @@ impl BoundCall {
                 .ok_or_else(|| Error::invalid(format!("{:?} needs an argument", call.function)))
         };
         use OverFunction as F;
+        match call.function {
+            F::Nth(0) => {
+                return Err(Error::invalid("row 0 of a frame").hint("its rows count from 1"));
+            }
+            F::Tile(0) => {
+                return Err(Error::invalid("rows in 0 parts").hint("ask for 1 part or more"));
+            }
+            _ => {}
+        }
         let data_type = match call.function {
             F::RowNumber | F::Rank | F::DenseRank | F::Tile(_) | F::Count => DataType::Int64,
             F::PercentRank | F::CumulativeShare => DataType::Float64,

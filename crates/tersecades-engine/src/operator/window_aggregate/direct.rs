@@ -81,6 +81,7 @@ impl Span {
 pub struct Address {
     places: [KeyPlace; AXES],
     spans: [Span; AXES],
+    /// The one word for nulls of so few columns.
     null_word: Option<usize>,
 }
 

@@ -3,8 +3,8 @@
 //! Text is its code in a dictionary that all workers share, integers are ordered keys, floats
 //! canonical ordered keys (one NaN, one zero), so equal words mean equal groups. Columns of at
 //! most 32 bits share a word: a pair of clusters or racks is one 64-bit number. Nulls of columns
-//! that are not text have a bit each in a last word, which keys go without as long as no row has
-//! such a null.
+//! that are not text have a bit each in last words, one for 64 columns, which keys go without as
+//! long as no row has such a null.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,6 +22,9 @@ use super::packer::PackedKeys;
 
 /// The code that stands for null text.
 pub const NULL_CODE: u64 = u32::MAX as u64;
+
+/// Columns whose nulls have a bit in one word.
+const NULLS_A_WORD: usize = u64::BITS as usize;
 
 /// One column of the key.
 #[derive(Debug, Clone)]
@@ -158,11 +161,12 @@ impl Translation {
 pub struct KeyLayout {
     /// The columns, in the order of the result.
     pub columns: Vec<KeyColumn>,
-    /// Words of one key, that of nulls included.
+    /// Words of one key, those of nulls included.
     pub words: usize,
     /// Whether groups are found through the hash map of the standard library.
     pub standard_map: bool,
-    /// The last word, with a bit per null column, if a column that is not text may be null.
+    /// The first of the last words, which have a bit per null column, if there is a column that is
+    /// not text.
     null_word: Option<usize>,
 }
 
@@ -280,7 +284,7 @@ impl KeyLayout {
         }
         if layout.columns.iter().any(|column| !column.is_text()) {
             layout.null_word = Some(layout.words);
-            layout.words += 1;
+            layout.words += columns.len().div_ceil(NULLS_A_WORD);
         }
         Ok(layout)
     }
@@ -290,9 +294,17 @@ impl KeyLayout {
         self.columns.iter().all(KeyColumn::is_text)
     }
 
-    /// The last word, in which nulls of columns that are not text have a bit each, if there is one.
+    /// The first of the last words, in which nulls of columns that are not text have a bit each, if
+    /// there are any; one for every 64 columns.
     pub fn null_word(&self) -> Option<usize> {
         self.null_word
+    }
+
+    /// The word in which column `index`, no text, has a bit for nulls, and that bit.
+    #[inline]
+    pub fn null_bit(&self, index: usize) -> Option<(usize, u64)> {
+        let first = self.null_word?;
+        Some((first + index / NULLS_A_WORD, 1 << (index % NULLS_A_WORD)))
     }
 
     /// Words of a key whose columns that are not text are not null.
@@ -329,9 +341,9 @@ impl KeyLayout {
     #[inline]
     pub fn is_null(&self, key: &[u64], index: usize) -> bool {
         let column = &self.columns[index];
-        match self.null_word {
+        match self.null_bit(index) {
             _ if column.is_text() => column.part(key) == NULL_CODE,
-            Some(word) => key.get(word).is_some_and(|nulls| nulls >> index & 1 == 1),
+            Some((word, bit)) => key.get(word).is_some_and(|nulls| nulls & bit != 0),
             None => false,
         }
     }
@@ -372,9 +384,9 @@ impl KeyLayout {
         }
         // All keys in turn take less time than some of them here and there.
         let has_nulls = words == self.words
-            && self.null_word.is_some_and(|word| {
+            && self.null_bit(index).is_some_and(|(word, bit)| {
                 let mut keys = keys.chunks_exact(words);
-                keys.any(|key| key[word] >> index & 1 == 1)
+                keys.any(|key| key[word] & bit != 0)
             });
         if has_nulls {
             values.validity.fill(ids.len(), true);

@@ -50,8 +50,8 @@ impl KeyPacker {
         }
     }
 
-    /// Packs the keys of the rows of `within`, without the word for nulls where no row of the frame
-    /// needs it.
+    /// Packs the keys of the rows of `within`, without the words for nulls where no row of the
+    /// frame needs them.
     ///
     /// # Errors
     /// `LimitExceeded` when a dictionary outgrows its limit.
@@ -87,8 +87,8 @@ impl KeyPacker {
                 Physical::Text => self.pack_text(column, words, &values),
                 _ => self.pack_numbers(column, words, &values),
             }
-            if let (Some(null_word), false) = (layout.null_word(), values.validity.is_empty()) {
-                self.pack_nulls(column, index, (words, null_word), &values);
+            if let (Some(null), false) = (layout.null_bit(index), values.validity.is_empty()) {
+                self.pack_nulls(column, words, null, &values);
             }
             self.values = values;
             unified?;
@@ -137,8 +137,8 @@ impl KeyPacker {
     fn pack_nulls(
         &mut self,
         column: &KeyColumn,
-        index: usize,
-        (words, null_word): (usize, usize),
+        words: usize,
+        (null_word, null_bit): (usize, u64),
         values: &Values,
     ) {
         if column.is_text() {
@@ -148,7 +148,7 @@ impl KeyPacker {
             if values.is_valid(row) {
                 continue;
             }
-            key[null_word] |= 1 << index;
+            key[null_word] |= null_bit;
             column.clear(key);
         }
     }

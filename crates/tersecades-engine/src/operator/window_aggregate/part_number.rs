@@ -63,7 +63,7 @@ impl KeyParts {
         self.ends.clear();
         let nulls = nulls_of(layout, all);
         for (column, key) in layout.columns.iter().enumerate() {
-            let has_nulls = nulls >> column & 1 == 1 && !key.is_text();
+            let has_nulls = !key.is_text() && layout.is_null(&nulls, column);
             let halves = [(What::High, u64::BITS), (What::Low, u64::BITS)];
             let whole = [(What::Value, key.bits())];
             let parts: &[(What, u32)] = match key.physical() {
@@ -108,15 +108,13 @@ impl KeyParts {
     }
 }
 
-/// A bit for each column that is no text, set where it is null in some key.
-fn nulls_of(layout: &KeyLayout, all: PackedKeys<'_>) -> u64 {
-    match layout.null_word() {
-        Some(word) if word < all.words => {
-            let keys = all.keys.chunks_exact(all.words);
-            keys.fold(0, |nulls, key| nulls | key[word])
-        }
-        _ => 0,
-    }
+/// A key that is null in each column, no text, that is null in some key.
+fn nulls_of(layout: &KeyLayout, all: PackedKeys<'_>) -> Vec<u64> {
+    let keys = || all.keys.chunks_exact(all.words.max(1));
+    let some = |word: usize| keys().fold(0, |nulls, key| nulls | key[word]);
+    let mut nulls = vec![0; layout.words_without_nulls()];
+    nulls.extend((nulls.len()..all.words).map(some));
+    nulls
 }
 
 /// Makes numbers of keys, of which no later key in their order has a smaller one: their first 64

@@ -26,13 +26,13 @@ use super::state::{Shared, WindowState};
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// What a slot is; those joined to another have it as parent.
+/// What a slot is; those joined to another, which is newer, have it as parent.
 #[derive(Debug, Clone, Copy)]
 struct Session {
     first: i64,
     last: i64,
     parent: u32,
-    /// Another open session of the key.
+    /// The session of the key that ends before; closed ones lie behind all that are open.
     next: u32,
     closed: bool,
 }
@@ -48,7 +48,7 @@ pub struct SessionState {
     sessions: Vec<Session>,
     /// Slots that were joined to others since they were last taken.
     joined: Vec<u32>,
-    /// By key id.
+    /// The session of each key id that ends last.
     heads: Vec<u32>,
     /// A lower bound of the last time of each open session.
     ends: BinaryHeap<Reverse<(i64, u32)>>,
@@ -119,50 +119,70 @@ impl SessionState {
     }
 
     /// The slot of a row of `key` at `time`, judged by `watermark`; `None` when it is late.
+    ///
+    /// # Cost
+    /// Passes over the open sessions of the key that are all later than the row.
     fn place(&mut self, key: u32, time: i64, watermark: i64) -> Option<u32> {
         let watermark = i128::from(self.finished(watermark));
-        let time_end = self.end(time);
-        let (mut home, mut previous, mut at) = (NONE, NONE, self.heads[key as usize]);
-        while at != NONE {
-            let session = self.sessions[at as usize];
-            let end = self.end(session.last);
-            let touches = i128::from(time) < end && i128::from(session.first) < time_end;
-            match touches && end > watermark {
-                true if home != NONE => {
-                    self.extend(home, session.first, session.last);
-                    self.sessions[at as usize].parent = home;
-                    self.sessions[previous as usize].next = session.next;
-                    self.joined.push(at);
-                    self.open -= 1;
-                }
-                joined => {
-                    if joined {
-                        home = at;
-                    }
-                    previous = at;
-                }
-            }
-            at = session.next;
+        let (time_end, reaches) = (self.end(time), watermark.max(time.into()));
+        let (mut previous, mut at) = (NONE, self.heads[key as usize]);
+        while let Some(later) = self.ending_after(reaches, at)
+            && i128::from(later.first) >= time_end
+        {
+            (previous, at) = (at, later.next);
         }
-        if home != NONE {
-            self.extend(home, time, time);
-            return Some(home);
+        let mut home = NONE;
+        while let Some(touched) = self.ending_after(reaches, at) {
+            home = match home {
+                NONE => at,
+                home => self.unite(home, at),
+            };
+            at = touched.next;
         }
-        if time_end <= watermark {
-            return None;
+        let slot = match home {
+            NONE if time_end <= watermark => return None,
+            NONE => self.open(key, time),
+            home => home,
+        };
+        self.extend(slot, time, time);
+        self.sessions[slot as usize].next = at;
+        match previous {
+            NONE => self.heads[key as usize] = slot,
+            previous => self.sessions[previous as usize].next = slot,
         }
+        Some(slot)
+    }
+
+    /// The session `slot`, if there is one which is not closed and ends after `time`.
+    fn ending_after(&self, time: i128, slot: u32) -> Option<Session> {
+        let session = self.sessions.get(slot as usize)?;
+        (!session.closed && self.end(session.last) > time).then_some(*session)
+    }
+
+    /// Joins two sessions; the slot of both.
+    fn unite(&mut self, one: u32, other: u32) -> u32 {
+        let (newer, older) = (one.max(other), one.min(other));
+        let Session { first, last, .. } = self.sessions[older as usize];
+        self.extend(newer, first, last);
+        self.sessions[older as usize].parent = newer;
+        self.joined.push(older);
+        self.open -= 1;
+        newer
+    }
+
+    /// A new session of a row of `key` at `time`.
+    fn open(&mut self, key: u32, time: i64) -> u32 {
         let slot = self.slots.open(key);
         self.sessions.push(Session {
             first: time,
             last: time,
             parent: slot,
-            next: self.heads[key as usize],
+            next: NONE,
             closed: false,
         });
-        self.heads[key as usize] = slot;
         self.ends.push(Reverse((time, slot)));
         self.open += 1;
-        Some(slot)
+        slot
     }
 
     /// Sessions that end at or before this take no more rows.
@@ -180,17 +200,26 @@ impl SessionState {
     }
 
     /// The session that `slot` was joined to in the end.
-    pub(super) fn root(&self, mut slot: u32) -> u32 {
-        while self.sessions[slot as usize].parent != slot {
-            slot = self.sessions[slot as usize].parent;
+    ///
+    /// # Cost
+    /// The logarithm of the slots at most, over many calls: each halves the way that it goes.
+    pub(super) fn root(&mut self, mut slot: u32) -> u32 {
+        loop {
+            let parent = self.sessions[slot as usize].parent;
+            if parent == slot {
+                return slot;
+            }
+            let next = self.sessions[parent as usize].parent;
+            self.sessions[slot as usize].parent = next;
+            slot = next;
         }
-        slot
     }
 
     /// Gives joined slots the target of their session.
     fn join(&self, targets: &mut [u32]) {
-        for slot in 0..targets.len() {
-            targets[slot] = targets[self.root(slot as u32) as usize];
+        // Parents are newer, so they have theirs by then.
+        for (slot, session) in self.sessions.iter().enumerate().rev() {
+            targets[slot] = targets[session.parent as usize];
         }
     }
 
@@ -212,28 +241,10 @@ impl SessionState {
                 continue;
             }
             self.sessions[slot as usize].closed = true;
-            self.unlink(slot);
             closing.push(slot);
         }
         self.open -= closing.len();
         closing
-    }
-
-    fn unlink(&mut self, slot: u32) {
-        let (key, next) = (self.slots.key_of(slot), self.sessions[slot as usize].next);
-        if self.heads[key] == slot {
-            self.heads[key] = next;
-            return;
-        }
-        let mut at = self.heads[key];
-        while at != NONE {
-            let session = &mut self.sessions[at as usize];
-            if session.next == slot {
-                session.next = next;
-                return;
-            }
-            at = session.next;
-        }
     }
 
     /// Where many slots are of closed sessions, drops them and makes one of those that were joined;
@@ -284,13 +295,12 @@ impl SessionState {
         self.heads = vec![NONE; self.slots.key_count()];
         self.ends.clear();
         self.open = 0;
-        for slot in 0..self.sessions.len() as u32 {
-            let key = self.slots.key_of(slot);
+        let mut open: Vec<u32> = self.open_slots().collect();
+        open.sort_by_key(|slot| self.last(*slot));
+        for slot in open {
+            let head = &mut self.heads[self.slots.key_of(slot)];
             let session = &mut self.sessions[slot as usize];
-            if session.closed || session.parent != slot {
-                continue;
-            }
-            session.next = std::mem::replace(&mut self.heads[key], slot);
+            session.next = std::mem::replace(head, slot);
             self.ends.push(Reverse((session.last, slot)));
             self.open += 1;
         }
@@ -416,11 +426,12 @@ impl WindowState for SessionState {
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
         self.slots.snapshot(out);
-        for slot in 0..self.sessions.len() as u32 {
-            let session = self.sessions[slot as usize];
+        let mut roots: Vec<u32> = (0..self.sessions.len() as u32).collect();
+        self.join(&mut roots);
+        for (session, root) in self.sessions.iter().zip(roots) {
             out.i64(session.first);
             out.i64(session.last);
-            out.u64(u64::from(self.root(slot)));
+            out.u64(u64::from(root));
             out.u64(u64::from(session.closed));
         }
         Ok(())
@@ -442,7 +453,8 @@ impl WindowState for SessionState {
             let session = self.sessions.get(slot as usize);
             session.is_some_and(|session| session.parent == slot)
         };
-        if !self.sessions.iter().all(|session| is_root(session.parent)) {
+        let mut slots = (0..self.sessions.len() as u32).zip(&self.sessions);
+        if !slots.all(|(slot, session)| session.parent >= slot && is_root(session.parent)) {
             return Err(no_such_slot());
         }
         let slots = (0..self.sessions.len() as u32).zip(&self.sessions);

@@ -58,11 +58,6 @@ impl<W: Copy> ShownRows<W> {
         }
     }
 
-    /// How many slots there are.
-    pub(super) fn slots(&self) -> usize {
-        self.by_slot.len()
-    }
-
     /// Goes over to so many slots, which are no fewer than before.
     pub(super) fn grow(&mut self, slots: usize) {
         self.by_slot.resize(slots, None);

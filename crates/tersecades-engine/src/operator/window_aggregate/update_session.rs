@@ -20,7 +20,6 @@ use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 use crate::window::{Emission, Rhythm, Span, floor};
 
-use super::pane::NO_GROUP;
 use super::session::SessionState;
 use super::shown::{Shown, ShownRows, rows_of};
 use super::slot::no_such_slot;
@@ -37,6 +36,8 @@ pub struct UpdatingSessions {
     touched: Vec<u32>,
     /// A lower bound of the last time of each session that was not seen to end.
     ends: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Whether a slot is among `ends`, where it is once.
+    queued: Vec<bool>,
     /// The watermark when results last came.
     closed_to: i64,
 }
@@ -50,6 +51,7 @@ impl UpdatingSessions {
             shown: ShownRows::new(),
             touched: Vec::new(),
             ends: BinaryHeap::new(),
+            queued: Vec::new(),
             closed_to: i64::MIN,
         }
     }
@@ -58,22 +60,40 @@ impl UpdatingSessions {
         watermark == i64::MAX || self.sessions.end(last) <= i128::from(watermark)
     }
 
+    /// Has the end of `slot` looked for.
+    fn queue(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.queued[slot as usize], true) {
+            self.ends.push(Reverse((self.sessions.last(slot), slot)));
+        }
+    }
+
+    /// Has the ends of the open sessions looked for that end after `watermark`, and of no others.
+    fn queue_open(&mut self, watermark: i64) {
+        self.ends.clear();
+        self.queued.clear();
+        self.queued.resize(self.sessions.len(), false);
+        let mut open: Vec<u32> = self.sessions.open_slots().collect();
+        open.retain(|slot| !self.has_ended(self.sessions.last(*slot), watermark));
+        open.into_iter().for_each(|slot| self.queue(slot));
+    }
+
     /// The sessions that changed or that ended, each once.
     fn candidates(&mut self, watermark: i64) -> Vec<u32> {
-        let roots = self.touched.iter().map(|slot| self.sessions.root(*slot));
-        let mut found: Vec<u32> = roots.collect();
-        self.touched.clear();
+        let mut found = std::mem::take(&mut self.touched);
+        for slot in &mut found {
+            *slot = self.sessions.root(*slot);
+        }
         while let Some(Reverse((last, slot))) = self.ends.peek().copied() {
             if !self.has_ended(last, watermark) {
                 break;
             }
             self.ends.pop();
-            let known = self.sessions.last(slot);
+            self.queued[slot as usize] = false;
             if self.sessions.root(slot) != slot {
                 continue;
             }
-            if known > last {
-                self.ends.push(Reverse((known, slot)));
+            if self.sessions.last(slot) > last {
+                self.queue(slot);
             } else if self.shown.get(slot).is_none() {
                 found.push(slot);
             }
@@ -102,7 +122,7 @@ impl UpdatingSessions {
             let (span, last) = (self.sessions.span(slot), self.sessions.last(slot));
             let ended = self.has_ended(last, watermark);
             if !ended {
-                self.ends.push(Reverse((last, slot)));
+                self.queue(slot);
             }
             let before = self.shown.take(slot);
             let stays = before.as_ref().is_some_and(|shown| shown.window == span);
@@ -143,10 +163,8 @@ impl UpdatingSessions {
             return;
         };
         self.shown.rename(&targets, self.sessions.len());
-        let slots = std::mem::take(&mut self.ends).into_iter();
-        let renamed = slots.map(|Reverse((last, slot))| Reverse((last, targets[slot as usize])));
-        let kept = renamed.filter(|Reverse((_, slot))| *slot != NO_GROUP);
-        self.ends = kept.collect();
+        // Those that ended came out just now, and need not be found again.
+        self.queue_open(watermark);
     }
 }
 
@@ -159,10 +177,10 @@ impl WindowState for UpdatingSessions {
         work: &mut Work,
     ) -> Result<()> {
         self.sessions.admit(shared, frame, arrival, work)?;
-        for slot in self.shown.slots() as u32..self.sessions.len() as u32 {
-            self.ends.push(Reverse((self.sessions.last(slot), slot)));
-        }
-        self.shown.grow(self.sessions.len());
+        let (known, slots) = (self.queued.len() as u32, self.sessions.len());
+        self.queued.resize(slots, false);
+        (known..slots as u32).for_each(|slot| self.queue(slot));
+        self.shown.grow(slots);
         self.touched.extend_from_slice(self.sessions.admitted());
         self.touched.dedup();
         // Results may not come for long, however often rows come to the same sessions.
@@ -221,6 +239,7 @@ impl WindowState for UpdatingSessions {
             + self.shown.byte_size()
             + self.touched.capacity() * size_of::<u32>()
             + self.ends.capacity() * size_of::<(i64, u32)>()
+            + self.queued.capacity() * size_of::<bool>()
     }
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
@@ -252,10 +271,7 @@ impl WindowState for UpdatingSessions {
         if self.touched.iter().any(|slot| *slot as usize >= slots) {
             return Err(no_such_slot());
         }
-        let open = self.sessions.open_slots();
-        self.ends = open
-            .map(|slot| Reverse((self.sessions.last(slot), slot)))
-            .collect();
+        self.queue_open(i64::MIN);
         Ok(())
     }
 }

@@ -72,14 +72,13 @@ impl Running {
 
     /// Takes over everything the workers hold.
     pub(super) fn flush(&mut self) -> Result<()> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        self.end_by_pane()?;
-        self.emit_held()?;
-        let partials = self.drain_workers(i64::MAX)?;
-        self.absorb(partials);
-        self.pass_on()
+        self.or_fail(|run| {
+            run.end_by_pane()?;
+            run.emit_held()?;
+            let partials = run.drain_workers(i64::MAX)?;
+            run.absorb(partials);
+            run.pass_on()
+        })
     }
 
     pub(super) fn absorb(&mut self, partials: Vec<Partial>) {

@@ -23,7 +23,7 @@ impl Running {
     ///
     /// # Errors
     /// `InvalidArgument` at the end of a stream whose totals were given; `Unsupported` for inputs
-    /// that cannot be read again; what the workers say.
+    /// that cannot be read again; what the workers say; the error of a run that has failed.
     pub fn snapshot(&mut self) -> Result<Vec<u8>> {
         self.read_history()?;
         self.settle()?;

@@ -12,37 +12,44 @@ impl Running {
     /// Takes in one batch of the source; false at the end, when everything has come out.
     ///
     /// # Errors
-    /// What reading, evaluating and finishing say, once the results before it were taken;
-    /// `LimitExceeded` above the memory limit.
+    /// What reading, evaluating and finishing say, once the results before it were taken, and
+    /// again at every step behind that; `LimitExceeded` above the memory limit; what an interrupt
+    /// says before anything is read, after which the run may go on.
     pub fn step(&mut self) -> Result<bool> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        let stepped = self.take_step();
-        if stepped.is_err() {
-            self.finishing = None;
-        }
-        match stepped {
-            Err(error) if !self.ready.is_empty() => {
-                self.failed = Some(error);
-                Ok(true)
-            }
+        let was_whole = self.failed.is_none();
+        match self.take_step() {
+            Err(_) if was_whole && self.failed.is_some() && !self.ready.is_empty() => Ok(true),
             stepped => stepped,
         }
     }
 
     /// [`Running::step`], whose errors do not wait for results to be taken.
     pub(crate) fn take_step(&mut self) -> Result<bool> {
+        self.check_failed()?;
         if self.finished && !self.is_finishing() {
             return Ok(false);
         }
         self.check_interrupt()?;
-        match self.is_finishing() {
-            true => self.finish_some()?,
-            false => self.read_on()?,
-        }
-        self.check_memory()?;
-        Ok(!self.finished || self.is_finishing())
+        self.or_fail(|run| {
+            match run.is_finishing() {
+                true => run.finish_some()?,
+                false => run.read_on()?,
+            }
+            run.check_memory()?;
+            Ok(!run.finished || run.is_finishing())
+        })
+    }
+
+    /// Does `work` on rows: where it fails some of them are lost, which all that follows says.
+    pub(super) fn or_fail<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.check_failed()?;
+        let done = work(self);
+        self.failed = done.as_ref().err().cloned();
+        done
+    }
+
+    fn check_failed(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
     }
 
     /// Takes in the next batch of the source; at its end, all that windows hold and some of what
@@ -108,11 +115,14 @@ impl Iterator for Running {
             if let Some(batch) = self.take_result() {
                 return Some(Ok(batch));
             }
+            if self.is_over {
+                return None;
+            }
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => return self.take_result().map(Ok),
                 Err(error) => {
-                    self.finished = true;
+                    self.is_over = true;
                     return Some(Err(error));
                 }
             }

@@ -76,7 +76,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Reads what [`Ingest::snapshot`] wrote; rows of an input that were read are passed over.
+    /// Reads what [`Ingest::snapshot`] wrote; rows of an input that were read are passed over where
+    /// they come again, which those of a source that runs queries do not: it goes on.
     ///
     /// # Errors
     /// `Corrupt` when the bytes do not fit, what the source says.
@@ -92,7 +93,8 @@ impl Ingest {
             return Err(other_partitions(rows_read.len(), self.rows_read.len()));
         }
         self.rows_read = rows_read;
-        if is_input {
+        let goes_on = matches!(&self.origin, Origin::Source(source) if source.runs_queries());
+        if is_input && !goes_on {
             self.rows_to_pass.clone_from(&self.rows_read);
         }
         Ok(())

@@ -120,8 +120,10 @@ impl CsvSource {
     /// As [`Self::from_reader`], and `Io` if the file cannot be opened.
     pub fn open(path: &Path, options: &SourceOptions) -> Result<Self> {
         let mut options = options.clone();
-        let shown = path.display().to_string();
-        if shown.to_lowercase().contains(".tsv") {
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().to_lowercase();
+        let mut tabs = KIND.suffixes.iter().filter(|it| it.starts_with(".tsv"));
+        if tabs.any(|suffix| name.ends_with(suffix)) {
             options.csv.delimiter = options.csv.delimiter.or(Some(b'\t'));
         }
         Ok(Self::new(packed::open(path)?, options)?.of_file(path))
@@ -149,7 +151,7 @@ impl CsvSource {
             None => SNIFF_BYTES,
         };
         let mut start = Vec::new();
-        read_start(&mut input, start_bytes, &mut start).map_err(read_error)?;
+        let is_whole = read_start(&mut input, start_bytes, &mut start).map_err(read_error)?;
         refuse_utf16(&start)?;
         if start.starts_with(UTF8_MARK) {
             start.drain(..UTF8_MARK.len());
@@ -157,7 +159,7 @@ impl CsvSource {
         let delimiter = options
             .csv
             .delimiter
-            .unwrap_or_else(|| sniff_delimiter(&start));
+            .unwrap_or_else(|| sniff_delimiter(&start, is_whole));
         let mut records = RecordReader::new(Box::new(Cursor::new(start).chain(input)), delimiter);
         let mut sample = VecDeque::new();
         let names = read_names(&mut records, &mut sample, &mut options.csv)?;
@@ -248,8 +250,9 @@ impl TextFormat for Csv {
     }
 }
 
-/// Reads up to `most` bytes, fewer of a pipe that pauses behind its first lines.
-fn read_start(mut input: impl BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<()> {
+/// Reads up to `most` bytes, fewer of a pipe that pauses behind its first lines; whether these are
+/// all.
+fn read_start(mut input: impl BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<bool> {
     let mut clock = None;
     loop {
         let left = most.saturating_sub(start.len() as u64);
@@ -258,10 +261,10 @@ fn read_start(mut input: impl BufRead, most: u64, start: &mut Vec<u8>) -> std::i
                 let lines = memchr::memchr_iter(b'\n', start).count();
                 let mut is_over = || clock.get_or_insert_with(SampleClock::start).is_over();
                 if lines > 1 || lines == 1 && is_over() {
-                    return Ok(());
+                    return Ok(false);
                 }
             }
-            done => return done.map(|_| ()),
+            done => return done.map(|_| (start.len() as u64) < most),
         }
     }
 }

@@ -304,12 +304,13 @@ pub fn read_error(error: std::io::Error) -> Error {
     }
 }
 
-/// Guesses the delimiter of a file that starts with `sample`: the one that gives the most records
-/// as many fields as the first, then the one that gives the most fields; `,` if nothing splits.
-pub fn sniff_delimiter(sample: &[u8]) -> u8 {
+/// Guesses the delimiter of a file that starts with `sample`, or is that and no more: the one that
+/// gives the most records as many fields as the first, then the one that gives the most fields; `,`
+/// if nothing splits.
+pub fn sniff_delimiter(sample: &[u8], is_whole: bool) -> u8 {
     let mut best = (0, 0, b',');
     for delimiter in DELIMITERS {
-        let counts = field_counts(sample, delimiter);
+        let counts = field_counts(sample, is_whole, delimiter);
         let Some(&fields) = counts.first().filter(|&&fields| fields > 1) else {
             continue;
         };
@@ -321,16 +322,20 @@ pub fn sniff_delimiter(sample: &[u8]) -> u8 {
     best.2
 }
 
-/// Number of fields of each of the first whole records of `sample`.
-fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
+/// Number of fields of each of the first whole records of `sample`, behind which the file ends
+/// where it `is_whole`.
+fn field_counts(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<usize> {
     let mut splitter = splitter(delimiter);
     let (mut text, mut ends) = (vec![0; sample.len() + 1], vec![0; sample.len() + 1]);
-    let (mut counts, mut rest) = (Vec::new(), sample);
+    let (mut counts, mut rest, mut fields) = (Vec::new(), sample, 0);
     while counts.len() < SNIFF_RECORDS {
-        let (result, read, _, fields) = splitter.read_record(rest, &mut text, &mut ends);
+        let (result, read, _, found) = splitter.read_record(rest, &mut text, &mut ends);
         rest = rest.get(read..).unwrap_or_default();
+        fields += found;
         match result {
-            ReadRecordResult::Record => counts.push(fields),
+            ReadRecordResult::Record => counts.push(std::mem::take(&mut fields)),
+            // Nothing given next is the end.
+            ReadRecordResult::InputEmpty if is_whole => {}
             _ => break,
         }
     }
@@ -458,8 +463,25 @@ mod tests {
             ("\"a;b\",c\n\"d;e\",f\n", b','),
             ("", b','),
         ] {
-            assert_eq!(sniff_delimiter(text.as_bytes()), delimiter, "{text}");
+            for is_whole in [false, true] {
+                let found = sniff_delimiter(text.as_bytes(), is_whole);
+                assert_eq!(found, delimiter, "{text}");
+            }
         }
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_tells_the_delimiter_where_the_file_ends_there() {
+        for (text, delimiter) in [
+            ("a;b;c", b';'),
+            ("a|\"b\"", b'|'),
+            ("a\t", b'\t'),
+            ("a;b, c\n1;2", b';'),
+            ("a", b','),
+        ] {
+            assert_eq!(sniff_delimiter(text.as_bytes(), true), delimiter, "{text}");
+        }
+        assert_eq!(sniff_delimiter(b"a;b", false), b',', "a field may go on");
     }
 
     #[test]

@@ -6,10 +6,12 @@
 //! A time becomes seconds since 1970 and nanoseconds; scaling to the unit of a column refuses to
 //! drop digits.
 
+use std::fmt::Write as _;
+
 use arrow_array::timezone::Tz;
 use arrow_schema::TimeUnit;
-use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse_and_remainder};
-use chrono::{NaiveDate, NaiveTime};
+use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse, parse_and_remainder};
+use chrono::{DateTime, NaiveDateTime, NaiveTime};
 use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::offset_at;
@@ -183,7 +185,7 @@ impl TimePattern {
     /// Takes `pattern` apart.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is not a strftime pattern.
+    /// `InvalidArgument` if it is not a strftime pattern, or reads too little to tell a time.
     pub fn new(pattern: &str) -> Result<Self> {
         let wrong = || Error::invalid(format!("`{pattern}` is not a timestamp format"));
         // As Python and C have it: digits behind a point. `%f` of chrono counts nanoseconds.
@@ -196,6 +198,12 @@ impl TimePattern {
             return Err(
                 wrong().hint("%f stands behind a point; %3f, %6f and %9f are digits without")
             );
+        }
+        if !tells_moment(&items) {
+            return Err(wrong().hint(
+                "a time has a year, a month and a day, and an hour where it has minutes, for \
+                 example %d/%m/%Y %H:%M",
+            ));
         }
         let zoned = items.iter().any(|item| match item {
             Item::Fixed(
@@ -222,7 +230,7 @@ impl TimePattern {
         self.parts.len() > 1
     }
 
-    /// Reads `text` by the pattern; a missing time of day is midnight.
+    /// Reads `text` by the pattern; a missing time of day is midnight, missing minutes are none.
     pub fn parse(&self, text: &str) -> Option<Moment> {
         let (mut parsed, mut rest) = (Parsed::new(), text);
         for (index, items) in self.parts.iter().enumerate() {
@@ -235,12 +243,7 @@ impl TimePattern {
             return None;
         }
         let offset = parsed.offset().unwrap_or(0);
-        let local = match parsed.to_naive_datetime_with_offset(offset) {
-            Ok(local) => local,
-            Err(_) if parsed.hour_mod_12().is_none() => midnight(&parsed)?,
-            Err(_) => return None,
-        };
-        let utc = local.and_utc();
+        let utc = resolve(&mut parsed, offset)?.and_utc();
         Some(Moment {
             seconds: utc.timestamp() - i64::from(offset),
             nanoseconds: utc.timestamp_subsec_nanos().min(999_999_999),
@@ -257,13 +260,44 @@ fn behind_zone(text: &str) -> Option<&str> {
     (!rest.starts_with(|next: char| next.is_alphanumeric())).then_some(rest)
 }
 
-fn midnight(parsed: &Parsed) -> Option<chrono::NaiveDateTime> {
-    let date: NaiveDate = parsed.to_naive_date().ok()?;
-    Some(date.and_time(NaiveTime::MIN))
+/// What was parsed as a time of the clock that is `offset` seconds ahead of UTC.
+fn resolve(parsed: &mut Parsed, offset: i32) -> Option<NaiveDateTime> {
+    let finer = [parsed.minute(), parsed.second(), parsed.nanosecond()];
+    let is_coarse = finer.iter().all(Option::is_none);
+    let has_hour = parsed.hour_mod_12().is_some();
+    if is_coarse && has_hour {
+        parsed.set_minute(0).ok()?;
+    }
+    match parsed.to_naive_datetime_with_offset(offset) {
+        Ok(local) => Some(local),
+        Err(_) if is_coarse && !has_hour => {
+            let date = parsed.to_naive_date().ok()?;
+            Some(date.and_time(NaiveTime::MIN))
+        }
+        Err(_) => None,
+    }
+}
+
+/// 2013-11-12 10:11:12, all of whose parts have two digits.
+const SAMPLE_SECONDS: i64 = 1_384_251_072;
+
+/// Whether a text of these parts tells which moment it is.
+fn tells_moment(items: &[Item<'static>]) -> bool {
+    // What has no form to be written in tells no more than an offset, or digits of a second.
+    let is_written =
+        |item: &&Item<'_>| !matches!(item, Item::Fixed(Fixed::TimezoneName | Fixed::Internal(_)));
+    let items = items.iter().filter(is_written);
+    let sample = DateTime::from_timestamp(SAMPLE_SECONDS, 0).unwrap_or_default();
+    let (mut text, mut parsed) = (String::new(), Parsed::new());
+    let written = write!(text, "{}", sample.format_with_items(items.clone()));
+    let is_read = written.is_ok() && parse(&mut parsed, &text, items).is_ok();
+    is_read && resolve(&mut parsed, 0).is_some()
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::NaiveDate;
+
     use super::*;
 
     fn micros(text: &str) -> Option<i64> {
@@ -381,6 +415,39 @@ mod tests {
         assert_eq!(comma, Some(123_000_000));
         for wrong in ["%Q", "%H:%M:%S,%f", "%f"] {
             assert!(TimePattern::new(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn patterns_may_end_with_the_hour_but_not_before_the_day() {
+        let ten = Some(1_356_998_400 + 10 * 3600);
+        for (pattern, text, wanted) in [
+            ("%Y-%m-%d %H", "2013-01-01 10", ten),
+            ("%d.%m.%Y %I %p", "01.01.2013 10 AM", ten),
+            ("%Y-%m-%dT%H%z", "2013-01-01T12+0200", ten),
+            ("%Y-%m-%dT%H%#z", "2013-01-01T12+02", ten),
+            ("%H h, %j/%y", "10 h, 001/13", ten),
+            ("%s", "1357034400", ten),
+            ("%F %T,%3f", "2013-01-01 10:00:00,000", ten),
+            ("%a %d %b %Y %Hh %Z", "Tue 01 Jan 2013 10h UTC", ten),
+            ("%Y-%m-%d %H", "2013-01-01 24", None),
+            ("%Y-%m-%d %H", "2013-01-01", None),
+        ] {
+            let moment = TimePattern::new(pattern).unwrap().parse(text);
+            assert_eq!(moment.map(|it| it.seconds), wanted, "{pattern} {text}");
+        }
+        for pattern in [
+            "%Y-%m",
+            "%Y",
+            "%H:%M",
+            "%d/%m",
+            "%Y-%m-%d %M",
+            "%Y-%m-%d %S",
+            "%Y-%m-%d %I:%M",
+            "%H %Z",
+        ] {
+            let error = TimePattern::new(pattern).unwrap_err();
+            assert!(error.hint_text().unwrap().contains("a day"), "{error}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::formats;
 use crate::source::{SourceOptions, kind_of};
 
 /// Files of the folder `path`, or those that match it, by path.
-pub(super) fn find_files(path: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
+pub(in crate::source) fn find_files(path: &Path, options: &SourceOptions) -> Result<Vec<PathBuf>> {
     let mut files = match path.is_dir() {
         true => folder(path, options)?,
         false => matches(path)?,

@@ -5,7 +5,8 @@
 //! probes/day=2024-05-02/b.parquet
 //! ```
 //! The first file gives the columns and their types; text in later files is read as those types.
-//! A file that has other columns is an error that names both. Batches never span two files.
+//! A file that has other columns is an error that names both; a later row of JSON that has other
+//! keys is a bad row. Batches never span two files.
 
 mod find;
 mod partition;
@@ -19,6 +20,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
+pub(super) use self::find::find_files;
 use self::partition::{Partitions, repeat};
 use super::passing::Passing;
 use super::table::{self, Table};
@@ -52,7 +54,7 @@ impl FilesTable {
     /// `InvalidArgument` for a wrong pattern, when nothing matches, or when a folder holds several
     /// formats; what opening the first file says; `SchemaMismatch` when paths differ in their keys.
     pub fn new(path: impl AsRef<Path>, options: &SourceOptions) -> Result<Self> {
-        let files = find::find_files(path.as_ref(), options)?;
+        let files = find_files(path.as_ref(), options)?;
         Self::from_files(files, options)
     }
 
@@ -276,10 +278,13 @@ impl FilesSource {
         let in_file = |error: Error| error.file(path.display().to_string());
         let mut options = inner.options.clone();
         options.columns = Some(self.file_columns.clone());
-        options.passing = self.passing.clone();
+        let is_overruled = |column: &str| inner.partitions.position(column).is_some();
+        options.passing = self.passing.without(is_overruled);
         options.threads = self.threads;
         if place > 0 {
             self.check_columns(path).map_err(in_file)?;
+            // The types are given; keys of JSON that only this file has would be known by its rows.
+            options.csv.infer_rows = 0;
         }
         let source = open(path, &options)?;
         let found = source.schema();

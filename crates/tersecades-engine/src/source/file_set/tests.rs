@@ -6,12 +6,17 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::DataType;
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
 use tersecades_columnar::error::ErrorKind;
 
 use super::*;
+use crate::expression::col;
+use crate::operator::row::keys::SortOrder;
 use crate::sink::{self, SinkOptions};
 use crate::source::OnError;
 use crate::source::location::open_table;
+use crate::stream::Stream;
 
 fn write(root: &Path, name: &str, text: &str) {
     let path = root.join(name);
@@ -162,6 +167,88 @@ fn other_columns_are_an_error_with_file_and_column() {
     assert!(
         error.message().contains("Int32") && error.message().contains("Int64"),
         "{error}"
+    );
+}
+
+#[test]
+fn keys_of_json_that_the_first_file_lacks_make_their_rows_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a.jsonl", "{\"a\":1,\"o\":{\"x\":1}}\n");
+    let later = "{\"a\":1}\n{\"a\":2,\"b\":3}\n{\"o\":{\"x\":2,\"y\":4}}\n{\"a\":5}\n";
+    write(root, "b.jsonl", later);
+    let error = read(&mut table(root, "*.jsonl").unwrap().source(None).unwrap()).unwrap_err();
+    assert!(error.message().contains("`b`"), "{error}");
+    assert_eq!(error.context().row, Some(2));
+    assert!(error.context().file.as_ref().unwrap().ends_with("b.jsonl"));
+    let options = SourceOptions {
+        on_error: OnError::Skip,
+        ..SourceOptions::default()
+    };
+    let skipping = FilesTable::new(root.join("*.jsonl"), &options).unwrap();
+    let mut source = skipping.source(Some(&["a".to_owned()])).unwrap();
+    let rows: usize = read(&mut source)
+        .unwrap()
+        .iter()
+        .map(RecordBatch::num_rows)
+        .sum();
+    assert_eq!((rows, source.rejected().count_rows), (3, 2));
+}
+
+#[test]
+fn an_object_that_begins_as_null_in_a_later_file_is_that_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a.jsonl", "{\"o\":{\"x\":1,\"p\":{\"q\":\"u\"}}}\n");
+    let later = "{\"o\":null}\n{\"o\":{\"x\":2,\"p\":null}}\n{\"o\":null}\n";
+    write(root, "b.jsonl", later);
+    write(
+        root,
+        "c.jsonl",
+        "{\"o\":{\"p\":null}}\n{\"o\":{\"p\":{\"q\":\"v\"}}}\n",
+    );
+    let found = rows(&table(root, "*.jsonl").unwrap(), None);
+    assert_eq!(found, ["1 u", "- -", "2 -", "- -", "- -", "- v"]);
+}
+
+/// Rows of a folder `n=5` whose file says something else of `n`, row group by row group.
+fn overruled(root: &Path) -> Arc<dyn Table> {
+    let path = root.join("n=5/a.parquet");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let numbers = |values: std::ops::Range<i64>| -> ArrayRef {
+        Arc::new(arrow_array::Int64Array::from_iter_values(values))
+    };
+    let columns = [("n", numbers(10..1_010)), ("w", numbers(0..1_000))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let groups = WriterProperties::builder().set_max_row_group_row_count(Some(100));
+    let file = fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(groups.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    Arc::new(table(root, "**/*.parquet").unwrap())
+}
+
+#[test]
+fn what_files_say_of_a_key_of_their_folders_leaves_no_rows_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = || Stream::from_shared(overruled(folder.path()));
+    let count = |stream: Stream| -> usize {
+        let results = stream.run().unwrap();
+        results.map(|batch| batch.unwrap().num_rows()).sum()
+    };
+    assert_eq!(count(stream().filter(col("n").eq(5))), 1_000);
+    assert_eq!(count(stream().filter(col("n").not_eq(5))), 0);
+    let by = [(col("n"), SortOrder::DESCENDING)];
+    let first = stream().top_k(3, by).run().unwrap();
+    let first: Vec<RecordBatch> = first.map(Result::unwrap).collect();
+    let of = |name: &str| {
+        let column = first[0].column_by_name(name).unwrap();
+        column.as_primitive::<Int64Type>().values().to_vec()
+    };
+    assert_eq!(
+        (of("n"), of("w")),
+        (vec![5; 3], vec![0, 1, 2]),
+        "the first to come"
     );
 }
 

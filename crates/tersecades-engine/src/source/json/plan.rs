@@ -85,14 +85,13 @@ impl Survey {
     /// column.
     pub(super) fn columns(&self, options: &CsvOptions) -> Result<Vec<Field>> {
         let (mut fields, mut names) = (Vec::new(), HashSet::new());
-        let given = options.types.iter().map(|(name, _)| name);
-        let given = given.chain(options.timestamp_formats.iter().map(|(name, _)| name));
-        for name in self.order.iter().chain(given) {
+        for name in self.order.iter().chain(given(options)) {
             let fixed = options.type_of(name)?;
             let guess = self.keys.get(name);
             let is_inside = self.enclosing(name, options);
+            let is_object = |it: &KeyGuess| it.has_object || is_taken_apart(name, options);
             let is_column =
-                fixed.is_some() || guess.is_some_and(|it| it.has_value() || !it.has_object);
+                fixed.is_some() || guess.is_some_and(|it| it.has_value() || !is_object(it));
             if is_inside || !is_column || !names.insert(name.as_str()) {
                 continue;
             }
@@ -129,6 +128,20 @@ impl Survey {
         let is_object = |name: &&String| self.keys.get(*name).is_some_and(|it| it.has_object);
         self.order.iter().filter(is_object)
     }
+}
+
+/// Names of the columns that `options` name.
+fn given(options: &CsvOptions) -> impl Iterator<Item = &String> {
+    let typed = options.types.iter().map(|(name, _)| name);
+    typed.chain(options.timestamp_formats.iter().map(|(name, _)| name))
+}
+
+/// Whether `options` name what lies in `name`.
+fn is_taken_apart(name: &str, options: &CsvOptions) -> bool {
+    given(options).any(|given| {
+        let inside = given.strip_prefix(name);
+        inside.is_some_and(|inside| inside.starts_with('.'))
+    })
 }
 
 impl<'a> Visit<'a> for Survey {

@@ -29,7 +29,7 @@ struct Column {
 
 impl RowPlan {
     /// How rows of `whole` are read, of which the columns at `positions` are wanted; `objects` are
-    /// keys whose objects are taken apart.
+    /// keys whose objects are taken apart, beside those that have columns in them.
     ///
     /// # Errors
     /// `Unsupported` for types that text cannot become.
@@ -61,10 +61,14 @@ impl RowPlan {
             .iter()
             .enumerate()
             .map(|(place, (name, _))| (name.clone(), place));
+        let outer = order.iter().flat_map(|(name, _)| {
+            let dots = name.match_indices('.');
+            dots.filter_map(|(at, _)| name.get(..at).map(str::to_owned))
+        });
         Ok(RowPlan {
             columns,
             places: places.collect(),
-            objects: objects.cloned().collect(),
+            objects: objects.cloned().chain(outer).collect(),
             order,
         })
     }
@@ -79,7 +83,8 @@ impl RowPlan {
         let whole_row = |reason: String| BadRow {
             column: None,
             reason: format!("the row {reason}"),
-            hint: "each row is a JSON object; skip bad rows, or raise the number of inference rows",
+            hint: "each row is a JSON object; skip bad rows, give the types of more keys, or raise \
+                   the number of inference rows",
         };
         let text = std::str::from_utf8(text).map_err(|_| whole_row("is not UTF-8".to_owned()))?;
         let mut row = Row {

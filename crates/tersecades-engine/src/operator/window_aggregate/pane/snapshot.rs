@@ -52,10 +52,10 @@ impl Pane {
             return Err(Error::corrupt("group keys do not fit the query"));
         }
         let keys = || words.chunks_exact(plan.keys.words.max(1));
-        let null = |word: usize| keys().any(|key| key[word] != 0);
-        let width = match plan.keys.null_word() {
-            Some(word) if !null(word) => word,
-            _ => plan.keys.words,
+        let narrow = plan.keys.words_without_nulls();
+        let width = match keys().all(|key| key[narrow..].iter().all(|word| *word == 0)) {
+            true => narrow,
+            false => plan.keys.words,
         };
         match plan.keys.words {
             0 => (0..groups).for_each(|_| add(&mut pane.groups, &[])),

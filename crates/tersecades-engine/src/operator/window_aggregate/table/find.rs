@@ -5,7 +5,7 @@ use super::super::packer::PackedKeys;
 use super::{ASSIGNED, GroupTable, hash};
 
 impl GroupTable {
-    /// Appends to `groups` the group of each of the packed `keys`, with or without the word for
+    /// Appends to `groups` the group of each of the packed `keys`, with or without the words for
     /// nulls; [`u32::MAX`] for keys without one.
     pub fn find_packed(&self, keys: PackedKeys<'_>, groups: &mut Vec<u32>) {
         match keys.words {

@@ -3,7 +3,7 @@
 //! Keys lie in one arena in order of arrival; slots hold group ids (slot.rs). Where the key is one
 //! or two columns of few texts or integers, cells by direct address answer most look-ups without
 //! hashing. A run may do without all that and find groups through the map of the standard library.
-//! Keys lack the word for nulls until a key comes that needs it.
+//! Keys lack the words for nulls until a key comes that needs them.
 
 mod address;
 mod find;
@@ -27,7 +27,7 @@ const ASSIGNED: usize = 32;
 pub struct GroupTable {
     /// Words of each of the keys.
     words: usize,
-    /// Words of a key without the one for nulls, and with it.
+    /// Words of a key without those for nulls, and with them.
     words_allowed: [usize; 2],
     keys: Vec<u64>,
     len: usize,
@@ -158,7 +158,7 @@ impl GroupTable {
         }
     }
 
-    /// As [`GroupTable::assign`], with or without the word for nulls.
+    /// As [`GroupTable::assign`], with or without the words for nulls.
     pub fn assign_packed(&mut self, keys: PackedKeys<'_>, ids: &mut Vec<u32>) {
         self.widen(keys.words);
         match keys.words < self.words {
@@ -250,7 +250,7 @@ impl GroupTable {
         self.keys.truncate(self.len * WORDS);
     }
 
-    /// The group of one packed key, with or without the word for nulls, new if need be.
+    /// The group of one packed key, with or without the words for nulls, new if need be.
     pub fn assign_one(&mut self, key: &[u64]) -> u32 {
         let key = self.fitting(key);
         self.assign_fitting(&key)
@@ -295,7 +295,7 @@ impl GroupTable {
         id
     }
 
-    /// Appends a group that no look-up finds, of a key with or without the word for nulls.
+    /// Appends a group that no look-up finds, of a key with or without the words for nulls.
     pub fn push(&mut self, key: &[u64]) -> u32 {
         let key = self.fitting(key);
         self.push_fitting(&key)

@@ -32,6 +32,28 @@ fn packed_files_are_read_and_cut_ones_refused() {
 }
 
 #[test]
+fn only_the_name_of_a_file_says_that_tabs_separate_its_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("old.tsv.d");
+    std::fs::create_dir(&inner).unwrap();
+    for (name, fields) in [("a.csv", 2), ("a.tsv.csv", 2), ("A.TSV", 1)] {
+        let path = inner.join(name);
+        std::fs::write(&path, "a;b\n1;2\n").unwrap();
+        let source = open(&path, &SourceOptions::default()).unwrap();
+        assert_eq!(source.schema().fields().len(), fields, "{name}");
+    }
+}
+
+#[test]
+fn one_line_without_an_end_is_split_as_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.csv");
+    std::fs::write(&path, "a;b;c").unwrap();
+    let source = open(&path, &SourceOptions::default()).unwrap();
+    assert_eq!(source.schema().fields().len(), 3);
+}
+
+#[test]
 fn a_name_that_promises_packing_is_believed() {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in [
