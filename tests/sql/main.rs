@@ -24,6 +24,7 @@ mod random;
 mod differential;
 mod distinct_text;
 mod file;
+mod keep;
 mod limit;
 mod logic;
 mod name;

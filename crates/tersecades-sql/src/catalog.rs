@@ -206,17 +206,7 @@ impl Catalog {
 
     /// The table named so, or the file at that path.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Relation>> {
-        let folded = name.to_lowercase();
-        let by_case = || {
-            self.tables
-                .iter()
-                .find(|(known, _)| known.to_lowercase() == folded)
-        };
-        if let Some(found) = self
-            .tables
-            .get(name)
-            .or_else(|| by_case().map(|(_, found)| found))
-        {
+        if let Some(found) = self.known(name)? {
             return Ok(Arc::clone(found));
         }
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,6 +224,24 @@ impl Catalog {
         let relation = Arc::new(relation);
         opened.insert(name.to_owned(), Arc::clone(&relation));
         Ok(relation)
+    }
+
+    /// The table named so, or else the one that is but for the case of its letters.
+    fn known(&self, name: &str) -> Result<Option<&Arc<Relation>>> {
+        if let Some(found) = self.tables.get(name) {
+            return Ok(Some(found));
+        }
+        let folded = name.to_lowercase();
+        let alike = self.tables.iter();
+        let mut alike = alike.filter(|(known, _)| known.to_lowercase() == folded);
+        match (alike.next(), alike.next()) {
+            (Some((one, _)), Some((other, _))) => {
+                let message = format!("table `{name}` is ambiguous: `{one}` or `{other}`");
+                let hint = format!("write one in double quotes, which are exact: \"{one}\"");
+                Err(Error::invalid(message).hint(hint))
+            }
+            (found, _) => Ok(found.map(|(_, relation)| relation)),
+        }
     }
 
     /// The rows of the table named so by event time.

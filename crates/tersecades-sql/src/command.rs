@@ -24,6 +24,7 @@ impl Session {
     /// What planning and running say.
     pub(crate) fn run_command(&mut self, command: Command) -> Result<Answer> {
         self.catalog.look_anew();
+        self.stop_unread();
         match command {
             Command::Query(asked) => Ok(Answer::Rows(self.results(asked)?)),
             Command::Set(option, value) => {
@@ -32,7 +33,7 @@ impl Session {
             }
             Command::ShowTables => {
                 let names = self.catalog.names().into_iter().map(str::to_owned);
-                text_rows([("table_name", names.collect())])
+                text_rows([("table_name", names.collect::<Vec<String>>())])
             }
             Command::Describe(asked) => {
                 let schema = self.lower(asked)?.schema()?;
@@ -42,7 +43,7 @@ impl Session {
                     .iter()
                     .map(|field| field.data_type().to_string());
                 text_rows([
-                    ("column_name", names.collect()),
+                    ("column_name", names.collect::<Vec<String>>()),
                     ("column_type", types.collect()),
                 ])
             }
@@ -123,27 +124,29 @@ fn copy(mut results: Results, path: &Path, format: Option<&str>) -> Result<Answe
     Ok(Answer::done(what, results.metrics()))
 }
 
-/// Columns of text as an answer; empty cells are null.
+/// Columns of text as an answer.
 ///
 /// # Errors
 /// When the columns differ in length.
-pub(crate) fn text_rows<const N: usize>(columns: [(&str, Vec<String>); N]) -> Result<Answer> {
+pub(crate) fn text_rows<const N: usize>(
+    columns: [(&str, Vec<impl Into<Option<String>>>); N],
+) -> Result<Answer> {
     text_results(columns).map(Answer::Rows)
 }
 
-/// Columns of text; empty cells are null.
+/// Columns of text.
 ///
 /// # Errors
 /// When the columns differ in length.
-pub(crate) fn text_results<const N: usize>(columns: [(&str, Vec<String>); N]) -> Result<Results> {
+pub(crate) fn text_results<const N: usize>(
+    columns: [(&str, Vec<impl Into<Option<String>>>); N],
+) -> Result<Results> {
     let fields = columns
         .each_ref()
         .map(|(name, _)| Field::new(*name, DataType::Utf8, true));
     let schema = Arc::new(Schema::new(fields.to_vec()));
     let arrays = columns.into_iter().map(|(_, values)| -> ArrayRef {
-        let values = values
-            .into_iter()
-            .map(|value| (!value.is_empty()).then_some(value));
+        let values = values.into_iter().map(Into::into);
         Arc::new(values.collect::<StringArray>())
     });
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays.collect())?;

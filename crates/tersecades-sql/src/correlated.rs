@@ -32,7 +32,7 @@ pub(crate) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     })?;
     plan.data.apply_with_subqueries(|node| {
         if let LogicalPlan::Subquery(lateral) = node {
-            check(lateral, false)?;
+            check(lateral, Use::Values)?;
         }
         node.apply_expressions(|expr| expr.apply(check_expression))
     })?;
@@ -64,31 +64,59 @@ fn is_correlated(subquery: &Subquery) -> bool {
 fn has_one_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
-        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Sort(_) => {
-            plan.inputs().into_iter().all(has_one_row)
-        }
+        plan if passes(plan) => plan.inputs().into_iter().all(has_one_row),
         _ => false,
     }
 }
 
+/// Whether `plan` has a row for each of its input.
+fn passes(plan: &LogicalPlan) -> bool {
+    matches!(
+        plan,
+        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Sort(_)
+    )
+}
+
+/// What a subquery is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Exists,
+    In,
+    /// A value, or rows of `LATERAL`.
+    Values,
+}
+
 fn check_expression(expr: &Expr) -> Result<TreeNodeRecursion> {
     match expr {
-        Expr::Exists(Exists { subquery, .. }) | Expr::InSubquery(InSubquery { subquery, .. }) => {
-            check(subquery, true)?;
-        }
-        Expr::SetComparison(compared) => check(&compared.subquery, true)?,
-        Expr::ScalarSubquery(subquery) => check(subquery, false)?,
+        Expr::Exists(Exists { subquery, .. }) => check(subquery, Use::Exists)?,
+        Expr::InSubquery(InSubquery { subquery, .. }) => check(subquery, Use::In)?,
+        Expr::SetComparison(compared) => check(&compared.subquery, Use::Exists)?,
+        Expr::ScalarSubquery(subquery) => check(subquery, Use::Values)?,
         _ => {}
     }
     Ok(TreeNodeRecursion::Continue)
 }
 
-/// Refuses a subquery, of a `condition` or for values, that would give other rows as a join.
-fn check(subquery: &Subquery, condition: bool) -> Result<()> {
-    match is_correlated(subquery) {
-        true => check_moved(&subquery.subquery, condition),
-        false => Ok(()),
+/// Refuses a subquery that would give other rows as a join.
+fn check(subquery: &Subquery, used: Use) -> Result<()> {
+    if !is_correlated(subquery) {
+        return Ok(());
     }
+    if used == Use::Exists {
+        check_limits(&subquery.subquery, true)?;
+    }
+    check_moved(&subquery.subquery, used != Use::Values)
+}
+
+/// Refuses limits below anything else of a subquery in `EXISTS`: all of them are dropped. One row
+/// of those at the `top` is as good as all.
+fn check_limits(plan: &LogicalPlan, top: bool) -> Result<()> {
+    let is_limit = matches!(plan, LogicalPlan::Limit(_));
+    if is_limit && !top {
+        return refuse("LIMIT");
+    }
+    let mut inputs = plan.inputs().into_iter();
+    inputs.try_for_each(|input| check_limits(input, top && (is_limit || passes(plan))))
 }
 
 /// Refuses what conditions cannot move out of; `above` says whether something stands above that
@@ -97,19 +125,15 @@ fn check_moved(plan: &LogicalPlan, above: bool) -> Result<()> {
     if plan.inputs().iter().all(|input| !reads_outer(input)) {
         return Ok(());
     }
-    let passes = matches!(
-        plan,
-        LogicalPlan::Projection(_)
-            | LogicalPlan::SubqueryAlias(_)
-            | LogicalPlan::Sort(_)
-            | LogicalPlan::Filter(_)
-    );
     match plan {
         LogicalPlan::Aggregate(aggregate) if is_of_sets(aggregate) => {
             return refuse("grouping sets");
         }
         LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() && above => {
             return refuse("an aggregate without GROUP BY");
+        }
+        LogicalPlan::Filter(filter) if has_one_row(&filter.input) => {
+            return refuse("HAVING without GROUP BY");
         }
         LogicalPlan::Window(_) => return refuse("OVER"),
         LogicalPlan::Distinct(Distinct::On(_)) => return refuse("DISTINCT ON"),
@@ -120,7 +144,7 @@ fn check_moved(plan: &LogicalPlan, above: bool) -> Result<()> {
         _ => {}
     }
     let mut inputs = plan.inputs().into_iter();
-    inputs.try_for_each(|input| check_moved(input, above || !passes))
+    inputs.try_for_each(|input| check_moved(input, above || !passes(plan)))
 }
 
 fn reads_outer(plan: &LogicalPlan) -> bool {

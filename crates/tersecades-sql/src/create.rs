@@ -135,7 +135,7 @@ impl Session {
         let retained = retained.ok_or_else(|| Error::internal("nothing was retained"))?;
         let (rows, bytes) = (retained.rows(), retained.byte_size());
         let relation = Relation::of_table(Arc::new(retained), Some(time))?;
-        self.catalog.insert(name, relation);
+        self.give_name(name, relation);
         let what = format!("stream {name}: {rows} rows kept in {bytes} bytes");
         Ok(Answer::done(what, Some(running.metrics())))
     }

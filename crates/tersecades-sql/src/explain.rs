@@ -62,7 +62,8 @@ impl Session {
 
     fn explain_codecs(&self, asked: Asked) -> Result<Answer> {
         let (plan, stream) = self.planned(asked)?;
-        let mut columns: [Vec<String>; CODEC_COLUMNS.len()] = Default::default();
+        let is_filled = |cell: &String| !cell.is_empty();
+        let mut columns: [Vec<Option<String>>; CODEC_COLUMNS.len()] = Default::default();
         for (table, relation, read) in scans(&plan)? {
             for name in read {
                 let explanation = tried(&relation, &name, stream.goal(&name))?;
@@ -71,7 +72,7 @@ impl Session {
                     columns
                         .iter_mut()
                         .zip(cells)
-                        .for_each(|(column, cell)| column.push(cell));
+                        .for_each(|(column, cell)| column.push(Some(cell).filter(is_filled)));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::error::{Error, ErrorKind, Result};
 use tersecades_engine::runtime::Feeding;
 use tersecades_engine::source::live::LiveTable;
 use tersecades_engine::stream::Stream;
@@ -27,8 +27,21 @@ pub(crate) struct KeepInto {
 pub(crate) struct KeptStream {
     name: String,
     store: Weak<Store>,
+    /// What reads the rows, where somebody does.
+    table: Weak<LiveTable>,
+    /// Whether the name was given to other rows.
+    is_replaced: bool,
     feeding: Feeding,
 }
+
+impl KeptStream {
+    fn writes_to(&self, store: &Arc<Store>) -> bool {
+        std::ptr::eq(self.store.as_ptr(), Arc::as_ptr(store))
+    }
+}
+
+/// How long a stream that nobody reads any more is waited for.
+const STOP_WAIT: Duration = Duration::from_secs(1);
 
 impl Session {
     /// Begins to write `stream` to a store; readers of `name` get what is there, then what comes.
@@ -50,34 +63,69 @@ impl Session {
             ..StoreOptions::default()
         };
         let store = self.open_store(Path::new(&into.folder), schema, options)?;
-        // A stream of that name writes no more.
-        self.kept().retain(|kept| kept.name != name);
+        let table = Arc::new(LiveTable::new(&store)?);
+        let feed = self.settings.apply(stream).feed(name, &store)?;
+        let read = Arc::downgrade(&table);
+        let relation = Relation::of_table(table, Some(time))?;
+        // One stream at a time writes to a store.
+        drop(self.take_kept(|kept| kept.name == name && kept.writes_to(&store)));
         let rows = store.snapshot().sequence();
-        let stream = self.settings.apply(stream);
-        let feed = stream.feed(name, &store)?;
-        let relation = Relation::of_table(Arc::new(LiveTable::new(&store)?), Some(time))?;
+        let feeding = feed.start()?;
+        self.give_name(name, relation);
         self.kept().push(KeptStream {
             name: name.to_owned(),
             store: Arc::downgrade(&store),
-            feeding: feed.start()?,
+            table: read,
+            is_replaced: false,
+            feeding,
         });
-        self.catalog.insert(name, relation);
         let folder = &into.folder;
         Ok(Answer::Done(format!(
             "stream {name}: {rows} rows written to {folder} so far, and all that come"
         )))
     }
 
-    /// Waits until the streams that are kept in stores have ended and all their rows are there.
+    /// Gives `relation` the name `name`; the stream that was kept under it writes no more once
+    /// nobody reads it.
+    pub(crate) fn give_name(&mut self, name: &str, relation: Relation) {
+        self.catalog.insert(name, relation);
+        let mut kept = self.kept();
+        let replaced = kept.iter_mut().filter(|kept| kept.name == name);
+        replaced.for_each(|kept| kept.is_replaced = true);
+        drop(kept);
+        self.stop_unread();
+    }
+
+    /// Waits until the streams that are kept in stores have ended and all their rows are there,
+    /// also those of which another fails.
     ///
     /// # Errors
-    /// What reading and writing them says; what the session's interrupt says, then they stop.
+    /// What reading and writing them says, of several the first; what the session's interrupt
+    /// says, then they stop.
     pub fn finish(&mut self) -> Result<()> {
-        let kept = std::mem::take(&mut *self.kept());
-        for mut kept in kept {
-            kept.feeding.finish_unless(&self.settings.interrupt)?;
+        self.stop_unread();
+        let mut finished = Ok(());
+        for mut kept in self.take_kept(|_| true) {
+            match kept.feeding.finish_unless(&self.settings.interrupt) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+                ended => finished = finished.and(ended.map(|_| ())),
+            }
         }
-        Ok(())
+        finished
+    }
+
+    /// Stops the streams whose names were given to other rows, but those that are read elsewhere.
+    pub(crate) fn stop_unread(&self) {
+        let is_unread = |kept: &mut KeptStream| kept.is_replaced && kept.table.strong_count() == 0;
+        for kept in self.take_kept(is_unread) {
+            // A pipe without rows stops by itself when some come.
+            let _ = kept.feeding.stop_within(STOP_WAIT);
+        }
+    }
+
+    /// Takes out the streams that `is_meant` says, which stop when they are dropped.
+    fn take_kept(&self, is_meant: impl FnMut(&mut KeptStream) -> bool) -> Vec<KeptStream> {
+        self.kept().extract_if(.., is_meant).collect()
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<KeptStream>> {
@@ -97,9 +145,16 @@ impl Session {
         let kept = self.kept();
         let open = kept.iter().filter_map(|kept| kept.store.upgrade());
         match open.into_iter().find(same) {
-            Some(store) if store.schema() == schema => Ok(store),
-            Some(_) => Err(Error::invalid("a stream with other columns is kept there")
-                .hint("give each stream a folder of its own")),
+            Some(store) if store.schema() != schema => {
+                Err(Error::invalid("a stream with other columns is kept there")
+                    .hint("give each stream a folder of its own"))
+            }
+            Some(store) if store.snapshot().options().keep_time != options.keep_time => Err(
+                Error::invalid("the store that is there keeps rows for another time")
+                    .file(folder.display().to_string())
+                    .hint("that is set when a store is made; take another folder, or export"),
+            ),
+            Some(store) => Ok(store),
             None => Ok(Arc::new(Store::open_or_create(folder, schema, options)?)),
         }
     }

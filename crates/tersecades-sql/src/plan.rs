@@ -29,12 +29,13 @@ use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::{Catalog, PlannedSource};
 use crate::correlated;
-use crate::drawn::DrawnOnce;
+use crate::drawn::{DrawnOnce, draws};
 use crate::function::arithmetic::CheckArithmetic;
 use crate::function::choice::{ExactChoices, ExactSets};
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
+use crate::function::join::AsOfMark;
 use crate::function::list::{ExactLists, without_marks};
 use crate::function::pattern::ExactPatterns;
 use crate::function::real::CastReals;
@@ -120,10 +121,42 @@ fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(ScalarSubqueryToJoin::new()),
         Arc::new(DecorrelateLateralJoin::new()),
         Arc::new(ExtractEquijoinPredicate::new()),
-        Arc::new(EliminateCrossJoin::new()),
+        Arc::new(JoinsOfConditions::default()),
         Arc::new(FiltersBelowJoins::default()),
         Arc::new(OptimizeProjections::new()),
     ]
+}
+
+/// DataFusion's own making of joins of conditions, in plans without as-of joins: it takes joins and
+/// what stands behind them for one, where the nearest row is found before anything behind is asked.
+#[derive(Debug, Default)]
+struct JoinsOfConditions(EliminateCrossJoin);
+
+impl OptimizerRule for JoinsOfConditions {
+    fn name(&self) -> &str {
+        "joins_of_conditions"
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let is_as_of = |part: &LogicalPlan| Ok(part.expressions().iter().any(has_mark));
+        match plan.exists(is_as_of)? {
+            true => Ok(Transformed::no(plan)),
+            false => self.0.rewrite(plan, config),
+        }
+    }
+}
+
+/// Whether `expr` is the condition of an as-of join.
+fn has_mark(expr: &Expr) -> bool {
+    let is_mark = |part: &Expr| match part {
+        Expr::ScalarFunction(call) => call.func.inner().as_ref().is::<AsOfMark>(),
+        _ => false,
+    };
+    expr.exists(|part| Ok(is_mark(part))).unwrap_or(true)
 }
 
 /// DataFusion's own pushing of filters, at joins alone: the engine orders all others by itself, and
@@ -154,6 +187,9 @@ impl OptimizerRule for FiltersBelowJoins {
         let LogicalPlan::Join(join) = filter.input.as_ref() else {
             return Ok(Transformed::no(plan));
         };
+        if join.filter.as_ref().is_some_and(has_mark) {
+            return before_nearest(filter, join);
+        }
         let terms = split_conjunction_owned(filter.predicate.clone());
         if !is_by_time(join, &terms) {
             return self.0.rewrite(plan, config);
@@ -171,6 +207,32 @@ impl OptimizerRule for FiltersBelowJoins {
                 .map_data(|input| Ok(LogicalPlan::Filter(Filter::try_new(rest, input.into())?))),
         }
     }
+}
+
+/// The as-of join `join` of the rows that pass what `filter` asks of the left side alone; all else
+/// is asked behind it.
+fn before_nearest(filter: &Filter, join: &Join) -> Result<Transformed<LogicalPlan>> {
+    let is_of_left = |term: &Expr| {
+        let columns = term.column_refs();
+        let mut columns = columns.iter();
+        columns.all(|column| join.left.schema().has_column(column)) && !draws(term)
+    };
+    let terms = split_conjunction_owned(filter.predicate.clone());
+    let (left, rest): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(is_of_left);
+    let moves =
+        matches!(join.join_type, JoinType::Inner | JoinType::Left) && !has_watermark(&join.left);
+    let (true, Some(left)) = (moves, conjunction(left)) else {
+        return Ok(Transformed::no(LogicalPlan::Filter(filter.clone())));
+    };
+    let left = LogicalPlan::Filter(Filter::try_new(left, Arc::clone(&join.left))?);
+    let joined = LogicalPlan::Join(Join {
+        left: Arc::new(left),
+        ..join.clone()
+    });
+    Ok(Transformed::yes(match conjunction(rest) {
+        Some(rest) => LogicalPlan::Filter(Filter::try_new(rest, Arc::new(joined))?),
+        None => joined,
+    }))
 }
 
 /// Whether tables with a watermark may be joined by their times, where `behind` stands behind.

@@ -170,7 +170,7 @@ impl Session {
         table: Arc<dyn Table>,
         time: Option<TableTime>,
     ) -> Result<()> {
-        self.catalog.insert(name, Relation::of_table(table, time)?);
+        self.give_name(name, Relation::of_table(table, time)?);
         Ok(())
     }
 
@@ -184,8 +184,7 @@ impl Session {
         stream: Stream,
         time: Option<TableTime>,
     ) -> Result<()> {
-        self.catalog
-            .insert(name, Relation::of_results(stream, time)?);
+        self.give_name(name, Relation::of_results(stream, time)?);
         Ok(())
     }
 

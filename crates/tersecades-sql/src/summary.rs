@@ -1,6 +1,6 @@
 //! `SUMMARIZE`: one row for each column.
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, RecordBatch};
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Field};
 use tersecades_columnar::error::{Error, Result};
@@ -43,16 +43,16 @@ impl Session {
             found = Some(batch?);
         }
         let found = found.ok_or_else(|| Error::internal("a whole stream has one result"))?;
-        let mut columns: Vec<Vec<String>> = vec![Vec::new(); STATISTICS.len() + 4];
+        let mut columns: Vec<Vec<Option<String>>> = vec![Vec::new(); STATISTICS.len() + 4];
         for (index, field) in schema.fields().iter().enumerate() {
             let rows = cell(&found, "rows")?;
             let filled = cell(&found, &cell_name(index, "count"))?;
-            let nulls = nulls_percent(&rows, &filled);
-            let head = [field.name().clone(), field.data_type().to_string()];
+            let nulls = nulls_percent(rows.as_deref(), filled.as_deref());
+            let head = [field.name().clone(), field.data_type().to_string()].map(Some);
             let statistics = STATISTICS
                 .iter()
                 .map(|(name, ..)| cell(&found, &cell_name(index, name)));
-            let statistics: Result<Vec<String>> = statistics.collect();
+            let statistics: Result<Vec<Option<String>>> = statistics.collect();
             let row = head.into_iter().chain(statistics?).chain([rows, nulls]);
             columns
                 .iter_mut()
@@ -101,17 +101,16 @@ fn statistics(index: usize, field: &Field) -> Vec<AggregateCall> {
         .collect()
 }
 
-/// A value of the only row; empty where the column has no such statistic.
-fn cell(row: &RecordBatch, name: &str) -> Result<String> {
-    match row.column_by_name(name) {
-        Some(column) => Ok(array_value_to_string(column, 0)?),
-        None => Ok(String::new()),
-    }
+/// A value of the only row; `None` where it is null or the column has no such statistic.
+fn cell(row: &RecordBatch, name: &str) -> Result<Option<String>> {
+    let column = row.column_by_name(name);
+    let filled = column.filter(|column| column.is_valid(0));
+    Ok(filled
+        .map(|column| array_value_to_string(column, 0))
+        .transpose()?)
 }
 
-fn nulls_percent(rows: &str, filled: &str) -> String {
-    match (rows.parse::<f64>(), filled.parse::<f64>()) {
-        (Ok(rows), Ok(filled)) if rows > 0.0 => format!("{:.2}", 100.0 * (1.0 - filled / rows)),
-        _ => String::new(),
-    }
+fn nulls_percent(rows: Option<&str>, filled: Option<&str>) -> Option<String> {
+    let (rows, filled) = (rows?.parse::<f64>().ok()?, filled?.parse::<f64>().ok()?);
+    (rows > 0.0).then(|| format!("{:.2}", 100.0 * (1.0 - filled / rows)))
 }

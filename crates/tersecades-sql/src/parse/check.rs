@@ -12,7 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use super::with::check_drawn;
-use super::{place, single};
+use super::{dropped, place, single};
 use crate::function::FUNCTIONS;
 use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
@@ -33,7 +33,7 @@ pub(crate) fn check(query: &Query) -> Result<()> {
 
 struct Checks;
 
-fn refuse(what: &str, of: &impl Spanned, hint: &str) -> ControlFlow<Error> {
+pub(super) fn refuse(what: &str, of: &impl Spanned, hint: &str) -> ControlFlow<Error> {
     let message = format!("{what} is not supported{}", placed(of));
     ControlFlow::Break(Error::unsupported(message).hint(hint))
 }
@@ -85,11 +85,13 @@ impl Visitor for Checks {
             };
             return refuse(form, query, "LIMIT 10 and FETCH FIRST 10 ROWS ONLY are");
         }
+        dropped::check_query(query)?;
         check_drawn(query)?;
         check_body(&query.body)
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
+        dropped::check_table(factor)?;
         match factor {
             TableFactor::UNNEST { .. } => refuse("UNNEST", factor, FLAT),
             TableFactor::Unpivot { .. } => refuse(
@@ -246,6 +248,7 @@ fn check_body(body: &SetExpr) -> ControlFlow<Error> {
 }
 
 fn check_select(select: &Select) -> ControlFlow<Error> {
+    dropped::check_select(select)?;
     if let Some(view) = select.lateral_views.first() {
         return refuse("LATERAL VIEW", &view.lateral_view, FLAT);
     }

@@ -12,11 +12,11 @@
 use arrow_cast::parse::parse_interval_month_day_nano;
 use datafusion_sql::sqlparser::ast::{Expr, Ident};
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use super::statement::Parsed;
-use super::{folded, take_word};
+use super::{folded, place, take_word};
 
 /// What stands behind a query.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -33,8 +33,10 @@ pub(crate) struct Clauses {
     pub(crate) allowed_lateness: Option<String>,
     /// The file that takes the late rows.
     pub(crate) late_into: Option<String>,
-    /// Where the first of them stands.
-    pub(crate) place: Option<Location>,
+    /// The first of them that only `CREATE STREAM` takes, and where it stands.
+    pub(crate) of_streams: Option<(&'static str, Location)>,
+    /// The first of them that is one of queries, and where it stands.
+    pub(crate) of_queries: Option<(&'static str, Location)>,
 }
 
 /// `WATERMARK FOR column AS column - INTERVAL ...`
@@ -55,29 +57,6 @@ pub(crate) enum EmitClause {
     Update,
     /// At multiples of the interval with this text.
     Every(String),
-}
-
-impl Clauses {
-    /// Whether there are clauses that only `CREATE STREAM` takes: their name and place.
-    pub(crate) fn of_streams(&self) -> Option<(&'static str, Location)> {
-        let name = match (&self.watermark, &self.keep) {
-            (Some(_), _) => "WATERMARK",
-            (_, Some(_)) => "KEEP",
-            _ => return None,
-        };
-        Some((name, self.place.unwrap_or(Location { line: 1, column: 1 })))
-    }
-
-    /// Whether there are clauses of queries.
-    pub(crate) fn of_queries(&self) -> Option<(&'static str, Location)> {
-        let name = match (&self.emit, &self.allowed_lateness, &self.late_into) {
-            (Some(_), ..) => "EMIT",
-            (_, Some(_), _) => "ALLOWED LATENESS",
-            (.., Some(_)) => "LATE INTO",
-            _ => return None,
-        };
-        Some((name, self.place.unwrap_or(Location { line: 1, column: 1 })))
-    }
 }
 
 /// Pairs of words that start a clause; `None` stands for a number or an interval.
@@ -133,30 +112,48 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Clauses> {
     let mut clauses = Clauses::default();
     loop {
         let start = parser.peek_token().span.start;
-        if take_word(parser, "watermark") {
-            clauses.watermark = Some(watermark(parser)?);
+        let (name, is_second) = if take_word(parser, "watermark") {
+            let mark = watermark(parser)?;
+            ("WATERMARK", clauses.watermark.replace(mark).is_some())
         } else if take_word(parser, "keep") {
             let all = take_word(parser, "all");
-            clauses.keep = Some(if all { String::new() } else { length(parser)? });
+            let kept = if all { String::new() } else { length(parser)? };
             if all || parser.peek_keyword(Keyword::INTO) {
                 parser.expect_keyword(Keyword::INTO)?;
                 clauses.keep_into = Some(parser.parse_literal_string()?);
             }
+            ("KEEP", clauses.keep.replace(kept).is_some())
         } else if take_word(parser, "emit") {
-            clauses.emit = Some(emit(parser)?);
+            let emit = emit(parser)?;
+            ("EMIT", clauses.emit.replace(emit).is_some())
         } else if take_word(parser, "allowed") {
             if !take_word(parser, "lateness") {
                 return parser.expected("LATENESS", parser.peek_token());
             }
-            clauses.allowed_lateness = Some(length(parser)?);
+            let allowed = &mut clauses.allowed_lateness;
+            let is_second = allowed.replace(length(parser)?).is_some();
+            ("ALLOWED LATENESS", is_second)
         } else if take_word(parser, "late") {
             parser.expect_keyword(Keyword::INTO)?;
-            clauses.late_into = Some(parser.parse_literal_string()?);
+            let file = parser.parse_literal_string()?;
+            ("LATE INTO", clauses.late_into.replace(file).is_some())
         } else {
             return Ok(clauses);
+        };
+        if is_second {
+            return Err(ParserError::ParserError(second(name, start)));
         }
-        clauses.place.get_or_insert(start);
+        let first = match name {
+            "WATERMARK" | "KEEP" => &mut clauses.of_streams,
+            _ => &mut clauses.of_queries,
+        };
+        first.get_or_insert((name, start));
     }
+}
+
+/// What is said of a clause that stands there once more.
+pub(super) fn second(name: &str, at: Location) -> String {
+    format!("a second {name}{}", place(at))
 }
 
 /// The rest of `WATERMARK FOR column AS column - INTERVAL '2' SECOND`.
@@ -165,10 +162,10 @@ pub(super) fn watermark(parser: &mut Parser) -> Parsed<Watermark> {
     let column = parser.parse_identifier()?;
     let mut lateness = None;
     if take_word(parser, "as") {
-        let place = parser.peek_token();
+        let start = parser.peek_token();
         let name = folded(&column);
         if super::name(parser)? != name {
-            return parser.expected(&format!("`{name}`, as after FOR"), place);
+            return parser.expected(&format!("`{name}`, as after FOR"), start);
         }
         if parser.consume_token(&Token::Minus) {
             lateness = Some(length(parser)?);

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
 pub(crate) mod digit;
+mod dropped;
 pub(crate) mod from_first;
 pub(crate) mod join;
 mod limit;
@@ -171,7 +172,7 @@ fn parse_statement(tokens: &[TokenWithSpan]) -> Result<Command> {
     let (mut parser, mut rest) = (parser_of(main), parser_of(behind.to_vec()));
     let end = tokens.last().map(|token| token.span.end);
     let wrong = |error: ParserError| syntax_error(&error, tokens, end);
-    statement::check_first_word(&parser)?;
+    statement::check_supported(&parser)?;
     let command = statement::parse(&mut parser).map_err(wrong)?;
     check_end(&parser)?;
     let clauses = clause::parse(&mut rest).map_err(wrong)?;

@@ -48,17 +48,29 @@ const LESS_ROWS: &str = "CREATE OR REPLACE TABLE t AS SELECT ... FROM t WHERE ..
 ///
 /// # Errors
 /// `Unsupported` with the place and what to write.
-pub(super) fn check_first_word(parser: &Parser) -> OwnResult<()> {
-    let first = parser.peek_token();
-    let Token::Word(word) = &first.token else {
-        return Ok(());
+pub(super) fn check_supported(parser: &Parser) -> OwnResult<()> {
+    let is_word = |nth: usize, name: &str| {
+        let token = parser.peek_nth_token(nth).token;
+        matches!(token, Token::Word(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
     };
-    let mut refused = REFUSED.iter();
-    let Some((name, hint)) = refused.find(|(name, _)| word.value.eq_ignore_ascii_case(name)) else {
-        return Ok(());
+    let refused = |name: &str, nth: usize| {
+        let at = parser.peek_nth_token(nth).span.start;
+        Error::unsupported(format!("{name} is not supported{}", place(at)))
     };
-    let message = format!("{name} is not supported{}", place(first.span.start));
-    Err(Error::unsupported(message).hint(*hint))
+    if let Some((name, hint)) = REFUSED.iter().find(|(name, _)| is_word(0, name)) {
+        return Err(refused(name, 0).hint(*hint));
+    }
+    // Behind `CREATE TABLE` and behind `CREATE OR REPLACE TABLE`.
+    let mut conditions = [2, 4].into_iter();
+    match conditions.find(|&at| is_word(0, "create") && is_word(at, "if") && is_word(at + 1, "not"))
+    {
+        None => Ok(()),
+        Some(at) => Err(refused("IF NOT EXISTS", at).hint(
+            "SHOW TABLES has the names there are; CREATE OR REPLACE gives one of them to other \
+             rows",
+        )),
+    }
 }
 
 /// Parses one statement.
@@ -104,11 +116,14 @@ pub(super) fn parse(parser: &mut Parser) -> Parsed<Command> {
         return create(parser);
     }
     if take_word(parser, "set") {
-        let mut name = parser.parse_identifier()?.value;
+        let mut name = name(parser)?;
         while parser.consume_token(&Token::Period) {
             name = format!("{name}.{}", parser.parse_identifier()?.value);
         }
         let _ = parser.consume_token(&Token::Eq) || take_word(parser, "to");
+        if parser.peek_token().token == Token::EOF {
+            return parser.expected(&format!("a value of {name}"), parser.peek_token());
+        }
         return Ok(Command::Set(name, parser.next_token().token.to_string()));
     }
     parser.expected(&format!("one of {KNOWN}"), parser.peek_token())
@@ -192,10 +207,14 @@ fn columns(parser: &mut Parser) -> Parsed<Declared> {
     let (mut columns, mut watermark) = (Vec::new(), None);
     parser.expect_token(&Token::LParen)?;
     loop {
+        let start = parser.peek_token().span.start;
         let is_for = matches!(parser.peek_nth_token(1).token,
             Token::Word(word) if word.keyword == Keyword::FOR);
         if is_for && take_word(parser, "watermark") {
-            watermark = Some(clause::watermark(parser)?);
+            if watermark.replace(clause::watermark(parser)?).is_some() {
+                let message = clause::second("WATERMARK", start);
+                return Err(ParserError::ParserError(message));
+            }
         } else {
             columns.push((name(parser)?, parser.parse_data_type()?));
         }
@@ -227,20 +246,20 @@ fn rows(parser: &mut Parser, columns: Vec<(String, DataType)>) -> Parsed<Rows> {
 
 /// The command with the clauses that stood behind it.
 pub(super) fn with_clauses(mut command: Command, behind: Clauses) -> OwnResult<Command> {
-    let (of_streams, of_queries) = (behind.of_streams(), behind.of_queries());
+    let (of_streams, of_queries) = (behind.of_streams, behind.of_queries);
     let misplaced = match &mut command {
         Command::Create(created) => {
-            let watermark = created
-                .clauses
-                .watermark
-                .take()
-                .or(behind.watermark.clone());
-            let updates = of_queries.filter(|_| created.is_table);
+            let declared = created.clauses.watermark.take();
+            if let (Some(_), Some(mark)) = (&declared, &behind.watermark) {
+                let message = clause::second("WATERMARK", mark.column.span.start);
+                return Err(Error::invalid(message).hint("one stands in the parentheses already"));
+            }
+            let takes_none = created.is_table || matches!(created.rows, Rows::File { .. });
             created.clauses = Clauses {
-                watermark,
+                watermark: declared.or(behind.watermark),
                 ..behind
             };
-            updates
+            of_queries.filter(|_| takes_none)
         }
         Command::Query(asked) | Command::Explain(_, asked) | Command::Copy { asked, .. } => {
             asked.clauses = behind;
@@ -252,9 +271,9 @@ pub(super) fn with_clauses(mut command: Command, behind: Clauses) -> OwnResult<C
         None => Ok(command),
         Some((clause, at)) => {
             let message = format!("{clause} does not belong to this statement{}", place(at));
-            Err(Error::invalid(message).hint(match of_streams {
-                Some(_) => "write CREATE STREAM name AS SELECT ... WATERMARK FOR ts ... KEEP ...",
-                None => "write SELECT ... EMIT ..., or CREATE STREAM name AS SELECT ... EMIT ...",
+            Err(Error::invalid(message).hint(match misplaced == of_streams {
+                true => "write CREATE STREAM name AS SELECT ... WATERMARK FOR ts ... KEEP ...",
+                false => "write SELECT ... EMIT ..., or CREATE STREAM name AS SELECT ... EMIT ...",
             }))
         }
     }
