@@ -45,6 +45,8 @@ pub(crate) struct State {
     leading: bool,
     /// Why nothing is acknowledged any more.
     pub(crate) failed: Option<Error>,
+    /// What writing or merging runs said after an append, whose rows are stored all the same.
+    pub(crate) upkeep: Option<Error>,
     /// Rows that arrive.
     pub(crate) memory: Memory,
     /// Rows of which a run is being written.
@@ -67,6 +69,7 @@ impl State {
             segment,
             leading: false,
             failed: None,
+            upkeep: None,
             memory,
             frozen: None,
             followers: Followers::default(),

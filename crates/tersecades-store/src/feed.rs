@@ -287,6 +287,8 @@ impl FeedWriter<'_> {
 
     fn end(&mut self, failure: Option<&Error>) -> Result<()> {
         self.has_ended = true;
+        // A disk that was full may have space again.
+        let _ = self.store.resume();
         let failed = self.store.failure();
         let noted = match (failure, &failed) {
             // Before others may write, so that it is the stream with the last rows.

@@ -81,6 +81,7 @@ impl Store {
 
     /// As [`Store::flush`]; `only_full` leaves memory alone that another thread has just emptied.
     pub(crate) fn flush_where(&self, only_full: bool) -> Result<()> {
+        self.resume()?;
         let mut upkeep = self.upkeep();
         if upkeep.manifest.is_none() {
             return Err(read_only());

@@ -205,15 +205,15 @@ impl Store {
             catalog.identity = new_identity();
         }
         let directory = directory.of_store(catalog.identity);
+        manifest::settle(&directory, recovered.manifest)?;
+        // What is left over may be what fills the disk, so that it goes before anything is written.
+        remove_orphans(&directory, &recovered.version.catalog, end)?;
         let log_start = recovered.version.catalog.log_start;
         match recovered.version.catalog.closed {
             Some(_) => log::sync(&directory, log_start)?,
             // Its last rows were not synced, or in vain, and others go on behind them.
             None => log::renew(&directory, log_start)?,
         }
-        manifest::settle(&directory, recovered.manifest)?;
-        // What is left over may be what fills the disk, so that it goes before anything is written.
-        remove_orphans(&directory, &recovered.version.catalog, end)?;
         recovered.version.catalog.closed = None;
         let marks = recovered.version.catalog.feeds.iter_mut();
         // A stream that a crash has cut off goes on, or has ended when others write.
@@ -378,8 +378,12 @@ impl Store {
     /// or merged, but for a full disk, that is said in the end: the store is closed then, and all
     /// rows are stored.
     pub fn close(self) -> Result<()> {
+        // A disk that was full may have space again.
+        let _ = self.resume();
         let settled = self.settle();
         self.note_closed()?;
+        let upkeep = self.commit.lock().upkeep.take();
+        let settled = settled.and(upkeep.map_or(Ok(()), Err));
         settled.map_err(|error| error.hint("every row is stored, and the store is closed"))
     }
 

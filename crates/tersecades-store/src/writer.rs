@@ -28,8 +28,6 @@ pub struct Writer<'s> {
     of_feed: bool,
     /// Rows that were written, from which errors count.
     rows: u64,
-    /// What writing or merging runs said after the last append, whose rows are stored all the same.
-    upkeep: Option<Error>,
 }
 
 impl<'s> Writer<'s> {
@@ -46,7 +44,6 @@ impl<'s> Writer<'s> {
             policy,
             of_feed: false,
             rows: 0,
-            upkeep: None,
         })
     }
 
@@ -69,8 +66,9 @@ impl<'s> Writer<'s> {
     /// `SchemaMismatch` for rows that do not fit, which are counted from the first that this writer
     /// was given; `LimitExceeded` on a full disk, after which it may be tried again; what the
     /// system says, after which nothing is acknowledged until the store is opened again. What
-    /// writing or merging runs says comes with the next append. None of the rows is stored then,
-    /// but where the hint says so of those of a batch beyond a million.
+    /// writing or merging runs says comes with the next append of any writer, or when the store is
+    /// closed. None of the rows is stored then, but where the hint says so of those of a batch
+    /// beyond a million.
     ///
     /// # Cost
     /// Encoding, one copy to the log, and a share of a sync.
@@ -96,9 +94,8 @@ impl<'s> Writer<'s> {
         if rows.num_rows() == 0 {
             return Ok(self.store.commit.lock().end());
         }
-        if let Some(error) = self.upkeep.take() {
-            return Err(error);
-        }
+        let upkeep = self.store.commit.lock().upkeep.take();
+        upkeep.map_or(Ok(()), Err)?;
         let mut end = 0;
         for start in (0..rows.num_rows()).step_by(ROWS_MAX) {
             let part = rows.slice(start, ROWS_MAX.min(rows.num_rows() - start));
@@ -110,7 +107,9 @@ impl<'s> Writer<'s> {
             })?;
             self.rows += part.num_rows() as u64;
         }
-        self.upkeep = self.store.maintain(rows.num_rows()).err();
+        if let Err(error) = self.store.maintain(rows.num_rows()) {
+            self.store.commit.lock().upkeep = Some(error);
+        }
         Ok(end)
     }
 

@@ -12,6 +12,9 @@ use super::{FileSystem, Input, Lock, Output};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealFileSystem;
 
+/// Bytes of a file that are written anew at once.
+const PIECE_BYTES: usize = 1 << 20;
+
 impl Output for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes)
@@ -83,9 +86,13 @@ impl FileSystem for RealFileSystem {
     }
 
     fn renew(&self, path: &Path) -> io::Result<()> {
-        let bytes = fs::read(path)?;
-        let file = OpenOptions::new().write(true).open(path)?;
-        file.write_all_at(&bytes, 0)?;
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let (mut piece, length) = (vec![0; PIECE_BYTES], Input::length(&file)?);
+        for offset in (0..length).step_by(PIECE_BYTES) {
+            let piece = &mut piece[..(length - offset).min(PIECE_BYTES as u64) as usize];
+            file.read_exact_at(piece, offset)?;
+            file.write_all_at(piece, offset)?;
+        }
         file.sync_data()
     }
 
