@@ -167,6 +167,14 @@ impl Dictionary {
         })
     }
 
+    /// An empty dictionary that takes no more than `bytes` of text.
+    #[cfg(test)]
+    pub(crate) fn with_room(bytes: usize) -> Arc<Self> {
+        let dictionary = Dictionary::new();
+        dictionary.write().text_bytes = TEXT_BYTES_LIMIT - bytes;
+        dictionary
+    }
+
     /// Process-wide identity, for caches.
     pub fn id(&self) -> u64 {
         self.id

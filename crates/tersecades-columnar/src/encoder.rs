@@ -17,7 +17,7 @@ use crate::bitmap::Bitmap;
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork};
 use crate::dictionary::Dictionary;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::goal::Goal;
 use crate::input::{CodeLanes, Input, Lanes};
 use crate::registry::CODECS;
@@ -187,6 +187,7 @@ impl ColumnEncoder {
     /// Leaves text as it is instead of making it into codes.
     pub fn keep_text(&mut self) {
         self.dictionary = None;
+        self.translation = Translation::default();
     }
 
     /// Begins texts anew, so that what comes is encoded with no text of what came; choices stay.
@@ -224,8 +225,7 @@ impl ColumnEncoder {
     /// Encodes `array` into `out`, whose memory is reused.
     ///
     /// # Errors
-    /// `SchemaMismatch` when the array is of another type, `LimitExceeded` when a dictionary
-    /// outgrows memory.
+    /// `SchemaMismatch` when the array is of another type.
     ///
     /// # Cost
     /// One pass or two over the values; text that does not come as a dictionary is hashed.
@@ -319,18 +319,20 @@ impl ColumnEncoder {
             DataType::Dictionary(..) => self.translate(array, &dictionary, &mut codes),
             _ => intern_all(array, &dictionary, &mut codes.words),
         };
+        let outgrown = match &collected {
+            Ok(()) => self.outgrows(&dictionary, array, (known, &codes)),
+            Err(error) => error.kind() == ErrorKind::LimitExceeded,
+        };
+        let lanes = Lanes::Codes {
+            codes: codes.lanes(),
+            dictionary: &dictionary,
+        };
         let encoded = match collected {
-            Ok(()) if self.outgrows(&dictionary, array, (known, &codes)) => {
-                self.dictionary = None;
+            _ if outgrown => {
+                self.keep_text();
                 self.encode_plain_text(array, out)
             }
-            Ok(()) => {
-                let lanes = Lanes::Codes {
-                    codes: codes.lanes(),
-                    dictionary: &dictionary,
-                };
-                self.encode_lanes(lanes, None, out)
-            }
+            Ok(()) => self.encode_lanes(lanes, None, out),
             Err(error) => Err(error),
         };
         self.codes = codes;

@@ -274,7 +274,8 @@ fn a_query_that_follows_ends_where_the_store_is_closed_under_it() {
         store.writer().unwrap().append(&batch).unwrap();
     };
     append(&store, 0..100);
-    let following = Stream::from_store(&store).unwrap().run().unwrap();
+    let mut following = Stream::from_store(&store).unwrap().run().unwrap();
+    assert!(following.step().unwrap());
     append(&store, 100..300);
     Arc::into_inner(store).unwrap().close().unwrap();
     assert_eq!(sum(following, "n"), (0..300).sum::<i64>());

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    TimestampNanosecondArray,
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, TimestampNanosecondArray,
 };
-use arrow_schema::TimeUnit;
+use arrow_schema::{DataType, TimeUnit};
 use arrow_select::concat::concat_batches;
 use tersecades_engine::expression::{Expression, col, lit};
 use tersecades_engine::operator::leading::{Leading, Ties};
 use tersecades_engine::operator::over::{Frame, Over, OverCall, OverFunction};
 use tersecades_engine::operator::row::keys::{RowKeys, SortOrder};
-use tersecades_engine::operator::row::{Extent, RowInput, RowOperatorPlan};
+use tersecades_engine::operator::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
 use tersecades_engine::operator::sort::Sort;
 use tersecades_engine::operator::top_k::TopK;
 use tersecades_engine::plan::EventTime;
@@ -127,8 +127,8 @@ fn ids_of(rows: &[RecordBatch]) -> Vec<i64> {
         .collect()
 }
 
-/// What an operator hands on.
-fn output(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> Vec<RecordBatch> {
+/// The operator of `plan` for rows like `rows`.
+fn bound(plan: &dyn RowOperatorPlan, rows: &RecordBatch) -> Box<dyn RowOperator> {
     let input = RowInput {
         schema: rows.schema(),
         event_time: EventTime {
@@ -139,7 +139,12 @@ fn output(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> 
         windowed: false,
         reordered: false,
     };
-    let mut operator = plan.bind(&input).unwrap();
+    plan.bind(&input).unwrap()
+}
+
+/// What an operator hands on.
+fn output(plan: &dyn RowOperatorPlan, rows: &RecordBatch, batch_rows: usize) -> Vec<RecordBatch> {
+    let mut operator = bound(plan, rows);
     let mut out = Vec::new();
     for first in (0..rows.num_rows()).step_by(batch_rows) {
         let count = batch_rows.min(rows.num_rows() - first);
@@ -303,6 +308,37 @@ fn rows_behind_the_first_places_change_no_rank_up_to_them() {
         }
     }
     assert!(sifted > 50_000, "{sifted}");
+}
+
+#[test]
+fn first_rows_are_held_without_the_texts_of_others() {
+    let names = StringArray::from_iter_values((0..50_000).map(|name| format!("host-{name:020}")));
+    let names: ArrayRef = Arc::new(names);
+    let batch = |first: i32| {
+        let keys = Int32Array::from_iter_values(first..first + 50);
+        let hosts = DictionaryArray::new(keys, Arc::clone(&names));
+        let ids = (i64::from(first)..).take(50);
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(ids));
+        RecordBatch::try_from_iter([("host", Arc::new(hosts) as ArrayRef), ("id", ids)]).unwrap()
+    };
+    let newest = TopK {
+        by: vec![(col("id"), SortOrder::DESCENDING)],
+        count: 2,
+        offset: 0,
+        extent: Extent::Whole,
+    };
+    let mut operator = bound(&newest, &batch(0));
+    let mut out = Vec::new();
+    for first in (0..50_000).step_by(50) {
+        operator.push(batch(first), &mut out).unwrap();
+        let held = operator.byte_size();
+        assert!(held < 200_000, "{held} bytes after {first} rows");
+    }
+    operator.finish(&mut out).unwrap();
+    assert_eq!(ids_of(&out), [49_999, 49_998]);
+    let hosts = arrow_cast::cast(out[0].column(0), &DataType::Utf8).unwrap();
+    let wanted = [49_999, 49_998].map(|name| format!("host-{name:020}"));
+    assert_eq!(*hosts, StringArray::from(wanted.to_vec()));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! hot     read again        at the limit
 //!         read once         most of many texts differ
 //! cold                      most rows differ, or new texts take more bytes than text compressed
+//! any                       most rows differ and are long, or the dictionary is full
 //! ```
 
 use arrow_array::cast::AsArray;
@@ -18,6 +19,9 @@ use super::{CodeBuffer, ColumnEncoder, plain_text};
 
 /// Distinct texts above which a column stops being dictionary-encoded.
 pub const CARDINALITY_LIMIT: usize = 1 << 20;
+
+/// Bytes of texts, mostly distinct, above which they stop being dictionary-encoded.
+const DISTINCT_BYTES: usize = 256 << 20;
 
 /// Rows of the cold tier after which text that is mostly distinct stops being dictionary-encoded.
 const DISTINCT_ROWS: usize = 4 * 1024;
@@ -54,8 +58,10 @@ impl ColumnEncoder {
         self.sought += if texts > array.len() { 0 } else { texts };
         let uses = self.work.goal.uses;
         let texts = dictionary.len();
+        let differ = texts > self.coded_rows / 2;
         let is_distinct = match self.work.goal.tier {
-            Tier::Cold if self.coded_rows >= DISTINCT_ROWS && texts > self.coded_rows / 2 => true,
+            _ if differ && dictionary.byte_size() > DISTINCT_BYTES => true,
+            Tier::Cold if differ && self.coded_rows >= DISTINCT_ROWS => true,
             Tier::Cold => self.costs_more(dictionary, array, (known, &codes.words)),
             Tier::Hot if uses.reads > 1.0 => false,
             Tier::Hot if !uses.keyed => {
@@ -119,7 +125,10 @@ mod tests {
     use arrow_schema::DataType;
 
     use super::*;
+    use crate::codec::Work;
+    use crate::dictionary::TEXT_BYTES_LIMIT;
     use crate::goal::Goal;
+    use crate::selection::Selection;
 
     fn codec(tier: Tier, text: impl Fn(usize) -> String, arrays: usize) -> String {
         let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
@@ -129,10 +138,7 @@ mod tests {
             let rows = index * 2_000..(index + 1) * 2_000;
             let array: ArrayRef = Arc::new(StringArray::from_iter_values(rows.map(&text)));
             let chunk = encoder.encode_new(&array).unwrap();
-            let back = chunk.to_arrow(
-                &crate::selection::Selection::all(2_000),
-                &mut crate::codec::Work::default(),
-            );
+            let back = chunk.to_arrow(&Selection::all(2_000), &mut Work::default());
             let back = arrow_cast::cast(&back.unwrap(), &DataType::Utf8).unwrap();
             assert_eq!(&back, &array);
             label = chunk.codec().name().to_owned();
@@ -164,5 +170,57 @@ mod tests {
             }
         };
         assert_ne!(codec(Tier::Cold, some, 3), "dictionary");
+    }
+
+    /// Encodes `arrays` into a dictionary that has room for `bytes` of text; whether each is codes.
+    fn are_codes(bytes: usize, arrays: &[ArrayRef]) -> Vec<bool> {
+        let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+        encoder.dictionary = Some(Dictionary::with_room(bytes));
+        let are_codes = arrays.iter().map(|array| {
+            let chunk = encoder.encode_new(array).unwrap();
+            if chunk.dictionary().is_none() {
+                let all = Selection::all(array.len());
+                let back = chunk.to_arrow(&all, &mut Work::default()).unwrap();
+                let plain = |array| arrow_cast::cast(array, &DataType::Utf8).unwrap();
+                assert_eq!(&plain(&back), &plain(array));
+            }
+            chunk.dictionary().is_some()
+        });
+        are_codes.collect()
+    }
+
+    #[test]
+    fn text_beyond_a_full_dictionary_stays_text() {
+        let plain = |texts: [&str; 6]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+        let coded = |texts| arrow_cast::cast(&plain(texts), &coded_type()).unwrap();
+        let few = ["a", "b", "a", "a", "b", "a"];
+        let more = ["b", "cc", "ddd", "b", "a", "a"];
+        for room in 2..8 {
+            let codes = [true, room == 7, room == 7];
+            let arrays = [plain(few), plain(more), plain(few)];
+            assert_eq!(are_codes(room, &arrays), codes, "room for {room} bytes");
+            let arrays = [coded(few), coded(more), coded(few)];
+            assert_eq!(are_codes(room, &arrays), codes, "room for {room} bytes");
+        }
+    }
+
+    fn coded_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+    }
+
+    #[test]
+    fn many_bytes_of_text_stay_codes_only_where_rows_repeat() {
+        let room = TEXT_BYTES_LIMIT - DISTINCT_BYTES;
+        let array = |text: fn(usize) -> usize| -> ArrayRef {
+            let texts = (0..1_000).map(|row| format!("{:04}", text(row)));
+            Arc::new(StringArray::from_iter_values(texts))
+        };
+        let (new, known): (ArrayRef, ArrayRef) = (array(|row| row), array(|row| row % 9));
+        assert_eq!(
+            are_codes(room, &[new.clone(), known.clone()]),
+            [false, false]
+        );
+        assert_eq!(are_codes(room, &[known.clone(), known]), [true, true]);
+        assert_eq!(are_codes(room + 9_000, &[new]), [true]);
     }
 }

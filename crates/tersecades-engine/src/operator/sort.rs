@@ -18,7 +18,7 @@ use super::row::expression::RowExpressions;
 use super::row::kept::KeptRows;
 use super::row::keys::{RowKeys, SortOrder};
 use super::row::order::Order;
-use super::row::shape::{GIVEN_ROWS, give, take};
+use super::row::shape::{give, take};
 use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan, threads_for};
 
 /// What users see of the kind.
@@ -235,7 +235,7 @@ impl RowOperator for SortAll {
         };
         let portions = sorted
             .as_slice()
-            .chunks(GIVEN_ROWS)
+            .chunks(self.rows.given_rows())
             .take(self.threads.max(1));
         let portions: Vec<&[u32]> = portions.collect();
         let rows: usize = portions.iter().map(|portion| portion.len()).sum();

@@ -16,7 +16,7 @@ use super::OperatorKind;
 use super::row::bound::{Bound, Reached};
 use super::row::keys::SortOrder;
 use super::row::order::Order;
-use super::row::shape::{batch_of, concat, read_rows, take, write_rows};
+use super::row::shape::{batch_of, concat, read_rows, take, with_few_texts, write_rows};
 use super::row::{Extent, RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
 
@@ -245,7 +245,7 @@ impl Best {
 
     /// Keeps candidates.
     fn hold(&mut self, rows: RecordBatch) -> Result<()> {
-        self.best.push(rows);
+        self.best.push(with_few_texts(rows)?);
         let held: usize = self.best.iter().map(RecordBatch::num_rows).sum();
         if held > self.wanted.saturating_mul(2).saturating_add(SLACK_ROWS) {
             self.sort_down()?;
@@ -265,7 +265,7 @@ impl Best {
         if order.len() == self.wanted {
             self.set_worst(&columns, &keys, &order)?;
         }
-        self.best.push(take(&all, order)?);
+        self.best.push(with_few_texts(take(&all, order)?)?);
         Ok(())
     }
 

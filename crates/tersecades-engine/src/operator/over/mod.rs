@@ -29,7 +29,7 @@ use super::leading::{COUNT_MAX, Leading, Ties};
 use super::row::group::GroupKeys;
 use super::row::kept::KeptRows;
 use super::row::keys::SortOrder;
-use super::row::shape::{GIVEN_ROWS, give, weave};
+use super::row::shape::{give, weave};
 use super::row::{RowInput, RowOperator, RowOperatorPlan};
 use super::sort::{SortKeys, describe_order};
 
@@ -462,7 +462,7 @@ impl RowOperator for Around {
             Some(spread) => spread,
             None => self.arranged.spread(&self.interrupt)?,
         };
-        let portions = spread.next_portions(self.threads.max(1), GIVEN_ROWS);
+        let portions = spread.next_portions(self.threads.max(1), self.rows.given_rows());
         let given = on_threads(self.threads, portions, |portion| self.given(portion))?;
         out.extend(given.into_iter().flatten());
         if !spread.is_empty() {

@@ -11,7 +11,8 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
-use super::shape::{concat, weave};
+use super::shape::{concat, weave, with_few_texts};
+use super::text_size::{TextSize, given_rows};
 use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -95,6 +96,7 @@ fn rank(rows: &[u32], len: usize, distinct: &mut Vec<u32>) -> Vec<u32> {
 pub struct KeptRows {
     schema: SchemaRef,
     encoder: BatchEncoder,
+    texts: Vec<TextSize>,
     segments: VecDeque<Segment>,
     next: u64,
 }
@@ -108,6 +110,7 @@ impl KeptRows {
         Ok(KeptRows {
             schema: Arc::clone(schema),
             encoder: BatchEncoder::new(schema)?,
+            texts: vec![TextSize::default(); schema.fields().len()],
             segments: VecDeque::new(),
             next: 0,
         })
@@ -128,6 +131,10 @@ impl KeptRows {
         if len == 0 {
             return Ok(first);
         }
+        let rows = match len {
+            ..ENCODED_ROWS_MIN => with_few_texts(rows)?,
+            _ => rows,
+        };
         self.next += len as u64;
         self.segments.push_back(Segment {
             first,
@@ -157,7 +164,7 @@ impl KeptRows {
                 _ => None,
             })
             .collect();
-        let batch = self.encoder.encode_new(&concat(&batches)?)?;
+        let batch = self.encode(&concat(&batches)?)?;
         self.segments.push_back(Segment {
             first,
             len: total,
@@ -165,6 +172,20 @@ impl KeptRows {
             rows: Some(Rows::Encoded(batch)),
         });
         Ok(())
+    }
+
+    fn encode(&mut self, rows: &RecordBatch) -> Result<Batch> {
+        let batch = self.encoder.encode_new(rows)?;
+        let columns = rows.columns().iter().zip(batch.columns());
+        for (texts, (array, chunk)) in self.texts.iter_mut().zip(columns) {
+            texts.add(array, chunk);
+        }
+        Ok(batch)
+    }
+
+    /// How many rows are to be picked at once where all are: fewer of long texts.
+    pub fn given_rows(&self) -> usize {
+        given_rows(&self.texts)
     }
 
     /// Says that `row` will not be asked for again; memory goes when that holds for its neighbours.
@@ -195,13 +216,25 @@ impl KeptRows {
             Some(Rows::Plain(batch)) => batch.columns().iter().map(array_bytes_of).sum(),
             None => 0,
         });
-        let encoded = self.segments.iter().rev().find_map(|s| match &s.rows {
-            Some(Rows::Encoded(batch)) => Some(batch),
+        sizes.sum::<usize>() + self.dictionary_bytes()
+    }
+
+    /// Bytes of the dictionaries: a column has one at most, but not in chunks of one value, nor in
+    /// those that came after it was given up.
+    fn dictionary_bytes(&self) -> usize {
+        let mut encoded = self.segments.iter().filter_map(|s| match &s.rows {
+            Some(Rows::Encoded(batch)) => Some(batch.columns()),
             _ => None,
         });
-        let dictionaries = encoded.into_iter().flat_map(Batch::columns);
-        let dictionaries = dictionaries.filter_map(|column| column.dictionary());
-        sizes.sum::<usize>() + dictionaries.map(|d| d.byte_size()).sum::<usize>()
+        let Some(first) = encoded.next() else {
+            return 0;
+        };
+        let last = encoded.next_back().unwrap_or(first);
+        let dictionaries = first
+            .iter()
+            .zip(last)
+            .filter_map(|(first, last)| last.dictionary().or(first.dictionary()));
+        dictionaries.map(|texts| texts.byte_size()).sum()
     }
 
     /// The columns of the rows with these numbers, in that order; nulls for [`NO_ROW`].
@@ -375,7 +408,7 @@ impl KeptRows {
             let rows = match wanted {
                 0 => None,
                 _ if len < ENCODED_ROWS_MIN => Some(Rows::Plain(rows)),
-                _ => Some(Rows::Encoded(self.encoder.encode_new(&rows)?)),
+                _ => Some(Rows::Encoded(self.encode(&rows)?)),
             };
             self.segments.push_back(Segment {
                 first,
@@ -420,6 +453,9 @@ fn array_bytes_of(array: &ArrayRef) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::{DictionaryArray, Int32Array, StringArray};
+    use arrow_schema::{DataType, Field, Schema};
+
     use super::*;
 
     #[test]
@@ -440,5 +476,23 @@ mod tests {
             let found: Vec<u32> = within.iter().map(|at| distinct[*at as usize]).collect();
             assert_eq!(found, rows);
         }
+    }
+
+    #[test]
+    fn rows_that_wait_hold_no_texts_of_others() {
+        let names = StringArray::from_iter_values((0..20_000).map(|row| format!("host-{row:020}")));
+        let names: ArrayRef = Arc::new(names);
+        let schema = Schema::new(vec![Field::new("host", DataType::Utf8, true)]);
+        let mut rows = KeptRows::new(&Arc::new(schema)).unwrap();
+        for row in 0..500 {
+            let host = DictionaryArray::new(Int32Array::from(vec![row * 40]), Arc::clone(&names));
+            let host: ArrayRef = Arc::new(host);
+            rows.push(RecordBatch::try_from_iter([("host", host)]).unwrap())
+                .unwrap();
+        }
+        assert!(rows.byte_size() < 100_000, "{} bytes", rows.byte_size());
+        let picked = arrow_cast::cast(&rows.pick(&[499, 1]).unwrap()[0], &DataType::Utf8);
+        let wanted = [19_960, 40].map(|row| format!("host-{row:020}"));
+        assert_eq!(*picked.unwrap(), StringArray::from(wanted.to_vec()));
     }
 }

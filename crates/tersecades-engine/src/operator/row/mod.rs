@@ -16,6 +16,7 @@ pub mod keys;
 pub(crate) mod order;
 pub(crate) mod paged;
 pub mod shape;
+mod text_size;
 pub(crate) mod word;
 
 use std::fmt::Debug;

@@ -26,7 +26,8 @@ use crate::runtime::state::{StateReader, StateWriter};
 /// Most rows of a record batch that an operator makes.
 pub const OUTPUT_ROWS: usize = 65_536;
 
-/// Rows that an operator which holds many gives at once at the end of the stream.
+/// Rows that an operator which holds many gives at once at the end of the stream; fewer of long
+/// texts.
 ///
 /// More of them at once take more memory; fewer look into the same encoded batches more often.
 pub const GIVEN_ROWS: usize = 4 * OUTPUT_ROWS;
@@ -114,6 +115,29 @@ pub fn concat(batches: &[RecordBatch]) -> Result<RecordBatch> {
         columns.push(concat_arrays(&parts)?);
     }
     batch_of(&first.schema(), columns, rows)
+}
+
+/// `rows`, with no more texts than rows: few of many are cut out with the texts of all.
+///
+/// # Errors
+/// What casting says.
+///
+/// # Cost
+/// That of the rows, however many texts there are.
+pub fn with_few_texts(rows: RecordBatch) -> Result<RecordBatch> {
+    let many = |column: &ArrayRef| {
+        let texts = column.as_any_dictionary_opt().map(|coded| coded.values());
+        texts.filter(|texts| texts.len() > column.len()).cloned()
+    };
+    if !rows.columns().iter().any(|column| many(column).is_some()) {
+        return Ok(rows);
+    }
+    let columns = rows.columns().iter().map(|column| match many(column) {
+        Some(texts) => Ok(cast(column, texts.data_type())?),
+        None => Ok(Arc::clone(column)),
+    });
+    let columns = columns.collect::<Result<_>>()?;
+    batch_of(&rows.schema(), columns, rows.num_rows())
 }
 
 /// The rows of `batch` at `positions`, in that order.

@@ -283,9 +283,27 @@ const SAMPLE_SECONDS: i64 = 1_384_251_072;
 
 /// Whether a text of these parts tells which moment it is.
 fn tells_moment(items: &[Item<'static>]) -> bool {
-    // What has no form to be written in tells no more than an offset, or digits of a second.
-    let is_written =
-        |item: &&Item<'_>| !matches!(item, Item::Fixed(Fixed::TimezoneName | Fixed::Internal(_)));
+    // Offsets, some of which are written otherwise than read, and digits of a second tell no more.
+    let is_written = |item: &&Item<'_>| {
+        use Fixed::{
+            Internal, TimezoneName, TimezoneOffset, TimezoneOffsetColon, TimezoneOffsetColonZ,
+            TimezoneOffsetDoubleColon, TimezoneOffsetTripleColon, TimezoneOffsetZ,
+        };
+        let Item::Fixed(fixed) = item else {
+            return true;
+        };
+        !matches!(
+            fixed,
+            Internal(_)
+                | TimezoneName
+                | TimezoneOffset
+                | TimezoneOffsetColon
+                | TimezoneOffsetColonZ
+                | TimezoneOffsetDoubleColon
+                | TimezoneOffsetTripleColon
+                | TimezoneOffsetZ
+        )
+    };
     let items = items.iter().filter(is_written);
     let sample = DateTime::from_timestamp(SAMPLE_SECONDS, 0).unwrap_or_default();
     let (mut text, mut parsed) = (String::new(), Parsed::new());
@@ -427,6 +445,7 @@ mod tests {
             ("%Y-%m-%dT%H%z", "2013-01-01T12+0200", ten),
             ("%Y-%m-%dT%H%#z", "2013-01-01T12+02", ten),
             ("%H h, %j/%y", "10 h, 001/13", ten),
+            ("%Y-%m-%d %H:%M %::z", "2013-01-01 12:00 +02:00", ten),
             ("%s", "1357034400", ten),
             ("%F %T,%3f", "2013-01-01 10:00:00,000", ten),
             ("%a %d %b %Y %Hh %Z", "Tue 01 Jan 2013 10h UTC", ten),
