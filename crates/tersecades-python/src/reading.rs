@@ -130,11 +130,12 @@ impl Place {
             Place::One(path) => files_at(path, &SourceOptions::default())?,
             Place::Many(files) => files.clone(),
         };
-        let mut is_told = false;
+        let (mut has_json, mut untold) = (false, None);
         for file in &files {
             match kind_of_name(file).map(|kind| kind.name) {
-                None => {}
-                Some("json" | "jsonl") => is_told = true,
+                None => untold = Some(file),
+                Some("json") => has_json = true,
+                Some("jsonl") => {}
                 Some(name) => {
                     let error = Error::invalid(format!("read_json is to read a file of {name}"));
                     let hint = "read_csv, read_parquet and read_ipc read the other formats";
@@ -142,7 +143,13 @@ impl Place {
                 }
             }
         }
-        Ok((!is_told).then(|| "jsonl".to_owned()))
+        match (has_json, untold) {
+            (false, _) => Ok(Some("jsonl".to_owned())),
+            (true, None) => Ok(None),
+            (true, Some(file)) => Err(Error::invalid("its suffix tells no format")
+                .file(file.display().to_string())
+                .hint("beside files of .json, read_json takes .jsonl; others are read apart")),
+        }
     }
 
     fn open(&self, mut options: SourceOptions) -> tersecades::Result<stream::Stream> {

@@ -76,7 +76,11 @@ fn close_with_the_last(store: Arc<store::Store>) -> std::io::Result<()> {
         }
     };
     match closing.len() {
-        1 => std::thread::Builder::new().spawn(wait).map(|_| ()),
+        1 => {
+            let waiting = std::thread::Builder::new().spawn(wait);
+            // Without a thread it is left as it is, which loses no row.
+            waiting.map(|_| ()).inspect_err(|_| drop(closing.pop()))
+        }
         // The thread of the others closes this one too.
         _ => Ok(()),
     }

@@ -94,7 +94,10 @@ def test_json_lines_have_any_suffix_but_those_of_other_formats(tmp_path: Path) -
     rows = [{"n": 1}, {"n": 2}]
     for name in ["events.log", "events", "packed.log.gz", "a", "b", "b/*.json", "logs/*"]:
         assert tc.read_json(tmp_path / name).to_pylist() == rows, name
-    assert tc.read_json([tmp_path / "events", tmp_path / "events.log"]).to_pylist() == rows * 2
+    for other in ["events.log", "a/events.ndjson"]:
+        assert tc.read_json([tmp_path / "events", tmp_path / other]).to_pylist() == rows * 2
+    with pytest.raises(tc.InvalidArgument, match="its suffix tells no format"):
+        tc.read_json([tmp_path / "events", tmp_path / "b/events.json"])
     for name in ["mixed/rows.csv", "mixed", "mixed/*"]:
         with pytest.raises(tc.InvalidArgument, match="a file of csv") as caught:
             tc.read_json(tmp_path / name)
