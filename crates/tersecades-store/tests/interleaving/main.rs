@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
 #![allow(dead_code, reason = "the crash tests use more of what is shared")]
 
+#[path = "../crash/device.rs"]
+mod device;
 #[path = "../crash/simulated.rs"]
 mod simulated;
 #[path = "../crash/workload.rs"]
