@@ -100,6 +100,20 @@ fn a_stream_that_another_reads_is_written_to_its_end() {
 }
 
 #[test]
+fn a_stream_that_another_kept_one_follows_is_written_to_its_end() {
+    let mut kept = Kept::new();
+    for sql in [
+        format!("CREATE STREAM p FROM '$rows.csv' {MARK} KEEP ALL INTO '$s'"),
+        format!("CREATE STREAM q AS SELECT ts, v + 1 AS v FROM p {MARK} KEEP ALL INTO '$t'"),
+        "CREATE OR REPLACE TABLE p AS SELECT 1 AS x".to_owned(),
+    ] {
+        kept.ask(&sql).unwrap();
+    }
+    kept.session.finish().unwrap();
+    assert_eq!(kept.count("q"), ROWS);
+}
+
+#[test]
 fn a_stream_that_cannot_be_replaced_is_written_to_its_end() {
     let mut kept = Kept::new();
     let create = |name: &str, into: &str| {

@@ -103,20 +103,23 @@ fn check(subquery: &Subquery, used: Use) -> Result<()> {
         return Ok(());
     }
     if used == Use::Exists {
-        check_limits(&subquery.subquery, true)?;
+        check_limits(&subquery.subquery, true, &mut false)?;
     }
     check_moved(&subquery.subquery, used != Use::Values)
 }
 
-/// Refuses limits below anything else of a subquery in `EXISTS`: all of them are dropped. One row
-/// of those at the `top` is as good as all.
-fn check_limits(plan: &LogicalPlan, top: bool) -> Result<()> {
+/// Refuses limits of a subquery in `EXISTS` that would be dropped: those behind a condition that
+/// moves, which was `seen`. One row of those at the `top` is as good as all.
+fn check_limits(plan: &LogicalPlan, top: bool, seen: &mut bool) -> Result<()> {
     let is_limit = matches!(plan, LogicalPlan::Limit(_));
-    if is_limit && !top {
+    for input in plan.inputs() {
+        check_limits(input, top && (is_limit || passes(plan)), seen)?;
+    }
+    if is_limit && !top && *seen {
         return refuse("LIMIT");
     }
-    let mut inputs = plan.inputs().into_iter();
-    inputs.try_for_each(|input| check_limits(input, top && (is_limit || passes(plan))))
+    *seen |= plan.contains_outer_reference();
+    Ok(())
 }
 
 /// Refuses what conditions cannot move out of; `above` says whether something stands above that

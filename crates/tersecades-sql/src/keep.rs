@@ -27,8 +27,8 @@ pub(crate) struct KeepInto {
 pub(crate) struct KeptStream {
     name: String,
     store: Weak<Store>,
-    /// What reads the rows, where somebody does.
-    table: Weak<LiveTable>,
+    /// Held by what reads the rows, where somebody does.
+    readers: Weak<()>,
     /// Whether the name was given to other rows.
     is_replaced: bool,
     feeding: Feeding,
@@ -63,10 +63,10 @@ impl Session {
             ..StoreOptions::default()
         };
         let store = self.open_store(Path::new(&into.folder), schema, options)?;
-        let table = Arc::new(LiveTable::new(&store)?);
+        let table = LiveTable::new(&store)?;
         let feed = self.settings.apply(stream).feed(name, &store)?;
-        let read = Arc::downgrade(&table);
-        let relation = Relation::of_table(table, Some(time))?;
+        let readers = table.readers();
+        let relation = Relation::of_table(Arc::new(table), Some(time))?;
         // One stream at a time writes to a store.
         drop(self.take_kept(|kept| kept.name == name && kept.writes_to(&store)));
         let rows = store.snapshot().sequence();
@@ -75,7 +75,7 @@ impl Session {
         self.kept().push(KeptStream {
             name: name.to_owned(),
             store: Arc::downgrade(&store),
-            table: read,
+            readers,
             is_replaced: false,
             feeding,
         });
@@ -116,7 +116,8 @@ impl Session {
 
     /// Stops the streams whose names were given to other rows, but those that are read elsewhere.
     pub(crate) fn stop_unread(&self) {
-        let is_unread = |kept: &mut KeptStream| kept.is_replaced && kept.table.strong_count() == 0;
+        let is_unread =
+            |kept: &mut KeptStream| kept.is_replaced && kept.readers.strong_count() == 0;
         for kept in self.take_kept(is_unread) {
             // A pipe without rows stops by itself when some come.
             let _ = kept.feeding.stop_within(STOP_WAIT);

@@ -1,6 +1,6 @@
 //! A store that is written to, as a table: what is there when a query starts, then what arrives.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -23,6 +23,8 @@ const WAIT: Duration = Duration::from_millis(20);
 /// that feeds the store does, or the store is closed, which a query that runs does not hinder.
 pub struct LiveTable {
     store: Arc<Store>,
+    /// Held by this and by each query over it.
+    readers: Arc<()>,
 }
 
 impl LiveTable {
@@ -42,7 +44,13 @@ impl LiveTable {
         }
         Ok(LiveTable {
             store: Arc::clone(store),
+            readers: Arc::default(),
         })
+    }
+
+    /// What is there as long as this is, or a query over it.
+    pub fn readers(&self) -> Weak<()> {
+        Arc::downgrade(&self.readers)
     }
 }
 
@@ -90,6 +98,7 @@ impl Table for LiveTable {
             history: Some(history),
             arrivals,
             nothing: Arc::new(nothing),
+            _reader: Arc::clone(&self.readers),
         };
         Ok(Origin::Encoded(Box::new(live), schema))
     }
@@ -105,6 +114,7 @@ struct LiveSource {
     arrivals: Arrivals,
     /// A batch without rows.
     nothing: Arc<Batch>,
+    _reader: Arc<()>,
 }
 
 impl LiveSource {
