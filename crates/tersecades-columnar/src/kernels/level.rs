@@ -16,7 +16,7 @@ use super::order::{self, Order};
 use super::outlier::Outlying;
 use super::pack::{Lines, packs};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
-use super::{GROUP_LANES, bitmap, block, float, take, try_narrow};
+use super::{GROUP_LANES, bitmap, block, cell, float, take, try_narrow};
 
 /// Lanes that share one word of a bitmap.
 pub(super) type Word<W> = [W; WORD_LANES];
@@ -172,6 +172,7 @@ where
         },
         unpack_stream: |bytes, width, out| at_level!(L, bit_stream::unpack::<L>(bytes, width, out)),
         code_sum: |codes, table, mask| at_level!(L, L::code_sum(codes, table, mask)),
+        cells: |grid, rows, columns, out| at_level!(L, cell::cells(grid, rows, columns, out)),
     }
 }
 

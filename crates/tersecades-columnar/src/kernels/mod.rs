@@ -25,6 +25,7 @@ mod based;
 mod bit_stream;
 mod bitmap;
 mod block;
+mod cell;
 mod code_sum;
 mod float;
 mod lane;
@@ -45,6 +46,7 @@ mod x86_64;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+pub use cell::Grid;
 pub use code_sum::CodeTable;
 pub use float::{FLOAT_SUMS, FloatKernels, FloatSums};
 pub use lane::{Lane, Narrow};
@@ -200,6 +202,9 @@ pub type Overlap = fn(&[u64], &[u64], RangeInclusive<u64>, &mut [u8], &mut [u8])
 /// The shape of [`Kernels::code_sum`].
 pub type CodeSum = fn(&[u8], &CodeTable, Option<&[u64]>) -> u128;
 
+/// The shape of [`Kernels::cells`].
+pub type Cells = fn(&Grid, &[u64], &[u64], &mut [u32]) -> bool;
+
 /// Every kernel of one level.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernels {
@@ -260,6 +265,12 @@ pub struct Kernels {
     ///
     /// At most [`BLOCK_LANES`] codes.
     pub code_sum: CodeSum,
+    /// `(grid, rows, columns, out)`: the cell of each pair, counted row by row, modulo 2^32; false
+    /// if a pair is outside the grid.
+    ///
+    /// Any number of rows, as many as `out` has lanes, which are undefined after false. `columns`
+    /// are as many, or none: then all are the first.
+    pub cells: Cells,
 }
 
 /// The best kernels this processor runs, or those that [`LEVEL_VARIABLE`] names.

@@ -46,6 +46,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     overlap,
     unpack_stream,
     code_sum: super::code_sum::code_sum,
+    cells: super::cell::cells,
 };
 
 const fn lanes<W: Lane>() -> LaneKernels<W> {

@@ -71,8 +71,10 @@ impl Aggregate for Quantile {
         // Whatever reads ranks takes a fraction.
         let fractions = finishes.iter().map(|finish| finish.reading.parameter);
         let fractions: Vec<f64> = fractions.collect();
-        let quantiles = ranks.quantiles(&fractions, (first.order, first.threads));
-        let columns = quantiles.into_iter().map(Float64Array::from);
+        let found = ranks.quantiles(&fractions, (first.order, first.threads));
+        let nulls = found.nulls();
+        let columns = found.columns.into_iter();
+        let columns = columns.map(|column| Float64Array::new(column.into(), nulls.clone()));
         Ok(columns.map(|column| Arc::new(column) as ArrayRef).collect())
     }
 }

@@ -30,7 +30,7 @@ use crate::float_fold::fold_floats;
 use crate::fold::{Asked, Fold};
 use crate::goal::Goal;
 use crate::input::{Input, Lanes};
-use crate::kernels::{GROUPS, kernels, prefetch_rows};
+use crate::kernels::{GROUPS, Narrow, kernels, prefetch_rows};
 use crate::lane::{KeyLane, lanes_section, with_lanes};
 use crate::predicate::Predicate;
 use crate::primitive::byte::bytes_decoded;
@@ -194,7 +194,7 @@ impl Codec for Plain {
                 out.keys.extend(texts.map(|text| code(&mut codes, text)));
             }
             lanes => with_lanes!(lanes, lanes => {
-                out.keys.extend(lanes[rows].iter().map(|lane| lane.key() ^ flip));
+                extend_keys(&lanes[rows], flip, &mut out.keys);
             }, else {}),
         }
     }
@@ -349,6 +349,20 @@ impl Codec for Plain {
 
     fn decoder(&self) -> &dyn Codec {
         self
+    }
+}
+
+/// Appends the keys of `lanes`.
+fn extend_keys<T: KeyLane>(lanes: &[T], flip: u64, keys: &mut Vec<u64>)
+where
+    u64: Narrow<T>,
+{
+    let widen = <u64 as Narrow<T>>::pair(kernels()).widen;
+    let start = keys.len();
+    keys.resize(start + lanes.len(), 0);
+    let blocks = keys[start..].chunks_mut(BLOCK_ROWS);
+    for (lanes, keys) in lanes.chunks(BLOCK_ROWS).zip(blocks) {
+        widen(lanes, &[0; GROUPS], flip, keys);
     }
 }
 

@@ -19,7 +19,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
+use tersecades_columnar::kernels::{GROUPS, Lane, Narrow, WORD_LANES, kernels};
 
 use crate::operator::window_aggregate::pane::NO_GROUP;
 
@@ -51,7 +51,7 @@ pub(super) struct Runs<T> {
     ends: Vec<usize>,
 }
 
-impl<T: Lane> Runs<T> {
+impl<T: Narrow<u16>> Runs<T> {
     /// Puts the values together that `fill` writes for ranges of rows, each of the group in `ids`;
     /// groups have as many values as `counts` says, if it says anything.
     ///
@@ -150,7 +150,7 @@ pub(super) enum Grouped<T> {
 }
 
 /// Where the lanes that hold most of `ranks` start; `None` where no range of them does.
-fn base_of<T: Lane>(ranks: &[T]) -> Option<T> {
+fn base_of<T: Narrow<u16>>(ranks: &[T]) -> Option<T> {
     let step = ranks.len().div_ceil(SAMPLED).max(1);
     let mut sample: Vec<u64> = ranks
         .iter()
@@ -179,16 +179,21 @@ fn base_of<T: Lane>(ranks: &[T]) -> Option<T> {
         base / STEP * STEP
     };
     let narrow = T::BITS > u16::BITS && outside * OUTSIDE_EVERY <= sample.len();
-    narrow.then(|| T::truncate(base).wrapping_sub(T::from(1)))
+    narrow.then(|| T::truncate(base).wrapping_sub(T::from(1u8)))
 }
 
-/// The lane of `rank` where lanes start at `base`.
-#[inline]
-fn lane_of<T: Lane>(rank: T, base: T) -> u16 {
-    let first = base.wrapping_add(T::from(1));
-    let widest = T::truncate((ABOVE - 1).into());
-    let distance = rank.wrapping_sub(first).min(widest).low_half() as u16;
-    if rank < first { BELOW } else { distance + 1 }
+/// Sets `lanes` to those of `ranks`, where lanes start at `base`.
+fn fill_lanes<T: Narrow<u16>>(ranks: &[T], base: T, lanes: &mut [u16]) {
+    let narrow = T::pair(kernels()).narrow;
+    if base == T::MAX {
+        // The range starts at the least rank there is: none lies below.
+        narrow(ranks, T::default(), &[T::default(); GROUPS], lanes);
+        lanes
+            .iter_mut()
+            .for_each(|lane| *lane = lane.saturating_add(1));
+    } else {
+        narrow(ranks, T::default(), &[base; GROUPS], lanes);
+    }
 }
 
 /// Calls `visit` with the place of each lane whose rank lies outside of the range.
@@ -204,7 +209,7 @@ fn for_each_outside(lanes: &[u16], mut visit: impl FnMut(usize)) {
     }
 }
 
-impl<T: Lane> Grouped<T> {
+impl<T: Narrow<u16>> Grouped<T> {
     /// Puts `ranks` together, each of which is of the group in `ids`; groups have as many ranks as
     /// `counts` says, if it says anything.
     pub(super) fn new(ids: &[u32], ranks: &[T], counts: &[u64]) -> Self {
@@ -214,9 +219,7 @@ impl<T: Lane> Grouped<T> {
         let (mut outside_ids, mut outside) = (Vec::new(), Vec::new());
         let lanes = Runs::new(ids, counts, |rows, lanes| {
             let (ids, ranks) = (&ids[rows.clone()], &ranks[rows]);
-            for (lane, rank) in lanes.iter_mut().zip(ranks) {
-                *lane = lane_of(*rank, base);
-            }
+            fill_lanes(ranks, base, lanes);
             for_each_outside(lanes, |index| {
                 outside_ids.push(ids[index]);
                 outside.push(ranks[index]);
@@ -312,7 +315,7 @@ pub(super) struct Share<T> {
     sources: Vec<u32>,
 }
 
-impl<T: Lane> Share<T> {
+impl<T: Narrow<u16>> Share<T> {
     /// The groups as they are numbered.
     pub(super) fn whole(grouped: Arc<Grouped<T>>) -> Self {
         Share {
@@ -391,6 +394,6 @@ fn inverse(pairs: impl Iterator<Item = (u32, u32)>) -> Option<Vec<u32>> {
     Some(sources)
 }
 
-fn count<T: Lane>((grouped, id): Run<'_, T>) -> usize {
+fn count<T: Narrow<u16>>((grouped, id): Run<'_, T>) -> usize {
     grouped.count(id)
 }

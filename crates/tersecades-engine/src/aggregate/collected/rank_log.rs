@@ -9,13 +9,15 @@ use std::cell::OnceCell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
-use tersecades_columnar::kernels::Lane;
+use tersecades_columnar::kernels::Narrow;
 use tersecades_columnar::types::{Physical, float_key, float_of};
 
 use super::rank_group::{Grouped, Scratch, Share};
 use super::{CollectWork, Collection, Collects, Rows, Second, collected, target_of};
+use crate::operator::window_aggregate::pane::NO_GROUP;
 use crate::operator::window_aggregate::plan::Argument;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -67,7 +69,7 @@ struct Log<T> {
     shares: Vec<Share<T>>,
 }
 
-impl<T: Lane> Log<T> {
+impl<T: Narrow<u16>> Log<T> {
     fn clear(&mut self) {
         self.ids.clear();
         self.ranks.clear();
@@ -151,7 +153,7 @@ impl<T: Lane> Log<T> {
         fractions: &[f64],
         (order, threads): (&[u32], usize),
         number: impl Fn(u64) -> f64 + Sync,
-    ) -> Vec<Vec<Option<f64>>> {
+    ) -> Quantiles {
         let reader = Reader {
             own: self.grouped(),
             shares: &self.shares,
@@ -169,10 +171,7 @@ impl<T: Lane> Log<T> {
                 .collect();
             let mut found = reader.quantiles(first, number);
             for other in others {
-                let other = other.join().unwrap_or_else(|panic| resume_unwind(panic));
-                for (found, other) in found.iter_mut().zip(other) {
-                    found.extend(other);
-                }
+                found.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
             found
         })
@@ -194,6 +193,57 @@ impl<T: Lane> Log<T> {
     }
 }
 
+/// Quantiles of groups.
+#[derive(Debug, Default)]
+pub struct Quantiles {
+    /// For each fraction that of each group.
+    pub columns: Vec<Vec<f64>>,
+    /// Places of groups without a value, whose numbers mean nothing.
+    pub absent: Vec<usize>,
+}
+
+impl Quantiles {
+    /// Puts those of other groups behind these.
+    fn extend(&mut self, other: Quantiles) {
+        let before = self.columns.first().map_or(0, Vec::len);
+        let absent = other.absent.into_iter();
+        self.absent.extend(absent.map(|place| before + place));
+        for (column, other) in self.columns.iter_mut().zip(other.columns) {
+            column.extend(other);
+        }
+    }
+
+    /// Puts at `place` what lies between ranks, nothing where there are none.
+    #[inline]
+    fn put<T: Narrow<u16>>(
+        &mut self,
+        place: usize,
+        between: impl Iterator<Item = ([T; 2], f64)>,
+        number: &impl Fn(u64) -> f64,
+    ) {
+        let mut is_absent = true;
+        for (column, (ranks, share)) in self.columns.iter_mut().zip(between) {
+            let [low, high] = ranks.map(|rank| number(rank.into()));
+            column[place] = interpolate(low, high, share);
+            is_absent = false;
+        }
+        if is_absent {
+            self.absent.push(place);
+        }
+    }
+
+    /// Which groups have a value, where any has none.
+    pub fn nulls(&self) -> Option<NullBuffer> {
+        let groups = self.columns.first().map_or(0, Vec::len);
+        let mut valid = BooleanBufferBuilder::new(groups);
+        valid.append_n(groups, true);
+        for place in &self.absent {
+            valid.set_bit(*place, false);
+        }
+        (!self.absent.is_empty()).then(|| NullBuffer::new(valid.finish()))
+    }
+}
+
 /// Reads quantiles of groups.
 struct Reader<'a, T> {
     own: &'a Grouped<T>,
@@ -201,30 +251,39 @@ struct Reader<'a, T> {
     fractions: &'a [f64],
 }
 
-impl<T: Lane> Reader<'_, T> {
-    /// For each fraction the quantile of each of the groups `order`.
-    fn quantiles(&self, order: &[u32], number: &impl Fn(u64) -> f64) -> Vec<Vec<Option<f64>>> {
+impl<T: Narrow<u16>> Reader<'_, T> {
+    /// For each fraction the quantile of each of the groups `order`, which differ.
+    fn quantiles(&self, order: &[u32], number: &impl Fn(u64) -> f64) -> Quantiles {
+        let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
+        let mut place_of = vec![NO_GROUP; groups];
+        for (place, id) in order.iter().enumerate() {
+            place_of[*id as usize] = place as u32;
+        }
+        let mut found = Quantiles {
+            columns: vec![vec![0.0; order.len()]; self.fractions.len()],
+            absent: Vec::new(),
+        };
         let mut scratch = Scratch::default();
         // In the order in which the ranks of groups lie.
-        let groups = order.iter().max().map_or(0, |id| *id as usize + 1);
-        let mut wanted = vec![false; groups];
-        order.iter().for_each(|id| wanted[*id as usize] = true);
-        let mut found = vec![vec![None; groups]; self.fractions.len()];
-        for (id, wanted) in wanted.iter().enumerate() {
-            if !wanted {
+        for (id, place) in place_of.iter().enumerate() {
+            if *place == NO_GROUP {
                 continue;
             }
-            let own = std::iter::once((self.own, id as u32));
-            let shares = self.shares.iter().map(|share| share.of(id as u32));
-            let between = scratch.between(own.chain(shares), self.fractions);
-            for (found, (ranks, share)) in found.iter_mut().zip(between) {
-                let [low, high] = ranks.map(|rank| number(rank.into()));
-                found[id] = Some(interpolate(low, high, share));
+            let own = (self.own, id as u32);
+            match self.shares {
+                [] => found.put(*place as usize, scratch.within(own, self.fractions), number),
+                shares => {
+                    let shares = shares.iter().map(|share| share.of(id as u32));
+                    let runs = std::iter::once(own).chain(shares);
+                    found.put(
+                        *place as usize,
+                        scratch.between(runs, self.fractions),
+                        number,
+                    );
+                }
             }
         }
-        let ordered =
-            |found: Vec<Option<f64>>| order.iter().map(|id| found[*id as usize]).collect();
-        found.into_iter().map(ordered).collect()
+        found
     }
 }
 
@@ -244,8 +303,8 @@ impl Ranks {
     }
 
     /// For each of `fractions` the quantile of each of the groups `order`, worked out by so many
-    /// threads; `None` where a group has no value.
-    pub fn quantiles(&self, fractions: &[f64], order: (&[u32], usize)) -> Vec<Vec<Option<f64>>> {
+    /// threads.
+    pub fn quantiles(&self, fractions: &[f64], order: (&[u32], usize)) -> Quantiles {
         let physical = self.physical;
         let number = |rank: u64| match physical {
             Physical::Integer { .. } => {

@@ -6,6 +6,8 @@
 //! ```
 //! Where later rows widen what a column spans, the cells are laid out anew, in steps that double.
 
+use tersecades_columnar::kernels::Grid;
+
 use super::keys::{KeyLayout, KeyPlace};
 use super::packer::PackedKeys;
 
@@ -24,6 +26,9 @@ const TEXT_CELLS_MAX: usize = 1 << 18;
 /// Most cells for each group or row at hand where integers are among the columns: no more memory
 /// than hashing takes.
 const CELLS_A_GROUP: usize = 4;
+
+/// Most cells where integers are among the columns: they are numbered by 32 bits.
+const INTEGER_CELLS_MAX: usize = 1 << 31;
 
 /// The values between which a column's parts of keys lie: `extent` of them, from `origin` on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -135,6 +140,15 @@ impl DirectCells {
         self.address.spans
     }
 
+    /// Where keys have cells.
+    pub fn grid(&self) -> Grid {
+        let spans = self.address.spans;
+        Grid {
+            origins: spans.map(|span| span.origin),
+            extents: spans.map(|span| span.extent),
+        }
+    }
+
     /// Bytes of memory held.
     pub fn byte_size(&self) -> usize {
         self.cells.capacity() * size_of::<u32>()
@@ -202,7 +216,7 @@ impl DirectCells {
         let roomy = [0, 1].map(|axis| exact[axis].with_room(known[axis]));
         let most = match layout.is_text() {
             true => TEXT_CELLS_MAX,
-            false => CELLS_A_GROUP.saturating_mul(at_hand),
+            false => CELLS_A_GROUP.saturating_mul(at_hand).min(INTEGER_CELLS_MAX),
         };
         let cells = |spans: [Span; AXES]| spans[0].extent.saturating_mul(spans[1].extent);
         let alone = if keys.is_empty() { spans } else { exact };
@@ -299,9 +313,9 @@ mod tests {
                 }
                 let mut ids = Vec::new();
                 if covered && round % 2 == 0 {
-                    let (mut first, mut second): (Vec<u64>, Vec<u64>) =
+                    let (first, second): (Vec<u64>, Vec<u64>) =
                         rows.iter().map(|[first, second]| (first, second)).unzip();
-                    table.assign_parts(&mut first, &mut second, &mut ids);
+                    table.assign_parts(&first, &second, &mut ids);
                 } else {
                     // Keys of a round without nulls lack their word.
                     let nulls = if round % 3 == 0 { 1 } else { 2 };

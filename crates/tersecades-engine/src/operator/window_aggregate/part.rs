@@ -85,14 +85,14 @@ impl PartReader {
                 chunk.gather(within, &mut self.decoded, work);
                 std::mem::swap(&mut self.decoded.keys, into);
             }
-            let [first, second] = &mut self.parts;
+            let [first, second] = &self.parts;
             groups.assign_parts(first, second, ids);
             return Assigned::Groups;
         }
         work.tally.gathered += (columns * rows) as u64;
         let cells = groups.cells().len();
         if cells <= CELLS_MAX && rows >= cells * CELL_ROWS_MIN {
-            let address = |first: &mut _, second: &mut _| groups.address_parts(first, second, ids);
+            let address = |first: &_, second: &_| groups.address_parts(first, second, ids);
             if self.for_each_block(chunks, within, address) {
                 return Assigned::Cells(cells);
             }
@@ -111,7 +111,7 @@ impl PartReader {
         &mut self,
         chunks: [Option<&Chunk>; AXES],
         within: &Selection,
-        mut visit: impl FnMut(&mut [u64], &mut [u64]) -> bool,
+        mut visit: impl FnMut(&[u64], &[u64]) -> bool,
     ) -> bool {
         for block in 0..block_count(within.rows()) {
             let selected = within.block(block);
@@ -127,7 +127,7 @@ impl PartReader {
                     _ => std::mem::swap(&mut self.decoded.keys, into),
                 }
             }
-            let [first, second] = &mut self.parts;
+            let [first, second] = &self.parts;
             if !visit(first, second) {
                 return false;
             }

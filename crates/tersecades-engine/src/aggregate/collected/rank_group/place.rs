@@ -3,7 +3,7 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use tersecades_columnar::kernels::{Lane, kernels};
+use tersecades_columnar::kernels::{Lane, Narrow, kernels};
 
 use super::{ABOVE, BELOW, Grouped, Run, count};
 
@@ -22,17 +22,21 @@ pub(super) struct Places<T> {
     shares: Vec<f64>,
 }
 
-impl<T: Lane> Places<T> {
+impl<T: Narrow<u16>> Places<T> {
     /// The places of `fractions` among `count` ranks.
     fn seek(&mut self, count: usize, fractions: &[f64]) {
-        let places = fractions.iter().map(|fraction| place(count, *fraction));
-        self.indices.clear();
-        self.shares.clear();
-        for (index, share) in places {
-            self.indices.push(index);
-            self.shares.push(share);
-        }
+        self.indices.resize(fractions.len(), 0);
+        self.shares.resize(fractions.len(), 0.0);
         self.found.resize(fractions.len(), [T::default(); 2]);
+        let places = self.indices.iter_mut().zip(&mut self.shares);
+        for (fraction, (index, share)) in fractions.iter().zip(places) {
+            (*index, *share) = place(count, *fraction);
+        }
+    }
+
+    /// What was read, and how far between its ranks each quantile lies.
+    fn read_between(&self) -> impl Iterator<Item = ([T; 2], f64)> {
+        self.found.iter().copied().zip(self.shares.iter().copied())
     }
 
     /// Reads them of a group.
@@ -64,10 +68,14 @@ impl<T: Lane> Places<T> {
 }
 
 /// The rank below `fraction` of the way through `count` ranks, and how far behind it that is.
+///
+/// Signed numbers are made into floats and back by one instruction each.
+#[inline]
 pub(super) fn place(count: usize, fraction: f64) -> (usize, f64) {
-    let position = fraction * (count - 1) as f64;
-    let index = (position as usize).min(count - 1);
-    (index, position - index as f64)
+    let last = count as i64 - 1;
+    let position = fraction * last as f64;
+    let index = (position as i64).min(last);
+    (index as usize, position - index as f64)
 }
 
 /// Reads quantiles of groups, its memory reused.
@@ -78,7 +86,7 @@ pub(in super::super) struct Scratch<T> {
     places: Places<T>,
 }
 
-impl<T: Lane> Scratch<T> {
+impl<T: Narrow<u16>> Scratch<T> {
     /// For each of `fractions` the ranks that far through all `runs`, between which a quantile
     /// lies, and how far between; nothing without ranks.
     #[inline]
@@ -91,14 +99,29 @@ impl<T: Lane> Scratch<T> {
         let mut more = runs.clone();
         match (more.next(), more.next()) {
             (None, _) => self.places.seek(0, &[]),
-            (Some((grouped, id)), None) => {
-                self.places.seek(grouped.count(id), fractions);
-                grouped.read(id, &mut self.places);
-            }
+            (Some(run), None) => self.read_one(run, fractions),
             (Some((first, _)), Some(_)) => self.read_several(first.base(), runs, fractions),
         }
-        let Places { found, shares, .. } = &self.places;
-        found.iter().copied().zip(shares.iter().copied())
+        self.places.read_between()
+    }
+
+    /// [`Scratch::between`] of one run.
+    #[inline]
+    pub(in super::super) fn within(
+        &mut self,
+        run: Run<'_, T>,
+        fractions: &[f64],
+    ) -> impl Iterator<Item = ([T; 2], f64)> {
+        match count(run) {
+            0 => self.places.seek(0, &[]),
+            _ => self.read_one(run, fractions),
+        }
+        self.places.read_between()
+    }
+
+    fn read_one(&mut self, (grouped, id): Run<'_, T>, fractions: &[f64]) {
+        self.places.seek(grouped.count(id), fractions);
+        grouped.read(id, &mut self.places);
     }
 
     /// Reads groups of which the first has its lanes from `base` on, if it has lanes.

@@ -26,7 +26,7 @@ fn ranks(start: u64, width: u64, off_every: u64) -> (Vec<u32>, Vec<u64>) {
     pairs.unzip()
 }
 
-fn check<T: Lane>(ids: &[u32], ranks: &[u64], narrow: bool) {
+fn check<T: Narrow<u16>>(ids: &[u32], ranks: &[u64], narrow: bool) {
     let lanes: Vec<T> = ranks.iter().map(|rank| T::truncate(*rank)).collect();
     let groups = ids.iter().max().map_or(0, |id| *id as usize + 1);
     let mut counts = vec![0; groups];
@@ -36,7 +36,7 @@ fn check<T: Lane>(ids: &[u32], ranks: &[u64], narrow: bool) {
     }
 }
 
-fn check_grouped<T: Lane>(grouped: &Grouped<T>, (ids, lanes): (&[u32], &[T]), narrow: bool) {
+fn check_grouped<T: Narrow<u16>>(grouped: &Grouped<T>, (ids, lanes): (&[u32], &[T]), narrow: bool) {
     assert_eq!(matches!(grouped, Grouped::Narrow { .. }), narrow);
     let groups = ids.iter().max().unwrap() + 2;
     for id in 0..groups {
