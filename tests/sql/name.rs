@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tersecades_sql::Session;
+use tersecades_sql::{Answer, Session};
 
 use crate::answer::{Rows, run};
 
@@ -99,4 +99,24 @@ fn tables_that_a_session_asks_for_are_no_others() {
     );
     let error = run(&mut session, "SELECT City FROM fram").unwrap_err();
     assert!(error.message().contains("unknown table `fram`"), "{error}");
+}
+
+#[test]
+fn columns_of_a_table_are_encoded_however_its_name_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fares.csv");
+    std::fs::write(&path, "fare\n1.5\n2.5\n").unwrap();
+    for (name, written) in [("trips", "Trips"), ("Trips", "trips")] {
+        let mut session = Session::default();
+        session.register_file(name, &path, None).unwrap();
+        let option = format!("encoding.{written}.fare");
+        session.set(&option, "'zfp(0.5)'").unwrap();
+        assert_eq!(session.table_names(), [name]);
+        let answer = session.sql("SELECT fare FROM trips").unwrap().pop();
+        let Some(Answer::Rows(results)) = answer else {
+            panic!("a query has rows");
+        };
+        let schema = results.schema();
+        assert_eq!(schema.field(0).metadata()["tersecades.error_bound"], "0.5");
+    }
 }

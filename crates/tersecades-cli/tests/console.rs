@@ -97,6 +97,35 @@ fn readers_that_go_end_the_program_quietly() {
     }
 }
 
+/// What `arguments` say of how many rows `table` has.
+fn count(folder: &Path, table: &str, arguments: &[&str]) -> String {
+    let query = format!("SELECT count(*) AS n FROM {table}");
+    let all = [arguments, &[query.as_str(), "--format", "csv"]].concat();
+    let output = tersecades(folder, &all).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn readers_that_go_leave_files_of_late_rows_whole() {
+    let folder = folder();
+    let path = folder.path();
+    let late = |file: &str| {
+        format!(
+            "SELECT count(*) FROM r GROUP BY tumble(ts, INTERVAL '1 second') LATE INTO '{file}'"
+        )
+    };
+    let rows = "ts\n2024-01-01 00:00:01\n2024-01-01 00:00:09\n2024-01-01 00:00:01\n";
+    fs::write(path.join("disorder.csv"), rows).unwrap();
+    let both = format!("{}; {}", late("late.csv"), late("later.csv"));
+    let table = "r=disorder.csv,event_time=ts,lateness=0s";
+    let arguments = ["sql", "-t", table, &both, "--set", "batch_rows=1"];
+    let mut command = tersecades(path, &arguments);
+    let written = command.stdout(closed_pipe()).output().unwrap();
+    assert_eq!(written.status.code(), Some(0), "{}", said(&written));
+    assert_eq!(count(path, "'late.csv'", &["sql"]), "n\n1\n");
+    assert_eq!(count(path, "'later.csv'", &["sql"]), "n\n1\n");
+}
+
 #[test]
 fn readers_that_go_leave_no_work_undone() {
     let folder = folder();
@@ -105,12 +134,7 @@ fn readers_that_go_leave_no_work_undone() {
         let mut command = tersecades(path, arguments);
         command.stdout(closed_pipe()).output().unwrap()
     };
-    let count = |table: &str, arguments: &[&str]| {
-        let query = format!("SELECT count(*) AS n FROM {table}");
-        let all = [arguments, &[query.as_str(), "--format", "csv"]].concat();
-        let output = tersecades(path, &all).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let count = |table: &str, arguments: &[&str]| count(path, table, arguments);
     let ingest = [
         "store",
         "ingest",

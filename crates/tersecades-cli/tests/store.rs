@@ -137,6 +137,8 @@ fn mistakes_are_named() {
         "{said}"
     );
     assert!(said.contains("hint: leave such rows out"), "{said}");
+    let stored = "; the first 4 rows of the input are stored";
+    assert!(said.contains(stored), "{said}");
     std::fs::write(path.join("lacks.csv"), "v\n1\n").unwrap();
     let said = failed(&["ingest", "s", "--input", "lacks.csv"]);
     assert!(
@@ -257,6 +259,25 @@ fn what_is_exported_as_text_is_taken_back() {
 }
 
 #[test]
+fn arrow_files_of_a_store_hold_plain_texts_of_their_rows_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let schema = "k BIGINT NOT NULL, x TEXT";
+    std::fs::write(path.join("rows.csv"), "k,x\n1,secret\n2,shown\n3,shown\n").unwrap();
+    store(path, &["create", "s", "--schema", schema, "--time", "k"]);
+    store(path, &["ingest", "s", "--input", "rows.csv"]);
+    store(path, &["export", "s", "-o", "out.arrow", "--from", "2"]);
+    let bytes = std::fs::read(path.join("out.arrow")).unwrap();
+    let count = |text: &str| {
+        bytes
+            .windows(text.len())
+            .filter(|it| *it == text.as_bytes())
+            .count()
+    };
+    assert_eq!((count("secret"), count("shownshown")), (0, 1));
+}
+
+#[test]
 fn the_end_of_a_log_that_is_no_record_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -290,7 +311,8 @@ fn rows_go_by_their_primary_keys_and_levels_that_are_not_there_are_refused() {
     store(path, &["ingest", "s", "--input", "rows.csv"]);
     store(path, &["compact", "s"]);
     std::fs::write(path.join("keys.csv"), "k\n1\n3\n9\n").unwrap();
-    store(path, &["delete", "s", "--input", "keys.csv"]);
+    let deleted = store(path, &["delete", "s", "--input", "keys.csv"]);
+    assert!(text(&deleted.stderr).contains("3 keys deleted"));
     let all = "SELECT * FROM history";
     assert_eq!(query(path, all), "k,v\n2,b\n");
     store(path, &["compact", "s"]);

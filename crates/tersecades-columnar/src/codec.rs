@@ -1,9 +1,9 @@
 //! The narrow waist: what a codec must give, and what it may do better than decoding.
 //!
-//! A codec must name itself, accept types, `estimate`, `encode`, `validate` and `decode`. Every
-//! other primitive has a default that decodes and computes, which is also the oracle its
-//! overrides are tested against. Operators call the primitives through [`Chunk`] and never name a
-//! codec; [`Tally`] counts which way each value went.
+//! A codec must name itself and its sections, accept types, `estimate`, `encode`, `validate` and
+//! `decode`. Every other primitive has a default that decodes and computes, which is also the
+//! oracle its overrides are tested against. Operators call the primitives through [`Chunk`] and
+//! never name a codec; [`Tally`] counts which way each value went.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -29,6 +29,7 @@ use crate::primitive::search::search_decoded;
 use crate::primitive::slice::slice_decoded;
 use crate::scheme::{STAGES_MAX, Scheme};
 use crate::selection::Selection;
+use crate::types::Physical;
 use crate::values::Values;
 
 pub(crate) use crate::primitive::decoded::mask_keys;
@@ -186,6 +187,9 @@ impl EncodeWork {
     }
 }
 
+/// In place of the bytes of an item: those of a lane of the column.
+pub const LANE_ITEM: usize = 0;
+
 /// Codes of a chunk's values and the table behind them.
 #[derive(Debug, Clone, Copy)]
 pub struct Codes<'a> {
@@ -266,7 +270,11 @@ pub trait Codec: Debug + Send + Sync {
         0.0
     }
 
-    /// Checks everything the primitives rely on, for chunks that come from outside.
+    /// The sections of a chunk of `physical` values: bytes of an item of each, or [`LANE_ITEM`].
+    fn sections(&self, physical: Physical) -> &'static [usize];
+
+    /// Checks everything the primitives rely on, for chunks that come from outside, whose sections
+    /// are those of [`Codec::sections`].
     ///
     /// # Errors
     /// `Corrupt`, naming the block, for bytes that no `encode` could have produced.

@@ -312,31 +312,45 @@ impl ColumnEncoder {
             return self.encode_plain_text(array, out);
         };
         let mut codes = std::mem::take(&mut self.codes);
-        codes.are_bytes = false;
-        codes.words.clear();
-        let known = dictionary.len();
-        let collected = match array.data_type() {
-            DataType::Dictionary(..) => self.translate(array, &dictionary, &mut codes),
-            _ => intern_all(array, &dictionary, &mut codes.words),
-        };
-        let outgrown = match &collected {
-            Ok(()) => self.outgrows(&dictionary, array, (known, &codes)),
-            Err(error) => error.kind() == ErrorKind::LimitExceeded,
-        };
-        let lanes = Lanes::Codes {
-            codes: codes.lanes(),
-            dictionary: &dictionary,
-        };
-        let encoded = match collected {
-            _ if outgrown => {
-                self.keep_text();
-                self.encode_plain_text(array, out)
+        let encoded = match self.collect_codes(array, &dictionary, &mut codes) {
+            Ok(true) => {
+                let lanes = Lanes::Codes {
+                    codes: codes.lanes(),
+                    dictionary: &dictionary,
+                };
+                self.encode_lanes(lanes, None, out)
             }
-            Ok(()) => self.encode_lanes(lanes, None, out),
+            Ok(false) => self.encode_plain_text(array, out),
             Err(error) => Err(error),
         };
         self.codes = codes;
         encoded
+    }
+
+    /// Fills `codes` with those of the texts of `array`; false where text is kept as it is from
+    /// here on.
+    fn collect_codes(
+        &mut self,
+        array: &ArrayRef,
+        dictionary: &Dictionary,
+        codes: &mut CodeBuffer,
+    ) -> Result<bool> {
+        codes.are_bytes = false;
+        codes.words.clear();
+        let known = dictionary.len();
+        let collected = match array.data_type() {
+            DataType::Dictionary(..) => self.translate(array, dictionary, codes),
+            _ => intern_all(array, dictionary, &mut codes.words),
+        };
+        let outgrown = match collected {
+            Ok(()) => self.outgrows(dictionary, array, (known, codes)),
+            Err(error) if error.kind() == ErrorKind::LimitExceeded => true,
+            Err(error) => return Err(error),
+        };
+        if outgrown {
+            self.keep_text();
+        }
+        Ok(!outgrown)
     }
 
     fn encode_plain_text(&mut self, array: &ArrayRef, out: &mut Chunk) -> Result<()> {
@@ -402,9 +416,10 @@ where
     codes.words.extend(keys.iter().map(code));
 }
 
-/// Whether two text arrays share their buffers.
+/// Whether two text arrays share their buffers and have their nulls, whose holes hold anything, in
+/// the same places.
 fn same_text(a: &ArrayRef, b: &ArrayRef) -> bool {
-    match (
+    let shared = match (
         crate::arrow::lanes(a.as_ref()),
         crate::arrow::lanes(b.as_ref()),
     ) {
@@ -419,7 +434,8 @@ fn same_text(a: &ArrayRef, b: &ArrayRef) -> bool {
             }),
         ) => std::ptr::eq(x, y) && std::ptr::eq(p, q),
         _ => false,
-    }
+    };
+    shared && a.nulls() == b.nulls()
 }
 
 /// Appends the code of every text of `array`; nulls get the code of the text before.

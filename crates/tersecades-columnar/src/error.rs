@@ -138,6 +138,15 @@ impl Error {
         self
     }
 
+    /// The same error with more advice, behind what there is.
+    pub fn also(self, hint: impl fmt::Display) -> Self {
+        let hint = match self.hint_text() {
+            Some(first) => format!("{first}; {hint}"),
+            None => hint.to_string(),
+        };
+        self.hint(hint)
+    }
+
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -98,6 +98,9 @@ impl SquareSum {
     }
 }
 
+/// The bits of a float but for the last 26 of its 53 digits.
+const HIGH_HALF: u64 = u64::MAX << 26;
+
 /// A compensated float sum.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FloatSum {
@@ -116,6 +119,19 @@ impl FloatSum {
             (value - sum) + self.sum
         };
         self.sum = sum;
+    }
+
+    /// Adds `count` times `value`; up to a count of 2^26 no digit of the product is lost.
+    ///
+    /// # Source
+    /// Dekker's product (1971) of a value in two halves and a count that needs but one.
+    #[inline]
+    pub fn add_times(&mut self, value: f64, count: u32) {
+        let count = f64::from(count);
+        let product = value * count;
+        self.add(product);
+        let high = f64::from_bits(value.to_bits() & HIGH_HALF);
+        self.lost += (high * count - product) + (value - high) * count;
     }
 
     /// Adds another sum.
@@ -333,6 +349,26 @@ mod tests {
             .iter()
             .for_each(|v| infinite.add(*v));
         assert_eq!(infinite.total(), f64::INFINITY);
+    }
+
+    #[test]
+    fn repeated_values_are_added_as_one_after_the_other() {
+        let cases = [
+            (1.0 / 3.0, 9_000, -3_000.0, -3_000.0 / (1u64 << 54) as f64),
+            (1.0 + f64::EPSILON, 1 << 26, -67_108_864.0, 2f64.powi(-26)),
+            (f64::from_bits(1), 3, 0.0, f64::from_bits(3)),
+            (f64::MAX, 2, -f64::MAX, f64::INFINITY),
+            (f64::NEG_INFINITY, 5, 1.0, f64::NEG_INFINITY),
+            (f64::INFINITY, 5, f64::NEG_INFINITY, f64::NAN),
+            (f64::from_bits(0x7FF0_0000_0000_0001), 1, 1.0, f64::NAN),
+        ];
+        for (value, count, rest, expected) in cases {
+            let mut sum = FloatSum::default();
+            sum.add_times(value, count);
+            sum.add(rest);
+            let same = sum.total() == expected || (sum.total().is_nan() && expected.is_nan());
+            assert!(same, "{count} times {value:e}: {:e}", sum.total());
+        }
     }
 
     #[test]

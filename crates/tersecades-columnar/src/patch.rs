@@ -187,8 +187,9 @@ impl<'a> Patches<'a> {
     /// `Corrupt` with the block.
     pub(crate) fn validate(&self, rows: usize) -> Result<()> {
         let blocks = block_count(rows);
-        let last = self.starts.last().copied().unwrap_or(0) as usize;
-        if self.starts.len() != blocks + 1 || last != self.len() || self.keys.len() != self.len() {
+        let ends = self.starts.first().zip(self.starts.last());
+        let all = ends.is_some_and(|(first, end)| *first == 0 && *end as usize == self.len());
+        if self.starts.len() != blocks + 1 || !all || self.keys.len() != self.len() {
             return Err(Error::corrupt(
                 "patch sections do not fit the number of blocks",
             ));

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, Int32Array, StringArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::chunk::Chunk;
@@ -310,5 +311,22 @@ fn texts_that_a_chunk_lacks_differ_from_all_of_its_own() {
         let (mut found, mut work) = (Selection::default(), Work::default());
         chunk.compare(&differs, &all, &mut found, &mut work);
         assert_eq!(found.count(), expected, "{text:?}");
+    }
+}
+
+/// Batches of one source often share the buffers of their dictionary; its nulls are its own.
+#[test]
+fn a_dictionary_with_other_nulls_is_another() {
+    let (offsets, bytes, _) = StringArray::from(vec!["a", "b", "c"]).into_parts();
+    let keys = Int32Array::from(vec![2, 1, 0, 1]);
+    let holes = NullBuffer::from(vec![true, false, true]);
+    let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+    for nulls in [Some(holes.clone()), None, Some(holes)] {
+        let texts = StringArray::new(offsets.clone(), bytes.clone(), nulls);
+        let array: ArrayRef = Arc::new(DictionaryArray::new(keys.clone(), Arc::new(texts)));
+        let chunk = encoder.encode_new(&array).unwrap();
+        let back = chunk.to_arrow(&Selection::all(4), &mut Work::default());
+        let plain = |array| arrow_cast::cast(array, &DataType::Utf8).unwrap();
+        assert_eq!(&plain(&back.unwrap()), &plain(&array));
     }
 }

@@ -126,9 +126,13 @@ impl Stream {
         Self::from_table(EncodedTable::new(schema, batches))
     }
 
-    /// The retained range of another stream, as it is when the query starts.
+    /// The retained range of another stream, as it is when the query starts. Its rows are judged
+    /// as when they came: of their partitions, and by what the clock said then.
     pub fn from_retained(retained: &Retained) -> Self {
-        Self::new(Arc::new(retained.clone()), retained.event_time().clone())
+        let table = Arc::new(retained.clone());
+        let mut stream = Self::new(table, retained.event_time().clone());
+        stream.options.time = retained.time().clone();
+        stream
     }
 
     /// Event time is `time`, and rows may come `lateness` after newer ones; with `Duration::MAX` no
@@ -204,15 +208,20 @@ impl Stream {
     }
 
     /// Cuts the stream into windows.
-    pub fn window(self, mut window: Window) -> WindowedStream {
+    pub fn window(self, window: Window) -> WindowedStream {
+        WindowedStream {
+            window: self.put_on(window),
+            stream: self,
+            keys: Vec::new(),
+        }
+    }
+
+    /// `window`, whose results come as was said of those put on this stream.
+    fn put_on(&self, mut window: Window) -> Window {
         if !window.updates.are_possible() {
             window.updates = self.updates;
         }
-        WindowedStream {
-            stream: self,
-            window,
-            keys: Vec::new(),
-        }
+        window
     }
 
     /// Groups the whole stream by columns; the groups come out at its end, sorted by key.

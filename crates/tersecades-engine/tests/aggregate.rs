@@ -188,7 +188,7 @@ fn every_aggregate() -> Vec<AggregateCall> {
             "bit_and" | "bit_or" | "bit_xor" => call(name, col("value").cast(DataType::Int64)),
             "quantile" | "approx_quantile" | "quantile_disc" => call_with(name, col("value"), 0.75),
             "top_k" | "histogram" => call_with(name, col("value"), 3.0),
-            "arg_min" | "arg_max" => call_by(name, col("name"), col("value")),
+            _ if name.starts_with("arg_") => call_by(name, col("name"), col("value")),
             "covariance" | "covariance_population" | "correlation" => {
                 call_by(name, col("value"), col("timestamp"))
             }

@@ -15,6 +15,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::event_time::TestClock;
 use tersecades_engine::expression::col;
+use tersecades_engine::operator::row::keys::SortOrder;
 use tersecades_engine::runtime::Running;
 use tersecades_engine::source::partitioned::PartitionedTable;
 use tersecades_engine::source::table::{MemoryTable, Table};
@@ -291,6 +292,41 @@ fn in_processing_time_windows_close_while_nothing_arrives() {
     waiting.advance(SECOND * 10);
     other.step().unwrap();
     assert!(ready(&mut other).is_empty(), "only rows move it");
+}
+
+#[test]
+fn in_processing_time_windows_behind_operators_on_rows_close_too() {
+    let steps: [fn(Stream) -> Stream; 3] = [
+        |stream| stream.lag("value", 1, ["value"], "earlier"),
+        |stream| stream.distinct().as_source().unwrap(),
+        |stream| stream.filter(col("value").gt(0)).as_source().unwrap(),
+    ];
+    for step in steps {
+        let clock = TestClock::at(SECOND * 100);
+        let acts = [Act::Rows(0, vec![7, 3]), Act::Nothing(0), Act::Nothing(0)];
+        let stream = Script::stream(1, acts).processing_time();
+        let mut run = by_ten(step(stream.clock(clock.clone())));
+        run.step().unwrap();
+        run.step().unwrap();
+        assert!(ready(&mut run).is_empty());
+        clock.advance(SECOND * 10);
+        run.step().unwrap();
+        assert_eq!(ready(&mut run), [(100, 2)]);
+    }
+    // What holds its rows back gives them at the end, when they are not late.
+    let clock = TestClock::at(SECOND * 100);
+    let acts = [Act::Rows(0, vec![7, 3]), Act::Nothing(0), Act::Nothing(0)];
+    let stream = Script::stream(1, acts)
+        .processing_time()
+        .clock(clock.clone());
+    let mut run = by_ten(stream.sort([(col("value"), SortOrder::ASCENDING)]));
+    run.step().unwrap();
+    clock.advance(SECOND * 10);
+    assert_eq!(
+        counts(&run.by_ref().collect::<Result<Vec<_>>>().unwrap()),
+        [(100, 2)]
+    );
+    assert_eq!(run.metrics().late_rows, 0);
 }
 
 #[test]

@@ -296,6 +296,24 @@ fn a_stream_with_fewer_rows_than_the_store_has_of_it_is_refused() {
 }
 
 #[test]
+fn a_stream_that_begins_again_behind_other_rows_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = create(folder.path(), &[]);
+    let all = rows();
+    let from = |first: usize| {
+        let rows = all.slice(first, all.num_rows() - first);
+        Stream::from_batches(rows.schema(), vec![rows])
+    };
+    from(10_000).feed("numbers", &store).unwrap().run().unwrap();
+    let error = from(0).feed("numbers", &store).unwrap().run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.message().contains("first 50000 rows"), "{error}");
+    assert_eq!(count_now(&store).0, ROWS - 10_000);
+    let again = from(10_000).feed("numbers", &store).unwrap().run();
+    assert_eq!(again.unwrap() as i64, ROWS - 10_000);
+}
+
+#[test]
 fn who_reads_beside_the_writer_follows_as_those_within() {
     for keys in [&[][..], &["host"]] {
         let folder = tempfile::tempdir().unwrap();

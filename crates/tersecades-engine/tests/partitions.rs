@@ -13,6 +13,7 @@ use tersecades_columnar::types::Value;
 use tersecades_engine::Result;
 use tersecades_engine::event_time::TestClock;
 use tersecades_engine::plan::{Query, Step};
+use tersecades_engine::runtime::Keep;
 use tersecades_engine::source::partitioned::PartitionedTable;
 use tersecades_engine::source::table::{MemoryTable, Table};
 use tersecades_engine::source::{PartitionState, Rejected, Source};
@@ -95,7 +96,7 @@ impl Case {
         (rows, partitioned)
     }
 
-    fn run(&self, threads: usize) -> Result<(Answer, u64)> {
+    fn stream(&self) -> Stream {
         let clock = TestClock::at(TIMEOUT * 100);
         let source = Script {
             schema: Arc::clone(&self.schema),
@@ -107,7 +108,26 @@ impl Case {
             rejected: Rejected::default(),
         };
         let stream = Stream::from_source(Box::new(source)).query(self.query.clone());
-        answer_of(stream.clock(clock).idle_timeout(TIMEOUT).threads(threads))
+        stream.clock(clock).idle_timeout(TIMEOUT)
+    }
+
+    /// The answer of the stream, and that over the range that it kept.
+    fn run_twice(&self, threads: usize) -> Result<[(Answer, u64); 2]> {
+        let rows = Query {
+            event_time: self.query.event_time.clone(),
+            steps: Vec::new(),
+        };
+        let rows = self.stream().query(rows).keep(Keep::Bytes(usize::MAX));
+        let mut running = rows.run()?;
+        while running.step()? {
+            while running.take_result().is_some() {}
+        }
+        let kept = running.retained().map(Stream::from_retained).unwrap();
+        let over_range = kept.query(self.query.clone()).threads(threads);
+        Ok([
+            answer_of(self.stream().threads(threads))?,
+            answer_of(over_range)?,
+        ])
     }
 }
 
@@ -194,18 +214,20 @@ impl Cases for PartitionedStreams {
         let (rows, partitioned) = case.arrive();
         let expected = answer_partitioned(&case.query, &case.schema, &rows, Some(&partitioned));
         for threads in [1, 3] {
-            let (expected, (got, late)) = match (&expected, case.run(threads)) {
-                (Ok(expected), Ok(got)) => (expected, got),
+            let (expected, answers) = match (&expected, case.run_twice(threads)) {
+                (Ok(expected), Ok(answers)) => (expected, answers),
                 (Err(_), Err(_)) => continue,
                 (Ok(_), Err(error)) => return Err(error.to_string()),
                 (Err(error), Ok(_)) => return Err(format!("the oracle refuses: {error}")),
             };
-            if let Some(difference) = difference(expected, &got) {
-                return Err(format!("{difference}\n{threads} threads"));
-            }
-            let expected = expected.late.len() as u64;
-            if late != expected {
-                return Err(format!("{late} rows are late instead of {expected}"));
+            for ((got, late), of) in answers.into_iter().zip(["the stream", "its range"]) {
+                if let Some(difference) = difference(expected, &got) {
+                    return Err(format!("{difference}\n{of}, {threads} threads"));
+                }
+                let expected = expected.late.len() as u64;
+                if late != expected {
+                    return Err(format!("{late} rows of {of} are late, not {expected}"));
+                }
             }
         }
         Ok(expected.is_ok_and(|expected| !expected.late.is_empty()))
@@ -255,7 +277,8 @@ fn spread(stream: &Rows, (count, batch_rows): (usize, usize), random: &mut Rando
 /// Whether windows need times, and neither they nor an aggregate ask which of several rows came
 /// first.
 fn is_free_of_order(query: &Query) -> bool {
-    let in_order = ["arg_min", "arg_max", "first", "last"];
+    let in_order =
+        |function: &str| matches!(function, "first" | "last") || function.starts_with("arg_");
     let mut windowed = false;
     for step in &query.steps {
         if let Step::Aggregate {
@@ -265,7 +288,7 @@ fn is_free_of_order(query: &Query) -> bool {
             windowed |= window.needs_time();
             let mut functions = aggregates.iter().map(|call| call.function.as_str());
             let counted = matches!(window.shape, Shape::Count { .. });
-            if counted || functions.any(|function| in_order.contains(&function)) {
+            if counted || functions.any(in_order) {
                 return false;
             }
         }

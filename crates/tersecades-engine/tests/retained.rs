@@ -12,8 +12,9 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampSecon
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::event_time::TestClock;
-use tersecades_engine::expression::col;
+use tersecades_engine::expression::{col, lit};
 use tersecades_engine::runtime::{Keep, OnLimit, Retained};
+use tersecades_engine::source::table::{MemoryTable, Table};
 use tersecades_engine::source::{Rejected, Source};
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::tumble;
@@ -279,4 +280,75 @@ fn batches_of_a_dictionary_that_grew_keep_their_answers() {
         assert_eq!(below(Stream::from_retained(&kept)), expected as i64);
         assert_eq!(below(rows()), expected as i64);
     }
+}
+
+/// Count and late rows of each minute.
+fn minutes(stream: Stream) -> (Vec<RecordBatch>, u64) {
+    let minutes = stream.window(tumble(Duration::from_secs(60)));
+    let mut run = minutes.aggregate([count()]).run().unwrap();
+    let windows = run.by_ref().collect::<Result<_>>().unwrap();
+    (windows, run.metrics().late_rows)
+}
+
+/// What `stream` keeps of itself, when it has ended.
+fn range_of(stream: Stream) -> Retained {
+    let mut run = stream.filter(lit(false)).run().unwrap();
+    while run.step().unwrap() {}
+    run.retained().unwrap().clone()
+}
+
+fn seconds_of(seconds: impl IntoIterator<Item = i64>) -> RecordBatch {
+    let times: ArrayRef = Arc::new(TimestampSecondArray::from_iter_values(seconds));
+    RecordBatch::try_from_iter([("timestamp", times)]).unwrap()
+}
+
+#[test]
+fn rows_of_partitions_are_no_later_over_the_range_than_they_were() {
+    let table = || -> Arc<dyn Table> {
+        let rows = seconds_of(0..300);
+        Arc::new(MemoryTable::new(rows.schema(), vec![rows]))
+    };
+    let stream = Stream::from_partitions(vec![table(), table()]).unwrap();
+    let stream = stream.keep(Keep::Bytes(usize::MAX));
+    let (windows, late) = minutes(stream.clone());
+    assert_eq!((windows.len(), late), (5, 0));
+    let retained = range_of(stream.clone());
+    let range = Stream::from_retained(&retained);
+    assert_eq!(minutes(range.clone()), (windows.clone(), 0));
+    // So they are for queries that run together, and in a range of the range.
+    let queries = [("both", range.clone())].map(|(name, range)| {
+        let windows = range.window(tumble(Duration::from_secs(60)));
+        (name, windows.aggregate([count()]))
+    });
+    let together = range.clone().standing(queries).unwrap();
+    let found: Vec<RecordBatch> = together.map(|found| found.unwrap().1).collect();
+    assert_eq!(found, windows);
+    let again = range_of(range.keep(Keep::Bytes(usize::MAX)));
+    assert_eq!(minutes(Stream::from_retained(&again)), (windows, 0));
+}
+
+/// What is too far in the future, the clock says at which rows came.
+#[test]
+fn rows_of_the_far_future_make_no_row_of_the_range_late() {
+    let clock = TestClock::at(Duration::from_secs(1_000));
+    let far = |row| if row == 150 { 9_000_000 } else { row };
+    let batches: Vec<RecordBatch> = (0..30)
+        .map(|batch| seconds_of((batch * 10..batch * 10 + 10).map(far)))
+        .collect();
+    let stream = Stream::from_batches(batches[0].schema(), batches)
+        .event_time(col("timestamp"), Duration::ZERO)
+        .clock(clock.clone())
+        .future_limit(Duration::from_secs(60));
+    let expected = minutes(stream.clone());
+    assert_eq!((expected.0.len(), expected.1), (6, 0));
+    let kept = range_of(stream.clone().keep(Keep::Bytes(usize::MAX)));
+    let asked = stream.clone().window(tumble(Duration::from_secs(60)));
+    let asked = [("minutes", asked.aggregate([count()]))];
+    let some = range_of(stream.keep_for(Keep::Bytes(usize::MAX), asked).unwrap());
+    // By then it is no future any more.
+    clock.advance(Duration::from_secs(10_000_000));
+    assert_eq!(minutes(Stream::from_retained(&kept)), expected);
+    let mut run = some.query("minutes").unwrap().run().unwrap();
+    let windows: Vec<RecordBatch> = run.by_ref().collect::<Result<_>>().unwrap();
+    assert_eq!((windows, run.metrics().late_rows), expected);
 }

@@ -239,7 +239,18 @@ fn what_cannot_stand_together_is_refused() {
         .clone()
         .filter(col("rtz").gt_eq(3))
         .aggregate([count()]);
-    assert!(stream.standing([("bad", bad)]).is_err());
+    assert!(stream.clone().standing([("bad", bad)]).is_err());
+    // All read the same encoded rows.
+    let plain = stream.clone().aggregate([count()]);
+    let coarse = stream.encoding("rtt", "plain");
+    let error = coarse.clone().standing([("plain", plain)]).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.hint_text().unwrap().contains("encoding"), "{error}");
+    let own = coarse.clone().encoding("timestamp", "plain");
+    let own = [("own", own.aggregate([count()]))];
+    assert!(coarse.clone().standing(own).is_err());
+    let same = [("same", coarse.clone().aggregate([count()]))];
+    assert!(coarse.standing(same).is_ok());
 }
 
 /// The answers of a query that ran so far, and what went wrong behind them.

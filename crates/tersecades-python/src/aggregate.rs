@@ -205,6 +205,12 @@ of_two_columns! {
     /// The value of `column` in the row of a group where `by` is greatest; the first to arrive of
     /// several.
     arg_max,
+    /// The value of `column` in the row of a group where `by` is least; the last to arrive of
+    /// several.
+    arg_min_last,
+    /// The value of `column` in the row of a group where `by` is greatest; the last to arrive of
+    /// several.
+    arg_max_last,
     /// Covariance of two columns of a group as a sample of more.
     covariance,
     /// Covariance of two columns of a group as all there are.

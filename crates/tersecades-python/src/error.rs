@@ -1,6 +1,7 @@
 //! Exceptions: one class per kind of error, all under `tersecades.Error`, and Python's own
 //! exceptions carried through the engine.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
@@ -145,9 +146,12 @@ impl<T> OrRaise<T> for tersecades::Result<T> {
     }
 }
 
-/// The exception for `error`; the one of Python that it stands for, if it does.
+/// The exception for `error`; the first time the one of Python that it stands for, if it does.
+///
+/// A run that is asked again says of what class that was: to keep it would keep the frames that it
+/// came through, and what they hold, the run among it.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
-    if let Some(exception) = take_carried(error.message()) {
+    if let Some(exception) = carried_number(error).and_then(take_carried) {
         return exception;
     }
     match build(py, error) {
@@ -160,8 +164,10 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     let classes = classes(py)?;
     let position = KINDS.iter().position(|(kind, ..)| *kind == error.kind());
     let class = position.map_or(&classes.base, |position| &classes.kinds[position]);
-    let exception = class.bind(py).call1((error.to_string(),))?;
-    exception.setattr("message", error.message())?;
+    let shown = error.to_string();
+    let (shown, message) = (without_mark(&shown), without_mark(error.message()));
+    let exception = class.bind(py).call1((shown,))?;
+    exception.setattr("message", message)?;
     exception.setattr("hint", error.hint_text())?;
     let place = error.context();
     exception.setattr("file", place.file.as_deref())?;
@@ -179,21 +185,44 @@ pub(crate) fn invalid(message: impl Into<String>, hint: &str) -> PyErr {
 pub(crate) fn carry(py: Python<'_>, exception: PyErr) -> Error {
     let said = exception.value(py).to_string();
     let class = exception.get_type(py).to_string();
-    let mut carried = lock();
-    let number = carried.next;
-    carried.next += 1;
-    if carried.held.len() == CARRIED_LIMIT {
-        carried.held.pop_front();
-    }
-    carried.held.push_back((number, exception));
+    let (number, forgotten) = lock().hold(exception);
+    // What goes with it may run code of Python, which may come here again.
+    drop(forgotten);
     let message = format!("Python raised {class}: {said} {CARRIED_MARK}{number}]");
     Error::new(ErrorKind::Interrupted, message)
 }
 
-fn take_carried(message: &str) -> Option<PyErr> {
-    let (_, number) = message.rsplit_once(CARRIED_MARK)?;
+impl Carried {
+    /// Holds `exception`; gives its number, and the one that there is no more room for.
+    fn hold(&mut self, exception: PyErr) -> (u64, Option<(u64, PyErr)>) {
+        let number = self.next;
+        self.next += 1;
+        let is_full = self.held.len() == CARRIED_LIMIT;
+        let forgotten = is_full.then(|| self.held.pop_front()).flatten();
+        self.held.push_back((number, exception));
+        (number, forgotten)
+    }
+}
+
+/// The number of the exception that `error` stands for, if it does.
+fn carried_number(error: &Error) -> Option<u64> {
+    let (_, number) = error.message().rsplit_once(CARRIED_MARK)?;
     let (number, _) = number.split_once(']')?;
-    let number: u64 = number.parse().ok()?;
+    number.parse().ok()
+}
+
+/// What `said` says to people.
+fn without_mark(said: &str) -> Cow<'_, str> {
+    let marked = said.rsplit_once(CARRIED_MARK);
+    match marked.and_then(|(before, behind)| Some((before, behind.split_once(']')?))) {
+        Some((before, (number, behind))) if number.parse::<u64>().is_ok() => {
+            Cow::Owned(format!("{}{behind}", before.trim_end()))
+        }
+        _ => Cow::Borrowed(said),
+    }
+}
+
+fn take_carried(number: u64) -> Option<PyErr> {
     let mut carried = lock();
     let at = carried.held.iter().position(|(held, _)| *held == number)?;
     carried.held.remove(at).map(|(_, exception)| exception)

@@ -268,7 +268,8 @@ impl Expr {
         self.expression.clone().cast(data_type.0).into()
     }
 
-    /// Quotient whose integers are cut towards zero, as SQL divides; by zero it is null.
+    /// Quotient whose integers are cut towards zero, as SQL divides, and a float of decimals; by
+    /// zero it is null.
     fn div(&self, other: Operand) -> Expr {
         (self.expression.clone() / other.0).into()
     }
@@ -337,6 +338,8 @@ pub(crate) fn constant(value: &Bound<'_, PyAny>) -> PyResult<Expr> {
 }
 
 /// A timestamp from a number of units since 1970 UTC; `unit` is `s`, `ms`, `us` or `ns`.
+///
+/// Of a number with a fraction it is the unit that it lies in: -0.5 s is 1969-12-31 23:59:59.
 ///
 /// >>> import tersecades as tc
 /// >>> tc.from_epoch("seen_ms", "ms")

@@ -102,14 +102,25 @@ fn close_unheld() -> bool {
 /// What is done with rows that come.
 type Write = fn(&mut Writer<'_>, &RecordBatch) -> tersecades::Result<u64>;
 
+/// `error`, which came behind `count` rows that are written, with a note of them.
+fn behind(py: Python<'_>, count: u64, error: PyErr) -> PyErr {
+    if count > 0 {
+        let note = format!("the first {count} rows are written");
+        // Exceptions take notes from Python 3.11 on.
+        drop(error.value(py).call_method1("add_note", (note,)));
+    }
+    error
+}
+
 impl Store {
     fn write(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, how: Write) -> PyResult<u64> {
         let store = self.store()?;
-        let mut writer = store.writer().or_raise()?;
+        let mut writer = py.detach(|| store.writer()).or_raise()?;
         let mut drive = Drive::start(py, &stream_of(rows)?.into())?;
         let mut count = 0;
-        while let Some(batch) = drive.next(py)? {
-            py.detach(|| how(&mut writer, &batch)).or_raise()?;
+        while let Some(batch) = drive.next(py).map_err(|error| behind(py, count, error))? {
+            let written = py.detach(|| how(&mut writer, &batch)).or_raise();
+            written.map_err(|error| behind(py, count, error))?;
             count += batch.num_rows() as u64;
         }
         Ok(count)

@@ -92,6 +92,21 @@ def test_what_a_reader_raises_comes_out(raised: BaseException) -> None:
         tc.from_arrow(reader).collect()
 
 
+def test_a_run_that_failed_says_what_was_raised_again() -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"n": [1]})
+        raise ZeroDivisionError("inside")
+
+    running = tc.from_batches(batches()).agg(n=tc.count()).stream()
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        while running.step():
+            pass
+    with pytest.raises(tc.Interrupted, match="ZeroDivisionError.*: inside") as again:
+        running.step()
+    assert "[exception" not in str(again.value)
+    assert "[exception" not in str(again.value.message)
+
+
 def test_rows_without_an_event_time_say_so() -> None:
     rows = pa.table({"ts": pa.array([0, 1], pa.timestamp("s")), "v": [1, 2]})
     stream = tc.from_arrow(rows)

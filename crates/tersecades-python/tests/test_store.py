@@ -301,3 +301,16 @@ def test_rows_are_deleted_by_their_primary_keys(tmp_path: Path) -> None:
     with tc.Store.create(tmp_path / "every", "k BIGINT") as store:
         with pytest.raises(tc.InvalidArgument, match="primary key"):
             store.delete(pa.table({"k": [1]}))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions take no notes")
+def test_what_fails_midway_says_how_many_rows_are_written(tmp_path: Path) -> None:
+    good, bad = pa.record_batch({"k": [1, 2, 3]}), pa.record_batch({"k": [None, 5]})
+    schema = pa.schema([("k", pa.int64())])
+    store = tc.Store.create(tmp_path / "s", "k BIGINT NOT NULL")
+    for first, expected in [(good, ["the first 3 rows are written"]), (bad, [])]:
+        batches = [first, bad.cast(schema)]
+        with pytest.raises(tc.SchemaMismatch, match="null") as failed:
+            store.ingest(pa.RecordBatchReader.from_batches(schema, batches))
+        assert getattr(failed.value, "__notes__", []) == expected
+    assert store.query("SELECT count(*) AS n FROM history").to_pylist() == [{"n": 3}]

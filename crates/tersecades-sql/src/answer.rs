@@ -1,11 +1,10 @@
 //! What statements give: rows as they come, or word of what was done.
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_cast::cast;
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 use tersecades_engine::runtime::{Metrics, Running};
-use tersecades_engine::sink::SinkOptions;
+use tersecades_engine::sink::{SinkOptions, conform};
 use tersecades_engine::stream::Stream;
 
 use crate::late::LateRows;
@@ -92,6 +91,11 @@ impl Results {
         self
     }
 
+    /// Whether late rows of the query are written to a file, which is whole with the last result.
+    pub fn writes_late_rows(&self) -> bool {
+        self.late.is_some()
+    }
+
     /// The columns.
     pub fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.schema)
@@ -148,21 +152,4 @@ impl Iterator for Results {
             Rows::Ready(batches) => batches.next().map(Ok),
         }
     }
-}
-
-/// The batch in the types of `schema`: text that came out as codes becomes text.
-pub(crate) fn conform(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    if batch.schema() == *schema {
-        return Ok(batch);
-    }
-    let columns = batch.columns().iter().zip(schema.fields());
-    let columns: std::result::Result<Vec<ArrayRef>, _> = columns
-        .map(|(column, field)| cast(column, field.data_type()))
-        .collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(
-        SchemaRef::clone(schema),
-        columns?,
-        &options,
-    )?)
 }

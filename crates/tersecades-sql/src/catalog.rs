@@ -171,6 +171,13 @@ impl Catalog {
         self.tables.insert(name.to_owned(), Arc::new(relation));
     }
 
+    /// Gives the table that [`Catalog::find`] finds by this name another relation.
+    pub(crate) fn replace(&mut self, name: &str, relation: Arc<Relation>) {
+        let known = self.known(name).ok().flatten();
+        let known = known.map_or(name, |(known, _)| known).to_owned();
+        self.tables.insert(known, relation);
+    }
+
     /// Gives the name back to a relation that had it.
     pub(crate) fn restore(&mut self, name: &str, relation: Arc<Relation>) {
         self.tables.insert(name.to_owned(), relation);
@@ -206,7 +213,7 @@ impl Catalog {
 
     /// The table named so, or the file at that path.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Relation>> {
-        if let Some(found) = self.known(name)? {
+        if let Some((_, found)) = self.known(name)? {
             return Ok(Arc::clone(found));
         }
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,9 +233,9 @@ impl Catalog {
         Ok(relation)
     }
 
-    /// The table named so, or else the one that is but for the case of its letters.
-    fn known(&self, name: &str) -> Result<Option<&Arc<Relation>>> {
-        if let Some(found) = self.tables.get(name) {
+    /// The table named so, or else the one that is but for the case of its letters, with its name.
+    fn known(&self, name: &str) -> Result<Option<(&String, &Arc<Relation>)>> {
+        if let Some(found) = self.tables.get_key_value(name) {
             return Ok(Some(found));
         }
         let folded = name.to_lowercase();
@@ -240,7 +247,7 @@ impl Catalog {
                 let hint = format!("write one in double quotes, which are exact: \"{one}\"");
                 Err(Error::invalid(message).hint(hint))
             }
-            (found, _) => Ok(found.map(|(_, relation)| relation)),
+            (found, _) => Ok(found),
         }
     }
 

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::runtime::Running;
-use tersecades_engine::sink::{self, Sink, SinkOptions};
-
-use crate::answer::conform;
+use tersecades_engine::sink::{self, Sink, SinkOptions, conform};
 
 /// The file of late rows, with all columns of their table.
 pub(crate) struct LateRows {

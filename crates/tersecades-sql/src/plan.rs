@@ -40,6 +40,7 @@ use crate::function::list::{ExactLists, without_marks};
 use crate::function::pattern::ExactPatterns;
 use crate::function::real::CastReals;
 use crate::function::set::NamedSets;
+use crate::function::shift::CheckShifts;
 use crate::function::signed::SignUnsigned;
 use crate::function::time_cast::CastTimes;
 use crate::function::window::Edge;
@@ -93,6 +94,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let coerced = Analyzer::new().execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut checks = Analyzer::with_rules(Vec::new());
     checks.add_function_rewrite(Arc::new(CheckArithmetic));
+    checks.add_function_rewrite(Arc::new(CheckShifts));
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
     checks.add_function_rewrite(Arc::new(CastTimes));

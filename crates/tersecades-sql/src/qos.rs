@@ -118,7 +118,7 @@ impl Session {
     ) -> Result<Vec<Setting>> {
         let relation = self.catalog.find(&experiment.table)?;
         let settings = self.climb(experiment, &relation, progress);
-        self.catalog.restore(&experiment.table, relation);
+        self.catalog.replace(&experiment.table, relation);
         settings
     }
 
@@ -135,7 +135,7 @@ impl Session {
         let schemes = experiment.ladder.iter().map(|scheme| Some(scheme.as_str()));
         for scheme in std::iter::once(None).chain(schemes) {
             self.catalog
-                .restore(&experiment.table, Arc::clone(relation));
+                .replace(&experiment.table, Arc::clone(relation));
             let mut encoded = relation.stream.clone();
             for column in &columns {
                 if let Some(scheme) = scheme {

@@ -239,7 +239,8 @@ impl Session {
                 None => error.hint(format!("its columns are: {}", names.join(", "))),
             });
         }
-        self.catalog.insert(table, relation.encoded(column, scheme));
+        let encoded = relation.encoded(column, scheme);
+        self.catalog.replace(table, Arc::new(encoded));
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::bytes::{Put as _, Take};
-use crate::feed::FeedMark;
+use crate::feed::{FeedMark, Times};
 use crate::log;
 use crate::option::StoreOptions;
 use crate::run::RunId;
@@ -85,9 +85,11 @@ impl Catalog {
         Ok(feeds.iter().all(FeedMark::has_ended) && feeds.iter().any(|mark| mark.ends_at(rows)))
     }
 
-    /// Lets rows go that are older than `keep` against one of the time `newest`.
+    /// Lets rows go that are older than `keep` against one of the time `newest`, or against the
+    /// clock where it is behind: no row makes time pass.
     pub(crate) fn raise_floor(&mut self, newest: Option<i64>, keep: i64) {
-        let floor = newest.map(|newest| newest.saturating_sub(keep));
+        let now = self.schema.now().unwrap_or(i64::MAX);
+        let floor = newest.map(|newest| newest.min(now).saturating_sub(keep));
         self.floor = self.floor.max(floor);
     }
 
@@ -119,6 +121,8 @@ impl Catalog {
         self.runs
             .iter()
             .try_for_each(|run| run.write_fences(&mut out))?;
+        let times = self.feeds.iter().map(|mark| mark.times);
+        times.for_each(|times| put_optional(&mut out, times.map(|times| times.0)));
         Ok(out)
     }
 
@@ -142,7 +146,7 @@ impl Catalog {
             false => take.count(1)?,
         };
         let feeds = (0..count).map(|_| FeedMark::read(&mut take));
-        let feeds = feeds.collect::<Result<_>>()?;
+        let mut feeds = feeds.collect::<Result<Vec<_>>>()?;
         // Version 1 ends here.
         let identity = match take.rest().is_empty() {
             true => 0,
@@ -152,6 +156,12 @@ impl Catalog {
         if !take.rest().is_empty() {
             runs.iter_mut()
                 .try_for_each(|run| run.read_fences(&mut take))?;
+        }
+        // Version 3 ends here.
+        if !take.rest().is_empty() {
+            for mark in &mut feeds {
+                mark.times = take_optional(&mut take)?.map(Times);
+            }
         }
         let catalog = Catalog {
             schema,

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, ErrorKind, Result};
 
+use crate::feed::Arrived;
 use crate::follow::Followers;
 use crate::log::{self, Segment};
 use crate::memory::Memory;
@@ -84,6 +85,15 @@ impl State {
         self.memory.sequences().end
     }
 
+    /// The rows in memory.
+    pub(crate) fn arrived(&self) -> Arrived {
+        let rows = match &self.frozen {
+            Some(frozen) => frozen.followed_by(&self.memory),
+            None => self.memory.clone(),
+        };
+        Arrived::new(rows, &self.version.catalog.schema)
+    }
+
     /// Whether there are so many rows in the log that reading them again takes longer than opening
     /// a run.
     pub(crate) fn is_worth_a_run(&self) -> bool {
@@ -153,14 +163,19 @@ impl Commit {
         waited.unwrap_or_else(|held| held.into_inner())
     }
 
-    /// Appends `batch`, whose unit is `bytes`; the number of rows that are acknowledged then.
+    /// Appends a batch, whose unit is `bytes`, to the `state`; the number of rows that are
+    /// acknowledged then.
     ///
     /// # Errors
     /// What writing says; `InvalidArgument` for rows of others while a stream feeds the store.
     /// Nothing of the batch is acknowledged then.
-    pub(crate) fn append(&self, batch: Batch, bytes: Vec<u8>, of_feed: bool) -> Result<u64> {
+    pub(crate) fn append<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        (batch, bytes): (Batch, Vec<u8>),
+        of_feed: bool,
+    ) -> Result<u64> {
         let outcome = Arc::new(OnceLock::new());
-        let mut state = self.lock();
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }

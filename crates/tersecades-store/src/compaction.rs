@@ -5,7 +5,8 @@
 //! leveled   level 0: r r r r + the run of level 1 ─▶ level 1; level i too large + level i + 1
 //! ```
 //! Runs stand oldest first and those that merge are neighbours, so that the order of arrival never
-//! changes.
+//! changes. Where bytes are kept up to a limit, which lets whole runs go, runs become one only as
+//! long as that takes a small share of it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,6 +31,9 @@ pub(crate) struct Task {
     pub(crate) moves: bool,
 }
 
+/// Share of the bytes that are kept which runs that become one take at most: as much goes at once.
+const KEEP_SHARE: u64 = 8;
+
 /// What is to be merged; `None` where no level is full.
 pub(crate) fn pick(version: &Version) -> Option<Task> {
     match version.catalog.options.layout {
@@ -38,14 +42,48 @@ pub(crate) fn pick(version: &Version) -> Option<Task> {
     }
 }
 
-/// All runs, to become one of the deepest level; `None` where there is at most one.
-pub(crate) fn everything(version: &Version) -> Option<Task> {
-    let deepest = version.runs.iter().map(|run| run.id().level).max()?;
-    (version.runs.len() > 1).then_some(Task {
-        runs: 0..version.runs.len(),
-        level: deepest.max(1),
-        moves: false,
-    })
+/// What makes as few runs of the deepest level of all as may be; empty where there is at most one.
+pub(crate) fn everything(version: &Version) -> Vec<Task> {
+    let runs = &version.runs;
+    let deepest = runs.iter().map(|run| run.id().level).max().unwrap_or(0);
+    let level = deepest.max(1);
+    let mut tasks = Vec::new();
+    let mut start = 0;
+    while runs.len() > 1 && start < runs.len() {
+        let together = oldest_of(version, start..runs.len());
+        start = together.end;
+        if together.len() > 1 || runs[together.start].id().level < level {
+            tasks.push(task(version, together, level));
+        }
+    }
+    tasks
+}
+
+/// The oldest of the runs at `positions` that may become one; one at least.
+fn oldest_of(version: &Version, positions: Range<usize>) -> Range<usize> {
+    let limit = version.catalog.options.keep_bytes;
+    let limit = limit.map_or(u64::MAX, |bytes| bytes / KEEP_SHARE);
+    let mut bytes = 0u64;
+    let fits = |run: &&Arc<Run>| {
+        bytes = bytes.saturating_add(run.id().length);
+        bytes <= limit
+    };
+    let count = version.runs[positions.clone()].iter().take_while(fits);
+    positions.start..positions.start + count.count().max(1)
+}
+
+/// The runs at `positions` become one of `level`.
+fn task(version: &Version, positions: Range<usize>, level: u32) -> Task {
+    let from = version.runs[positions.start].id().level;
+    let same_codec = || {
+        let options = &version.catalog.options;
+        options.suits(from as usize, level as usize)
+    };
+    Task {
+        moves: positions.len() == 1 && same_codec(),
+        runs: positions,
+        level,
+    }
 }
 
 /// Positions of the runs of a level; deeper levels stand before it.
@@ -63,15 +101,10 @@ fn levels(runs: &[Arc<Run>]) -> Range<u32> {
 }
 
 fn pick_tiered(version: &Version) -> Option<Task> {
-    let runs = &version.runs;
     let ratio = version.catalog.options.level_ratio;
-    levels(runs).find_map(|level| {
-        let full = level_runs(runs, level);
-        (full.len() >= ratio).then_some(Task {
-            runs: full,
-            level: level + 1,
-            moves: false,
-        })
+    levels(&version.runs).find_map(|level| {
+        let full = level_runs(&version.runs, level);
+        (full.len() >= ratio).then(|| task(version, oldest_of(version, full), level + 1))
     })
 }
 
@@ -88,12 +121,15 @@ fn pick_leveled(version: &Version) -> Option<Task> {
             0 => here.len() >= options.level_ratio,
             _ => here.len() > 1 || bytes > capacity,
         };
-        let below = level_runs(runs, level + 1);
-        let same_codec = options.suits(level as usize, level as usize + 1);
-        full.then_some(Task {
-            moves: below.is_empty() && here.len() == 1 && same_codec,
-            runs: below.start.min(here.start)..here.end,
-            level: level + 1,
+        full.then(|| {
+            let below = level_runs(runs, level + 1);
+            let with_below = oldest_of(version, below.start.min(here.start)..here.end);
+            // What is too large to take in more stays as it is, and others come to stand behind it.
+            let positions = match with_below.end > here.start {
+                true => with_below,
+                false => oldest_of(version, here),
+            };
+            task(version, positions, level + 1)
         })
     })
 }

@@ -1,149 +1,25 @@
 //! A stream that feeds a store: how many of its rows are there is as durable as they are.
 //!
 //! A mark in the manifest says how many rows of the stream were in the store when so many rows were
-//! there in all. While the stream feeds the store nobody else writes, so that after a crash the
-//! rows that were recovered say where the stream goes on.
+//! there in all, and what tells them from others. While the stream feeds the store nobody else
+//! writes, so that after a crash the rows that were recovered say where the stream goes on.
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::error::{Error, Result};
 
-use crate::bytes::{Put as _, Take};
 use crate::catalog::Catalog;
+use crate::commit::State;
 use crate::follow::LAG_BYTES;
 use crate::store::Store;
+use crate::sync::MutexGuard;
 use crate::version::Version;
 use crate::writer::Writer;
 
-/// What a mark says of its stream, as a byte.
-const ENDED: u8 = 0;
-const OPEN: u8 = 1;
-const FAILED: u8 = 2;
+mod mark;
+mod time;
 
-/// Rows of a stream of which nobody knows how many are there.
-const UNKNOWN_ROWS: u64 = u64::MAX;
-
-/// How far a stream has fed the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FeedMark {
-    /// The stream.
-    name: String,
-    /// Its rows that were there when the store had `sequence` rows.
-    rows: u64,
-    /// Rows that the store had.
-    sequence: u64,
-    /// What the stream does.
-    course: Course,
-}
-
-/// What a stream that feeds the store does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// It goes on: all rows behind are of this stream.
-    Open,
-    /// It has ended.
-    Ended,
-    /// It has ended with an error.
-    Failed,
-}
-
-impl FeedMark {
-    /// Appends the mark.
-    ///
-    /// # Errors
-    /// `LimitExceeded` for names of 4 GiB and more.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<()> {
-        out.put_blob(self.name.as_bytes())?;
-        out.put_u64(self.rows);
-        out.put_u64(self.sequence);
-        out.put_u8(match self.course {
-            Course::Open => OPEN,
-            Course::Ended => ENDED,
-            Course::Failed => FAILED,
-        });
-        Ok(())
-    }
-
-    /// Takes a mark off the front of `bytes`.
-    ///
-    /// # Errors
-    /// `Corrupt` for what [`FeedMark::write`] cannot have written.
-    pub(crate) fn read(bytes: &mut Take<'_>) -> Result<Self> {
-        Ok(FeedMark {
-            name: bytes.text()?.to_owned(),
-            rows: bytes.u64()?,
-            sequence: bytes.u64()?,
-            course: match bytes.u8()? {
-                ENDED => Course::Ended,
-                OPEN => Course::Open,
-                FAILED => Course::Failed,
-                _ => return Err(Error::corrupt("the mark of a stream makes no sense")),
-            },
-        })
-    }
-
-    /// The mark of streams that an older state does not name, and that may have begun since.
-    pub(crate) fn of_unknown() -> Self {
-        FeedMark {
-            name: String::new(),
-            rows: UNKNOWN_ROWS,
-            sequence: u64::MAX,
-            course: Course::Ended,
-        }
-    }
-
-    /// Forgets how many rows are there, as some of them may be lost.
-    pub(crate) fn doubt(&mut self) {
-        self.rows = UNKNOWN_ROWS;
-        self.course = Course::Ended;
-    }
-
-    /// Whether others may have written since.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.course != Course::Open
-    }
-
-    /// The error of who follows, where the stream has ended with one.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        let name = &self.name;
-        (self.course == Course::Failed).then(|| {
-            Error::invalid(format!(
-                "the stream `{name}` that feeds the store has failed"
-            ))
-            .hint("its program says why; follow the store again when the stream goes on")
-        })
-    }
-
-    /// Whether the stream wrote the last of `rows` rows.
-    pub(crate) fn ends_at(&self, rows: u64) -> bool {
-        self.sequence == rows
-    }
-
-    /// Takes note that the store has `end` rows, and that others may write from here on.
-    pub(crate) fn settle(&mut self, end: u64) {
-        self.count(end);
-        self.course = Course::Ended;
-    }
-
-    /// Takes note that the store has `end` rows, and that the stream has failed if it went on.
-    fn fail(&mut self, end: u64) {
-        self.count(end);
-        if self.course == Course::Open {
-            self.course = Course::Failed;
-        }
-    }
-
-    /// Takes note that the store has `end` rows.
-    ///
-    /// Rows that an unsafe store has lost were the last ones, and so the stream's.
-    pub(crate) fn count(&mut self, end: u64) {
-        if self.rows != UNKNOWN_ROWS && (self.course == Course::Open || end < self.sequence) {
-            let lost = self.sequence.saturating_sub(end);
-            let gained = end.saturating_sub(self.sequence);
-            self.rows = self.rows.saturating_sub(lost) + gained;
-            self.sequence = end;
-        }
-    }
-}
+pub(crate) use mark::FeedMark;
+pub(crate) use time::{Arrived, Times};
 
 /// Appends the rows of one stream to a store; nobody else writes meanwhile.
 pub struct FeedWriter<'s> {
@@ -151,6 +27,10 @@ pub struct FeedWriter<'s> {
     writer: Writer<'s>,
     /// Rows of the stream that are in the store.
     rows: u64,
+    /// Those that were there when it began, and what tells them from others.
+    known: (u64, Option<Times>),
+    /// Those of them that have come again.
+    again: (u64, Times),
     has_ended: bool,
 }
 
@@ -167,7 +47,7 @@ impl Store {
         let mut marks = version.catalog.feeds.iter();
         let mark = marks.clone().find(|mark| mark.name == name);
         let mark = mark.or_else(|| marks.find(|mark| mark.name.is_empty()));
-        if mark.is_some_and(|mark| mark.rows == UNKNOWN_ROWS) {
+        if mark.is_some_and(FeedMark::is_in_doubt) {
             let message =
                 "the store was repaired: how many rows of the stream are there is unknown";
             return Err(Error::corrupt(format!("{message} (`{name}`)"))
@@ -182,40 +62,37 @@ impl Store {
         }
         state.feed = Some(name.to_owned());
         state.followers.begin();
-        let end = state.end();
         drop(state);
         let begun = self.mark(|catalog| {
-            let marks = catalog.feeds.iter_mut();
-            marks.for_each(|mark| mark.settle(end));
+            let arrived = self.commit.lock().arrived();
+            let mut marks = catalog.feeds.iter_mut();
+            marks.try_for_each(|mark| mark.settle(&arrived))?;
             let known = catalog.feeds.iter().position(|mark| mark.name == name);
             let index = known.unwrap_or_else(|| {
-                catalog.feeds.push(FeedMark {
-                    name: name.to_owned(),
-                    rows: 0,
-                    sequence: end,
-                    course: Course::Open,
-                });
+                catalog.feeds.push(FeedMark::new(name));
                 catalog.feeds.len() - 1
             });
             let mark = &mut catalog.feeds[index];
-            (mark.sequence, mark.course) = (end, Course::Open);
-            mark.rows
+            mark.open(arrived.end());
+            Ok((mark.rows, mark.times))
         });
-        let rows = begun.inspect_err(|error| self.end_feed(Some(error)))?;
+        let known = begun.inspect_err(|error| self.end_feed(Some(error)))?;
         Ok(FeedWriter {
             store: self,
-            writer: writer.of_feed(rows),
-            rows,
+            writer: writer.of_feed(known.0),
+            rows: known.0,
+            known,
+            again: (0, Times::default()),
             has_ended: false,
         })
     }
 
     /// Writes the catalogue with changed marks.
-    fn mark<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> Result<T> {
+    fn mark<T>(&self, change: impl FnOnce(&mut Catalog) -> Result<T>) -> Result<T> {
         let mut upkeep = self.upkeep();
         let version = std::sync::Arc::clone(&self.commit.lock().version);
         let mut catalog = version.catalog.clone();
-        let changed = change(&mut catalog);
+        let changed = change(&mut catalog)?;
         // Marks count rows that a power cut must not take.
         self.sync_unsafe(&mut self.commit.lock_idle())?;
         self.commit_catalog(&mut upkeep, &catalog)?;
@@ -224,22 +101,28 @@ impl Store {
         Ok(changed)
     }
 
-    /// Settles marks that a failure has left open, before others write.
+    /// The state in which others may write, or learn that a stream feeds the store: marks are
+    /// settled that a failure has left open, as they would count the rows of others.
     ///
     /// # Errors
     /// What writing the manifest says.
-    pub(crate) fn settle_feeds(&self) -> Result<()> {
-        let has_ended = |catalog: &Catalog| catalog.feeds.iter().all(FeedMark::has_ended);
-        if has_ended(&self.commit.lock().version.catalog) {
-            return Ok(());
-        }
-        self.mark(|catalog| {
+    pub(crate) fn settle_feeds(&self) -> Result<MutexGuard<'_, State>> {
+        loop {
             let state = self.commit.lock();
-            if state.feed.is_none() {
-                let marks = catalog.feeds.iter_mut();
-                marks.for_each(|mark| mark.settle(state.end()));
+            let mut marks = state.version.catalog.feeds.iter();
+            if state.feed.is_some() || marks.all(FeedMark::has_ended) {
+                return Ok(state);
             }
-        })
+            drop(state);
+            self.mark(|catalog| {
+                let state = self.commit.lock();
+                let mut marks = catalog.feeds.iter_mut();
+                match state.feed {
+                    Some(_) => Ok(()),
+                    None => marks.try_for_each(|mark| mark.settle(&state.arrived())),
+                }
+            })?;
+        }
     }
 
     fn end_feed(&self, failure: Option<&Error>) {
@@ -253,6 +136,34 @@ impl FeedWriter<'_> {
     /// Rows of the stream that are in the store; a stream that begins again leaves them out.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Those of the next rows of a stream that begins again with its first which are not in the
+    /// store.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where those that are there had other times; `SchemaMismatch` for times of
+    /// another type.
+    pub fn unwritten(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let known = usize::try_from(self.missing()).unwrap_or(usize::MAX);
+        let known = known.min(rows.num_rows());
+        if known > 0 {
+            if let Some(times) = self.writer.times(&rows.slice(0, known))? {
+                self.again.1.add(&times)?;
+            }
+            self.again.0 += known as u64;
+            let differs = |known: Times| known != self.again.1;
+            if self.missing() == 0 && self.known.1.is_some_and(differs) {
+                return Err(other_rows(self.again.0));
+            }
+        }
+        Ok(rows.slice(known, rows.num_rows() - known))
+    }
+
+    /// Rows that were there when the stream began, and that [`FeedWriter::unwritten`] has not left
+    /// out.
+    pub fn missing(&self) -> u64 {
+        self.known.0 - self.again.0
     }
 
     /// Appends the next rows of the stream and waits until they last.
@@ -293,9 +204,9 @@ impl FeedWriter<'_> {
         let noted = match (failure, &failed) {
             // Before others may write, so that it is the stream with the last rows.
             (Some(_), None) => self.store.mark(|catalog| {
-                let end = self.store.commit.lock().end();
-                let marks = catalog.feeds.iter_mut();
-                marks.for_each(|mark| mark.fail(end));
+                let arrived = self.store.commit.lock().arrived();
+                let mut marks = catalog.feeds.iter_mut();
+                marks.try_for_each(|mark| mark.fail(&arrived))
             }),
             _ => Ok(()),
         };
@@ -304,7 +215,7 @@ impl FeedWriter<'_> {
             // Rows that were not acknowledged may be there when the store is opened again: the
             // open mark counts them.
             Some(error) => Err(error),
-            None => noted.and_then(|()| self.store.settle_feeds()),
+            None => noted.and_then(|()| self.store.settle_feeds().map(drop)),
         }
     }
 }
@@ -316,4 +227,14 @@ impl Drop for FeedWriter<'_> {
             let _ = self.end(None);
         }
     }
+}
+
+fn other_rows(count: u64) -> Error {
+    Error::invalid(format!(
+        "the first {count} rows of the stream are others than those of it in the store"
+    ))
+    .hint(
+        "a file may have come in front of others, or have taken the place of one: let the stream \
+         begin with the same rows, or keep it in another folder",
+    )
 }

@@ -160,11 +160,13 @@ pub(crate) struct Followers {
 }
 
 impl Followers {
-    /// Hands `batch`, which segment `segment` has, to everybody who is still there.
+    /// Hands `batch`, which segment `segment` has, to everybody who is still there, and gives up
+    /// who was too far behind before it came.
     pub(crate) fn send(&mut self, batch: &Arc<Batch>, segment: u64) {
         let bytes = batch.byte_size();
         self.followers.retain(|follower| {
-            let behind = follower.lag.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            let behind = follower.lag.fetch_add(bytes, Ordering::Relaxed);
+            // However large a batch is, who has taken those before it has kept up.
             if behind > LAG_BYTES_MAX {
                 // Who is gone needs no word.
                 let _ = follower.batches.send(Err(overrun(behind)));
@@ -347,7 +349,8 @@ mod tests {
         let batch = encoder.encode(&rows).unwrap();
         let mut bytes = Vec::new();
         wire::write_batch(&batch, &mut bytes).unwrap();
-        store.commit.append(batch, bytes, false).unwrap();
+        let state = store.commit.lock();
+        store.commit.append(state, (batch, bytes), false).unwrap();
         let arrived = arrivals.next(Duration::from_secs(10)).unwrap();
         let Arrival::Rows(batch) = arrived else {
             panic!("{arrived:?}");
@@ -355,5 +358,25 @@ mod tests {
         let arrived = decode(&batch).unwrap();
         assert_eq!(arrived.column_by_name("n"), rows.column_by_name("n"));
         assert_eq!(arrived.column_by_name("w").unwrap().logical_null_count(), 5);
+    }
+
+    #[test]
+    fn who_has_kept_up_hears_of_a_batch_however_large() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+        let rows = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let policy = StoreOptions::default().codec(0);
+        let mut encoder = Encoder::new(&rows.schema(), policy, Tier::Hot).unwrap();
+        let batch = Arc::new(encoder.encode(&rows).unwrap());
+        let mut followers = Followers::default();
+        let segment = || Err(Error::limit("no segment is held"));
+        let queue = followers.join(segment(), (0, rows.schema()), None);
+        // As many bytes wait as may, with which any batch would be more.
+        queue.lag.store(LAG_BYTES_MAX, Ordering::Relaxed);
+        followers.send(&batch, 1);
+        assert!(queue.batches.try_recv().unwrap().is_ok());
+        followers.send(&batch, 1);
+        let error = queue.batches.try_recv().unwrap().unwrap_err();
+        assert!(error.message().contains("came faster"), "{error}");
+        assert!(followers.followers.is_empty());
     }
 }

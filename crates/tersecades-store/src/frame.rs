@@ -8,6 +8,8 @@
 //! when the frame was written: a bad frame in front of it is damage, one behind it was cut short by
 //! a crash and means nothing.
 
+use std::ops::RangeInclusive;
+
 use tersecades_columnar::error::{Error, Result};
 
 use crate::bytes::{Put as _, Take};
@@ -19,7 +21,7 @@ const HEADER_BYTES: usize = 24;
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
 
 /// The version that is written; all up to it are read.
-pub(crate) const VERSION: u16 = 3;
+pub(crate) const VERSION: u16 = 4;
 
 /// The version from which on files say whose they are.
 const OWNED_FROM: u16 = 2;
@@ -178,7 +180,11 @@ pub(crate) fn whole(
     let mut next = start;
     std::iter::from_fn(move || {
         let mut offsets = next..bytes.len();
-        let found = offsets.find_map(|at| Some((at, read(file, &bytes[at..])?)))?;
+        let found = offsets.find_map(|at| {
+            let rest = &bytes[at..];
+            let frame = could_be_frame(rest, 0..=at as u64).then(|| read(file, rest))??;
+            Some((at, frame))
+        })?;
         next = found.0 + found.1.length;
         Some(found)
     })
@@ -220,21 +226,24 @@ pub(crate) fn damaged(offset: usize) -> Error {
 /// byte had reached the device.
 pub(crate) fn was_durable(file: u64, bytes: &[u8], offset: u64) -> bool {
     (1..bytes.len()).any(|later| {
-        bytes
-            .get(later..)
-            .filter(|rest| could_be_header(rest))
-            .and_then(|rest| read(file, rest))
-            .is_some_and(|frame| frame.durable > offset)
+        let (rest, at) = (&bytes[later..], offset + later as u64);
+        could_be_frame(rest, offset + 1..=at) && read(file, rest).is_some()
     })
 }
 
-/// Rules out nearly every offset before a checksum is computed.
-fn could_be_header(rest: &[u8]) -> bool {
-    rest.len() >= HEADER_BYTES && rest[8] <= KIND_MAX && rest[9..16] == [0; 7]
+/// Whether `rest` may begin with a frame that says that so many bytes were `durable`, which are no
+/// more than lie in front of it: rules out nearly every offset before a checksum is computed.
+fn could_be_frame(rest: &[u8], durable: RangeInclusive<u64>) -> bool {
+    let Some(header) = rest.first_chunk::<HEADER_BYTES>() else {
+        return false;
+    };
+    let [.., a, b, c, d, e, f, g, h] = *header;
+    let known = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    KINDS.contains(&header[8]) && header[9..16] == [0; 7] && durable.contains(&known)
 }
 
-/// Kinds are numbers up to this.
-const KIND_MAX: u8 = 15;
+/// Numbers that kinds may have.
+const KINDS: RangeInclusive<u8> = 1..=15;
 
 #[cfg(test)]
 mod tests {
@@ -242,7 +251,7 @@ mod tests {
 
     fn three() -> Vec<u8> {
         let mut bytes = Vec::new();
-        for kind in 0..3u8 {
+        for kind in 1..=3u8 {
             let durable = bytes.len() as u64;
             write(7, durable, kind, &[kind; 9], &mut bytes).unwrap();
         }
@@ -261,16 +270,16 @@ mod tests {
     #[test]
     fn a_cut_frame_is_torn_and_a_damaged_one_in_front_of_durable_ones_is_an_error() {
         let bytes = three();
-        assert_eq!(kinds(7, &bytes).unwrap(), (vec![0, 1, 2], End::Whole));
+        assert_eq!(kinds(7, &bytes).unwrap(), (vec![1, 2, 3], End::Whole));
         for length in 67..bytes.len() {
             let torn = End::Torn(66);
-            assert_eq!(kinds(7, &bytes[..length]).unwrap(), (vec![0, 1], torn));
+            assert_eq!(kinds(7, &bytes[..length]).unwrap(), (vec![1, 2], torn));
         }
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             match kinds(7, &flipped) {
-                Ok(read) => assert_eq!(read, (vec![0, 1], End::Torn(66)), "bit {bit}"),
+                Ok(read) => assert_eq!(read, (vec![1, 2], End::Torn(66)), "bit {bit}"),
                 Err(error) => assert!(bit < 66 * 8, "bit {bit}: {error}"),
             }
         }
@@ -279,5 +288,35 @@ mod tests {
     #[test]
     fn frames_of_another_file_are_not_read() {
         assert_eq!(kinds(8, &three()).unwrap(), (vec![], End::Torn(0)));
+    }
+
+    #[test]
+    fn few_bytes_are_summed_where_a_damaged_record_holds_numbers() {
+        let numbers = |step: u128, bytes: usize| -> Vec<u8> {
+            let numbers = (0..1 << 14).map(|number: u128| (number * step).to_le_bytes());
+            numbers
+                .flat_map(|number| number[..bytes].to_vec())
+                .collect()
+        };
+        for bytes in [
+            numbers(0, 8),
+            numbers(1, 4),
+            numbers(1, 8),
+            numbers(1, 16),
+            numbers(25, 8),
+            numbers(25, 16),
+        ] {
+            let summed = (0..bytes.len()).map(|at| {
+                let rest = &bytes[at..];
+                let length = rest
+                    .first_chunk::<4>()
+                    .map_or(0, |it| u32::from_le_bytes(*it));
+                let is_summed =
+                    could_be_frame(rest, 0..=at as u64) && length as usize <= rest.len();
+                if is_summed { u64::from(length) } else { 0 }
+            });
+            let summed: u64 = summed.sum();
+            assert!(summed <= bytes.len() as u64, "{summed} of {}", bytes.len());
+        }
     }
 }

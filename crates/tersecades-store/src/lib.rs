@@ -52,6 +52,7 @@ mod point;
 mod recovery;
 mod repair;
 mod scan;
+mod source;
 mod stats;
 mod store;
 mod sync;

@@ -11,15 +11,16 @@ use crate::catalog::Catalog;
 use crate::commit::{self, State, is_full, passes};
 use crate::compaction;
 use crate::counters::Activity;
+use crate::feed::Arrived;
 use crate::log;
 use crate::manifest::Manifest;
 use crate::memory::{Memory, decode_all};
-use crate::merge::Source;
 use crate::merging::Place;
 use crate::option::Durability;
 use crate::recovery::remove_segments;
 use crate::run;
-use crate::sort_key::{SortKey, Sorted};
+use crate::sort_key::SortKey;
+use crate::source::{SORTED_BYTES, Source};
 use crate::store::{Store, Upkeep, following};
 use crate::version::Version;
 
@@ -93,15 +94,11 @@ impl Store {
         let fields = version.catalog.schema.stored();
         let rows = decode_all(frozen.batches(), &fields)?;
         let key = SortKey::new(&version.catalog.schema)?;
-        let Some(first) = rows.first() else {
-            return Ok(());
-        };
-        let sorted = Box::new(Sorted::new(&key, &first.schema(), &rows)?);
-        drop(rows);
+        let sources = Source::sorted(&key, &rows, SORTED_BYTES)?;
         let mut catalog = version.catalog.clone();
-        self.raise_floor(&mut catalog, &sorted.rows);
+        self.raise_floor(&mut catalog, &rows);
+        drop(rows);
         let is_oldest = version.runs.is_empty();
-        let sources = vec![Source::Rows(sorted)];
         let number = upkeep.take_run_number();
         let version = Version::whole(catalog, version.runs.clone());
         let sequences = frozen.sequences();
@@ -115,6 +112,9 @@ impl Store {
         let mut next = version.catalog.clone();
         next.log_start = log_start;
         next.flushed = frozen.sequences().end;
+        let arrived = Arrived::new(Memory::clone(&frozen), &next.schema);
+        let mut marks = next.feeds.iter_mut();
+        marks.try_for_each(|mark| mark.let_go(&arrived))?;
         let mut runs = version.runs;
         if let Some((run, _)) = written {
             self.counters.flushed(run.id().length);
@@ -184,14 +184,14 @@ impl Store {
     }
 
     /// Lets rows go that are older than `keep_time` against the newest.
-    fn raise_floor(&self, catalog: &mut Catalog, rows: &RecordBatch) {
+    fn raise_floor(&self, catalog: &mut Catalog, rows: &[RecordBatch]) {
         let (Some(keep), Some(column)) = (catalog.options.keep_time, catalog.schema.time_column())
         else {
             return;
         };
         let name = catalog.schema.fields().field(column).name();
-        let newest = rows.column_by_name(name).and_then(compaction::newest);
-        catalog.raise_floor(newest, keep);
+        let times = rows.iter().filter_map(|rows| rows.column_by_name(name));
+        catalog.raise_floor(times.filter_map(compaction::newest).max(), keep);
     }
 
     /// Makes `catalog` last; where that fails, nothing is acknowledged any more.
@@ -212,6 +212,17 @@ impl Store {
             let _ = self.directory.remove(&run::file_name(number));
         }
         Ok(())
+    }
+
+    /// Makes the catalogue last that holds, where the manifest may say another, which could not be
+    /// written whole: its marks would count rows that others write.
+    pub(crate) fn settle_manifest(&self, upkeep: &mut Upkeep) -> Result<()> {
+        let manifest = upkeep.manifest.as_ref();
+        if !manifest.is_some_and(Manifest::is_in_doubt) {
+            return Ok(());
+        }
+        let version = Arc::clone(&self.commit.lock().version);
+        self.commit_catalog(upkeep, &version.catalog)
     }
 
     /// Adds a column, which is null in rows that are there already.

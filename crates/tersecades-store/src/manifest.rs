@@ -289,6 +289,11 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Whether it may say what [`Manifest::append`] has failed to write last.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.output.is_none()
+    }
+
     /// Makes `catalog` the state of the store; it is when this returns, and lasts.
     ///
     /// # Errors

@@ -3,12 +3,10 @@
 //! Inputs stand oldest first, so that rows with the same key stay in the order of their arrival,
 //! and of those with the same primary key the last is the newest.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::array::AnyDictionaryArray;
 use arrow_array::cast::AsArray as _;
-use arrow_array::{Array as _, BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::take_record_batch;
@@ -19,6 +17,7 @@ use crate::retention::Floor;
 use crate::run::{self, Group, Run};
 use crate::schema::{DELETED, StoreSchema};
 use crate::sort_key::{SortKey, Sorted};
+use crate::source::{Source, text_bytes};
 
 /// What comes out.
 pub(crate) enum Piece {
@@ -26,14 +25,6 @@ pub(crate) enum Piece {
     Spliced(Arc<Run>, usize),
     /// Rows, and the hashes of their keys where they are asked for.
     Rows(RecordBatch, Vec<u64>),
-}
-
-/// What is merged.
-pub(crate) enum Source {
-    /// Groups of a run.
-    Run(Arc<Run>, Range<usize>),
-    /// Sorted rows.
-    Rows(Box<Sorted>),
 }
 
 /// How to merge.
@@ -379,27 +370,6 @@ impl Decoded {
     fn key(&self, position: usize) -> &[u8] {
         self.sorted.key(position)
     }
-}
-
-/// Bytes of the texts and bytes of all rows, each as often as it stands there.
-fn text_bytes(rows: &RecordBatch) -> usize {
-    let coded = rows.columns().iter();
-    let coded = coded.filter_map(|column| column.as_any_dictionary_opt());
-    coded.map(coded_bytes).sum()
-}
-
-fn coded_bytes(column: &dyn AnyDictionaryArray) -> usize {
-    let values = column.values();
-    let offsets = match (values.as_string_opt::<i32>(), values.as_binary_opt::<i32>()) {
-        (Some(texts), _) => texts.value_offsets(),
-        (_, Some(bytes)) => bytes.value_offsets(),
-        _ => return 0,
-    };
-    if values.is_empty() {
-        return 0;
-    }
-    let length = |code: usize| (offsets[code + 1] - offsets[code]) as usize;
-    column.normalized_keys().into_iter().map(length).sum()
 }
 
 /// Whether a group may hold deleted rows.

@@ -16,11 +16,12 @@ use crate::commit::is_overfull;
 use crate::compaction::{self, Task};
 use crate::encode::Encoder;
 use crate::maintenance::read_only;
-use crate::merge::{Merge, MergeOptions, Piece, Source, TEXT_BYTES};
+use crate::merge::{Merge, MergeOptions, Piece, TEXT_BYTES};
 use crate::option::StoreOptions;
 use crate::placement::Placement;
 use crate::run::{self, Run, RunId, RunWriter};
 use crate::sort_key::Sorted;
+use crate::source::Source;
 use crate::store::Store;
 use crate::sync::MutexGuard;
 use crate::version::Version;
@@ -143,7 +144,7 @@ impl Store {
         }
     }
 
-    /// Makes one run of all.
+    /// Makes one run of all, or several where one would be more than an eighth of `keep_bytes`.
     ///
     /// # Errors
     /// As [`Store::compact_where_full`].
@@ -151,10 +152,8 @@ impl Store {
         self.flush()?;
         let _merging = self.merging();
         let version = Arc::clone(&self.commit.lock().version);
-        match compaction::everything(&version) {
-            Some(task) => self.merge_runs(&version, task),
-            None => Ok(()),
-        }
+        let mut tasks = compaction::everything(&version).into_iter();
+        tasks.try_for_each(|task| self.merge_runs(&version, task))
     }
 
     /// Whether there are far more runs than merges leave, or far more rows in memory than a run
@@ -201,7 +200,7 @@ impl Store {
             self.counters.moved(bytes);
             moved
         } else {
-            let sources = inputs.iter().cloned().map(whole).collect();
+            let sources = inputs.iter().cloned().map(Source::whole).collect();
             let place = Place {
                 number,
                 level: task.level,
@@ -292,12 +291,6 @@ fn retiers(options: &StoreOptions, sources: &[Source], placement: Placement) -> 
         Source::Run(run, _) => lies(run).reencodes_for(placement),
         Source::Rows(_) => false,
     })
-}
-
-/// All groups of a run.
-fn whole(run: Arc<Run>) -> Source {
-    let groups = 0..run.groups().len();
-    Source::Run(run, groups)
 }
 
 fn add_piece(

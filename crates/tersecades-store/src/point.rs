@@ -110,7 +110,7 @@ impl Snapshot {
         let floor = self.version.floor();
         let gone = floor.limit().map(|(time, limit)| {
             let field = fields.field(schema.position(time)?);
-            let (low, high) = (i64::MIN.into(), limit.saturating_sub(1).into());
+            let (low, high) = (i64::MIN.into(), (limit - 1).into());
             Predicate::between(field.data_type(), &low, &high)
         });
         // Without a floor nobody reads the slot of the time.

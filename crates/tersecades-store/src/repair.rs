@@ -11,6 +11,7 @@
 //! The file `REPAIR` is there from the first change to the last.
 
 mod mark;
+mod salvage;
 mod write;
 
 use std::ops::Range;
@@ -23,7 +24,6 @@ use tersecades_columnar::error::{Error, Result};
 use crate::adopt::{Inputs, adopt, inputs_of, take_identity};
 use crate::catalog::Catalog;
 use crate::compaction;
-use crate::frame::FILE_HEADER_BYTES;
 use crate::fs::{Directory, FileSystem, LOG_FOLDER, RUN_FOLDER, RealFileSystem};
 use crate::log;
 use crate::lost::{Lost, stale_rows};
@@ -44,7 +44,8 @@ pub struct Repaired {
     /// Rows of the log that are missing: the numbers of those behind them, or the end of a store
     /// that was closed, tell. What a store that was not closed held at its end cannot be known.
     pub lost_log_rows: u64,
-    /// Bytes of the log that hold no whole record.
+    /// Bytes of the log that hold no whole record and may have held rows: not those that a crash or
+    /// a full disk has cut off, behind which the log goes on with the very next row.
     pub lost_log_bytes: u64,
     /// Rows of runs that the manifest did not know, which are part of the store again.
     pub adopted_rows: u64,
@@ -111,7 +112,7 @@ pub fn repair_in(files: Arc<dyn FileSystem>, path: &Path) -> Result<Repaired> {
     };
     let next = manifest::newest(&directory)? + 1;
     let segments = log::segments(&directory)?;
-    let written = repair.find().and_then(|in_log| {
+    let written = repair.find(&mark).and_then(|in_log| {
         // What that manifest gave up, this one does not know of.
         if let Some(lost) = mark.lost_before(number) {
             repair.repaired.lose(lost);
@@ -153,11 +154,11 @@ struct Repair {
 
 impl Repair {
     /// What is left, of which the manifest does not know yet: the batches of the log.
-    fn find(&mut self) -> Result<Vec<(u64, Batch)>> {
+    fn find(&mut self, mark: &Mark) -> Result<Vec<(u64, Batch)>> {
         self.keep_runs()?;
         self.adopt_runs()?;
         self.give_up_runs();
-        let in_log = self.salvage_log()?;
+        let in_log = self.salvage_log(mark)?;
         self.count_stale(&in_log)?;
         self.raise_floor()?;
         Ok(in_log)
@@ -331,74 +332,6 @@ impl Repair {
                 self.lose_run(&id, id.rows, error);
             }
         }
-    }
-
-    /// Every batch of the log that can be read, with the number of its first row; notes what is
-    /// missing between them, and damaged files.
-    fn salvage_log(&mut self) -> Result<Vec<(u64, Batch)>> {
-        let mut batches = Vec::new();
-        let mut next = self.catalog.flushed;
-        let mut name = log::file_name(self.catalog.log_start);
-        for number in log::segments(&self.directory)? {
-            if number < self.catalog.log_start {
-                continue;
-            }
-            name = log::file_name(number);
-            let bytes = self.directory.read(&name)?;
-            match log::read_header(&self.directory, number, &bytes) {
-                Ok(begins) => self.miss_rows(&name, &mut next, begins),
-                Err(error) if log::is_foreign(&self.directory, number, &bytes) => {
-                    // What a store without rows had before it became another has none.
-                    if !self.is_taken || bytes.len() > FILE_HEADER_BYTES {
-                        self.give_up(error, &name);
-                    }
-                    self.damaged.push(name.clone());
-                    continue;
-                }
-                Err(_) => {}
-            }
-            let mut found = Vec::new();
-            let torn = log::salvage(number, &bytes, &mut found);
-            for (first, batch) in found {
-                self.miss_rows(&name, &mut next, first);
-                // A repair that was cut short has written rows anew.
-                let end = first.saturating_add(batch.rows() as u64);
-                if end > next {
-                    next = end;
-                    batches.push((first, batch));
-                }
-            }
-            if torn > 0 {
-                self.tear_log(&name, torn, next);
-            }
-        }
-        let end = self.catalog.closed.unwrap_or(next);
-        self.miss_rows(&name, &mut next, end);
-        Ok(batches)
-    }
-
-    /// Notes that `bytes` bytes of the file `name`, whose rows end before number `next`, hold none.
-    fn tear_log(&mut self, name: &str, bytes: u64, next: u64) {
-        self.repaired.lost_log_bytes += bytes;
-        let message = format!("{bytes} bytes of the log hold no whole record");
-        self.give_up(Error::corrupt(message), name);
-        self.damaged.push(name.to_owned());
-        if self.catalog.closed != Some(next) {
-            self.lost.push(Lost::from(next));
-        }
-    }
-
-    /// Notes that the rows from `next` up to `found`, which comes with the file `name`, are
-    /// missing.
-    fn miss_rows(&mut self, name: &str, next: &mut u64, found: u64) {
-        if found <= *next {
-            return;
-        }
-        let message = format!("rows {next} to {} of the log are missing", found - 1);
-        self.give_up(Error::corrupt(message), name);
-        self.repaired.lost_log_rows += found - *next;
-        self.lost.push(Lost::from(*next));
-        *next = found;
     }
 
     /// Counts the rows whose keys lost ones may have changed or deleted.

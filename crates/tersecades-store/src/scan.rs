@@ -21,11 +21,12 @@ use tersecades_columnar::types::Value;
 use crate::codec_policy::CodecPolicy;
 use crate::encode::{Encoder, conform};
 use crate::memory::decode_all;
-use crate::merge::{Merge, MergeOptions, Piece, Source, TEXT_BYTES};
+use crate::merge::{Merge, MergeOptions, Piece, TEXT_BYTES};
 use crate::retention::Floor;
 use crate::run::{self, Run, RunId};
 use crate::schema::{DELETED, StoreSchema};
-use crate::sort_key::{SortKey, Sorted, first_stats};
+use crate::sort_key::{SortKey, first_stats};
+use crate::source::{SORTED_BYTES, Source};
 use crate::version::Snapshot;
 
 use filter::{Filter, Looks};
@@ -306,10 +307,7 @@ impl Snapshot {
             }
         }
         let rows = decode_all(&self.memory, &fields)?;
-        if let Some(first) = rows.first() {
-            let sorted = Sorted::new(&SortKey::new(schema)?, &first.schema(), &rows)?;
-            sources.push(Source::Rows(Box::new(sorted)));
-        }
+        sources.extend(Source::sorted(&SortKey::new(schema)?, &rows, SORTED_BYTES)?);
         let options = MergeOptions {
             chunk_rows: self.options().chunk_rows,
             text_bytes: TEXT_BYTES,

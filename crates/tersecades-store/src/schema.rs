@@ -1,7 +1,7 @@
 //! The columns of a store and what they are for: key, time, primary key.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -152,6 +152,20 @@ impl StoreSchema {
                     "{length:?} is no number of units of the time column"
                 ))
             })
+    }
+
+    /// The time of the clock, to the second, in units of the time column; `None` where that is no
+    /// timestamp, or has no number for it.
+    pub(crate) fn now(&self) -> Option<i64> {
+        match self.fields.field(self.time?).data_type() {
+            DataType::Timestamp(..) => {
+                let now = SystemTime::now()
+                    .duration_since(SystemTime::UNIX_EPOCH)
+                    .ok()?;
+                self.time_ticks(Duration::from_secs(now.as_secs())).ok()
+            }
+            _ => None,
+        }
     }
 
     /// Whether there is one row for each key.

@@ -9,8 +9,10 @@ use tersecades_columnar::error::{Error, ErrorKind, Result};
 use crate::catalog::{Catalog, new_identity};
 use crate::commit::{Commit, State, passes};
 use crate::counters::Counters;
+use crate::feed::Arrived;
 use crate::fs::{Directory, FileSystem, Lock, RealFileSystem};
 use crate::log::{self, Segment};
+use crate::maintenance::read_only;
 use crate::manifest::{self, Manifest};
 use crate::memory::Memory;
 use crate::option::StoreOptions;
@@ -215,9 +217,11 @@ impl Store {
             None => log::renew(&directory, log_start)?,
         }
         recovered.version.catalog.closed = None;
-        let marks = recovered.version.catalog.feeds.iter_mut();
+        let catalog = &mut recovered.version.catalog;
+        let arrived = Arrived::new(recovered.memory.clone(), &catalog.schema);
+        let mut marks = catalog.feeds.iter_mut();
         // A stream that a crash has cut off goes on, or has ended when others write.
-        marks.for_each(|mark| mark.count(end));
+        marks.try_for_each(|mark| mark.count(&arrived))?;
         let has_rows = recovered.memory.rows() > 0;
         if !has_rows {
             // What the segments before held is in runs.
@@ -327,10 +331,10 @@ impl Store {
     /// # Errors
     /// `InvalidArgument` for a store that was opened for reading.
     pub fn writer(&self) -> Result<Writer<'_>> {
-        if self.upkeep().manifest.is_none() {
-            return Err(Error::invalid("the store was opened for reading"));
+        match self.is_read_only() {
+            true => Err(read_only()),
+            false => Writer::new(self),
         }
-        Writer::new(self)
     }
 
     /// Whether nothing is written any more because of a failure, and which.
@@ -338,18 +342,21 @@ impl Store {
         self.commit.lock().failed.clone()
     }
 
-    /// Goes on after a failure that passes: a new segment of the log begins with the first row that
-    /// was not acknowledged.
+    /// Goes on after a failure that passes: the manifest says what holds, whatever a write that
+    /// failed has left in it, and a new segment of the log begins with the first row that was not
+    /// acknowledged.
     ///
     /// # Errors
     /// The failure where it does not pass, or has not yet.
     pub(crate) fn resume(&self) -> Result<()> {
         let mut upkeep = self.upkeep();
+        if !has_passed(&self.commit.lock_idle())? {
+            return Ok(());
+        }
+        self.settle_manifest(&mut upkeep)?;
         let mut state = self.commit.lock_idle();
-        match &state.failed {
-            None => return Ok(()),
-            Some(error) if !passes(error) => return Err(error.clone()),
-            Some(_) => {}
+        if !has_passed(&state)? {
+            return Ok(());
         }
         self.sync_unsafe(&mut state)?;
         let segment = self.begin_segment(&mut upkeep, state.end())?;
@@ -406,6 +413,17 @@ impl Store {
     /// Makes `catalog` and `runs` the state of the store.
     pub(crate) fn install(&self, state: &mut State, version: Version) {
         state.version = Arc::new(version);
+    }
+}
+
+/// Whether there is a failure, which may have passed.
+///
+/// # Errors
+/// The failure where it does not pass.
+fn has_passed(state: &State) -> Result<bool> {
+    match &state.failed {
+        Some(error) if !passes(error) => Err(error.clone()),
+        failed => Ok(failed.is_some()),
     }
 }
 

@@ -120,10 +120,29 @@ impl<'s> Writer<'s> {
         if self.store.failure().is_some() {
             self.store.resume()?;
         }
-        if !self.of_feed {
-            self.store.settle_feeds()?;
-        }
-        self.store.commit.append(batch, bytes, self.of_feed)
+        let state = match self.of_feed {
+            true => self.store.commit.lock(),
+            false => self.store.settle_feeds()?,
+        };
+        let commit = &self.store.commit;
+        commit.append(state, (batch, bytes), self.of_feed)
+    }
+
+    /// The times of `rows`, as the store would have them; `None` where it has no time.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for times of another type.
+    pub(crate) fn times(&self, rows: &RecordBatch) -> Result<Option<ArrayRef>> {
+        let Some(time) = self.schema.time_column() else {
+            return Ok(None);
+        };
+        let field = self.schema.fields().field(time);
+        let Some(times) = rows.column_by_name(field.name()) else {
+            return Ok(Some(new_null_array(field.data_type(), rows.num_rows())));
+        };
+        let times = widened(field, times)?;
+        self.check(field, &times, true)?;
+        Ok(Some(times))
     }
 
     /// Takes note of columns that were added meanwhile.
@@ -250,4 +269,31 @@ fn with_types(columns: &[ArrayRef], fields: &SchemaRef) -> Result<RecordBatch> {
     });
     let schema = Arc::new(Schema::new(named.collect::<Vec<_>>()));
     Ok(RecordBatch::try_new(schema, columns.to_vec())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::option::StoreOptions;
+
+    #[test]
+    fn a_writer_does_not_wait_for_a_run_that_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let fields = Schema::new(vec![Field::new("n", DataType::Int64, false)]);
+        let schema = StoreSchema::new(&fields).unwrap();
+        let store = Store::create(folder.path(), schema, StoreOptions::default()).unwrap();
+        let store = Arc::new(store);
+        let others = Arc::clone(&store);
+        let (begun, begins) = channel();
+        // Held while a run is written.
+        let upkeep = store.upkeep();
+        let thread = std::thread::spawn(move || begun.send(others.writer().map(drop)));
+        let writer = begins.recv_timeout(Duration::from_secs(10));
+        drop(upkeep);
+        assert!(matches!(writer, Ok(Ok(()))), "{writer:?}");
+        thread.join().unwrap().unwrap();
+    }
 }

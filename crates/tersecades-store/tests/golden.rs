@@ -32,7 +32,7 @@ fn rows(range: std::ops::Range<i64>) -> RecordBatch {
 #[test]
 #[ignore = "run by hand when the format changes"]
 fn write_golden_store() {
-    let target = folder().join("v3");
+    let target = folder().join("v4");
     std::fs::remove_dir_all(&target).ok();
     let schema = StoreSchema::new(&rows(0..1).schema()).unwrap();
     let schema = schema.key(&["host"]).unwrap().time("ts").unwrap();
@@ -60,20 +60,20 @@ fn stores_of_earlier_versions_become_ones_of_this_version_and_keep_their_rows() 
         rows as i64
     };
     assert_eq!(read(), ROWS);
-    assert_eq!(upgrade(copied.path()).unwrap(), (0, 3));
+    assert_eq!(upgrade(copied.path()).unwrap(), (0, 4));
     assert_eq!(read(), ROWS);
-    assert_eq!(upgrade(copied.path()).unwrap(), (3, 3));
+    assert_eq!(upgrade(copied.path()).unwrap(), (4, 4));
     let store = Store::open(copied.path()).unwrap();
     assert_eq!(store.feed("numbers").unwrap().rows(), 0);
     drop(store);
-    for (version, name) in [(1, "v1"), (2, "v2"), (3, "v3")] {
+    for (version, name) in [(1, "v1"), (2, "v2"), (3, "v3"), (4, "v4")] {
         let later = copied.path().join(name);
         copy(&folder().join(name), &later);
         let store = Store::open(&later).unwrap();
         assert_eq!(store.feed("numbers").unwrap().rows() as i64, LOG_ROWS);
         drop(store);
         // Opened for writing it is one of this version, whose runs may be older.
-        assert_eq!(upgrade(&later).unwrap(), (3, 3), "version {version}");
+        assert_eq!(upgrade(&later).unwrap(), (4, 4), "version {version}");
         assert!(
             Store::open(&later)
                 .unwrap()

@@ -119,7 +119,7 @@ pub(crate) fn answer(
     for (index, answer) in answers.into_iter().enumerate() {
         let file = output.filter(|path| index == last && path.as_os_str() != "-");
         match answer {
-            Answer::Rows(_) if written.is_err() && file.is_none() => {}
+            Answer::Rows(results) if written.is_err() && file.is_none() => output::pass(results)?,
             Answer::Rows(results) => match output::write(results, format, file) {
                 Err(Stop::PipeClosed) => written = Err(Stop::PipeClosed),
                 done => done?,

@@ -12,17 +12,29 @@ use crate::outcome::{Outcome, Stop};
 use crate::progress_bar::Progress;
 
 /// Writes all rows of `results`.
-pub(crate) fn write(results: Results, format: Option<&str>, file: Option<&Path>) -> Outcome {
-    let written = write_rows(results, format, file);
+pub(crate) fn write(mut results: Results, format: Option<&str>, file: Option<&Path>) -> Outcome {
+    let written = write_rows(&mut results, format, file);
     match file {
         // It needs no reader of stdout.
         Some(_) => written.map_err(Stop::Failed),
-        None => Ok(written?),
+        None => match written.map_err(Stop::from) {
+            Err(Stop::PipeClosed) => pass(results).and(Err(Stop::PipeClosed)),
+            done => done,
+        },
     }
 }
 
-fn write_rows(mut results: Results, format: Option<&str>, file: Option<&Path>) -> Result<()> {
-    let mut sink = open(&results, format, file)?;
+/// Passes over the rows of `results`, which nobody reads, for what is written beside them.
+pub(crate) fn pass(mut results: Results) -> Outcome {
+    if !results.writes_late_rows() {
+        return Ok(());
+    }
+    let passed = results.try_for_each(|batch| batch.map(drop));
+    passed.map_err(Stop::Failed)
+}
+
+fn write_rows(results: &mut Results, format: Option<&str>, file: Option<&Path>) -> Result<()> {
+    let mut sink = open(results, format, file)?;
     let progress = Progress::start("reading", results.rows_hint());
     let named = |error: Error| match file {
         Some(path) => error.file(path.display().to_string()),
@@ -40,7 +52,7 @@ fn write_rows(mut results: Results, format: Option<&str>, file: Option<&Path>) -
     }
     drop(progress);
     sink.finish().map_err(named)?;
-    report(&results);
+    report(results);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use tersecades::Error;
 use tersecades::arrow_array::{ArrayRef, TimestampSecondArray};
 use tersecades::arrow_schema::{DataType, Field, TimeUnit};
 use tersecades::engine::expression::cast_time;
-use tersecades::engine::sink::{self, SinkOptions};
+use tersecades::engine::sink::{self, SinkOptions, conform};
 use tersecades::engine::source::csv::timestamp::parse_iso;
 use tersecades::store::{Scan, Snapshot, Store};
 
@@ -70,29 +70,16 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     if let Some(level) = arguments.level {
         check_level(&snapshot, level)?;
     }
-    let mut writer = None;
+    let scan = snapshot.scan(&scan)?;
+    let fields = schema.fields();
+    let mut sink = sink::create(&arguments.output, fields, &SinkOptions::by_processor())?;
     let mut rows = 0;
-    for found in snapshot.scan(&scan)? {
-        let batch = found?.to_arrow()?;
+    for found in scan {
+        // As plain text, since codes bring the texts of rows that are not here along.
+        let batch = conform(found?.to_arrow()?, fields)?;
         rows += batch.num_rows() as u64;
-        let sink = match &mut writer {
-            Some(sink) => sink,
-            None => writer.insert(sink::create(
-                &arguments.output,
-                &batch.schema(),
-                &SinkOptions::by_processor(),
-            )?),
-        };
         sink.write(&batch)?;
     }
-    let mut sink = match writer {
-        Some(sink) => sink,
-        None => sink::create(
-            &arguments.output,
-            schema.fields(),
-            &SinkOptions::by_processor(),
-        )?,
-    };
     sink.finish()?;
     console::say(format_args!("{} rows written", figure::grouped(rows)));
     Ok(())

@@ -43,35 +43,40 @@ pub(crate) struct IngestArguments {
 
 /// Reads and appends.
 pub(crate) fn run(arguments: &IngestArguments) -> Outcome {
-    arguments.reading.finish(write(
-        arguments,
-        |writer, rows| writer.append(rows),
-        "stored",
-    ))
+    let words = ("rows", "stored");
+    let stored = write(arguments, |writer, rows| writer.append(rows), words);
+    arguments.reading.finish(stored)
 }
 
 /// Reads keys and deletes the rows that have them.
 pub(crate) fn delete(arguments: &IngestArguments) -> Outcome {
-    let deleted = write(arguments, |writer, keys| writer.delete(keys), "deleted");
+    let words = ("keys", "deleted");
+    let deleted = write(arguments, |writer, keys| writer.delete(keys), words);
     arguments.reading.finish(deleted)
 }
 
 /// What is done with rows that come.
 type Write = fn(&mut Writer<'_>, &RecordBatch) -> tersecades::Result<u64>;
 
-fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
+/// Writes what comes; `words` say what that is and what is done with it.
+fn write(arguments: &IngestArguments, how: Write, words: (&str, &str)) -> Outcome {
+    let (what, done) = words;
     let store = Store::open(&arguments.dir)?;
     let mut source = open(arguments, &store)?;
     let progress = Progress::start("storing", source.rows_hint());
     let mut writer = store.writer()?;
     let (mut rows, mut acks) = (0, arguments.ack);
     // What fails here is no acknowledgement, also where nobody reads those.
-    while let Some(batch) = source.next().map_err(Stop::Failed)? {
+    let failed = |error: Error, rows: u64| match rows {
+        0 => Stop::Failed(error),
+        _ => Stop::Failed(error.also(format!("the first {rows} {what} of the input are {done}"))),
+    };
+    while let Some(batch) = source.next().map_err(|error| failed(error, rows))? {
         if batch.num_rows() == 0 {
             continue;
         }
-        let failed = |error| Stop::Failed(of_input(error, arguments));
-        how(&mut writer, &batch).map_err(failed)?;
+        let written = how(&mut writer, &batch);
+        written.map_err(|error| failed(of_input(error, arguments), rows))?;
         rows += batch.num_rows() as u64;
         progress.show(rows);
         acks = acks && acknowledge(rows)?;
@@ -85,7 +90,7 @@ fn write(arguments: &IngestArguments, how: Write, done: &str) -> Outcome {
         ));
     }
     if closed.is_ok() {
-        console::say(format_args!("{rows} rows {done}"));
+        console::say(format_args!("{rows} {what} {done}"));
     }
     closed.map_err(Stop::Failed)
 }
@@ -103,16 +108,11 @@ fn of_input(error: Error, arguments: &IngestArguments) -> Error {
     if error.kind() != ErrorKind::SchemaMismatch || error.context().file.is_some() {
         return error;
     }
-    let hint = match (error.context().row, error.hint_text()) {
-        (Some(_), Some(hint)) => Some(format!(
-            "{hint}; rows count from the first behind a header, without those that cannot be read"
-        )),
-        _ => None,
-    };
     let error = error.file(arguments.input.display().to_string());
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
+    match (error.context().row, error.hint_text()) {
+        (Some(_), Some(_)) => error
+            .also("rows count from the first behind a header, without those that cannot be read"),
+        _ => error,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::bitmap::{Bitmap, WORD_ROWS};
 use crate::block::{BLOCK_ROWS, block_count};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
@@ -181,6 +181,10 @@ impl Codec for Constant {
         patches::begin_block(work);
         patches::write(&mut out.body, PATCHES, input.physical.lane_bytes(), work);
         Ok(())
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 4, 2, LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

@@ -168,6 +168,10 @@ impl Codec for DictionaryCodes {
         Ok(())
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         let (Some(inner), Some(dictionary)) = (inner(chunk), chunk.dictionary()) else {
             return Err(Error::corrupt(

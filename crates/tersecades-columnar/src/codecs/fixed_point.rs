@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::goal::Goal;
@@ -107,6 +107,10 @@ impl Codec for FixedPoint {
 
     fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
         grid::apart_ns(chunk, goal)
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 4, 2, LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

@@ -205,6 +205,10 @@ impl Codec for Gcd {
             else Err(Error::internal("gcd takes lanes of at most eight bytes")))
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         let corrupt = || Error::corrupt("the quotients do not fit their chunk");
         let (scale, inner) = parts(chunk).ok_or_else(corrupt)?;

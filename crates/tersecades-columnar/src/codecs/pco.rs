@@ -246,6 +246,10 @@ impl Codec for Pco {
         Ok(())
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[1, 4]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         let units = Units::of(chunk);
         units.validate(chunk.rows)?;

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use crate::choose::{Estimate, Sample};
 use crate::chunk::{Chunk, LANES};
-use crate::codec::{Codec, EncodeWork, Work};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work};
 use crate::error::{Error, Result};
 use crate::input::{Input, Lanes};
 use crate::lane::with_lanes;
@@ -77,6 +77,10 @@ impl Codec for Row {
             .add_section(LANES, bytes.len())
             .copy_from_slice(bytes);
         Ok(())
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

@@ -227,6 +227,10 @@ impl Codec for Xor {
         Ok(())
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[4, 1]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         match chunk.physical {
             Physical::Float { .. } => Streams::of(chunk, STREAMS).validate(chunk.rows),

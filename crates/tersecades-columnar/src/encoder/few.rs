@@ -2,7 +2,6 @@
 
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_data::transform::MutableArrayData;
-use arrow_schema::DataType;
 
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
@@ -10,7 +9,7 @@ use crate::input::Lanes;
 use crate::selection::Selection;
 use crate::types::Physical;
 
-use super::{CodeBuffer, ColumnEncoder, intern_all};
+use super::{CodeBuffer, ColumnEncoder};
 
 /// The rows of a column that are spread over, in the memory of the batch before, by width.
 #[derive(Default)]
@@ -106,26 +105,16 @@ impl ColumnEncoder {
             return self.encode(&whole(few, kept)?, out);
         };
         let mut codes = std::mem::take(&mut self.codes);
-        codes.are_bytes = false;
-        codes.words.clear();
-        let known = dictionary.len();
-        let collected = match few.data_type() {
-            DataType::Dictionary(..) => self.translate(few, &dictionary, &mut codes),
-            _ => intern_all(few, &dictionary, &mut codes.words),
-        };
         let mut buffer = std::mem::take(&mut self.spread);
-        let encoded = match collected {
-            Ok(()) if self.outgrows(&dictionary, few, (known, &codes)) => {
-                self.dictionary = None;
-                self.encode(&whole(few, kept)?, out)
-            }
-            Ok(()) => {
+        let encoded = match self.collect_codes(few, &dictionary, &mut codes) {
+            Ok(true) => {
                 let lanes = Lanes::Codes {
                     codes: buffer.fill_codes(&codes, kept),
                     dictionary: &dictionary,
                 };
                 self.encode_lanes(lanes, None, out)
             }
+            Ok(false) => whole(few, kept).and_then(|whole| self.encode(&whole, out)),
             Err(error) => Err(error),
         };
         (self.codes, self.spread) = (codes, buffer);
@@ -149,6 +138,7 @@ mod tests {
     use arrow_array::types::Int32Type;
     use arrow_array::{BooleanArray, Decimal128Array, DictionaryArray, Int16Array, StringArray};
     use arrow_array::{TimestampMillisecondArray, UInt64Array};
+    use arrow_schema::DataType;
 
     use super::*;
     use crate::codec::Work;

@@ -125,6 +125,7 @@ mod tests {
     use arrow_schema::DataType;
 
     use super::*;
+    use crate::chunk::Chunk;
     use crate::codec::Work;
     use crate::dictionary::TEXT_BYTES_LIMIT;
     use crate::goal::Goal;
@@ -201,6 +202,25 @@ mod tests {
             assert_eq!(are_codes(room, &arrays), codes, "room for {room} bytes");
             let arrays = [coded(few), coded(more), coded(few)];
             assert_eq!(are_codes(room, &arrays), codes, "room for {room} bytes");
+        }
+    }
+
+    #[test]
+    fn few_texts_beyond_a_full_dictionary_stay_text() {
+        let plain: ArrayRef = Arc::new(StringArray::from(vec!["b", "cc", "ddd", "b"]));
+        let coded = arrow_cast::cast(&plain, &coded_type()).unwrap();
+        let mut kept = Selection::default();
+        kept.set_rows(3_000).extend([0, 700, 1_024, 2_999]);
+        for few in [&plain, &coded] {
+            let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+            encoder.dictionary = Some(Dictionary::with_room(5));
+            let mut chunk = Chunk::default();
+            encoder.encode_few(few, &kept, &mut chunk).unwrap();
+            let (codes, encoder_codes) = (chunk.dictionary(), encoder.dictionary());
+            assert!(codes.is_none() && encoder_codes.is_none());
+            let back = chunk.to_arrow(&kept, &mut Work::default()).unwrap();
+            let back = arrow_cast::cast(&back, &DataType::Utf8).unwrap();
+            assert_eq!((&back, chunk.rows()), (&plain, 3_000));
         }
     }
 

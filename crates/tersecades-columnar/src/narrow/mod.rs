@@ -227,7 +227,8 @@ impl<'a> Deltas<'a> {
             }
             end += lines as u32;
         }
-        match self.offsets[blocks] == end {
+        let ends = end as usize * CACHE_LINE_BYTES == self.bytes.len();
+        match self.offsets[blocks] == end && ends {
             true => Ok(()),
             false => Err(Error::corrupt(
                 "the deltas end elsewhere than the last block",

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use crate::bitmap::{Bitmap, WORD_ROWS};
 use crate::block::{block_count, block_rows};
 use crate::chunk::{Body, Chunk, INNER_MAX, SECTIONS_MAX};
-use crate::codec::{Codes, Work};
+use crate::codec::{Codes, LANE_ITEM, Work};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
@@ -169,14 +169,17 @@ pub(super) fn read(content: &[u8]) -> Result<Chunk> {
         header.part(content, TEXT_ENDS)?,
         header.part(content, TEXTS)?,
     );
-    if chunk.codec.id() == registry::text_codes().id() {
+    if has_texts(&header) {
         chunk.body.dictionary = Some(read_texts(&chunk.data_type, ends, texts)?);
-    } else if !ends.is_empty() || !texts.is_empty() {
-        return Err(Error::corrupt("texts without codes"));
     }
     check(&chunk, None)?;
     find_zones(&mut chunk);
     Ok(chunk)
+}
+
+/// Whether texts lie behind the codec's codes.
+fn has_texts(header: &Header) -> bool {
+    header.codec.id() == registry::text_codes().id()
 }
 
 /// Zones of a checked chunk and of the chunks inside.
@@ -244,8 +247,10 @@ fn check(chunk: &Chunk, around: Option<&Chunk>) -> Result<()> {
 /// Everything of a chunk but what lies inside it.
 fn read_parts(header: &Header, content: &[u8]) -> Result<Chunk> {
     let data_type = types::read(header.type_bytes, header.part(content, ZONE)?)?;
+    let physical = Physical::of(&data_type)?;
+    check_lengths(header, physical)?;
     let mut chunk = Chunk {
-        physical: Physical::of(&data_type)?,
+        physical,
         data_type,
         rows: header.rows,
         nulls: header.nulls,
@@ -262,6 +267,28 @@ fn read_parts(header: &Header, content: &[u8]) -> Result<Chunk> {
     }
     chunk.body = read_body(header, content)?;
     Ok(chunk)
+}
+
+/// Sections are of whole items, and all parts of some use to the codec.
+fn check_lengths(header: &Header, physical: Physical) -> Result<()> {
+    let name = header.codec.name();
+    if !has_texts(header) && header.bytes(TEXT_ENDS) + header.bytes(TEXTS) > 0 {
+        return Err(Error::corrupt(format!("texts behind a {name} chunk")));
+    }
+    let sections = header.codec.sections(physical);
+    for index in 0..SECTIONS_MAX {
+        let bytes = header.bytes(SECTIONS + index);
+        let right = match sections.get(index) {
+            Some(&LANE_ITEM) => bytes.is_multiple_of(physical.lane_bytes()),
+            Some(&item) => bytes.is_multiple_of(item),
+            None => bytes == 0,
+        };
+        if !right {
+            let message = format!("a {name} chunk has {bytes} bytes in section {index}");
+            return Err(Error::corrupt(message));
+        }
+    }
+    Ok(())
 }
 
 fn read_body(header: &Header, content: &[u8]) -> Result<Body> {
@@ -326,8 +353,12 @@ fn check_stats(chunk: &Chunk) -> Result<()> {
         chunk.physical,
         Physical::Integer { .. } | Physical::Float { .. }
     );
+    let largest = match chunk.data_type {
+        DataType::Boolean => 1,
+        _ => chunk.physical.key_max(),
+    };
     let sane = match known {
-        true => ordered && min <= max && max <= chunk.physical.key_max(),
+        true => ordered && min <= max && max <= largest,
         false => min == 0 && max == 0,
     };
     match sane {

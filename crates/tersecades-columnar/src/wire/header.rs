@@ -106,6 +106,11 @@ impl Header {
         })
     }
 
+    /// The length of a part.
+    pub(super) fn bytes(&self, index: usize) -> usize {
+        self.parts[index].len()
+    }
+
     /// The bytes of a part.
     pub(super) fn part<'a>(&self, content: &'a [u8], index: usize) -> Result<&'a [u8]> {
         content.get(self.parts[index].clone()).ok_or_else(truncated)

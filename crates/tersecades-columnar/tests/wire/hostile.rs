@@ -1,7 +1,10 @@
 //! Damaged bytes are refused; forged ones, with right checksums, are refused or safe to use.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, BooleanArray, UInt8Array};
 use tersecades_columnar::error::ErrorKind;
 use tersecades_columnar::wire;
 
@@ -9,6 +12,11 @@ use crate::{exercise, samples, written};
 
 /// Bytes of a chunk's header.
 const HEADER_BYTES: usize = 192;
+
+/// Parts of a chunk, the first section and the first chunk inside among them.
+const PARTS: usize = 14;
+const SECTION: usize = 2;
+const INNER: usize = 10;
 
 /// Forged units per sample and kind of change.
 const FORGERIES: usize = 100;
@@ -25,17 +33,54 @@ fn survives(name: &str, forged: &mut [u8], what: &str) -> bool {
     }
 }
 
-/// The bytes that belong to some part, not to padding; forging padding changes nothing.
-fn used_bytes(unit: &[u8]) -> Vec<usize> {
+/// Where the parts of a unit lie.
+fn parts(unit: &[u8]) -> Vec<Range<usize>> {
     let mut start = HEADER_BYTES;
-    let mut used = Vec::new();
-    for part in 0..14 {
+    let parts = (0..PARTS).map(|part| {
         let at = 64 + part * 8;
         let length = u64::from_le_bytes(unit[at..at + 8].try_into().unwrap()) as usize;
-        used.extend(start..start + length);
-        start = (start + length).next_multiple_of(64);
+        let range = start..start + length;
+        start = range.end.next_multiple_of(64);
+        range
+    });
+    parts.collect()
+}
+
+/// The bytes that belong to some part, not to padding; forging padding changes nothing.
+fn used_bytes(unit: &[u8]) -> Vec<usize> {
+    parts(unit).into_iter().flatten().collect()
+}
+
+/// The content of `unit` with `bytes` as part `part`.
+fn with_part(unit: &[u8], part: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut content = unit[..HEADER_BYTES].to_vec();
+    for (index, range) in parts(unit).into_iter().enumerate() {
+        let bytes = if index == part { bytes } else { &unit[range] };
+        content[64 + index * 8..][..8].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        content.extend_from_slice(bytes);
+        content.resize(content.len().next_multiple_of(64), 0);
     }
-    used
+    let length = content.len() as u64;
+    content[40..48].copy_from_slice(&length.to_le_bytes());
+    content
+}
+
+/// The content of `unit` with `more` behind what part `part` holds.
+fn lengthened(unit: &[u8], part: usize, more: &[u8]) -> Vec<u8> {
+    let held = &unit[parts(unit)[part].clone()];
+    with_part(unit, part, &[held, more].concat())
+}
+
+/// Reads `content` under right checksums; the message with which it is refused.
+fn refusal(content: &[u8]) -> Option<String> {
+    let checksums = 4 * content.len().div_ceil(wire::SLICE_BYTES);
+    let mut unit = content.to_vec();
+    unit.resize(content.len() + checksums.next_multiple_of(64), 0);
+    wire::reseal(&mut unit).unwrap();
+    wire::read_chunk(&unit, None).err().map(|error| {
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        error.to_string()
+    })
 }
 
 #[test]
@@ -143,6 +188,53 @@ fn forged_parts_are_refused_or_safe() {
         accepted > 0,
         "no forgery got past validation: the primitives were not tried"
     );
+}
+
+#[test]
+fn parts_with_more_than_they_need_are_refused() {
+    for (name, chunk) in samples::chunks(1_100) {
+        let bytes = written(&chunk);
+        // All but the name of a time zone, which may be any.
+        for part in 1..PARTS {
+            for more in [&[0][..], &[0; 64]] {
+                let refused = refusal(&lengthened(&bytes, part, more)).is_some();
+                assert!(refused, "{name}: {} bytes more in part {part}", more.len());
+            }
+        }
+        let inner = &bytes[parts(&bytes)[INNER].clone()];
+        for part in (1..PARTS).filter(|_| !inner.is_empty()) {
+            let forged = with_part(&bytes, INNER, &lengthened(inner, part, &[0; 64]));
+            assert!(refusal(&forged).is_some(), "{name}: part {part} inside");
+        }
+    }
+}
+
+#[test]
+fn patches_in_front_of_the_first_block_are_refused() {
+    // The patch that is lost is no end, which statistics would tell.
+    let odd = |row: usize| [9, 3, 12][row / 300 % 3];
+    let rows = (0..2_000).map(|row| if row % 300 == 0 { odd(row) } else { 7 });
+    let array: ArrayRef = Arc::new(UInt8Array::from_iter_values(rows));
+    for (scheme, starts) in [("constant", SECTION + 1), ("patched", SECTION)] {
+        let bytes = written(&samples::encode(scheme, Arc::clone(&array)));
+        let mut held = bytes[parts(&bytes)[starts].clone()].to_vec();
+        assert_eq!(refusal(&with_part(&bytes, starts, &held)), None, "{scheme}");
+        assert_eq!(held[..4], [0; 4], "{scheme}");
+        held[0] = 1;
+        let refused = refusal(&with_part(&bytes, starts, &held));
+        assert!(refused.is_some(), "{scheme}: a patch is in no block");
+    }
+}
+
+#[test]
+fn truth_values_beyond_one_are_refused() {
+    let array: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
+    let mut bytes = written(&samples::encode("plain", array));
+    for (largest, read) in [(1, true), (2, false), (255, false)] {
+        bytes[32] = largest;
+        let forged = with_part(&bytes, SECTION, &[1, 0, largest]);
+        assert_eq!(refusal(&forged).is_none(), read, "{largest}");
+    }
 }
 
 #[test]

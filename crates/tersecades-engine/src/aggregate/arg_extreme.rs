@@ -1,11 +1,12 @@
-//! `arg_min` and `arg_max`: a column's value in the row where another is least or greatest.
+//! `arg_min`, `arg_max` and their like: a column's value in the row where another is least or
+//! greatest.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use tersecades_columnar::error::Result;
 
 use super::Aggregate;
-use super::collected::extreme::{Extreme, GREATEST, LEAST};
+use super::collected::extreme::{Extreme, GREATEST, GREATEST_LAST, LEAST, LEAST_LAST};
 use super::collected::{Collection, Collects, Finish, collected};
 
 /// The value at an end of another column.
@@ -28,6 +29,20 @@ pub const ARG_MAX: ArgExtreme = ArgExtreme {
     name: "arg_max",
     summary: "value in the row where another column is greatest, the first of several",
     collects: GREATEST,
+};
+
+/// The value where the other column is least, in the last of several rows.
+pub const ARG_MIN_LAST: ArgExtreme = ArgExtreme {
+    name: "arg_min_last",
+    summary: "value in the row where another column is least, the last of several",
+    collects: LEAST_LAST,
+};
+
+/// The value where the other column is greatest, in the last of several rows.
+pub const ARG_MAX_LAST: ArgExtreme = ArgExtreme {
+    name: "arg_max_last",
+    summary: "value in the row where another column is greatest, the last of several",
+    collects: GREATEST_LAST,
 };
 
 impl Aggregate for ArgExtreme {

@@ -177,6 +177,8 @@ pub const AGGREGATES: &[&dyn Aggregate] = &[
     &first_last::LAST,
     &arg_extreme::ARG_MIN,
     &arg_extreme::ARG_MAX,
+    &arg_extreme::ARG_MIN_LAST,
+    &arg_extreme::ARG_MAX_LAST,
     &quantile::QUANTILE,
     &quantile::MEDIAN,
     &quantile_disc::QuantileDisc,

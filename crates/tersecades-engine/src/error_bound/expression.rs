@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema};
 use tersecades_columnar::types::Value;
 
 use super::{ErrorBound, Influence};
@@ -10,6 +10,15 @@ use crate::expression::{Arithmetic, Expression};
 
 /// What lossy columns do to each name.
 pub(super) type Names = HashMap<String, Influence>;
+
+/// What lossy columns do to those of `schema`, of which its metadata tells.
+pub(super) fn names_of(schema: &Schema) -> Names {
+    let fields = schema.fields().iter();
+    fields
+        .map(|field| (field.name().clone(), Influence::of_field(field)))
+        .filter(|(_, influence)| !influence.is_none())
+        .collect()
+}
 
 /// What lossy columns do to `expression`.
 pub(super) fn influence(expression: &Expression, names: &Names) -> Influence {
@@ -36,6 +45,15 @@ pub(super) fn any(expression: &Expression, names: &Names) -> Influence {
         if let Some(influence) = names.get(name) {
             all.columns.extend(influence.columns.iter().cloned());
         }
+    }
+    all
+}
+
+/// All lossy columns that any of the names depends on.
+pub(super) fn of_all(names: &Names) -> Influence {
+    let mut all = Influence::default();
+    for influence in names.values() {
+        all.columns.extend(influence.columns.iter().cloned());
     }
     all
 }

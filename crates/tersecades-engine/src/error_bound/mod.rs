@@ -7,8 +7,11 @@
 //! Bounds are absolute, hold for the rows that the result is made of, and leave aside the rounding
 //! of float arithmetic itself. Where a lossy column decides *which* rows there are (a filter, a
 //! key), the results say so: values within the bound of a constant may fall on either side of it.
+//! A row that may be of several streams has the widest of their bounds; what a lossy key, time or
+//! condition finds in another stream or table has none.
 
 mod expression;
+mod join;
 mod query;
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,6 +23,8 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use tersecades_columnar::error::Result;
 use tersecades_columnar::scheme::Scheme;
 
+use expression::{names_of, of_all};
+pub use join::{Pairing, bounds_of_join};
 pub use query::bounds_of;
 
 /// Metadata of a field: how far its values may be off, as [`ErrorBound`] is written.
@@ -58,6 +63,16 @@ impl ErrorBound {
         match (self, other) {
             (ErrorBound::Within(a), ErrorBound::Within(b)) => ErrorBound::Within(a + b),
             (ErrorBound::PerRow(a), ErrorBound::PerRow(b)) => ErrorBound::PerRow(a + b),
+            (bound, ErrorBound::EXACT) | (ErrorBound::EXACT, bound) => bound,
+            _ => ErrorBound::Unknown,
+        }
+    }
+
+    /// How far a value may be off that has this bound or the other.
+    fn or(self, other: ErrorBound) -> Self {
+        match (self, other) {
+            (ErrorBound::Within(a), ErrorBound::Within(b)) => ErrorBound::Within(a.max(b)),
+            (ErrorBound::PerRow(a), ErrorBound::PerRow(b)) => ErrorBound::PerRow(a.max(b)),
             (bound, ErrorBound::EXACT) | (ErrorBound::EXACT, bound) => bound,
             _ => ErrorBound::Unknown,
         }
@@ -124,6 +139,15 @@ impl Influence {
     fn joined(mut self, other: &Influence, bound: ErrorBound) -> Self {
         self.columns.extend(other.columns.iter().cloned());
         self.with(bound)
+    }
+
+    /// The influence on the value where lossy `columns` decide of which row it is.
+    fn found_by(mut self, columns: &BTreeSet<String>) -> Self {
+        if !columns.is_empty() {
+            self.columns.extend(columns.iter().cloned());
+            self.bound = ErrorBound::Unknown;
+        }
+        self
     }
 
     fn of_field(field: &Field) -> Self {
@@ -235,6 +259,34 @@ pub fn carried(schema: &SchemaRef, from: &Schema) -> SchemaRef {
     };
     let columns = schema.fields().iter().filter_map(influence).collect();
     let rows = rows_of(from);
+    ResultBounds { columns, rows }.mark(schema)
+}
+
+/// `first`, whose metadata says what holds for its rows and those of `others` with the same
+/// columns.
+pub fn of_any(first: &SchemaRef, others: &[SchemaRef]) -> SchemaRef {
+    let all = || std::iter::once(first).chain(others);
+    let influence = |field: &Arc<Field>| {
+        let fields = all().filter_map(|schema| schema.field_with_name(field.name()).ok());
+        let influence = fields.map(Influence::of_field).reduce(|all, one| {
+            let bound = all.bound.or(one.bound);
+            all.joined(&one, bound)
+        })?;
+        (!influence.is_none()).then(|| (field.name().clone(), influence))
+    };
+    let columns = first.fields().iter().filter_map(influence).collect();
+    let rows = all().flat_map(|schema| rows_of(schema)).collect();
+    ResultBounds { columns, rows }.mark(first)
+}
+
+/// `schema` of what a function of the user makes of all columns of `from`.
+pub fn computed_from(schema: &SchemaRef, from: &Schema) -> SchemaRef {
+    let all = of_all(&names_of(from)).with(ErrorBound::Unknown);
+    let fields = schema.fields().iter().filter(|_| !all.is_none());
+    let columns = fields.map(|field| (field.name().clone(), all.clone()));
+    let columns = columns.collect();
+    let mut rows = rows_of(from);
+    rows.extend(all.columns);
     ResultBounds { columns, rows }.mark(schema)
 }
 

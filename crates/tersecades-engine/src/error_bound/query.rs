@@ -1,10 +1,10 @@
 //! How far the results of a query may be off when columns of its stream are.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use arrow_schema::Schema;
 
-use super::expression::{Names, any, influence};
+use super::expression::{Names, any, influence, names_of, of_all};
 use super::{ErrorBound, Influence, ResultBounds, rows_of};
 use crate::expression::Expression;
 use crate::operator::window_aggregate::plan::CHANGE;
@@ -17,11 +17,7 @@ pub fn bounds_of(query: &Query, input: &Schema, output: &Schema) -> ResultBounds
         rows: rows_of(input),
         ..ResultBounds::default()
     };
-    let fields = input.fields().iter();
-    let mut names: Names = fields
-        .map(|field| (field.name().clone(), Influence::of_field(field)))
-        .filter(|(_, influence)| !influence.is_none())
-        .collect();
+    let mut names = names_of(input);
     let time = any(&query.event_time.expression, &names);
     let mut known: HashSet<&str> = input.fields().iter().map(|it| it.name().as_str()).collect();
     for (index, step) in query.steps.iter().enumerate() {
@@ -84,15 +80,6 @@ fn read_behind<'q>(steps: &'q [Step], output: &'q Schema) -> impl Iterator<Item 
     read.chain(output.fields().iter().map(|field| field.name().as_str()))
 }
 
-/// All lossy columns that any of the names depends on.
-fn of_all(names: &Names) -> Influence {
-    let mut all = Influence::default();
-    for influence in names.values() {
-        all.columns.extend(influence.columns.iter().cloned());
-    }
-    all
-}
-
 /// Whether the event time says which rows a result is of.
 fn goes_by_time(step: &Step) -> bool {
     match step {
@@ -118,19 +105,25 @@ fn follow(step: &Step, (mut names, time): (Names, &Influence), bounds: &mut Resu
                 .collect()
         }
         Step::LookupJoin {
+            table,
             stream_key,
+            table_key,
             columns,
             ..
         } => {
-            let key = names.get(stream_key).cloned().unwrap_or_default();
-            bounds.rows.extend(key.columns.iter().cloned());
-            let found = key.with(ErrorBound::Unknown);
-            for (_, output) in columns {
-                match found.is_none() {
-                    true => drop(names.remove(output)),
-                    false => drop(names.insert(output.clone(), found.clone())),
+            bounds.rows.extend(rows_of(table.rows.schema_ref()));
+            let in_table = names_of(table.rows.schema_ref());
+            let keys = [names.get(stream_key), in_table.get(table_key)];
+            let key = keys.into_iter().flatten().flat_map(|key| &key.columns);
+            let key: BTreeSet<String> = key.cloned().collect();
+            for (name, output) in columns {
+                let own = in_table.get(name).cloned().unwrap_or_default();
+                match own.found_by(&key) {
+                    found if found.is_none() => drop(names.remove(output)),
+                    found => drop(names.insert(output.clone(), found)),
                 }
             }
+            bounds.rows.extend(key);
             names
         }
         Step::Aggregate {
@@ -189,7 +182,7 @@ fn aggregate(call: &AggregateCall, names: &Names) -> Influence {
         // Moving every value by the bound moves an order statistic or a mean no further.
         (
             "min" | "max" | "mean" | "quantile" | "median" | "any_value" | "first" | "last"
-            | "arg_min" | "arg_max" | "stddev_population",
+            | "arg_min" | "arg_max" | "arg_min_last" | "arg_max_last" | "stddev_population",
             bound @ ErrorBound::Within(_),
         ) => bound,
         // Of two values and more: n / (n - 1) is at most two.

@@ -85,6 +85,11 @@ impl Partitions {
             .map(|(index, _)| index)
     }
 
+    /// Whether each of them holds the watermark back.
+    pub fn holding(&self) -> impl Iterator<Item = bool> {
+        self.partitions.iter().map(Partition::holds)
+    }
+
     /// Takes in what the source says of a partition; one that waits as long as `timeout` is idle.
     pub fn observe(
         &mut self,

@@ -17,7 +17,8 @@ pub enum Arithmetic {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`; integers divide truncating towards zero, division by zero is null.
+    /// `/`; integers divide truncating towards zero, decimals as 64-bit floats; division by zero is
+    /// null.
     Divide,
     /// `%`; the sign follows the dividend, modulo zero is null.
     Remainder,
@@ -66,7 +67,8 @@ pub enum Expression {
     ///
     /// Missing trailing parts count as their smallest value.
     MakeTimestamp(Vec<Expression>),
-    /// A timestamp from a number of units since the epoch.
+    /// A timestamp from a number of units since the epoch: of one with a fraction, the unit that it
+    /// is in, before 1970 too.
     EpochTime(Box<Expression>, TimeUnit),
     /// A function from outside.
     Call {

@@ -14,6 +14,7 @@ use super::compute::{Inputs, evaluate};
 use super::display::type_name;
 use super::literal::{Constant, Family, constant_of, literal_array};
 use super::node::{Bound, Node};
+use super::total::{casts_all, computes_all};
 use crate::frame::Scope;
 
 /// Binds an expression of any type.
@@ -65,16 +66,8 @@ pub(super) fn bind(expression: &Expression, scope: &Scope) -> Result<Bound> {
 /// As [`bind`]; `SchemaMismatch` for other types.
 pub(super) fn bind_truth(expression: &Expression, scope: &Scope) -> Result<Node> {
     match expression {
-        Expression::And(..) => {
-            let parts = operands(expression);
-            let parts: Result<Vec<_>> = parts.iter().map(|part| bind_truth(part, scope)).collect();
-            Ok(Node::All(parts?))
-        }
-        Expression::Or(..) => {
-            let parts = operands(expression);
-            let parts: Result<Vec<_>> = parts.iter().map(|part| bind_truth(part, scope)).collect();
-            Ok(Node::Any(parts?))
-        }
+        Expression::And(..) => bind_chain(expression, Node::All, scope),
+        Expression::Or(..) => bind_chain(expression, Node::Any, scope),
         Expression::Not(input) => Ok(Node::Not(Box::new(bind_truth(input, scope)?))),
         Expression::Literal(Value::Integer(value @ (0 | 1))) => Ok(Node::Truth(Some(*value == 1))),
         Expression::Literal(Value::Null) => Ok(Node::Truth(None)),
@@ -93,6 +86,22 @@ pub(super) fn bind_truth(expression: &Expression, scope: &Scope) -> Result<Node>
             }
         }
     }
+}
+
+/// Binds a chain of AND or OR, which `join` makes of its parts; those that may fail come last, in
+/// the order written.
+fn bind_chain(expression: &Expression, join: fn(Vec<Node>) -> Node, scope: &Scope) -> Result<Node> {
+    let parts = operands(expression);
+    let parts: Result<Vec<_>> = parts.iter().map(|part| bind_truth(part, scope)).collect();
+    let (failing, total): (Vec<_>, Vec<_>) = parts?.into_iter().partition(Node::may_fail);
+    if failing.is_empty() {
+        return Ok(join(total));
+    }
+    let first = (!total.is_empty()).then(|| join(total));
+    Ok(Node::InTurn {
+        parts: first.into_iter().chain(failing).collect(),
+        settles: matches!(expression, Expression::Or(..)),
+    })
 }
 
 /// The parts of a chain of the operator that `expression` is, in the order written.
@@ -265,8 +274,8 @@ fn bind_arithmetic(
             .hint("leave it out, or write CAST(NULL AS BIGINT)"));
     }
     let (left, right) = (bind(a, scope)?, bind(b, scope)?);
-    let (x, y) = (left.data_type, right.data_type);
-    for (side, data_type, other) in [(a, &x, &y), (b, &y, &x)] {
+    let (x, y) = (&left.data_type, &right.data_type);
+    for (side, data_type, other) in [(a, x, y), (b, y, x)] {
         match Family::of(data_type) {
             Family::Number => {}
             Family::Time if how == Arithmetic::Subtract && data_type == other => {}
@@ -275,22 +284,27 @@ fn bind_arithmetic(
         }
     }
     let decimal = |data_type: &DataType| matches!(data_type, DataType::Decimal128(..));
-    let (number, result) = if x.is_floating() || y.is_floating() {
+    let decimals = decimal(x) || decimal(y);
+    // A quotient of decimals has more digits than any scale.
+    let is_quotient = decimals && how == Arithmetic::Divide;
+    let (number, result) = if x.is_floating() || y.is_floating() || is_quotient {
         (DataType::Float64, DataType::Float64)
-    } else if decimal(&x) || decimal(&y) {
-        let result = decimal_type(how, &x, &y).map_err(|error| {
+    } else if decimals {
+        let result = decimal_type(how, x, y).map_err(|error| {
             Error::limit(format!("`{whole}`: {error}")).hint("cast an operand to DOUBLE")
         })?;
         (DataType::Decimal128(38, 0), result)
     } else {
         (DataType::Int64, DataType::Int64)
     };
+    let total = number == DataType::Float64 || computes_all(how, &left, &right);
     let sides = Box::new((left.node, right.node));
     Ok((
         Node::Arithmetic {
             how,
             sides,
             number,
+            total,
             text: whole.to_string(),
         },
         result,
@@ -319,6 +333,7 @@ fn bind_cast(
         )));
     }
     let node = Node::Cast {
+        total: casts_all(&bound.data_type, &to),
         input: Box::new(bound.node),
         to: to.clone(),
         text: whole.to_string(),

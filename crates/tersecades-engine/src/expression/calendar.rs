@@ -83,14 +83,15 @@ pub fn seconds_of([year, month, day, hour, minute, second]: [i64; 6]) -> Option<
     Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-/// Timestamps from numbers of `unit`s since the epoch; fractions are cut off.
+/// Timestamps from numbers of `unit`s since the epoch: of one with a fraction, the unit that it is
+/// in, before 1970 too.
 pub(super) fn epoch_time(input: &Operand, unit: TimeUnit) -> Result<Operand> {
     let ticks: ArrayRef = if input.array.data_type().is_floating() {
         let floats = cast(input.array.as_ref(), &DataType::Float64)?;
         let limit = 2f64.powi(63);
         let floats = floats.as_primitive::<Float64Type>();
         Arc::new(floats.unary_opt::<_, Int64Type>(|value| {
-            let whole = value.trunc();
+            let whole = value.floor();
             // In range by the test, so the conversion is exact.
             (-limit <= whole && whole < limit).then_some(whole as i64)
         }))

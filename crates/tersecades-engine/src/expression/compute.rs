@@ -6,6 +6,7 @@ use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
+use arrow_select::filter::filter;
 use arrow_select::take::take;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
@@ -15,7 +16,7 @@ use tersecades_columnar::values::Values;
 
 use super::node::Node;
 use super::time::cast_time;
-use super::{arithmetic, calendar, compare};
+use super::{arithmetic, calendar, compare, in_turn};
 use crate::frame::{Frame, Slot};
 
 /// Values of every row, or one value that stands for all rows.
@@ -124,6 +125,19 @@ impl Inputs {
         array.ok_or_else(|| Error::internal("an expression reads a column that is not loaded"))
     }
 
+    /// The columns that `node` reads, in the rows where `wanted` is true.
+    ///
+    /// # Errors
+    /// As [`Inputs::column`].
+    pub(super) fn filtered(&self, node: &Node, wanted: &BooleanArray) -> Result<Self> {
+        let mut inputs = Inputs::of(node);
+        inputs.rows = wanted.true_count();
+        for (slot, array) in &mut inputs.columns {
+            *array = Some(filter(&self.column(*slot)?, wanted)?);
+        }
+        Ok(inputs)
+    }
+
     fn unload(&mut self) {
         self.columns.iter_mut().for_each(|(_, array)| *array = None);
     }
@@ -208,12 +222,14 @@ pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
             sides,
             number,
             text,
+            ..
         } => {
             let (a, b) = (evaluate(&sides.0, inputs)?, evaluate(&sides.1, inputs)?);
             arithmetic::compute(*how, &a, &b, number).map_err(|error| overflow(error, number, text))
         }
         Node::All(parts) => join(parts, inputs, and_kleene),
         Node::Any(parts) => join(parts, inputs, or_kleene),
+        Node::InTurn { parts, settles } => in_turn::ask(parts, *settles, inputs),
         Node::Not(input) => {
             let input = evaluate(input, inputs)?;
             Ok(input.with(Arc::new(not(input.array.as_boolean())?)))
@@ -222,7 +238,9 @@ pub(super) fn evaluate(node: &Node, inputs: &Inputs) -> Result<Operand> {
             let input = evaluate(input, inputs)?;
             Ok(input.with(Arc::new(is_null(input.array.as_ref())?)))
         }
-        Node::Cast { input, to, text } => cast(&evaluate(input, inputs)?, to, text),
+        Node::Cast {
+            input, to, text, ..
+        } => cast(&evaluate(input, inputs)?, to, text),
         Node::MakeTimestamp(parts) => {
             let parts: Result<Vec<_>> = parts.iter().map(|part| evaluate(part, inputs)).collect();
             calendar::make_timestamp(&parts?, inputs.rows)

@@ -35,7 +35,7 @@ pub(super) enum Direct {
 pub(super) type Between = Vec<Chunk>;
 
 /// The value of an integer constant.
-fn integer(node: &Node) -> Option<i64> {
+pub(super) fn integer(node: &Node) -> Option<i64> {
     let Node::Constant(array) = node else {
         return None;
     };

@@ -1,6 +1,6 @@
 //! Computed columns: an expression over the rows still wanted becomes a column of the frame.
 
-use arrow_array::{ArrayRef, UInt32Array, new_null_array};
+use arrow_array::{ArrayRef, UInt32Array, new_empty_array, new_null_array};
 use arrow_schema::DataType;
 use arrow_select::take::take;
 use tersecades_columnar::chunk::Chunk;
@@ -29,6 +29,8 @@ pub struct BoundExpression {
     direct: Option<Direct>,
     /// The rows where a condition of which unknown is as good as false is true.
     condition: Option<Encoded>,
+    /// The condition of the rows that count, if not all selected ones do.
+    within: Option<Encoded>,
     encoder: ColumnEncoder,
     encode: EncodeWork,
     scratch: Scratch,
@@ -76,6 +78,7 @@ impl BoundExpression {
             data_type,
             direct: Direct::of(&node),
             condition: None,
+            within: None,
             computation: Computation::new(node),
             encoder,
             encode: EncodeWork::default(),
@@ -97,6 +100,17 @@ impl BoundExpression {
         Ok(bound)
     }
 
+    /// Whether computing it fails for some values of its columns.
+    pub fn may_fail(&self) -> bool {
+        self.computation.node().may_fail()
+    }
+
+    /// Computes it only of the rows where the condition in `slot` is true.
+    pub fn within(mut self, slot: Slot) -> Self {
+        self.within = lower(Node::Column(slot), false);
+        self
+    }
+
     /// Type of the values.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
@@ -112,7 +126,7 @@ impl BoundExpression {
 
     /// Computes the expression for the selected rows of `frame`.
     ///
-    /// `out` is as long as the batch; rows that are not selected hold anything.
+    /// `out` is as long as the batch; rows that are not selected, or do not count, hold anything.
     ///
     /// # Errors
     /// `LimitExceeded` when arithmetic overflows, `InvalidArgument` when a cast does not fit.
@@ -145,8 +159,20 @@ impl BoundExpression {
                 return Ok(());
             }
         }
-        let values = self.computation.run(frame, &frame.selection, work)?;
-        let column = scatter(values, &frame.selection, &self.data_type)?;
+        let wanted = match &self.within {
+            Some(condition) => {
+                let Scratch { found, pool, .. } = &mut self.scratch;
+                condition.select(frame, &frame.selection, (found, pool), work);
+                found.settle();
+                &self.scratch.found
+            }
+            None => &frame.selection,
+        };
+        let values = match wanted.is_empty() {
+            true => new_empty_array(&self.data_type),
+            false => self.computation.run(frame, wanted, work)?,
+        };
+        let column = scatter(values, wanted, &self.data_type)?;
         if column.len() != frame.batch.rows() {
             return Err(Error::internal(format!(
                 "`{}` computed a wrong number of rows",

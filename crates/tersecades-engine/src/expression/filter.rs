@@ -1,8 +1,8 @@
 //! Filters: the terms of a conjunction, run in the order that drops most rows for least work.
 //!
 //! Terms on columns and constants run encoded, in an order learnt from what they cost and keep.
-//! Terms that must compute run after them, on the survivors, in the order written (so that which
-//! error a bad row raises depends on nothing but the query).
+//! Terms that must compute run after them, on the survivors, and last those of them that may fail,
+//! in the order written (so that which error a bad row raises depends on nothing but the query).
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray};
@@ -93,6 +93,8 @@ impl BoundFilter {
         for term in terms(expression) {
             filter.add(term, scope)?;
         }
+        let computed = &mut filter.computed;
+        computed.sort_by_key(|term| term.computation.node().may_fail());
         Ok(filter)
     }
 

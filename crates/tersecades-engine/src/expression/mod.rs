@@ -27,7 +27,9 @@ mod compare;
 mod compute;
 mod decimal;
 mod direct;
+mod in_turn;
 mod time;
+mod total;
 
 mod encoded;
 

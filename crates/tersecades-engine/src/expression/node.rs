@@ -40,6 +40,8 @@ pub(super) enum Node {
         how: Arithmetic,
         sides: Box<(Node, Node)>,
         number: DataType,
+        /// Whether it has a result for all values of its sides.
+        total: bool,
         /// The operation as written, for errors.
         text: String,
     },
@@ -47,6 +49,13 @@ pub(super) enum Node {
     All(Vec<Node>),
     /// Some part is true.
     Any(Vec<Node>),
+    /// Every part is true, or some part is: the first that cannot fail, each of the others asked
+    /// only of the rows that none before it settles.
+    InTurn {
+        parts: Vec<Node>,
+        /// The truth of a part that is the truth of the whole.
+        settles: bool,
+    },
     /// The opposite.
     Not(Box<Node>),
     /// Whether the value is null.
@@ -55,6 +64,8 @@ pub(super) enum Node {
     Cast {
         input: Box<Node>,
         to: DataType,
+        /// Whether every value has one in the other type.
+        total: bool,
         /// The cast as written, for errors.
         text: String,
     },
@@ -87,7 +98,7 @@ impl Node {
         immutable
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Node)) {
+    pub(super) fn visit(&self, see: &mut dyn FnMut(&Node)) {
         see(self);
         match self {
             Node::Column(_) | Node::Constant(_) | Node::Truth(_) | Node::CompareColumns(..) => {}
@@ -99,9 +110,10 @@ impl Node {
                 sides.0.visit(see);
                 sides.1.visit(see);
             }
-            Node::All(parts) | Node::Any(parts) | Node::MakeTimestamp(parts) => {
-                parts.iter().for_each(|part| part.visit(see));
-            }
+            Node::All(parts)
+            | Node::Any(parts)
+            | Node::InTurn { parts, .. }
+            | Node::MakeTimestamp(parts) => parts.iter().for_each(|part| part.visit(see)),
             Node::Call(call) => call.arguments().iter().for_each(|part| part.visit(see)),
             Node::Test { input, .. }
             | Node::Not(input)

@@ -57,9 +57,10 @@ fn look(node: &Node, see: &mut dyn FnMut(Slot, Aspect)) {
             look(&sides.0, see);
             look(&sides.1, see);
         }
-        Node::All(parts) | Node::Any(parts) | Node::MakeTimestamp(parts) => {
-            parts.iter().for_each(|part| look(part, see));
-        }
+        Node::All(parts)
+        | Node::Any(parts)
+        | Node::InTurn { parts, .. }
+        | Node::MakeTimestamp(parts) => parts.iter().for_each(|part| look(part, see)),
         Node::Call(call) => call.arguments().iter().for_each(|part| look(part, see)),
         Node::Not(input) | Node::Cast { input, .. } | Node::EpochTime(input, _) => look(input, see),
     }

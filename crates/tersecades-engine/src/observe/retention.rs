@@ -14,6 +14,7 @@ use super::reduce::{Reducer, newest};
 use super::sight::{Glimpse, sight, whole_sight};
 use crate::expression::Expression;
 use crate::plan::Query;
+use crate::runtime::option::TimeOptions;
 
 /// A query for which a range is retained.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct Registered {
     /// Why it must see every column that it reads as it is, if something besides its steps says
     /// so: late rows that are handed out, a clock.
     pub exact: Option<String>,
+    /// What moves its time, over rows that have come.
+    pub time: TimeOptions,
 }
 
 /// What is kept of one column.
@@ -72,7 +75,8 @@ impl Observed {
         let schema = logical(schema);
         let mut columns: Vec<Column> = schema.fields().iter().map(|_| Column::new()).collect();
         for query in &queries {
-            let glimpses = glimpses(query, &schema)?;
+            let asked = (&query.query, query.exact.as_deref());
+            let glimpses = glimpses(&query.name, asked, &schema)?;
             for (column, glimpse) in columns.iter_mut().zip(glimpses) {
                 column.add(&query.name, glimpse);
             }
@@ -122,9 +126,8 @@ impl Observed {
     }
 
     /// The query registered as `name`.
-    pub fn query(&self, name: &str) -> Option<&Query> {
-        let found = self.queries.iter().find(|known| known.name == name);
-        found.map(|known| &known.query)
+    pub fn query(&self, name: &str) -> Option<&Registered> {
+        self.queries.iter().find(|known| known.name == name)
     }
 
     /// Names of the registered queries.
@@ -140,13 +143,9 @@ impl Observed {
     /// # Errors
     /// `Unsupported`, naming column, use and what is kept; what binding says.
     pub fn admit(&self, query: &Query, exact: Option<&str>) -> Result<()> {
-        let asked = Registered {
-            name: String::new(),
-            query: query.clone(),
-            exact: exact.map(str::to_owned),
-        };
         let columns = self.schema.fields().iter().zip(&self.columns);
-        for ((field, column), glimpse) in columns.zip(glimpses(&asked, &self.schema)?) {
+        let glimpses = glimpses("", (query, exact), &self.schema)?;
+        for ((field, column), glimpse) in columns.zip(glimpses) {
             if !column.covers(&glimpse) {
                 return Err(refusal(field, column, &glimpse));
             }
@@ -352,15 +351,21 @@ fn union(found: &[Selection], wanted: &[usize]) -> Option<Selection> {
     Some(all)
 }
 
-fn glimpses(query: &Registered, schema: &Schema) -> Result<Vec<Glimpse>> {
-    let found = match &query.exact {
-        Some(why) => whole_sight(&query.query, schema, why),
-        None => sight(&query.query, schema),
+/// What a query sees of each column, by its steps, or all of what it reads for a reason; errors
+/// say its name, if it has one.
+fn glimpses(
+    name: &str,
+    (query, exact): (&Query, Option<&str>),
+    schema: &Schema,
+) -> Result<Vec<Glimpse>> {
+    let found = match exact {
+        Some(why) => whole_sight(query, schema, why),
+        None => sight(query, schema),
     };
-    found.map_err(|error| match query.name.is_empty() {
+    found.map_err(|error| match name.is_empty() {
         true => error,
         false => {
-            let message = format!("registered query `{}`: {}", query.name, error.message());
+            let message = format!("registered query `{name}`: {}", error.message());
             let hint = error.hint_text().map(str::to_owned);
             let placed = Error::new(error.kind(), message);
             match hint {

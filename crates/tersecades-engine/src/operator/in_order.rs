@@ -162,6 +162,9 @@ impl OrderedSource {
                 self.take(batch)?;
             }
             check_memory(self.byte_size(), self.limit)?;
+            if self.input.is_waiting() {
+                return Ok(Some(RecordBatch::new_empty(self.schema())));
+            }
         }
     }
 }
@@ -182,10 +185,9 @@ impl Source for OrderedSource {
     }
 
     fn state(&self) -> SourceState {
-        let mut state = self.input.running().state();
+        let mut state = self.input.state();
         state.bytes += self.byte_size();
         state.late_rows += self.late_rows;
-        state.untimed_rows += self.input.untimed_rows;
         state
     }
 

@@ -10,6 +10,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::error_bound::{carried, of_any};
+use crate::expression::Expression;
 use crate::plan::EventTime;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
@@ -48,14 +50,17 @@ impl MergeTable {
     pub fn new(streams: impl IntoIterator<Item = Stream>) -> Result<Self> {
         let streams: Vec<Stream> = streams.into_iter().collect();
         check_final(streams.iter().any(Stream::has_updates))?;
-        let Some(first) = streams.first() else {
+        let schemas: Vec<SchemaRef> = streams.iter().map(Stream::schema).collect::<Result<_>>()?;
+        let (Some(first), Some((schema, others))) = (streams.first(), schemas.split_first()) else {
             return Err(Error::invalid("a merge of no streams"));
         };
-        let schema = first.schema()?;
+        others
+            .iter()
+            .try_for_each(|other| check_same(schema, other))?;
+        let schema = of_any(schema, others);
         let unit = unit_of(first)?;
         let mut time = first.output_time();
         for stream in &streams[1..] {
-            check_same(&schema, &*stream.schema()?)?;
             let other = stream.output_time();
             if other.expression != time.expression {
                 let (a, b) = (&time.expression, &other.expression);
@@ -122,12 +127,17 @@ impl Table for MergeTable {
                 at: 0,
             });
         }
-        let first = lanes.first().map(|lane| lane.input.schema());
-        Ok(Origin::Source(Box::new(MergeSource {
+        let first = lanes.first();
+        let first = first.map(|lane| carried(&lane.input.schema(), &self.schema));
+        let mut source = MergeSource {
             schema: first.unwrap_or_else(|| Arc::clone(&self.schema)),
+            time: self.time.expression.clone(),
+            oldest: None,
             lanes,
             rejected: Rejected::default(),
-        })))
+        };
+        source.oldest = source.oldest();
+        Ok(Origin::Source(Box::new(source)))
     }
 }
 
@@ -140,14 +150,22 @@ struct Lane {
 }
 
 impl Lane {
-    /// Reads until a row waits, or the input ends.
+    /// Reads until a row waits, or the input has nothing to go on with or ends.
     fn fill(&mut self) -> Result<()> {
-        while self.at >= self.clocks.len() && !self.input.is_ended() {
+        while self.clock().is_none() && !self.input.is_ended() {
             let next = self.input.next_clocked()?;
             (self.rows, self.clocks) = next.map_or((None, Vec::new()), |(r, c)| (Some(r), c));
             self.at = 0;
+            if self.input.is_waiting() {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Whether rows of it that come next may go before those of others.
+    fn is_awaited(&self) -> bool {
+        self.clock().is_none() && !self.input.is_ended()
     }
 
     fn clock(&self) -> Option<i64> {
@@ -157,6 +175,9 @@ impl Lane {
 
 struct MergeSource {
     schema: SchemaRef,
+    time: Expression,
+    /// The least event time of the last batch and those to come, where an input has no order.
+    oldest: Option<i64>,
     lanes: Vec<Lane>,
     rejected: Rejected,
 }
@@ -175,7 +196,7 @@ impl MergeSource {
             order.push(Some((index, lane.at)));
             lane.at += 1;
             // What its next row's clock is decides which lane goes on.
-            if lane.clock().is_none() && !lane.input.is_ended() {
+            if lane.is_awaited() {
                 break;
             }
         }
@@ -184,10 +205,21 @@ impl MergeSource {
 }
 
 impl MergeSource {
+    /// The least event time of rows that wait and those to come, where an input has no order.
+    fn oldest(&self) -> Option<i64> {
+        let is_open = |lane: &&Lane| lane.clock().is_some() || lane.is_awaited();
+        let open = self.lanes.iter().filter(is_open);
+        open.filter_map(|lane| lane.input.held_at()).min()
+    }
+
     /// The next rows, without counting those that the inputs left out.
     fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         for lane in &mut self.lanes {
             lane.fill()?;
+        }
+        self.oldest = self.oldest();
+        if self.lanes.iter().any(Lane::is_awaited) {
+            return Ok(Some(RecordBatch::new_empty(self.schema())));
         }
         let order = self.order();
         if order.is_empty() {
@@ -224,7 +256,7 @@ impl Source for MergeSource {
     fn state(&self) -> SourceState {
         let mut sum = SourceState::default();
         for lane in &self.lanes {
-            sum += lane.input.running().state();
+            sum += lane.input.state();
         }
         sum
     }
@@ -241,6 +273,11 @@ impl Source for MergeSource {
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        let is_own = time.is_some() && time == self.time.as_column();
+        self.oldest.filter(|_| is_own)
     }
 
     fn identity(&self) -> String {
@@ -269,6 +306,7 @@ impl Source for MergeSource {
                 return Err(Error::corrupt("rows of a merge lack their clocks"));
             }
         }
+        self.oldest = self.oldest();
         Ok(())
     }
 }

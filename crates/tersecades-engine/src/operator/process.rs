@@ -8,6 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::error_bound::computed_from;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::stage::check_final;
@@ -59,14 +60,17 @@ impl ProcessTable {
     /// `function` of each `window` of `stream`.
     ///
     /// # Errors
-    /// What binding says; `Unsupported` for windows that differ between keys.
+    /// What binding says; `Unsupported` for windows that differ between keys or may come out more
+    /// than once.
     pub fn new(stream: Stream, window: Window, function: Arc<dyn WindowFunction>) -> Result<Self> {
         check_final(stream.has_updates())?;
         let unit = unit_of(&stream)?;
         aligned(&window, unit)?;
-        let given = logical_schema(&*function.schema(&*stream.schema()?)?);
+        let input = stream.schema()?;
+        let given = logical_schema(&*function.schema(&input)?);
+        let time = DataType::Timestamp(unit, zone_of(&stream)?);
         Ok(ProcessTable {
-            schema: with_window(&given, DataType::Timestamp(unit, zone_of(&stream)?))?,
+            schema: with_window(&computed_from(&given, &input), time)?,
             given,
             stream,
             window,
@@ -110,6 +114,25 @@ impl Table for ProcessTable {
     }
 }
 
+/// A window that has not closed.
+struct Open {
+    span: Span,
+    /// Its rows, in order of arrival.
+    rows: Vec<u64>,
+    /// Those that are in no later window.
+    leaving: Vec<u64>,
+}
+
+impl Open {
+    fn new(span: Span) -> Self {
+        Open {
+            span,
+            rows: Vec::new(),
+            leaving: Vec::new(),
+        }
+    }
+}
+
 struct ProcessSource {
     input: TimedInput,
     rows: KeptRows,
@@ -118,8 +141,8 @@ struct ProcessSource {
     given: SchemaRef,
     schema: SchemaRef,
     label: String,
-    /// Rows of open windows, in order of arrival, by the ends of the windows.
-    open: BTreeMap<i128, (Span, Vec<u64>)>,
+    /// By their ends.
+    open: BTreeMap<i128, Open>,
     ready: VecDeque<RecordBatch>,
     late_rows: u64,
     /// Rows in no window at all.
@@ -130,7 +153,8 @@ struct ProcessSource {
 
 impl ProcessSource {
     fn byte_size(&self) -> usize {
-        let rows: usize = self.open.values().map(|(_, rows)| rows.len()).sum();
+        let open = self.open.values();
+        let rows: usize = open.map(|open| open.rows.len() + open.leaving.len()).sum();
         self.rows.byte_size() + rows * size_of::<u64>()
     }
 
@@ -146,9 +170,14 @@ impl ProcessSource {
                 }
                 self.rows.release(row);
             }
+            let last = spans.last().map(|span| span.end);
             for span in spans {
                 let open = self.open.entry(span.end);
-                open.or_insert_with(|| (span, Vec::new())).1.push(row);
+                let open = open.or_insert_with(|| Open::new(span));
+                open.rows.push(row);
+                if last == Some(span.end) {
+                    open.leaving.push(row);
+                }
             }
         }
         Ok(())
@@ -160,42 +189,36 @@ impl ProcessSource {
             if *entry.key() > watermark && !self.input.is_ended() {
                 break;
             }
-            let (span, rows) = entry.remove();
-            let columns = self.rows.pick(&rows)?;
-            let window = batch_of(&self.input.schema(), columns, rows.len())?;
-            let given = self.function.process(&span, &window)?;
-            if logical_schema(&given.schema()).fields() != self.given.fields() {
-                let (got, said) = (given.schema(), &self.given);
-                let message = format!("{:?} gave {got:?} instead of {said:?}", self.function);
-                return Err(Error::schema(message));
-            }
-            if given.num_rows() > 0 {
-                let count = given.num_rows();
-                let end = span.last().saturating_add(1);
-                let time = self.schema.field(0).data_type();
-                let mut columns = vec![
-                    constant_time(span.first(), count, time)?,
-                    constant_time(end, count, time)?,
-                ];
-                columns.extend(given.columns().iter().cloned());
-                self.ready
-                    .push_back(batch_of(&self.schema, columns, count)?);
-            }
-            // A later window that starts before this one's end may hold the row too.
-            let mut later: Vec<u64> = Vec::new();
-            for (next, rows) in self.open.values() {
-                if next.start >= span.end {
-                    break;
-                }
-                later.extend(rows);
-            }
-            later.sort_unstable();
-            for row in rows {
-                if later.binary_search(&row).is_err() {
-                    self.rows.release(row);
-                }
-            }
+            let open = entry.remove();
+            self.process(&open)?;
+            let leaving = open.leaving.iter();
+            leaving.for_each(|row| self.rows.release(*row));
         }
+        Ok(())
+    }
+
+    /// Makes ready what the function gives for a window.
+    fn process(&mut self, Open { span, rows, .. }: &Open) -> Result<()> {
+        let columns = self.rows.pick(rows)?;
+        let window = batch_of(&self.input.schema(), columns, rows.len())?;
+        let given = self.function.process(span, &window)?;
+        if logical_schema(&given.schema()).fields() != self.given.fields() {
+            let (got, said) = (given.schema(), &self.given);
+            let message = format!("{:?} gave {got:?} instead of {said:?}", self.function);
+            return Err(Error::schema(message));
+        }
+        let count = given.num_rows();
+        if count == 0 {
+            return Ok(());
+        }
+        let time = self.schema.field(0).data_type();
+        let mut columns = vec![
+            constant_time(span.first(), count, time)?,
+            constant_time(span.last().saturating_add(1), count, time)?,
+        ];
+        columns.extend(given.columns().iter().cloned());
+        self.ready
+            .push_back(batch_of(&self.schema, columns, count)?);
         Ok(())
     }
 }
@@ -215,6 +238,9 @@ impl ProcessSource {
             }
             self.close()?;
             check_memory(self.byte_size(), self.limit)?;
+            if self.input.is_waiting() {
+                return Ok(Some(RecordBatch::new_empty(self.schema())));
+            }
         }
     }
 }
@@ -235,11 +261,10 @@ impl Source for ProcessSource {
     }
 
     fn state(&self) -> SourceState {
-        let mut state = self.input.running().state();
+        let mut state = self.input.state();
         state.bytes += self.byte_size();
         state.late_rows += self.late_rows;
         state.skipped_rows += self.skipped_rows;
-        state.untimed_rows += self.input.untimed_rows;
         state
     }
 
@@ -269,10 +294,12 @@ impl Source for ProcessSource {
     fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         self.input.snapshot(out)?;
         self.rows.snapshot_numbered(out)?;
-        out.list(self.open.values(), |out, (span, rows)| {
-            out.i128(span.start);
-            out.i128(span.end);
-            out.list(rows.iter(), |out, row| out.u64(*row));
+        out.list(self.open.values(), |out, open| {
+            out.i128(open.span.start);
+            out.i128(open.span.end);
+            for rows in [&open.rows, &open.leaving] {
+                out.list(rows.iter(), |out, row| out.u64(*row));
+            }
         });
         write_batches(&self.ready, out)?;
         out.u64(self.late_rows);
@@ -285,8 +312,12 @@ impl Source for ProcessSource {
         self.rows.restore_numbered(from)?;
         self.open = from.list(|from| {
             let (start, end) = (from.i128()?, from.i128()?);
-            let rows = from.list(StateReader::u64)?;
-            Ok((end, (Span { start, end }, rows)))
+            let open = Open {
+                span: Span { start, end },
+                rows: from.list(StateReader::u64)?,
+                leaving: from.list(StateReader::u64)?,
+            };
+            Ok((end, open))
         })?;
         self.ready = read_batches(&self.schema, from)?;
         self.late_rows = from.u64()?;

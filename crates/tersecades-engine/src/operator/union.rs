@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::error_bound::{carried, of_any};
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
@@ -36,13 +37,14 @@ impl UnionTable {
     /// `InvalidArgument` without streams, `SchemaMismatch` when their columns differ.
     pub fn new(streams: impl IntoIterator<Item = Stream>) -> Result<Self> {
         let streams: Vec<Stream> = streams.into_iter().collect();
-        let Some(first) = streams.first() else {
+        let schemas: Vec<SchemaRef> = streams.iter().map(Stream::schema).collect::<Result<_>>()?;
+        let Some((first, others)) = schemas.split_first() else {
             return Err(Error::invalid("a union of no streams"));
         };
-        let schema = first.schema()?;
-        for stream in &streams[1..] {
-            check_same(&schema, &*stream.schema()?)?;
-        }
+        others
+            .iter()
+            .try_for_each(|other| check_same(first, other))?;
+        let schema = of_any(first, others);
         Ok(UnionTable { streams, schema })
     }
 }
@@ -106,7 +108,7 @@ impl Table for UnionTable {
         let mut inputs: Vec<Running> = streams.map(run).collect::<Result<_>>()?;
         inputs.reverse();
         let schema = match inputs.last() {
-            Some(first) => first.schema(),
+            Some(first) => carried(&first.schema(), &self.schema),
             None => Arc::clone(&self.schema),
         };
         Ok(Origin::Source(Box::new(UnionSource {
@@ -140,7 +142,7 @@ impl Source for UnionSource {
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(input) = self.inputs.last_mut() {
-            let next = input.next().transpose();
+            let next = input.next_at_hand();
             let rejected_rows = input.rejected_rows();
             self.rejected.count_rows = self.past_rejected_rows + rejected_rows;
             if let Some(batch) = next? {
@@ -189,6 +191,7 @@ impl Source for UnionSource {
         out.u64(self.past.late_rows);
         out.u64(self.past.untimed_rows);
         out.u64(self.past.skipped_rows);
+        out.u64(self.past.future_rows);
         out.u64(self.past_rejected_rows);
         match self.inputs.last_mut() {
             Some(input) => input.snapshot_input(out),
@@ -205,6 +208,7 @@ impl Source for UnionSource {
         self.past.late_rows = from.u64()?;
         self.past.untimed_rows = from.u64()?;
         self.past.skipped_rows = from.u64()?;
+        self.past.future_rows = from.u64()?;
         self.past_rejected_rows = from.u64()?;
         self.rejected.count_rows = self.past_rejected_rows;
         match self.inputs.last_mut() {

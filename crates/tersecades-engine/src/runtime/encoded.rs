@@ -1,6 +1,7 @@
 //! Batches that are encoded before a run asks for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
@@ -76,6 +77,11 @@ pub trait EncodedSource: Send {
     /// What a partition is called.
     fn partition_name(&self, _partition: usize) -> String {
         "the stream".to_owned()
+    }
+
+    /// The time of the clock when the last batch came, where that was earlier than it is given.
+    fn came_at(&self) -> Option<Duration> {
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 mod by_pane;
 mod dispatch;
 mod memory;
+mod oldest;
 mod open;
 mod outline;
 mod snapshot;
@@ -11,7 +12,7 @@ mod time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -43,6 +44,8 @@ use super::worker::Workers;
 
 use by_pane::ByPane;
 use dispatch::Held;
+use memory::range_of;
+use oldest::Oldest;
 
 pub use open::OpenWindow;
 pub use outline::{columns_read, describe, output_schema, passing};
@@ -75,7 +78,10 @@ pub struct Running {
     tails: Vec<Part>,
     options: RunOptions,
     retained: Option<Retained>,
+    /// The time of the clock when the last batch came, where it was asked.
+    came_at: Option<Duration>,
     ready: VecDeque<RecordBatch>,
+    oldest: Oldest,
     results: Vec<RecordBatch>,
     /// How far the first rows of an order have come, if the source goes by that.
     reached: Option<Reached>,
@@ -90,6 +96,8 @@ pub struct Running {
     /// How many rows came before what is done.
     row: u64,
     finished: bool,
+    /// Whether the source had nothing when it was asked last.
+    is_silent: bool,
     /// At the end of the stream, which of the tails gives what it holds.
     finishing: Option<usize>,
     /// What went wrong behind the results that are ready, after which nothing goes on.
@@ -129,16 +137,10 @@ impl Running {
             .transpose()?;
         let tick = tick_ns(time.as_ref().map_or(plan.unit, |time| time.unit));
         let lateness = ticks_late(plan.event_time.lateness, tick);
-        let keep = |keep| {
-            let schema = Arc::clone(ingest.schema());
-            let retained = Retained::new(schema, plan.event_time.clone(), keep, tick);
-            retained.observed_as(options.observed.clone())
-        };
-        let retained = options.keep.map(keep);
+        let retained = range_of(&ingest, &plan.event_time, &options, tick);
         prepare(&mut tails, &options, reached.as_ref());
-        let stages: Result<Vec<Stage>> = (0..helpers_of(&plan, &options))
-            .map(|_| plan.start(&options))
-            .collect();
+        let helpers = 0..helpers_of(&plan, &options);
+        let stages: Result<Vec<Stage>> = helpers.map(|_| plan.start(&options)).collect();
         let by_pane = ByPane::of(&plan, &options);
         let own = by_pane.may_be().then(|| plan.start(&options));
         let workers = Workers::start(stages?, own.transpose()?, options.ablation)?;
@@ -164,7 +166,9 @@ impl Running {
             work: options.ablation.work(),
             options,
             retained,
+            came_at: None,
             ready: VecDeque::new(),
+            oldest: Oldest::new(),
             results: Vec::new(),
             metrics: Metrics::default(),
             cuts: Vec::new(),
@@ -173,6 +177,7 @@ impl Running {
             rows_before: 0,
             row: 0,
             finished: false,
+            is_silent: false,
             finishing: None,
             failed: None,
             is_over: false,
@@ -228,7 +233,7 @@ impl Running {
         metrics.late_rows = state.late_rows;
         metrics.untimed_rows = state.untimed_rows;
         metrics.skipped_rows = state.skipped_rows;
-        metrics.future_rows = self.watermark.future_rows();
+        metrics.future_rows = state.future_rows;
         if let Some(retained) = &self.retained {
             metrics.shortened_rows = retained.shortened_rows();
             metrics.spilled_bytes = retained.spilled_bytes() as u64;
@@ -268,6 +273,7 @@ impl Running {
         state.bytes = self.state_bytes();
         let untimed = self.tails.iter().map(Part::untimed_rows);
         state.untimed_rows += self.metrics.untimed_rows + untimed.sum::<u64>();
+        state.future_rows += self.watermark.future_rows();
         for aggregate in self.aggregates() {
             state.late_rows += aggregate.unplaced().late;
             state.skipped_rows += aggregate.unplaced().skipped;
@@ -416,6 +422,7 @@ impl Running {
             start = part.least_start(start);
             *results = next;
         }
+        self.oldest.pass(start, !self.ready.is_empty());
         for batch in results.drain(..) {
             self.metrics.windows += u64::from(self.plan.aggregate().is_some());
             self.metrics.result_rows += batch.num_rows() as u64;

@@ -64,8 +64,7 @@ impl Feed {
             begins_again,
         } = self;
         let writer = store.feed(&name)?;
-        let passed = if begins_again { writer.rows() } else { 0 };
-        fill(writer, rows, passed, &AtomicBool::new(false))
+        fill(writer, rows, begins_again, &AtomicBool::new(false))
     }
 
     /// As [`Feed::run`], on a thread of its own; who follows the store from here on sees its rows.
@@ -86,11 +85,10 @@ impl Feed {
                     return Ok(0);
                 }
             };
-            let passed = if self.begins_again { writer.rows() } else { 0 };
             // Where somebody merges already, that is as good.
             let merger = self.store.merge_beside().ok();
             let _ = begun.send(Ok(()));
-            let written = fill(writer, self.rows, passed, &stopped)?;
+            let written = fill(writer, self.rows, self.begins_again, &stopped)?;
             merger.map_or(Ok(()), Merger::finish)?;
             Ok(written)
         })?;
@@ -185,23 +183,24 @@ impl Drop for Feeding {
     }
 }
 
-/// Writes what `rows` gives behind its first `passed` rows.
+/// Writes what `rows` gives; of a stream that `begins_again` what is not there.
 fn fill(
     mut writer: FeedWriter<'_>,
     rows: Running,
-    mut passed: u64,
+    begins_again: bool,
     stop: &AtomicBool,
 ) -> Result<u64> {
     let stopped = || stop.load(Ordering::Relaxed);
     let mut write = |rows: RecordBatch| -> Result<()> {
-        let known = usize::try_from(passed).unwrap_or(usize::MAX);
-        let known = known.min(rows.num_rows());
-        passed -= known as u64;
-        if known < rows.num_rows() {
+        let rows = match begins_again {
+            true => writer.unwritten(&rows)?,
+            false => rows,
+        };
+        if rows.num_rows() > 0 {
             while !writer.has_room() && !stopped() {
                 std::thread::sleep(REST);
             }
-            writer.append(&rows.slice(known, rows.num_rows() - known))?;
+            writer.append(&rows)?;
         }
         Ok(())
     };
@@ -212,9 +211,9 @@ fn fill(
             break;
         }
     }
-    let fewer = passed > 0 && !stopped();
+    let fewer = begins_again && writer.missing() > 0 && !stopped();
     let written = written.and_then(|()| match fewer {
-        true => Err(fewer_rows(passed)),
+        true => Err(fewer_rows(writer.missing())),
         false => Ok(()),
     });
     match written {

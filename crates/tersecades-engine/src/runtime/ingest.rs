@@ -4,7 +4,7 @@
 //! Arrow. Batches and frames are reused as soon as nobody else holds them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
@@ -198,11 +198,11 @@ impl Ingest {
         }
     }
 
-    /// The least event time to come, where rows come out of order and the source knows it; `time`
-    /// is the column that the event time is.
+    /// The least event time of the last batch and those to come, where rows come out of order and
+    /// the source knows it; `time` is the column that the event time is.
     pub fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
         match &self.origin {
-            Origin::Source(_) => None,
+            Origin::Source(source) => source.oldest_to_come(time),
             Origin::Encoded(batches, _) => batches.oldest_to_come(time),
         }
     }
@@ -252,6 +252,14 @@ impl Ingest {
         match &self.origin {
             Origin::Source(source) => source.partition_name(partition),
             Origin::Encoded(batches, _) => batches.partition_name(partition),
+        }
+    }
+
+    /// The time of the clock when the last batch came, where that was earlier than it is given.
+    pub fn came_at(&self) -> Option<Duration> {
+        match &self.origin {
+            Origin::Source(_) => None,
+            Origin::Encoded(batches, _) => batches.came_at(),
         }
     }
 

@@ -89,6 +89,20 @@ pub enum TimeKind {
     Ingestion,
     /// When it arrived; windows close by the clock, also when nothing arrives.
     Processing,
+    /// As [`TimeKind::Processing`], of rows that hold the time of their arrival already.
+    Arrived,
+}
+
+impl TimeKind {
+    /// Whether rows get the time of their arrival as they are read.
+    pub(crate) fn stamps(self) -> bool {
+        matches!(self, TimeKind::Ingestion | TimeKind::Processing)
+    }
+
+    /// Whether windows close by the clock.
+    pub(crate) fn goes_by_clock(self) -> bool {
+        matches!(self, TimeKind::Processing | TimeKind::Arrived)
+    }
 }
 
 /// What moves time.
@@ -102,6 +116,16 @@ pub struct TimeOptions {
     pub idle_timeout: Duration,
     /// Rows further than this ahead of the clock do not move the watermark.
     pub future_limit: Option<Duration>,
+}
+
+impl TimeOptions {
+    /// The same for rows that have their times already.
+    pub(crate) fn of_timed_rows(&self) -> Self {
+        TimeOptions {
+            kind: TimeKind::Event,
+            ..self.clone()
+        }
+    }
 }
 
 impl Default for TimeOptions {

@@ -4,6 +4,8 @@
 //! oldest                                          newest
 //! [file] [file] [file] [memory] [memory] [memory]        files only where the range may spill
 //! ```
+//! Beside each batch stands what judged its rows when it came, so that a query over the range
+//! calls no other rows late than one over the stream does.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,8 +17,10 @@ use tersecades_columnar::error::Result;
 
 use crate::observe::Observed;
 use crate::plan::EventTime;
+use crate::source::PartitionState;
 
 use super::ingest::EncodedSource;
+use super::option::TimeOptions;
 use super::spill::{SpillFolder, SpilledBatch};
 
 /// How much of a stream is kept.
@@ -51,9 +55,38 @@ impl Piece {
     }
 }
 
+/// What besides its rows moved the watermark when a batch came.
+#[derive(Debug, Clone)]
+pub(crate) struct Coming {
+    /// The partition it is of.
+    pub partition: usize,
+    /// Whether each partition held the watermark back.
+    pub holding: Vec<bool>,
+    /// The time of the clock, where it was asked.
+    pub at: Option<Duration>,
+}
+
+impl Coming {
+    /// Whether other partitions held the watermark back than `before`, or at first, when all do.
+    fn is_other_than(&self, before: Option<&Coming>) -> bool {
+        match before {
+            Some(before) => before.holding != self.holding,
+            None => self.holding.contains(&false),
+        }
+    }
+}
+
+/// A batch, and how old it is.
+#[derive(Debug, Clone)]
+struct Held {
+    piece: Piece,
+    coming: Coming,
+    newest: i64,
+}
+
 #[derive(Debug)]
 struct Kept {
-    pieces: VecDeque<(Piece, i64)>,
+    pieces: VecDeque<Held>,
     /// Of all pieces.
     bytes: usize,
     /// Of those in files, which are the oldest.
@@ -67,7 +100,7 @@ struct Kept {
 
 impl Kept {
     fn drop_oldest(&mut self) -> usize {
-        let Some((piece, _)) = self.pieces.pop_front() else {
+        let Some(Held { piece, .. }) = self.pieces.pop_front() else {
             return 0;
         };
         self.bytes -= piece.bytes();
@@ -80,29 +113,62 @@ impl Kept {
 }
 
 /// The batches of a range, in the order they came; those in files are read when they are asked for.
-struct Pieces(std::vec::IntoIter<Piece>);
+struct Pieces {
+    waiting: std::vec::IntoIter<Held>,
+    /// How the last one came.
+    coming: Option<Coming>,
+    partitions: Arc<[String]>,
+}
 
 impl EncodedSource for Pieces {
     fn next_batch(&mut self) -> Result<Option<Arc<Batch>>> {
-        match self.0.next() {
-            None => Ok(None),
-            Some(Piece::Memory(batch)) => Ok(Some(batch)),
-            Some(Piece::File(spilled)) => spilled.read().map(|batch| Some(Arc::new(batch))),
+        let Some(Held { piece, coming, .. }) = self.waiting.next() else {
+            return Ok(None);
+        };
+        self.coming = Some(coming);
+        match piece {
+            Piece::Memory(batch) => Ok(Some(batch)),
+            Piece::File(spilled) => spilled.read().map(|batch| Some(Arc::new(batch))),
         }
     }
 
     fn rows_hint(&self) -> Option<u64> {
-        let pieces = self.0.as_slice().iter();
-        Some(pieces.map(|piece| piece.rows() as u64).sum())
+        let waiting = self.waiting.as_slice().iter();
+        Some(waiting.map(|held| held.piece.rows() as u64).sum())
     }
 
     fn at_hand(&self) -> Option<Vec<&Batch>> {
-        let pieces = self.0.as_slice().iter();
-        let in_memory = pieces.map(|piece| match piece {
+        let waiting = self.waiting.as_slice().iter();
+        let in_memory = waiting.map(|held| match &held.piece {
             Piece::Memory(batch) => Some(&**batch),
             Piece::File(_) => None,
         });
         in_memory.collect()
+    }
+
+    fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    fn partition(&self) -> usize {
+        self.coming.as_ref().map_or(0, |coming| coming.partition)
+    }
+
+    /// One that held nothing back when the batch came is as one that has ended.
+    fn partition_state(&self, partition: usize) -> PartitionState {
+        let holding = self.coming.as_ref().map(|coming| &coming.holding);
+        match holding.is_none_or(|holding| holding[partition]) {
+            true => PartitionState::Flowing,
+            false => PartitionState::Ended,
+        }
+    }
+
+    fn partition_name(&self, partition: usize) -> String {
+        self.partitions[partition].clone()
+    }
+
+    fn came_at(&self) -> Option<Duration> {
+        self.coming.as_ref().and_then(|coming| coming.at)
     }
 }
 
@@ -113,6 +179,9 @@ impl EncodedSource for Pieces {
 pub struct Retained {
     schema: SchemaRef,
     event_time: EventTime,
+    time: TimeOptions,
+    /// What the partitions of the stream are called.
+    partitions: Arc<[String]>,
     keep: Keep,
     tick_ns: i64,
     observed: Option<Arc<Observed>>,
@@ -120,7 +189,14 @@ pub struct Retained {
 }
 
 impl Retained {
-    pub(crate) fn new(schema: SchemaRef, event_time: EventTime, keep: Keep, tick_ns: i64) -> Self {
+    /// Nothing yet of a stream of `schema` whose rows have the time that `event_time` and `time`
+    /// say, in ticks of `tick_ns` nanoseconds.
+    pub(crate) fn new(
+        schema: SchemaRef,
+        (event_time, time): (EventTime, &TimeOptions),
+        (keep, tick_ns): (Keep, i64),
+        partitions: Vec<String>,
+    ) -> Self {
         let kept = Kept {
             pieces: VecDeque::new(),
             bytes: 0,
@@ -133,6 +209,8 @@ impl Retained {
         Retained {
             schema,
             event_time,
+            time: time.of_timed_rows(),
+            partitions: partitions.into(),
             keep,
             tick_ns,
             observed: None,
@@ -159,21 +237,33 @@ impl Retained {
 
     /// Adds a batch whose newest row is at `newest`, and drops what is beyond the limit: oldest
     /// batches, and one that `is_late` and beyond it already. One without a time is as new as those
-    /// before it.
-    pub(crate) fn push(&self, batch: &Arc<Batch>, newest: Option<i64>, is_late: bool) {
+    /// before it; one without rows is kept where partitions have fallen silent or ended.
+    pub(crate) fn push(
+        &self,
+        batch: &Arc<Batch>,
+        (newest, is_late): (Option<i64>, bool),
+        coming: Coming,
+    ) {
         let mut kept = self.lock();
+        let before = kept.pieces.back().map(|held| &held.coming);
+        if batch.rows() == 0 && !coming.is_other_than(before) {
+            return;
+        }
         let newest = newest.unwrap_or(kept.newest);
         kept.newest = kept.newest.max(newest);
         if is_late && self.is_over(kept.newest, newest) {
             return;
         }
         kept.bytes += batch.byte_size();
-        let piece = Piece::Memory(Arc::clone(batch));
-        kept.pieces.push_back((piece, newest));
-        while let Some((_, oldest)) = kept.pieces.front() {
+        kept.pieces.push_back(Held {
+            piece: Piece::Memory(Arc::clone(batch)),
+            coming,
+            newest,
+        });
+        while let Some(oldest) = kept.pieces.front() {
             let full = match self.keep {
                 Keep::Bytes(limit) => kept.bytes > limit && kept.pieces.len() > 1,
-                Keep::Duration(_) => self.is_over(kept.newest, *oldest),
+                Keep::Duration(_) => self.is_over(kept.newest, oldest.newest),
             };
             if !full {
                 return;
@@ -201,7 +291,7 @@ impl Retained {
         let before = kept.spilled_bytes;
         while kept.spilled_bytes - before < bytes && kept.spilled + 1 < kept.pieces.len() {
             let next = kept.spilled;
-            let batch = match &kept.pieces[next].0 {
+            let batch = match &kept.pieces[next].piece {
                 // One without columns takes no bytes.
                 Piece::Memory(batch) if !batch.columns().is_empty() => Arc::clone(batch),
                 _ => break,
@@ -212,7 +302,7 @@ impl Retained {
             };
             let written = folder.write(&batch);
             kept.folder = Some(folder);
-            kept.pieces[next].0 = Piece::File(Arc::new(written?));
+            kept.pieces[next].piece = Piece::File(Arc::new(written?));
             kept.spilled_bytes += batch.byte_size();
             kept.spilled += 1;
         }
@@ -256,10 +346,15 @@ impl Retained {
         &self.event_time
     }
 
+    /// What else moves its time, for rows that have come.
+    pub(crate) fn time(&self) -> &TimeOptions {
+        &self.time
+    }
+
     /// The retained batches that are in memory, oldest first; older ones may be in files.
     pub fn batches(&self) -> Vec<Arc<Batch>> {
         let kept = self.lock();
-        let in_memory = kept.pieces.iter().filter_map(|(piece, _)| match piece {
+        let in_memory = kept.pieces.iter().filter_map(|held| match &held.piece {
             Piece::Memory(batch) => Some(Arc::clone(batch)),
             Piece::File(_) => None,
         });
@@ -268,15 +363,18 @@ impl Retained {
 
     /// All batches there are, oldest first, to be read one by one.
     pub(crate) fn open_batches(&self) -> Box<dyn EncodedSource> {
-        let kept = self.lock();
-        let pieces: Vec<Piece> = kept.pieces.iter().map(|(piece, _)| piece.clone()).collect();
-        Box::new(Pieces(pieces.into_iter()))
+        let pieces: Vec<Held> = self.lock().pieces.iter().cloned().collect();
+        Box::new(Pieces {
+            waiting: pieces.into_iter(),
+            coming: None,
+            partitions: Arc::clone(&self.partitions),
+        })
     }
 
     /// Rows retained.
     pub fn rows(&self) -> usize {
         let kept = self.lock();
-        kept.pieces.iter().map(|(piece, _)| piece.rows()).sum()
+        kept.pieces.iter().map(|held| held.piece.rows()).sum()
     }
 
     /// Encoded bytes retained in memory, shared dictionaries not counted.

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
 use crate::operator::window_aggregate::feed::{Filled, ReadFrom, SharedPanes, Sharing};
@@ -19,7 +20,7 @@ use crate::window::{Shape, Updates, Window, Windowing, tumble};
 use super::ingest::Ingest;
 use super::option::RunOptions;
 use super::retained::Keep;
-use super::stage::StagePlan;
+use super::stage::{StagePlan, plan_parts};
 
 /// Panes shorter than the shortest own pane of a query by more than this cost more than they save.
 const SHORTER_MAX: u128 = 16;
@@ -103,13 +104,17 @@ struct Grouped<'a> {
     window: Window,
     keys: &'a [String],
     calls: &'a [AggregateCall],
+    /// The windows that others must have, where a row may fail: one that is late for these fails
+    /// nothing, though it be in time for others.
+    only: Option<Window>,
     step: u128,
     offset: u128,
 }
 
 impl<'a> Grouped<'a> {
-    /// That of `query`, if it may share panes: windows on a grid that come out once, on one thread.
-    fn of(query: &'a Query, options: &RunOptions) -> Option<Self> {
+    /// That of `query` over rows of `schema`, if it may share panes: windows on a grid that come
+    /// out once, on one thread.
+    fn of(query: &'a Query, options: &RunOptions, schema: &SchemaRef) -> Option<Self> {
         let end = query.steps.iter().position(|step| !is_plain(step))?;
         let Step::Aggregate {
             window,
@@ -136,6 +141,7 @@ impl<'a> Grouped<'a> {
             window: *window,
             keys,
             calls: aggregates,
+            only: may_fail(query, schema).then_some(*window),
             step,
             offset: window.offset.as_nanos() % shift,
         })
@@ -147,9 +153,19 @@ impl<'a> Grouped<'a> {
         self.event_time == other.event_time
             && self.options == other.options
             && self.keys == other.keys
+            && self.only == other.only
             && self.before.len() == other.before.len()
             && steps.all(|(a, b)| same(a, b))
     }
+}
+
+/// Whether a row may fail in what the first group-by of `query` computes.
+fn may_fail(query: &Query, schema: &SchemaRef) -> bool {
+    let plan = plan_parts(query, Arc::clone(schema));
+    let stage = plan.and_then(|(first, _)| first.instantiate(false));
+    // What is wrong with a query is said where it is bound by itself.
+    let aggregate = stage.ok().and_then(|stage| stage.aggregate);
+    aggregate.is_some_and(|aggregate| aggregate.may_fail())
 }
 
 /// Whether a step before a group-by is one that can be told to be the same as another.
@@ -277,11 +293,14 @@ impl Group {
     }
 }
 
-/// The groups of at least two queries that share panes.
-pub(crate) fn groups<'a>(queries: impl Iterator<Item = (&'a Query, &'a RunOptions)>) -> Vec<Group> {
+/// The groups of at least two queries over rows of `schema` that share panes.
+pub(crate) fn groups<'a>(
+    queries: impl Iterator<Item = (&'a Query, &'a RunOptions)>,
+    schema: &SchemaRef,
+) -> Vec<Group> {
     let mut groups: Vec<(Grouped<'_>, Group)> = Vec::new();
     for (index, (query, options)) in queries.enumerate() {
-        let Some(grouped) = Grouped::of(query, options) else {
+        let Some(grouped) = Grouped::of(query, options, schema) else {
             continue;
         };
         let mut alike = groups

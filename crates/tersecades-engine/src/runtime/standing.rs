@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -29,9 +30,9 @@ struct Shared {
     partition: usize,
     states: Vec<PartitionState>,
     names: Vec<String>,
-    /// Whether rows are still to come that were there before, in any order.
-    reads_history: bool,
-    /// Columns that queries go by, and the oldest of their times to come.
+    /// When the batch came, where that was earlier than it is read.
+    came_at: Option<Duration>,
+    /// Columns that queries may go by, or none of them, and the oldest of their times to come.
     oldest: Vec<(Option<String>, Option<i64>)>,
 }
 
@@ -46,7 +47,10 @@ impl SharedTable {
     /// The stream that `ingest` reads.
     pub(crate) fn of(ingest: &Ingest) -> Self {
         let partitions = ingest.partitions();
+        let columns = ingest.schema().fields().iter();
+        let columns = columns.map(|field| Some(field.name().clone()));
         let shared = Shared {
+            oldest: columns.chain([None]).map(|time| (time, None)).collect(),
             states: vec![PartitionState::default(); partitions],
             names: (0..partitions)
                 .map(|index| ingest.partition_name(index))
@@ -70,7 +74,7 @@ impl SharedTable {
         let mut shared = self.lock();
         shared.batch = batch;
         shared.partition = ingest.partition();
-        shared.reads_history = ingest.reads_history();
+        shared.came_at = ingest.came_at();
         for (time, oldest) in &mut shared.oldest {
             *oldest = ingest.oldest_to_come(time.as_deref());
         }
@@ -108,19 +112,11 @@ impl EncodedSource for SharedTable {
         None
     }
 
-    /// At the first time of asking for a column nothing is known of it: any time may come.
     fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
-        let mut shared = self.lock();
-        if !shared.reads_history {
-            return None;
-        }
-        let known = |(column, _): &&(Option<String>, _)| column.as_deref() == time;
-        if let Some((_, oldest)) = shared.oldest.iter().find(known) {
-            return *oldest;
-        }
-        let before_all = Some(i64::MIN);
-        shared.oldest.push((time.map(str::to_owned), before_all));
-        before_all
+        let shared = self.lock();
+        let mut oldest = shared.oldest.iter();
+        let found = oldest.find(|(column, _)| column.as_deref() == time);
+        found.and_then(|(_, oldest)| *oldest)
     }
 
     fn goes_on(&self) -> bool {
@@ -146,6 +142,10 @@ impl EncodedSource for SharedTable {
     fn partition_name(&self, partition: usize) -> String {
         let shared = self.lock();
         shared.names.get(partition).cloned().unwrap_or_default()
+    }
+
+    fn came_at(&self) -> Option<Duration> {
+        self.lock().came_at
     }
 }
 

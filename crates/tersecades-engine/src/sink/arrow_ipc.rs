@@ -11,10 +11,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
+use arrow_array::builder::{Int32Builder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch};
 use arrow_cast::cast;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -66,7 +66,8 @@ impl ArrowSink {
         let dictionaries = schema.fields().iter().map(grow).collect();
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
-        let writer = FileWriter::try_new_with_options(Output::create(target)?, &written, options)?;
+        let output = Output::create_seekable(target, KIND.name)?;
+        let writer = FileWriter::try_new_with_options(output, &written, options)?;
         Ok(ArrowSink {
             writer: Some(writer),
             schema: schema.clone(),
@@ -120,25 +121,26 @@ impl GrowingDictionary {
     fn extend(&mut self, array: &ArrayRef) -> Result<ArrayRef> {
         let array = array.as_dictionary::<Int32Type>();
         let strings = array.values().as_string::<i32>();
-        let mut file_keys = Vec::with_capacity(strings.len());
-        for string in strings {
-            file_keys.push(string.map(|string| self.intern(string)).transpose()?);
+        // Of the strings of a batch those alone that rows have.
+        let mut file_keys = vec![None; strings.len()];
+        let mut keys = Int32Builder::with_capacity(array.len());
+        for index in array.keys_iter() {
+            let Some(index) = index.filter(|&index| strings.is_valid(index)) else {
+                keys.append_null();
+                continue;
+            };
+            let key = match file_keys[index] {
+                Some(key) => key,
+                None => *file_keys[index].insert(self.intern(strings.value(index))?),
+            };
+            keys.append_value(key);
         }
-        let lookup = |key: i32| {
-            let index = usize::try_from(key).ok();
-            index.and_then(|index| file_keys.get(index).copied().flatten())
-        };
-        let keys: Int32Array = array
-            .keys()
-            .iter()
-            .map(|key| key.and_then(lookup))
-            .collect();
         let values = match &self.values {
             Some(values) if values.len() == self.keys.len() => values.clone(),
             _ => Arc::new(self.builder.finish_cloned()),
         };
         self.values = Some(values.clone());
-        Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
+        Ok(Arc::new(DictionaryArray::try_new(keys.finish(), values)?))
     }
 
     fn intern(&mut self, string: &str) -> Result<i32> {

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use arrow_array::{ArrayRef, RecordBatch, make_array};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
@@ -147,6 +148,27 @@ pub fn find_kind(name: &str) -> Result<&'static SinkKind> {
         Error::invalid(format!("unknown output format `{name}`"))
             .hint(format!("known formats: {}", known.join(" ")))
     })
+}
+
+/// The batch in the types of `schema`, as a sink for that wants it: text that came out as codes
+/// becomes text.
+///
+/// # Errors
+/// `SchemaMismatch` for types that do not fit.
+pub fn conform(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if batch.schema() == *schema {
+        return Ok(batch);
+    }
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns: std::result::Result<Vec<ArrayRef>, _> = columns
+        .map(|(column, field)| cast(column, field.data_type()))
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        SchemaRef::clone(schema),
+        columns?,
+        &options,
+    )?)
 }
 
 /// Texts of the rows of a batch, piece by piece, and the memory of those before.

@@ -1,13 +1,13 @@
 //! Bytes to a file that appears only when it is whole ([`WholeFile`]), or to any writer.
 //!
-//! What goes into a file whose name ends in `.gz` or `.zst` is packed on the way.
+//! Text that goes into a file whose name ends in `.gz` or `.zst` is packed on the way.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_store::whole_file::WholeFile;
 
 /// Where a sink writes to.
@@ -28,21 +28,38 @@ enum Writer {
     Other(BufWriter<Box<dyn Write + Send>>),
 }
 
+/// How a file is packed as a whole.
+enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// What the name of `path` says.
+    fn of(path: &Path) -> Option<Self> {
+        let suffix = path.extension()?.to_ascii_lowercase();
+        match suffix.to_str()? {
+            "gz" => Some(Packing::Gzip),
+            "zst" => Some(Packing::Zstd),
+            _ => None,
+        }
+    }
+}
+
 impl Writer {
     /// Writes to `file`, packed as the name of `path` says.
     fn new(file: WholeFile, path: &Path) -> Result<Self> {
         /// The level of the `zstd` command.
         const ZSTD_LEVEL: i32 = 3;
         let file = BufWriter::new(file);
-        let suffix = path.extension().map(|suffix| suffix.to_ascii_lowercase());
-        Ok(match suffix.as_ref().and_then(|suffix| suffix.to_str()) {
-            Some("gz") => Writer::Gzip(GzEncoder::new(file, Compression::default())),
-            Some("zst") => {
+        Ok(match Packing::of(path) {
+            Some(Packing::Gzip) => Writer::Gzip(GzEncoder::new(file, Compression::default())),
+            Some(Packing::Zstd) => {
                 let mut packed = zstd::Encoder::new(file, ZSTD_LEVEL)?;
                 packed.include_checksum(true)?;
                 Writer::Zstd(packed)
             }
-            _ => Writer::File(file),
+            None => Writer::File(file),
         })
     }
 
@@ -70,6 +87,21 @@ impl Output {
             Target::Writer(writer) => Writer::Other(BufWriter::new(writer)),
             Target::File(path) => Writer::new(WholeFile::create(&path)?, &path)?,
         }))
+    }
+
+    /// Opens `target` for the format `name`, whose readers find their way by places in the file.
+    ///
+    /// # Errors
+    /// As [`Self::create`]; `InvalidArgument` for a file whose name says that it is packed.
+    pub fn create_seekable(target: Target, name: &str) -> Result<Self> {
+        match &target {
+            Target::File(path) if Packing::of(path).is_some() => Err(Error::invalid(format!(
+                "{name} is not packed as a whole: nobody could read it"
+            ))
+            .file(path.display().to_string())
+            .hint("leave out .gz or .zst, or write csv or jsonl, which may be packed")),
+            _ => Self::create(target),
+        }
     }
 
     /// Flushes everything and puts a file under its final name.

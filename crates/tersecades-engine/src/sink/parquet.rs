@@ -60,7 +60,7 @@ impl ParquetSink {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .build();
-        let output = Output::create(target)?;
+        let output = Output::create_seekable(target, KIND.name)?;
         let fields = schema.fields().iter().map(|field| written(field));
         let written: SchemaRef = Arc::new(Schema::new_with_metadata(
             fields.collect::<Vec<_>>(),

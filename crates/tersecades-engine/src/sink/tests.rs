@@ -178,6 +178,39 @@ fn arrow_files_share_one_dictionary_a_column() {
 }
 
 #[test]
+fn arrow_files_hold_no_strings_that_no_row_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.arrow");
+    let all = words(&[Some("secret"), Some("shown"), None, Some("secret")]);
+    let rows = RecordBatch::try_from_iter([("w", all)])
+        .unwrap()
+        .slice(1, 2);
+    write_file(&path, std::slice::from_ref(&rows));
+    assert_same_values(&rows, &read_file(&path, &SourceOptions::default()));
+    let bytes = std::fs::read(&path).unwrap();
+    let holds = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    assert!(holds(b"shown") && !holds(b"secret"));
+}
+
+#[test]
+fn formats_that_are_read_by_place_are_not_packed_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = all_types().schema();
+    for (format, name) in [
+        ("parquet", "a.parquet.gz"),
+        ("parquet", "a.GZ"),
+        ("arrow", "a.zst"),
+    ] {
+        let target = Target::File(folder.path().join(name));
+        let made = (find_kind(format).unwrap().create)(target, &schema, &SinkOptions::default());
+        let error = made.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.hint_text().unwrap().contains("leave out .gz"));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn abandoned_sinks_leave_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let batch = all_types();

@@ -47,7 +47,8 @@ fn stamped(schema: &Schema) -> SchemaRef {
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().map(Arc::clone).collect();
     let stamp = DataType::Timestamp(TimeUnit::Microsecond, None);
     fields.push(Arc::new(Field::new(ARRIVAL_TIME, stamp, false)));
-    Arc::new(Schema::new(fields))
+    let metadata = schema.metadata().clone();
+    Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
 impl Table for ArrivalTable {

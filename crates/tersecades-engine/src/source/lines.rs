@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Cursor, ErrorKind, Read};
 
+use super::csv::quote::Quotes;
 use super::packed::READ_BUFFER_BYTES;
 use super::trickle::is_pause;
 
@@ -27,37 +28,45 @@ pub(super) struct Lines {
     pub(super) ends: usize,
 }
 
-/// Fields in quotes, in which a line end ends no line; `csv-core` reads them so.
-pub(super) struct Quotes {
-    delimiter: u8,
-    is_open: bool,
-    /// Where a quote closed a field, which a quote right behind it opens again: it is doubled.
-    closed_at: Option<usize>,
+/// Search for the ends of lines.
+struct LineSearch {
+    quotes: Option<Quotes>,
+    /// Where it goes on.
+    at: usize,
+    /// What is to be among the lines with a bad quote, for their reader to see that it is one.
+    shown: usize,
+    /// Lines that were found.
+    count: usize,
+    /// Where the last of them ends.
+    end: usize,
 }
 
-impl Quotes {
-    /// Those of fields between `delimiter`s.
-    pub(super) fn new(delimiter: u8) -> Self {
-        Quotes {
-            delimiter,
-            is_open: false,
-            closed_at: None,
+impl LineSearch {
+    /// Goes on in `bytes`, which have grown, until `most` lines are found.
+    fn go_on(&mut self, bytes: &[u8], most: usize) {
+        let special = if self.quotes.is_some() { b'"' } else { b'\n' };
+        while self.count < most
+            && let Some(found) = memchr::memchr2(b'\n', special, &bytes[self.at..])
+        {
+            let at = self.at + found;
+            self.at = at + 1;
+            let is_end = match &mut self.quotes {
+                Some(quotes) => quotes.pass(bytes, at),
+                None => Ok(true),
+            };
+            match is_end {
+                Ok(true) if at >= self.shown => (self.count, self.end) = (self.count + 1, at + 1),
+                Ok(_) => {}
+                // Its record ends with its line.
+                Err(bad) => match memchr::memchr2(b'\n', b'\r', &bytes[bad..]) {
+                    Some(length) => (self.at, self.shown) = (bad + length, at),
+                    None => {
+                        self.at = bad;
+                        return;
+                    }
+                },
+            }
         }
-    }
-
-    /// Passes over the quote at `at` of `bytes`, which start with a line: it opens a field where it
-    /// is the first byte of it, and means itself elsewhere.
-    fn pass(&mut self, bytes: &[u8], at: usize) {
-        if self.is_open {
-            self.is_open = false;
-            self.closed_at = Some(at);
-            return;
-        }
-        self.is_open = match at.checked_sub(1) {
-            Some(before) if self.closed_at == Some(before) => true,
-            Some(before) => [self.delimiter, b'\n', b'\r'].contains(&bytes[before]),
-            None => true,
-        };
     }
 }
 
@@ -76,12 +85,16 @@ impl LineInput {
     /// none ends in one of those. `None` where there are none.
     ///
     /// What reading says comes up when what is in front of it is read.
-    pub(super) fn take_lines(&mut self, most: usize, mut quotes: Option<Quotes>) -> Option<Lines> {
+    pub(super) fn take_lines(&mut self, most: usize, quotes: Option<Quotes>) -> Option<Lines> {
         let mut bytes = Vec::with_capacity(TAKEN_BYTES + READ_BUFFER_BYTES);
-        let special = if quotes.is_some() { b'"' } else { b'\n' };
-        let (mut count, mut end, mut ends) = (0, 0, 0);
-        let mut passed_ends = 0;
-        while self.has_lines && count < most && bytes.len() < TAKEN_BYTES {
+        let mut search = LineSearch {
+            quotes,
+            at: 0,
+            shown: 0,
+            count: 0,
+            end: 0,
+        };
+        while self.has_lines && search.count < most && bytes.len() < TAKEN_BYTES {
             let input = match self.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -91,31 +104,31 @@ impl LineInput {
                     break;
                 }
             };
-            let (start, length) = (bytes.len(), input.len());
+            let length = input.len();
             if length == 0 {
                 break;
             }
             bytes.extend_from_slice(input);
             self.consume(length);
-            for at in memchr::memchr2_iter(b'\n', special, &bytes[start..]) {
-                let at = start + at;
-                match &mut quotes {
-                    Some(quotes) if bytes[at] == b'"' => quotes.pass(&bytes, at),
-                    Some(quotes) if quotes.is_open => passed_ends += 1,
-                    _ => {
-                        passed_ends += 1;
-                        (count, end, ends) = (count + 1, at + 1, passed_ends);
-                    }
-                }
-                if count == most {
-                    break;
-                }
-            }
+            search.go_on(&bytes, most);
         }
+        let LineSearch { count, end, .. } = search;
         // Lines that are longer than all that may be taken are for those who read them one by one.
         self.has_lines &= count > 0 || bytes.len() < TAKEN_BYTES;
         self.put_back(bytes.split_off(end));
+        let ends = memchr::memchr_iter(b'\n', &bytes).count();
         (count > 0).then_some(Lines { bytes, ends })
+    }
+
+    /// Has `bytes`, which were read last and start with a line end, read again.
+    pub(super) fn reread(&mut self, bytes: Vec<u8>) {
+        let read = self.front.position() as usize;
+        match self.front.get_ref()[..read].ends_with(&bytes) {
+            // All that is in front would be moved for each of many short lines.
+            true => self.front.set_position((read - bytes.len()) as u64),
+            false => self.put_back(bytes),
+        }
+        self.has_lines = true;
     }
 
     fn put_back(&mut self, mut bytes: Vec<u8>) {

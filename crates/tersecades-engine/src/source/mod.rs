@@ -133,6 +133,12 @@ pub trait Source: Send {
         Err(no_snapshot())
     }
 
+    /// The least event time of the last batch and those to come, where the source knows it and rows
+    /// do not come in order; `time` is the column that the event time is, if it is one.
+    fn oldest_to_come(&self, _time: Option<&str>) -> Option<i64> {
+        None
+    }
+
     /// How many partitions there are, each of which is in order by itself.
     fn partitions(&self) -> usize {
         1
@@ -182,6 +188,8 @@ pub struct SourceState {
     pub untimed_rows: u64,
     /// Rows between windows that leave gaps.
     pub skipped_rows: u64,
+    /// Rows too far in the future to move a watermark.
+    pub future_rows: u64,
 }
 
 impl AddAssign for SourceState {
@@ -190,6 +198,7 @@ impl AddAssign for SourceState {
         self.late_rows += other.late_rows;
         self.untimed_rows += other.untimed_rows;
         self.skipped_rows += other.skipped_rows;
+        self.future_rows += other.future_rows;
     }
 }
 

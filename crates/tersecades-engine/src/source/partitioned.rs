@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Schema, SchemaRef};
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
+use crate::error_bound::{carried, of_any};
 use crate::plan::Query;
 use crate::runtime::ingest::{EncodedSource, Origin};
 use crate::runtime::option::RunOptions;
@@ -44,14 +45,24 @@ impl PartitionedTable {
             return Err(Error::invalid("a stream of no partitions").hint("name at least one table"));
         };
         let schema = table.schema();
-        for (name, table) in &partitions[1..] {
-            if table.schema().fields() != schema.fields() {
+        let others = partitions[1..].iter();
+        let others: Vec<SchemaRef> = others.map(|(_, table)| table.schema()).collect();
+        for ((name, _), other) in partitions[1..].iter().zip(&others) {
+            if columns(other) != columns(&schema) {
                 let message = format!("partitions `{first}` and `{name}` have different columns");
                 return Err(Error::schema(message).hint("project each to the same names and types"));
             }
         }
+        let schema = of_any(&schema, &others);
         Ok(PartitionedTable { partitions, schema })
     }
+}
+
+/// Name, type and whether it may be null, of each column of `schema`.
+fn columns(schema: &Schema) -> Vec<(&str, &DataType, bool)> {
+    let fields = schema.fields().iter();
+    let columns = fields.map(|it| (it.name().as_str(), it.data_type(), it.is_nullable()));
+    columns.collect()
 }
 
 impl Table for PartitionedTable {
@@ -77,7 +88,7 @@ impl Table for PartitionedTable {
         let mut schema = None;
         for (name, table) in &self.partitions {
             let source = as_source(table.open_with(columns, options)?);
-            schema.get_or_insert_with(|| source.schema());
+            schema.get_or_insert_with(|| carried(&source.schema(), &self.schema));
             partitions.push(Partition {
                 name: name.clone(),
                 source,
@@ -168,6 +179,14 @@ impl Source for PartitionedSource {
             all += partition.source.state();
         }
         all
+    }
+
+    fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        let open = self
+            .partitions
+            .iter()
+            .filter(|p| p.state != PartitionState::Ended);
+        open.filter_map(|p| p.source.oldest_to_come(time)).min()
     }
 
     fn runs_queries(&self) -> bool {

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
 
-use crate::expression::col;
+use crate::expression::{Expression, col};
 use crate::plan::Step;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
@@ -83,6 +83,8 @@ impl Table for QueryTable {
         let running = stream.inherit(options).run()?;
         Ok(Origin::Source(Box::new(QuerySource {
             schema: running.schema(),
+            time: self.stream.output_time().expression,
+            oldest: running.oldest_to_come(),
             running,
             rejected: Rejected::default(),
         })))
@@ -91,6 +93,10 @@ impl Table for QueryTable {
 
 struct QuerySource {
     schema: SchemaRef,
+    /// The event time of the results.
+    time: Expression,
+    /// The least of it that the last batch and those to come may hold, where they come in no order.
+    oldest: Option<i64>,
     running: Running,
     rejected: Rejected,
 }
@@ -101,7 +107,8 @@ impl Source for QuerySource {
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let next = self.running.next().transpose();
+        self.oldest = self.running.oldest_to_come();
+        let next = self.running.next_at_hand();
         self.rejected.count_rows = self.running.rejected_rows();
         next
     }
@@ -122,6 +129,11 @@ impl Source for QuerySource {
         true
     }
 
+    fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        let is_own = time.is_some() && time == self.time.as_column();
+        self.oldest.filter(|_| is_own)
+    }
+
     fn rows_read(&self) -> Option<u64> {
         self.running.rows_read()
     }
@@ -135,6 +147,8 @@ impl Source for QuerySource {
     }
 
     fn restore(&mut self, from: &mut StateReader<'_>) -> Result<()> {
-        self.running.restore_input(from)
+        self.running.restore_input(from)?;
+        self.oldest = self.running.oldest_to_come();
+        Ok(())
     }
 }

@@ -60,7 +60,8 @@ impl Stream {
     /// The columns `window_start` and `window_end` come first; the former is the event time.
     ///
     /// # Errors
-    /// As [`Stream::join`]; for streams whose results lack their event time.
+    /// As [`Stream::join`]; for streams whose results lack their event time; `Unsupported` for
+    /// windows that differ between keys or may come out more than once.
     pub fn window_join(
         self,
         right: Stream,
@@ -132,10 +133,16 @@ impl Stream {
     ///
     /// # Errors
     /// As the joins above; `Unsupported` for residual conditions of as-of joins.
-    pub fn join_with(self, right: Stream, spec: JoinSpec) -> Result<Stream> {
+    pub fn join_with(self, right: Stream, mut spec: JoinSpec) -> Result<Stream> {
+        if let JoinTime::Window(WindowJoinSpec { window }) = &mut spec.time {
+            *window = right.put_on(self.put_on(*window));
+        }
+        let updates = self.updates;
         let table = JoinTable::new(self, right, spec)?;
         let event_time = table.event_time();
-        Ok(Stream::new(Arc::new(table), event_time))
+        let mut joined = Stream::new(Arc::new(table), event_time);
+        joined.updates = updates;
+        Ok(joined)
     }
 
     fn join_by(

@@ -67,6 +67,7 @@ impl Stream {
         let register = |(name, query): (String, Stream)| Registered {
             name,
             exact: exact_because(&query.options).map(str::to_owned),
+            time: query.options.time.of_timed_rows(),
             query: query.query,
         };
         self.options.keep = Some(keep);
@@ -108,6 +109,7 @@ impl Stream {
             name: OWN_QUERY.to_owned(),
             query: self.query.clone(),
             exact: exact_because(&self.options).map(str::to_owned),
+            time: self.options.time.of_timed_rows(),
         });
         let event_time = &self.query.event_time.expression;
         Observed::of(&self.table.schema(), event_time, queries).map(Some)
@@ -151,8 +153,10 @@ impl Retained {
     /// `InvalidArgument`, listing the names there are.
     pub fn query(&self, name: &str) -> Result<Stream> {
         let observed = self.observed();
-        if let Some(query) = observed.and_then(|observed| observed.query(name)) {
-            return Ok(Stream::from_retained(self).query(query.clone()));
+        if let Some(known) = observed.and_then(|observed| observed.query(name)) {
+            let mut stream = Stream::from_retained(self).query(known.query.clone());
+            stream.options.time = known.time.clone();
+            return Ok(stream);
         }
         let known = observed.map_or_else(Vec::new, Observed::query_names);
         let error = Error::invalid(format!("no query is registered as `{name}`"));

@@ -20,7 +20,7 @@ use crate::operator::sort::Sort;
 use crate::operator::top_k::TopK;
 use crate::operator::union::UnionTable;
 use crate::plan::Step;
-use crate::runtime::option::TimeKind;
+use crate::runtime::option::{TimeKind, TimeOptions};
 use crate::source::query::QueryTable;
 use crate::window::Window;
 
@@ -128,9 +128,12 @@ impl Stream {
     /// # Errors
     /// What binding says; for streams whose results lack their event time.
     pub fn in_order(self) -> Result<Stream> {
+        let updates = self.updates;
         let table = OrderedTable::new(self)?;
         let event_time = table.event_time();
-        Ok(Stream::new(Arc::new(table), event_time))
+        let mut stream = Stream::new(Arc::new(table), event_time);
+        stream.updates = updates;
+        Ok(stream)
     }
 
     /// Adds as `output` the value `column` had `rows` rows earlier among those with the same
@@ -182,12 +185,14 @@ impl Stream {
     /// `window_start`, which is the event time, and `window_end`.
     ///
     /// # Errors
-    /// What binding says; `Unsupported` for windows that differ between keys.
+    /// What binding says; `Unsupported` for windows that differ between keys or may come out more
+    /// than once.
     pub fn process(
         self,
         window: Window,
         function: impl WindowFunction + 'static,
     ) -> Result<Stream> {
+        let window = self.put_on(window);
         let table = ProcessTable::new(self, window, Arc::new(function))?;
         Ok(Stream::new(Arc::new(table), window_time()))
     }
@@ -197,8 +202,32 @@ impl Stream {
     /// # Errors
     /// What binding says.
     pub fn as_source(self) -> Result<Stream> {
-        let event_time = self.output_time();
-        Ok(Stream::new(Arc::new(QueryTable::new(self)?), event_time))
+        let (event_time, updates) = (self.output_time(), self.updates);
+        let time = TimeOptions {
+            kind: self.output_kind(),
+            ..self.options.time.clone()
+        };
+        let mut stream = Stream::new(Arc::new(QueryTable::new(self)?), event_time);
+        stream.updates = updates;
+        if time.kind != TimeKind::Event {
+            stream.options.time = time;
+        }
+        Ok(stream)
+    }
+
+    /// What the time is of the rows that come out: that of their arrival where they come out as
+    /// they arrive.
+    fn output_kind(&self) -> TimeKind {
+        let holds_back = |step: &Step| match step {
+            Step::Aggregate { .. } => true,
+            Step::Rows(operator) => operator.reorders(),
+            _ => false,
+        };
+        let flows = !self.query.steps.iter().any(holds_back);
+        match flows && self.options.time.kind.goes_by_clock() {
+            true => TimeKind::Arrived,
+            false => TimeKind::Event,
+        }
     }
 
     /// Runs the part up to the last operator on rows before the first group-by as a stream of its
@@ -231,13 +260,12 @@ impl Stream {
     fn cut(mut self) -> Result<Stream> {
         let mut options = self.options.clone();
         // Rows have their time from the inner stream.
-        options.time.kind = TimeKind::Event;
+        options.time.kind = self.output_kind();
         // The inner stream has encoded the columns.
         options.encoding.schemes.clear();
         self.options.keep = None;
-        let updates = self.updates;
         let mut stream = self.as_source()?;
-        (stream.options, stream.updates) = (options, updates);
+        stream.options = options;
         Ok(stream)
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::expression::lit;
@@ -19,9 +20,10 @@ use super::Stream;
 /// What fills panes, by the names of its queries, and each query's part in them.
 type Filling = (Vec<Filler>, Vec<Option<Share>>);
 
-/// Starts, by `over`, what fills the panes that `queries` share.
+/// Starts, by `over`, what fills the panes that `queries` over rows of `schema` share.
 fn fill(
     queries: &[(String, Stream)],
+    schema: &SchemaRef,
     over: &dyn Fn(Stream, Option<&Share>) -> Result<Running>,
 ) -> Result<Filling> {
     let (mut fillers, mut shares) = (Vec::new(), Vec::new());
@@ -29,7 +31,7 @@ fn fill(
     let asked = queries
         .iter()
         .map(|(_, query)| (&query.query, &query.options));
-    for group in groups(asked) {
+    for group in groups(asked, schema) {
         let names = group.members.iter().map(|(member, _)| &*queries[*member].0);
         let name = names.collect::<Vec<&str>>().join("`, `");
         let Some((first, _)) = group.members.first() else {
@@ -81,7 +83,8 @@ impl Stream {
     /// range of all.
     ///
     /// # Errors
-    /// `InvalidArgument` for a query over another stream, or a name that is given twice;
+    /// `InvalidArgument` for a query over another stream, one whose columns are to be encoded by
+    /// other schemes than those of this stream, or a name that is given twice;
     /// `Unsupported` for joins of streams, operators on rows before a window, times of arrival and
     /// ranges that are kept for certain queries; what binding each query says.
     ///
@@ -119,16 +122,7 @@ impl Stream {
         let queries = self.over_this(queries)?;
         self.can_stand()?;
         for (name, query) in &queries {
-            let nested = query.clone().nested()?;
-            if !Arc::ptr_eq(&nested.table, &self.table)
-                || query.options.time.kind != TimeKind::Event
-            {
-                let why = "an operator on rows comes before its window, or times are of arrival";
-                let what = format!("the query `{name}` beside others: {why}");
-                return Err(
-                    Error::unsupported(what).hint("run it by itself, or over the retained range")
-                );
-            }
+            self.can_carry(name, query)?;
         }
         let asked: Vec<&Query> = queries.iter().map(|(_, query)| &query.query).collect();
         let columns = match self.options.keep {
@@ -141,7 +135,7 @@ impl Stream {
         let table = SharedTable::of(&ingest);
         let over = |mut stream: Stream, share: Option<&Share>| {
             stream.table = Arc::new(table.clone());
-            // The columns are encoded, and kept by one.
+            // The columns are encoded, by the schemes of all, and kept by one.
             stream.options.encoding.schemes.clear();
             stream.run_shared(share)
         };
@@ -149,7 +143,7 @@ impl Stream {
             let nothing = self.clone().filter(lit(false));
             over(nothing, None)
         });
-        let (fillers, shares) = fill(&queries, &over)?;
+        let (fillers, shares) = fill(&queries, ingest.schema(), &over)?;
         let mut running = Vec::with_capacity(queries.len());
         for ((name, mut query), share) in queries.into_iter().zip(shares) {
             query.options.keep = None;
@@ -176,6 +170,24 @@ impl Stream {
         read.dedup();
         // Rows without columns have no number in most formats.
         Ok(Some(read).filter(|columns| !columns.is_empty()))
+    }
+
+    /// Refuses a query that cannot be run over this stream beside others.
+    fn can_carry(&self, name: &str, query: &Stream) -> Result<()> {
+        if query.options.encoding.schemes != self.options.encoding.schemes {
+            let what = format!("the query `{name}` encodes columns otherwise than the stream");
+            return Err(Error::invalid(what)
+                .hint("call .encoding(…) on the stream, before queries are made of its clones"));
+        }
+        let nested = query.clone().nested()?;
+        if !Arc::ptr_eq(&nested.table, &self.table) || query.options.time.kind != TimeKind::Event {
+            let why = "an operator on rows comes before its window, or times are of arrival";
+            let what = format!("the query `{name}` beside others: {why}");
+            return Err(
+                Error::unsupported(what).hint("run it by itself, or over the retained range")
+            );
+        }
+        Ok(())
     }
 
     /// Refuses a stream that others cannot be run over together.

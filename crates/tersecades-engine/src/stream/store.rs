@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tersecades_columnar::error::Result;
+use tersecades_columnar::error::{Error, Result};
 use tersecades_store::Store;
 
+use crate::error_bound::bound_lines;
 use crate::expression::col;
 use crate::runtime::feed::Feed;
 use crate::source::live::LiveTable;
@@ -66,8 +67,19 @@ impl Stream {
     ///
     /// # Errors
     /// What binding says; a store without one of its columns refuses the first rows.
+    /// `Unsupported` for results that depend on lossy columns, which a store cannot say of them.
     pub fn feed(self, name: impl Into<String>, store: &Arc<Store>) -> Result<Feed> {
         let begins_again = self.begins_again();
-        Ok(Feed::new(name.into(), store, self.run()?, begins_again))
+        let rows = self.run()?;
+        match bound_lines(&rows.schema()).first() {
+            None => Ok(Feed::new(name.into(), store, rows, begins_again)),
+            Some(bound) => Err(lossy(bound)),
+        }
     }
+}
+
+fn lossy(bound: &str) -> Error {
+    let message = format!("a store would hand out as exact what is not: {bound}");
+    Error::unsupported(message)
+        .hint("leave out the lossy encoding of the stream, or round its values by a projection")
 }

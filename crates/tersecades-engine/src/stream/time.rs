@@ -11,7 +11,7 @@ use crate::expression::col;
 use crate::frame::Scope;
 use crate::plan::LookupTable;
 use crate::runtime::bound_time::bind_time;
-use crate::runtime::option::{OnLimit, TimeKind};
+use crate::runtime::option::{OnLimit, TimeKind, TimeOptions};
 use crate::source::arrival::{ARRIVAL_TIME, ArrivalTable};
 use crate::source::partitioned::PartitionedTable;
 use crate::source::query::QueryTable;
@@ -47,7 +47,7 @@ impl Stream {
 
     /// The table with what [`Stream::ingestion_time`] adds to it.
     pub(super) fn timed(mut self) -> Result<Stream> {
-        if self.options.time.kind != TimeKind::Event {
+        if self.options.time.kind.stamps() {
             let clock = self.options.time.clock.clone();
             self.table = Arc::new(ArrivalTable::new(self.table, clock)?);
         }
@@ -118,6 +118,11 @@ impl Stream {
             }
             checked => checked,
         }
+    }
+
+    /// What moves its time.
+    pub(crate) fn time_options(&self) -> &TimeOptions {
+        &self.options.time
     }
 
     /// Whether the rows are those of its table, as they are.

@@ -36,7 +36,7 @@ pub(crate) struct SqlAggregate {
     /// Its arguments.
     pub(crate) shape: Shape,
     /// Whether `WITHIN GROUP (ORDER BY x)` gives the value.
-    within_group: bool,
+    pub(crate) within_group: bool,
     signature: Signature,
 }
 
@@ -76,6 +76,8 @@ const NAMES: &[(&str, &str, Shape, bool)] = &[
     ("min_by", "arg_min", Shape::By, false),
     ("arg_max", "arg_max", Shape::By, false),
     ("max_by", "arg_max", Shape::By, false),
+    ("arg_min_last", "arg_min_last", Shape::By, false),
+    ("arg_max_last", "arg_max_last", Shape::By, false),
     ("quantile", "quantile", Shape::Parameter, false),
     ("quantile_cont", "quantile", Shape::Parameter, true),
     ("percentile_cont", "quantile", Shape::Parameter, true),

@@ -9,13 +9,23 @@
 //! the second of January. It compares a length of time with an interval part by part, so that
 //! 30 hours would be less than a day.
 
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Decimal128Array};
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
 use datafusion_expr::expr::{Between, BinaryExpr, Cast};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
-use datafusion_expr::{Expr, ExprSchemable, Operator, cast, lit};
+use datafusion_expr::{
+    ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility, cast,
+};
+
+use super::of_one;
 
 /// Makes timestamps of dates that an interval is added to or taken from.
 #[derive(Debug)]
@@ -162,15 +172,59 @@ impl FunctionRewrite for NanosecondsOfLengths {
 fn nanoseconds(side: &Expr, schema: &DFSchema) -> Option<Expr> {
     match side {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _) if value.months == 0 => {
-            let days = i64::from(value.days).checked_mul(86_400_000_000_000)?;
-            Some(lit(days.checked_add(value.nanoseconds)?))
+            let days = i128::from(value.days) * 86_400_000_000_000;
+            let nanoseconds = Some(days + i128::from(value.nanoseconds));
+            let constant = ScalarValue::Decimal128(nanoseconds, NANOSECOND_DIGITS, 0);
+            Some(Expr::Literal(constant, None))
         }
         Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Interval(_)) => {
             let length = expr.get_type(schema).ok()?;
-            let nanoseconds = DataType::Duration(TimeUnit::Nanosecond);
             matches!(length, DataType::Duration(_))
-                .then(|| cast(cast((**expr).clone(), nanoseconds), DataType::Int64))
+                .then(|| NANOSECONDS.call(vec![(**expr).clone()]))
         }
         _ => None,
+    }
+}
+
+/// Most digits of the nanoseconds in 64 bits of seconds.
+const NANOSECOND_DIGITS: u8 = 28;
+
+/// The nanoseconds of a length of time in any unit, which 64 bits hold of 292 years alone.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Nanoseconds(Signature);
+
+static NANOSECONDS: LazyLock<ScalarUDF> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    ScalarUDF::new_from_impl(Nanoseconds(signature))
+});
+
+impl ScalarUDFImpl for Nanoseconds {
+    fn name(&self) -> &str {
+        "nanoseconds"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Decimal128(NANOSECOND_DIGITS, 0))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        of_one(&arguments, |lengths| {
+            let tick: i128 = match lengths.data_type() {
+                DataType::Duration(TimeUnit::Second) => 1_000_000_000,
+                DataType::Duration(TimeUnit::Millisecond) => 1_000_000,
+                DataType::Duration(TimeUnit::Microsecond) => 1_000,
+                DataType::Duration(TimeUnit::Nanosecond) => 1,
+                other => return exec_err!("{other} is no length of time"),
+            };
+            let ticks = arrow_cast::cast(lengths, &DataType::Int64)?;
+            let ticks = ticks.as_primitive::<Int64Type>();
+            let nanoseconds: Decimal128Array = ticks.unary(|ticks| i128::from(ticks) * tick);
+            let nanoseconds = nanoseconds.with_precision_and_scale(NANOSECOND_DIGITS, 0)?;
+            Ok(Arc::new(nanoseconds) as ArrayRef)
+        })
     }
 }

@@ -1,21 +1,78 @@
-//! Division of integers that no integer type holds all of.
+//! Division where DataFusion divides decimals.
 //!
-//! DataFusion makes decimals without a scale of `UInt64` beside signed integers. Their quotient is
-//! a whole number all the same, as that of other integers is.
+//! ```text
+//! d / 3                   ─▶ CAST(d AS DOUBLE) / CAST(3 AS DOUBLE)
+//! unsigned / CAST(3 AS …) ─▶ the whole part of the quotient
+//! ```
+//! It cuts quotients of decimals off four digits behind the scale of the dividend, so they are
+//! computed as floats, as in DuckDB. And it makes decimals without a scale of `UInt64` beside
+//! signed integers, whose quotient is a whole number all the same, as that of other integers is.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow_arith::numeric;
 use arrow_schema::DataType;
 use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr::{BinaryExpr, ScalarFunction};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{
-    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility, cast,
 };
+use datafusion_sql::sqlparser::ast::BinaryOperator;
 use tersecades_engine::expression::Arithmetic;
 
 use super::arithmetic::{CheckedArithmetic, without_zeros};
+use super::signed::SIGNED;
+
+/// Divides decimals as 64-bit floats.
+#[derive(Debug)]
+pub(crate) struct FloatQuotients;
+
+impl ExprPlanner for FloatQuotients {
+    fn plan_binary_op(
+        &self,
+        raw: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let sides = [&raw.left, &raw.right];
+        let is_number = |side: &Expr| {
+            let own = side.get_type(schema);
+            own.is_ok_and(|own| !own.is_floating() && (own.is_numeric() || own.is_null()))
+        };
+        let has_decimal = sides.iter().any(|side| is_decimal(side, schema));
+        let divides = raw.op == BinaryOperator::Divide;
+        if !(divides && has_decimal && sides.into_iter().all(is_number)) {
+            return Ok(PlannerResult::Original(raw));
+        }
+        let double = |side: Expr| Box::new(cast(side, DataType::Float64));
+        let (left, right) = (double(raw.left), double(raw.right));
+        Ok(PlannerResult::Planned(Expr::BinaryExpr(BinaryExpr::new(
+            left,
+            Operator::Divide,
+            right,
+        ))))
+    }
+}
+
+/// Whether a number is a decimal, and not made of integers alone.
+fn is_decimal(expr: &Expr, schema: &DFSchema) -> bool {
+    let of_either = |a: &Expr, b: &Expr| is_decimal(a, schema) || is_decimal(b, schema);
+    match expr {
+        Expr::Alias(alias) => is_decimal(&alias.expr, schema),
+        Expr::Negative(value) => is_decimal(value, schema),
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => of_either(left, right),
+        Expr::Case(case) => {
+            let results = case.when_then_expr.iter().map(|(_, result)| result);
+            let mut results = results.chain(&case.else_expr);
+            results.any(|result| is_decimal(result, schema))
+        }
+        Expr::ScalarFunction(call) if call.func.name() == SIGNED => {
+            call.args.iter().any(|value| is_decimal(value, schema))
+        }
+        other => other.get_type(schema).is_ok_and(|own| own.is_decimal()),
+    }
+}
 
 /// Least digits of a quotient: those of `u64::MAX`.
 const DIGITS_MIN: u8 = 20;

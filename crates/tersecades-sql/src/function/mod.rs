@@ -23,6 +23,7 @@ pub(crate) mod real;
 mod regexp_extract;
 pub(crate) mod series;
 pub(crate) mod set;
+pub(crate) mod shift;
 pub(crate) mod signed;
 pub(crate) mod string_agg;
 mod time;
@@ -44,6 +45,7 @@ use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
 use cast::{CAST_MARK, CAST_TO};
 use concat::NullTexts;
 use date_bin::DateBin;
+use division::FloatQuotients;
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
 use signed::{SIGNED, SIGNED_MARK};
@@ -104,6 +106,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
         planners: vec![
             Arc::new(CountOfRows),
             Arc::new(NullTexts),
+            Arc::new(FloatQuotients),
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),

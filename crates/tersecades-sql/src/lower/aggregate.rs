@@ -398,22 +398,25 @@ fn arguments(
         (Shape::By | Shape::Pair, Some(second)) => lowered.by = Some(lowerer.typed_value(second)?),
         _ => {}
     }
-    if known.shape == Shape::Value && !call.params.order_by.is_empty() {
+    if !known.within_group && !call.params.order_by.is_empty() {
         ordered(call, known, lowerer, lowered)?;
     }
     Ok(())
 }
 
-/// `first(x ORDER BY t)` is `arg_min(x, t)`; most aggregates do not mind the order.
+/// `first(x ORDER BY t)` is `arg_min(x, t)`; others do not mind the order, or have none.
 fn ordered(
     call: &AggregateFunction,
     known: &SqlAggregate,
     lowerer: &Lowerer<'_>,
     lowered: &mut AggregateCall,
 ) -> Result<()> {
-    let forward = match known.function {
-        "first" => true,
-        "last" => false,
+    let forward = match (known.function, known.shape) {
+        ("first", _) => true,
+        ("last", _) => false,
+        ("any_value" | "mode", _) | (_, Shape::By | Shape::Parameter) => {
+            return Err(unordered(known));
+        }
         _ => return Ok(()),
     };
     let [sort] = call.params.order_by.as_slice() else {
@@ -427,12 +430,24 @@ fn ordered(
         return Err(Error::unsupported(message)
             .hint("rows without a value of the order are left out; write it without NULLS FIRST"));
     }
-    lowered.function = if forward == sort.asc {
-        "arg_min"
-    } else {
-        "arg_max"
+    lowered.function = match (forward, sort.asc) {
+        (true, true) => "arg_min",
+        (true, false) => "arg_max",
+        (false, true) => "arg_max_last",
+        (false, false) => "arg_min_last",
     }
     .to_owned();
     lowered.by = Some(lowerer.typed_value(&sort.expr)?);
     Ok(())
+}
+
+/// The error of an order within an aggregate that does not go by it.
+fn unordered(known: &SqlAggregate) -> Error {
+    let error = Error::unsupported(format!("{} in an order", known.name));
+    error.hint(match (known.function, known.shape) {
+        ("any_value", _) => "write first(x ORDER BY t) FILTER (WHERE x IS NOT NULL)",
+        ("mode", _) => "leave it out: of equally frequent values the least counts",
+        (_, Shape::By) => "leave it out: of several rows the first or last to arrive counts",
+        _ => "write percentile_cont(0.5) WITHIN GROUP (ORDER BY x DESC)",
+    })
 }

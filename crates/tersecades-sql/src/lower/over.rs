@@ -1,5 +1,6 @@
 //! `OVER (...)`: one operator of the engine for all calls of one partition and order.
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion_expr::{
@@ -174,6 +175,7 @@ fn over_call(
         }
         _ => None,
     };
+    check_days(&call.params, lowerer)?;
     Ok(OverCall {
         frame: frame_of(&call.params.window_frame)?,
         function,
@@ -299,10 +301,37 @@ fn frame_of(frame: &WindowFrame) -> Result<Frame> {
     })
 }
 
+/// Refuses distances in days over times of a zone whose days differ in length.
+fn check_days(params: &WindowFunctionParams, lowerer: &Lowerer<'_>) -> Result<()> {
+    let is_fixed = |zone: &str| zone == "UTC" || zone.starts_with(['+', '-']);
+    let differ = |sort: &SortExpr| {
+        let data_type = sort.expr.get_type(lowerer.schema);
+        matches!(data_type, Ok(DataType::Timestamp(_, Some(zone))) if !is_fixed(&zone))
+    };
+    let has_days = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(value) | WindowFrameBound::Following(value) => match value {
+            ScalarValue::IntervalMonthDayNano(Some(length)) => length.days != 0,
+            ScalarValue::IntervalDayTime(Some(length)) => length.days != 0,
+            _ => false,
+        },
+        WindowFrameBound::CurrentRow => false,
+    };
+    let frame = &params.window_frame;
+    let by_days = has_days(&frame.start_bound) || has_days(&frame.end_bound);
+    match by_days && params.order_by.iter().any(differ) {
+        false => Ok(()),
+        true => Err(
+            Error::unsupported("RANGE by days over times of a zone is not supported").hint(
+                "its days may have 23 or 25 hours: write INTERVAL '24' HOUR for exactly so many",
+            ),
+        ),
+    }
+}
+
 /// How far a bound is from the current row: rows, groups, or units of the order.
 fn distance(value: &ScalarValue, units: Units) -> Result<i128> {
     let literal = Expr::Literal(value.clone(), None);
-    if units == Units::Range && matches!(value.data_type(), arrow_schema::DataType::Interval(_)) {
+    if units == Units::Range && matches!(value.data_type(), DataType::Interval(_)) {
         let length = length(
             &literal,
             "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND ...",

@@ -12,7 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use super::with::check_drawn;
-use super::{dropped, place, single};
+use super::{call, dropped, place, single};
 use crate::function::FUNCTIONS;
 use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
@@ -155,6 +155,7 @@ impl Visitor for Checks {
 
 impl Checks {
     fn check_function(&self, function: &Function) -> ControlFlow<Error> {
+        call::check_clauses(function)?;
         let name = function.name.to_string();
         if name == AS_OF && is_empty(&function.args) {
             let message = format!(

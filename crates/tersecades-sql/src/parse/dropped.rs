@@ -22,9 +22,11 @@ pub(super) fn check_query(query: &Query) -> ControlFlow<Error> {
         for_clause,
         settings,
         format_clause,
-        pipe_operators: _,
+        pipe_operators,
     } = query;
     refuse_where(for_clause.is_some(), "FOR JSON or FOR XML", query, FORMATS)?;
+    let pipes = !pipe_operators.is_empty();
+    refuse_where(pipes, "|>", query, "SELECT ... FROM ... WHERE ... is")?;
     refuse_where(settings.is_some(), "SETTINGS", query, "SET threads = 2 is")?;
     refuse_where(format_clause.is_some(), "FORMAT", query, FORMATS)
 }

@@ -17,6 +17,7 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use tersecades_columnar::error::{Error, Result};
 
+use super::call::clause_of;
 use super::place;
 use super::window::call_of;
 
@@ -55,6 +56,9 @@ fn is_digits_in_groups(text: &str) -> bool {
         .all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Functions that are written as operators or special forms.
+pub(super) const RESPELT: [&str; 2] = ["mod", "if"];
+
 /// Writes a call or an operator as what the planner knows.
 pub(super) fn respell(value: &mut Expr) {
     let respelt = match value {
@@ -73,7 +77,7 @@ pub(super) fn respell(value: &mut Expr) {
             let operands = [(**left).clone(), (**right).clone()];
             Some(Expr::Function(call_of("power", operands)))
         }
-        Expr::Function(function) if function.over.is_none() => respelt(function),
+        Expr::Function(function) if clause_of(function).is_none() => respelt(function),
         _ => None,
     };
     if let Some(respelt) = respelt {

@@ -88,6 +88,12 @@ impl Mark {
             .collect()
     }
 
+    /// Whether an earlier repair has given up the file `name`.
+    pub(super) fn names(&self, name: &str) -> bool {
+        let mut names = self.earlier.iter().flat_map(|note| &note.names);
+        names.any(|given_up| given_up == name)
+    }
+
     /// What is lost since a repair that was cut short, where it wrote manifest `number` or one
     /// before it.
     pub(super) fn lost_before(&self, number: u64) -> Option<LostCounts> {

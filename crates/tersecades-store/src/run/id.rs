@@ -9,7 +9,7 @@ use crate::bytes::{Put as _, Take};
 /// A run as the manifest knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId {
-    /// Number of the file, never used twice.
+    /// Number of the file, larger than those of all runs that were there when it was written.
     pub(crate) number: u64,
     /// Level of the tree.
     pub(crate) level: u32,

@@ -60,7 +60,7 @@ impl Filter {
         }
         if let Some((column, limit)) = floor.limit() {
             let field = schema.fields().field(schema.position(column)?);
-            let (low, high) = (i64::MIN.into(), limit.saturating_sub(1).into());
+            let (low, high) = (i64::MIN.into(), (limit - 1).into());
             terms.push(Term {
                 predicate: Arc::new(Predicate::between(field.data_type(), &low, &high)?),
                 column: column.to_owned(),

@@ -1,9 +1,9 @@
 //! A stream that feeds a store and begins again after each fault: every row of it is there once.
 
-use std::io::ErrorKind;
+use std::io;
 use std::sync::Arc;
 
-use tersecades_columnar::Result;
+use tersecades_columnar::{ErrorKind, Result};
 use tersecades_store::fs::FileSystem;
 use tersecades_store::{Durability, Layout, Store};
 
@@ -22,6 +22,17 @@ fn feed(store: &Store, end: u64, batch: u64) -> Result<u64> {
         let count = batch.min(end - writer.rows());
         writer.append(&rows(writer.rows(), count))?;
     }
+    writer.finish()
+}
+
+/// Feeds the store with the whole stream, which begins again with its first row.
+fn feed_again(store: &Store) -> Result<u64> {
+    let mut writer = store.feed("numbers")?;
+    for first in (0..ROWS).step_by(40) {
+        let next = writer.unwritten(&rows(first, 40.min(ROWS - first)))?;
+        writer.append(&next)?;
+    }
+    assert_eq!(writer.missing(), 0);
     writer.finish()
 }
 
@@ -54,7 +65,7 @@ fn check(files: &SimulatedFileSystem, what: &str) {
         // The power went before there was a store.
         return;
     };
-    let rows = feed(&store, ROWS, 40).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let rows = feed_again(&store).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(rows, ROWS, "{what}");
     let found = numbers(&store).unwrap();
     let of_stream = found.iter().filter(|number| **number < OTHERS);
@@ -78,7 +89,7 @@ fn a_stream_that_begins_again_after_any_fault_is_there_once() {
             &files.after_crash(loss, call),
             &format!("call {call}, {loss:?}"),
         );
-        let kind = [ErrorKind::Other, ErrorKind::StorageFull][(call % 2) as usize];
+        let kind = [io::ErrorKind::Other, io::ErrorKind::StorageFull][(call % 2) as usize];
         let files = SimulatedFileSystem::default();
         files.fail_at(call, kind);
         let _ = live(&files, Durability::Durable);
@@ -120,4 +131,68 @@ fn nobody_else_writes_while_a_stream_feeds() {
     assert_eq!(second.rows(), 0);
     drop(second);
     assert_eq!(store.feed("numbers").unwrap().rows(), 5);
+}
+
+#[test]
+fn a_mark_that_found_no_space_counts_no_rows_of_others() {
+    let mut refused = 0;
+    for space in (0..).step_by(8) {
+        let files = SimulatedFileSystem::default();
+        let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(shared, root(), schema(), options).unwrap();
+        files.set_capacity(Some(files.used() + space));
+        if store.feed("numbers").is_ok() {
+            break;
+        }
+        refused += 1;
+        files.set_capacity(None);
+        store.writer().unwrap().append(&rows(OTHERS, 7)).unwrap();
+        // The process is killed, with the mark in the manifest or not.
+        check(&files.copied(), &format!("{space} bytes"));
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a process that is killed drops nothing"
+)]
+fn a_stream_that_begins_again_with_other_rows_is_refused() {
+    // How many rows come behind those of which a run is written, and how the stream ends.
+    for (in_log, is_killed) in [(0, false), (0, true), (12, false), (12, true)] {
+        let files = SimulatedFileSystem::default();
+        let shared: Arc<dyn FileSystem> = Arc::new(files.clone());
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(shared, root(), schema(), options).unwrap();
+        store.writer().unwrap().append(&rows(OTHERS, 3)).unwrap();
+        let mut writer = store.feed("numbers").unwrap();
+        writer.append(&rows(0, 30)).unwrap();
+        store.flush().unwrap();
+        if in_log > 0 {
+            writer.append(&rows(30, in_log)).unwrap();
+        }
+        match is_killed {
+            true => std::mem::forget(writer),
+            false => drop(writer),
+        }
+        drop(store);
+        let what = format!("{in_log} rows in the log, killed: {is_killed}");
+        let opened = || -> Arc<dyn FileSystem> { Arc::new(files.copied()) };
+        let store = Store::open_in(opened(), root()).unwrap();
+        let mut writer = store.feed("numbers").unwrap();
+        assert_eq!(writer.rows(), 30 + in_log, "{what}");
+        // Their last row is another, or all are.
+        let changed = [rows(0, 29 + in_log), rows(OTHERS, ROWS)];
+        let changed = arrow_select::concat::concat_batches(&changed[0].schema(), &changed);
+        for others in [changed.unwrap(), rows(1, ROWS)] {
+            let error = writer.unwritten(&others).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}");
+            drop(writer);
+            writer = store.feed("numbers").unwrap();
+        }
+        drop(writer);
+        assert_eq!(feed_again(&store).unwrap(), ROWS, "{what}");
+    }
 }

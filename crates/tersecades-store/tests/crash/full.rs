@@ -247,6 +247,49 @@ fn a_repair_that_finds_the_disk_full_leaves_the_store_as_it_was() {
     assert!(refused > 20, "{refused}");
 }
 
+#[test]
+fn a_repair_gives_up_nothing_that_is_known_to_be_no_row() {
+    for (goes_on, closes) in [(true, true), (true, false), (false, false)] {
+        let what = format!("goes on: {goes_on}, closes: {closes}");
+        let files = SimulatedFileSystem::default();
+        let options = options(Layout::Tiered, Durability::Durable);
+        let store = Store::create_in(shared(&files), root(), schema(), options).unwrap();
+        let mut feed = store.feed("numbers").unwrap();
+        feed.append(&rows(0, 5)).unwrap();
+        files.set_capacity(Some(files.used() + 100));
+        assert!(feed.append(&rows(5, 5)).is_err(), "{what}");
+        files.set_capacity(None);
+        // Where it does not go on, the process is killed here.
+        let killed = files.copied();
+        if goes_on {
+            feed.append(&rows(5, 5)).unwrap();
+        }
+        feed.finish().unwrap();
+        match closes {
+            true => store.close().unwrap(),
+            false => drop(store),
+        }
+        let files = if goes_on { files } else { killed };
+        let repaired = repair_in(shared(&files), root()).unwrap();
+        let torn = if goes_on { 0 } else { 100 };
+        assert_eq!(repaired.lost_log_bytes, torn, "{what}");
+        assert_eq!(
+            repaired.given_up.is_empty(),
+            goes_on,
+            "{what}: {repaired:?}"
+        );
+        let store = open(&files).unwrap();
+        assert_eq!(
+            numbers(&store).unwrap().len() as u64,
+            repaired.rows,
+            "{what}"
+        );
+        // Whether the stream knows where it goes on.
+        let rows = store.feed("numbers").map(|feed| feed.rows()).ok();
+        assert_eq!(rows, goes_on.then_some(10), "{what}");
+    }
+}
+
 /// A store that has just written its manifest has no files but those that it needs.
 fn leaves_nothing(files: &SimulatedFileSystem, store: &Store, what: &str) {
     let levels = store.snapshot().stats(false).unwrap().levels;

@@ -121,3 +121,38 @@ fn scans_see_what_was_acknowledged_in_any_order_of_threads() {
 fn rare_orders_are_no_different() {
     run(Layout::Tiered, PctScheduler::new(3, orders()));
 }
+
+/// A stream feeds the store while others write, who try again until it has ended. The store that
+/// is opened next knows how many rows of the stream it has.
+fn feed() {
+    const FED: u64 = 5;
+    let files = SimulatedFileSystem::default();
+    let store = Arc::new(store(&files, Layout::Tiered));
+    let others = Arc::clone(&store);
+    let writer = thread::spawn(move || {
+        let mut writer = others.writer().unwrap();
+        let mut append = |first| {
+            while let Err(error) = writer.append(&rows(first, 1)) {
+                assert!(error.message().contains("feeds this store"), "{error}");
+                thread::yield_now();
+            }
+        };
+        (FED..FED + 3).for_each(&mut append);
+    });
+    let mut stream = store.feed("numbers").unwrap();
+    stream.append(&rows(0, FED)).unwrap();
+    assert_eq!(stream.finish().unwrap(), FED);
+    writer.join().unwrap();
+    assert!(numbers(&store).unwrap().into_iter().eq(0..FED + 3));
+    drop(store);
+    let files: Arc<dyn FileSystem> = Arc::new(files.copied());
+    let opened = Store::open_in(files, root()).unwrap();
+    assert_eq!(opened.feed("numbers").unwrap().rows(), FED);
+}
+
+#[test]
+fn rows_of_others_are_never_counted_as_those_of_a_stream() {
+    let mut config = Config::new();
+    config.stack_size = STACK_BYTES;
+    Runner::new(RandomScheduler::new(orders()), config).run(feed);
+}

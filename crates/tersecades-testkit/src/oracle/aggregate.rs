@@ -37,7 +37,8 @@ pub fn result_type(call: &AggregateCall, columns: &[(String, DataType)]) -> Resu
     match (call.function.as_str(), argument) {
         ("count", _) | ("count_if", DataType::Boolean) => Ok(DataType::Int64),
         ("count_distinct", _) => Ok(DataType::Int64),
-        ("min" | "max" | "arg_min" | "arg_max", argument) => Ok(argument),
+        ("min" | "max", argument) => Ok(argument),
+        (function, argument) if function.starts_with("arg_") => Ok(argument),
         ("quantile" | "median", argument) if argument.is_numeric() => Ok(DataType::Float64),
         (function, argument) if collected::NAMES.contains(&function) => {
             collected::result_type(function, argument)
@@ -144,7 +145,7 @@ fn passing<'a>(
     Ok(passing)
 }
 
-/// The first row whose `by` is least, or greatest.
+/// The first row, or the last, whose `by` is least, or greatest.
 fn at_extreme(
     call: &AggregateCall,
     by: &Expression,
@@ -158,11 +159,15 @@ fn at_extreme(
             continue;
         }
         let better = best.as_ref().is_none_or(|(_, known, arrival)| {
-            let order = match call.function.as_str() {
-                "arg_min" => order(&value, known),
-                _ => order(known, &value),
+            let order = match call.function.starts_with("arg_min") {
+                true => order(&value, known),
+                false => order(known, &value),
             };
-            order.then(row.arrival.cmp(arrival)).is_lt()
+            let arrival = match call.function.ends_with("_last") {
+                true => arrival.cmp(&row.arrival),
+                false => row.arrival.cmp(arrival),
+            };
+            order.then(arrival).is_lt()
         });
         if better {
             best = Some((index, value, row.arrival));

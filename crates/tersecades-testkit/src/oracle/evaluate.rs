@@ -95,22 +95,8 @@ pub fn value_of(
             let float = type_of(expression, columns)?.is_floating();
             arithmetic(*how, &value(a)?, &value(b)?, float)?
         }
-        Expression::And(a, b) => {
-            let (a, b) = (known(&value(a)?), known(&value(b)?));
-            match (a, b) {
-                (Some(false), _) | (_, Some(false)) => truth(Some(false)),
-                (Some(true), Some(true)) => truth(Some(true)),
-                _ => Value::Null,
-            }
-        }
-        Expression::Or(a, b) => {
-            let (a, b) = (known(&value(a)?), known(&value(b)?));
-            match (a, b) {
-                (Some(true), _) | (_, Some(true)) => truth(Some(true)),
-                (Some(false), Some(false)) => truth(Some(false)),
-                _ => Value::Null,
-            }
-        }
+        Expression::And(a, b) => join([value(a), value(b)], false)?,
+        Expression::Or(a, b) => join([value(a), value(b)], true)?,
         Expression::Not(a) => truth(known(&value(a)?).map(|known| !known)),
         Expression::IsNull(a) => truth(Some(value(a)? == Value::Null)),
         Expression::OneOf(a, constants) => one_of(&value(a)?, constants),
@@ -135,6 +121,18 @@ pub fn value_of(
 
 fn truth(known: Option<bool>) -> Value {
     known.map_or(Value::Null, Value::from)
+}
+
+/// AND of both sides, or OR if `settles`: the truth of one side that settles the whole, whatever is
+/// wrong with the other.
+fn join(sides: [Result<Value>; 2], settles: bool) -> Result<Value> {
+    let settling = |side: &Result<Value>| side.as_ref().is_ok_and(|it| known(it) == Some(settles));
+    if sides.iter().any(settling) {
+        return Ok(truth(Some(settles)));
+    }
+    let [a, b] = sides;
+    let both = known(&a?).zip(known(&b?));
+    Ok(truth(both.map(|_| !settles)))
 }
 
 /// What a boolean value says; `None` is unknown.

@@ -131,7 +131,7 @@ fn collected(scope: &Scope, output: &str, random: &mut Random) -> Option<(Aggreg
         2 => ("quantile", pick(&scope.that(numeric), random)?, None),
         _ => {
             let by = pick(&scope.that(ordering), random)?;
-            let function = *random.pick(&["arg_min", "arg_max"]);
+            let function = *random.pick(&["arg_min", "arg_max", "arg_min_last", "arg_max_last"]);
             (function, random.pick(&scope.columns), Some(by))
         }
     };

@@ -33,7 +33,7 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
@@ -139,6 +139,10 @@ impl Codec for BaseDelta {
     fn encode(&self, input: &Input<'_>, out: &mut Chunk, work: &mut EncodeWork) -> Result<()> {
         with_lanes!(input.lanes, lanes => encode::encode(lanes, input, out, work),
             else Err(Error::internal("base_delta takes lanes of at most eight bytes")))
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 8, 1, 4, 1, 4, 2, LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

@@ -292,6 +292,10 @@ impl Codec for BitPack {
         Ok(())
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 8, 1, 4, 1]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         if !matches!(chunk.physical, Physical::Integer { .. }) {
             return Err(Error::corrupt("a bit_pack chunk of a type it cannot hold"));

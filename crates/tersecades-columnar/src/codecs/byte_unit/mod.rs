@@ -327,6 +327,10 @@ impl<C: Compressor> Codec for ByteUnit<C> {
         encoded
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[1, 4]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         Units::of(chunk).validate(chunk.rows)?;
         let mut reader = Reader::<C>::new(chunk);

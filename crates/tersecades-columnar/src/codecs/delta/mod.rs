@@ -188,6 +188,10 @@ impl Codec for Delta {
             else Err(Error::internal("delta takes lanes of at most eight bytes")))
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 8, 8, 1]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         let integer = matches!(chunk.physical, Physical::Integer { .. });
         let Some(view) = View::of(chunk).filter(|_| integer) else {

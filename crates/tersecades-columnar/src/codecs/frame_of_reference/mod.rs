@@ -236,6 +236,10 @@ impl Codec for FrameOfReference {
             else Err(Error::internal("frame_of_reference takes lanes of at most eight bytes")))
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 8, 1, 4, 1]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         if !matches!(chunk.physical, Physical::Integer { .. }) {
             return Err(Error::corrupt(

@@ -308,6 +308,10 @@ impl Codec for Linear {
             else Err(Error::internal("linear takes lanes of at most eight bytes")))
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         let corrupt = || Error::corrupt("lines or residuals do not fit their chunk");
         let view = View::of(chunk).ok_or_else(corrupt)?;

@@ -25,7 +25,7 @@ use crate::bitmap::Bitmap;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, Spread};
 use crate::input::{Input, Lanes};
@@ -200,7 +200,7 @@ impl<'a> View<'a> {
         let value = float_of_bits(key, bytes);
         out.count += count;
         if asked.sum {
-            out.float_sum.add(value * count as f64);
+            out.float_sum.add_times(value, count as u32);
         }
         if asked.squares {
             out.spread.merge(Spread {
@@ -338,6 +338,10 @@ impl Codec for NumberDictionary {
         let encoded = encode_codes(&codes, table.len(), out, work);
         (work.keys, work.ends) = (table, codes);
         encoded
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

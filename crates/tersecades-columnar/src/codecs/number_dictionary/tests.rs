@@ -103,6 +103,22 @@ fn numbers_are_summed_and_changed_without_decoding() {
     }
 }
 
+/// The products of numbers and their counts are rounded to 3,000 and -3,000.
+#[test]
+fn sums_of_floats_lose_nothing_in_products() {
+    let value = |row: usize| if row % 13 < 9 { 1.0 / 3.0 } else { -0.75 };
+    let array = Float64Array::from_iter_values((0..13_000).map(value));
+    let chunk = encode(Arc::new(array));
+    let (mut fold, mut work) = (Fold::default(), Work::default());
+    let sum = Asked {
+        sum: true,
+        ..Asked::default()
+    };
+    chunk.fold(sum, &Selection::all(13_000), &mut fold, &mut work);
+    assert_eq!(fold.count, 13_000);
+    assert_eq!(fold.float_sum.total(), -3_000.0 / (1u64 << 54) as f64);
+}
+
 #[test]
 fn a_number_that_no_row_needs_may_leave_64_bits() {
     let array = Int64Array::from_iter((0..100).map(|row| (row > 0).then_some(row % 3)));

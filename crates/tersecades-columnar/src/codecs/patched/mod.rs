@@ -21,7 +21,7 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUPS, block_count};
 use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work, compare_decoded, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold, SquareSum};
 use crate::goal::{Goal, Tier};
@@ -291,6 +291,10 @@ impl Codec for Patched {
     fn apart_ns(&self, chunk: &Chunk, goal: &Goal) -> f64 {
         let share = |view: View<'_>| view.patches.len() as f64 / chunk.rows.max(1) as f64;
         patches::correction_ns(View::of(chunk).map_or(0.0, share), FOLD_NS, goal)
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[4, 2, LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

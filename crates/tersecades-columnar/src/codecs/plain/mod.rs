@@ -23,7 +23,9 @@ use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::{Chunk, LANES};
-use crate::codec::{Codec, EncodeWork, Work, compare_decoded, fold_decoded, gather_decoded};
+use crate::codec::{
+    Codec, EncodeWork, LANE_ITEM, Work, compare_decoded, fold_decoded, gather_decoded,
+};
 use crate::dictionary::{Dictionary, Interner};
 use crate::error::{Error, Result};
 use crate::float_fold::fold_floats;
@@ -160,6 +162,13 @@ impl Codec for Plain {
             return Ok(());
         }
         copy_lanes(input.lanes, out)
+    }
+
+    fn sections(&self, physical: Physical) -> &'static [usize] {
+        match physical {
+            Physical::Text => &[1, 4],
+            _ => &[LANE_ITEM],
+        }
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

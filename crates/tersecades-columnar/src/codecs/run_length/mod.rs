@@ -25,7 +25,7 @@ use std::ops::Range;
 use crate::block::{BLOCK_ROWS, block_count};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
@@ -251,6 +251,10 @@ impl Codec for RunLength {
         Ok(())
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[LANE_ITEM, 4, 4, 4]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         if !matches!(
             chunk.physical,
@@ -280,6 +284,7 @@ impl Codec for RunLength {
         };
         let blocks = block_count(chunk.rows);
         let right = view.first_runs.len() == blocks
+            && chunk.body.section::<u32>(FIRST_ROWS).is_empty()
             && view
                 .first_runs
                 .iter()

@@ -27,7 +27,7 @@ use crate::bitmap::set_range;
 use crate::block::{BLOCK_ROWS, block_count};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
@@ -199,6 +199,10 @@ impl Codec for Sequence {
             *first = segment as u32;
         }
         Ok(())
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[LANE_ITEM, LANE_ITEM, 4, 4]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

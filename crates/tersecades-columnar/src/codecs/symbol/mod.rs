@@ -204,6 +204,10 @@ impl Codec for Symbols {
         encoded
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[1, 8, 1, 4]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         if chunk.physical != Physical::Text {
             return Err(Error::corrupt("a symbols chunk of a type it cannot hold"));

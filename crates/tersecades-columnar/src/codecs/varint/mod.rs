@@ -318,6 +318,10 @@ impl Codec for Varint {
         Ok(())
     }
 
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[4, 4, 2, 1]
+    }
+
     fn validate(&self, chunk: &Chunk) -> Result<()> {
         if !matches!(chunk.physical, Physical::Integer { .. }) {
             return Err(Error::corrupt("a varint chunk of a type it cannot hold"));

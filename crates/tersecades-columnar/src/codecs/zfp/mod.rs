@@ -34,7 +34,7 @@ use std::ops::Range;
 use crate::block::{BLOCK_ROWS, block_count, block_rows};
 use crate::choose::{Estimate, Sample};
 use crate::chunk::Chunk;
-use crate::codec::{Codec, EncodeWork, Work};
+use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work};
 use crate::error::{Error, Result};
 use crate::goal::Tier;
 use crate::input::{Input, Lanes};
@@ -257,6 +257,10 @@ impl Codec for Zfp {
         patches::write(&mut out.body, PATCHES, lane_bytes, work);
         out.stats = Stats::from_ends(low, high);
         Ok(())
+    }
+
+    fn sections(&self, _physical: Physical) -> &'static [usize] {
+        &[8, 4, 1, 4, 2, LANE_ITEM]
     }
 
     fn validate(&self, chunk: &Chunk) -> Result<()> {

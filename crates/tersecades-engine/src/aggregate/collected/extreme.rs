@@ -34,6 +34,22 @@ pub const GREATEST: Collects = Collects {
     start: |_, _| Box::new(Extreme::new(true, false)),
 };
 
+/// The last row where the other column is least.
+pub const LEAST_LAST: Collects = Collects {
+    name: "least_last",
+    second: Second::Order,
+    by_parameter: false,
+    start: |_, _| Box::new(Extreme::new(false, true)),
+};
+
+/// The last row where the other column is greatest.
+pub const GREATEST_LAST: Collects = Collects {
+    name: "greatest_last",
+    second: Second::Order,
+    by_parameter: false,
+    start: |_, _| Box::new(Extreme::new(true, true)),
+};
+
 /// The first row of the earliest.
 pub const EARLIEST: Collects = Collects {
     name: "earliest",

@@ -3,7 +3,7 @@
 //! ```text
 //! Ranks         every value, in order-preserving form       quantile, median
 //! Distinct      each different value once                   count_distinct, sum_distinct …
-//! Extreme       one value and what it was chosen by         arg_min, arg_max, first, last
+//! Extreme       one value and what it was chosen by         arg_min, arg_max_last, first …
 //! ValueCounts   different values or bins, and their rows    mode, top_k, histogram, sketches,
 //!                                                           quantile_disc
 //! HyperLogLog   the largest hashes of each of 4,096 parts   approx_count_distinct

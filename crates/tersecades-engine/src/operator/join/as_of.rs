@@ -290,6 +290,9 @@ impl AsOf {
                 self.take(side, batch)?;
             }
             check_memory(self.byte_size(), self.limit)?;
+            if self.inputs[side].is_waiting() {
+                return Ok(Some(RecordBatch::new_empty(self.schema())));
+            }
         }
     }
 }
@@ -313,9 +316,8 @@ impl Source for AsOf {
 
     fn state(&self) -> SourceState {
         let [left, right] = &self.inputs;
-        let mut state = state_of((left.running(), right.running()), self.byte_size());
+        let mut state = state_of((left.state(), right.state()), self.byte_size());
         state.late_rows += self.late_rows;
-        state.untimed_rows += left.untimed_rows + right.untimed_rows;
         state
     }
 

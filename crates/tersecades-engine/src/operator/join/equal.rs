@@ -13,6 +13,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::expression::Expression;
 use crate::operator::row::shape::OUTPUT_ROWS;
 use crate::runtime::Running;
 use crate::runtime::on_thread::on_threads;
@@ -42,6 +43,11 @@ pub struct EqualJoin {
     is_built: bool,
     /// Left rows that have not gone past the right ones, or of which not all has come out.
     probes: VecDeque<Probe>,
+    /// The event time of what comes out.
+    time: Option<Expression>,
+    /// The least event time of left rows that were taken last and those to come, where they come in
+    /// no order of it.
+    oldest: Option<i64>,
     /// How many threads look for pairs, the caller's among them.
     threads: usize,
     /// Left rows that went past the right ones, and candidates that they met.
@@ -98,6 +104,8 @@ impl EqualJoin {
             spec: spec.clone(),
             is_built: false,
             probes: VecDeque::new(),
+            time: None,
+            oldest: left.oldest_to_come(),
             // What threads make is held until it comes out.
             threads: limit.map_or(options.threads.max(1), |_| 1),
             passed: (0, 0),
@@ -107,6 +115,12 @@ impl EqualJoin {
             limit,
             rejected: Rejected::default(),
         })
+    }
+
+    /// The same join, whose rows have the event time `time`.
+    pub fn timed_by(mut self, time: Expression) -> Self {
+        self.time = Some(time);
+        self
     }
 
     /// Reads the right stream to its end.
@@ -138,18 +152,21 @@ impl EqualJoin {
         Ok(None)
     }
 
-    /// Takes left rows: the next ones, and what is ready behind them; false at their end.
-    fn pull(&mut self) -> Result<bool> {
-        let Some(rows) = self.left.next().transpose()? else {
-            return Ok(false);
+    /// Takes left rows, the next ones and what is ready behind them; how many the next are, where
+    /// they have not ended.
+    fn pull(&mut self) -> Result<Option<usize>> {
+        self.oldest = self.left.oldest_to_come();
+        let Some(rows) = self.left.next_at_hand()? else {
+            return Ok(None);
         };
+        let count = rows.num_rows();
         self.probes.push_back(Probe::new(rows));
         while self.probes.len() < self.threads
             && let Some(rows) = self.left.take_result()
         {
             self.probes.push_back(Probe::new(rows));
         }
-        Ok(true)
+        Ok(Some(count))
     }
 
     /// Left rows that one thread is to take at once.
@@ -227,10 +244,16 @@ impl EqualJoin {
                 return Ok(Some(rows));
             }
             self.left.check_interrupt()?;
-            if self.probes.is_empty() && !self.pull()? {
-                let (rows, swept) = self.pairing.sweep(self.swept)?;
-                self.swept = swept;
-                return Ok(rows);
+            if self.probes.is_empty() {
+                match self.pull()? {
+                    Some(0) => return Ok(Some(RecordBatch::new_empty(self.schema()))),
+                    Some(_) => {}
+                    None => {
+                        let (rows, swept) = self.pairing.sweep(self.swept)?;
+                        self.swept = swept;
+                        return Ok(rows);
+                    }
+                }
             }
             self.advance();
         }
@@ -253,7 +276,10 @@ impl Source for EqualJoin {
     }
 
     fn state(&self) -> SourceState {
-        state_of((&self.left, &self.right), self.pairing.byte_size())
+        state_of(
+            (self.left.state(), self.right.state()),
+            self.pairing.byte_size(),
+        )
     }
 
     fn describe(&self) -> Vec<String> {
@@ -262,6 +288,16 @@ impl Source for EqualJoin {
 
     fn runs_queries(&self) -> bool {
         true
+    }
+
+    fn oldest_to_come(&self, time: Option<&str>) -> Option<i64> {
+        let own = self.time.as_ref().and_then(Expression::as_column);
+        match self.pairing.columns.kind.goes_by_right() {
+            _ if own.is_none() || own != time => None,
+            // Right rows come by their pairs, or at the end.
+            true => self.right.oldest_to_come().map(|_| i64::MIN),
+            false => self.oldest,
+        }
     }
 
     fn identity(&self) -> String {
@@ -287,6 +323,7 @@ impl Source for EqualJoin {
         let schemas = (&self.left.schema(), &self.pairing.columns.output);
         let built = self.pairing.built.len();
         self.probes = from.list(|from| Probe::restore(from, schemas, built))?;
+        self.oldest = self.left.oldest_to_come();
         Ok(())
     }
 }

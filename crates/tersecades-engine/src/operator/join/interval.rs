@@ -79,8 +79,8 @@ pub struct IntervalJoin {
     right: Buckets,
     /// Left rows whose pairs are not all there.
     waiting: Waiting,
-    /// Right rows without a key that equals anything, to come out without a pair.
-    keyless: BTreeSet<(i64, u64)>,
+    /// Right rows without a pair so far, where such rows come out.
+    unpaired: BTreeSet<(i64, u64)>,
     /// What comes out, by its time, left and right row.
     output: BTreeSet<(i64, u64, u64)>,
     /// Rows to let go of when everything up to their time has come out.
@@ -115,7 +115,7 @@ impl IntervalJoin {
             left: Buckets::new(&schemas.0)?,
             right: Buckets::new(&schemas.1)?,
             waiting: Waiting::default(),
-            keyless: BTreeSet::new(),
+            unpaired: BTreeSet::new(),
             output: BTreeSet::new(),
             left_past: VecDeque::new(),
             right_past: BTreeSet::new(),
@@ -132,7 +132,7 @@ impl IntervalJoin {
     fn byte_size(&self) -> usize {
         let rows = self.left.byte_size() + self.right.byte_size();
         let kept = rows + self.waiting.byte_size();
-        let nodes = self.output.len() + self.keyless.len();
+        let nodes = self.output.len() + self.unpaired.len();
         kept + (nodes + self.left_past.len() + self.right_past.len()) * 48
     }
 
@@ -164,11 +164,14 @@ impl IntervalJoin {
                 self.right.release(row);
                 continue;
             }
-            match keyed.key(index) {
-                Some(key) => self.right.insert(key, *time, row),
-                None => {
-                    self.keyless.insert((*time, row));
-                }
+            let key = keyed.key(index);
+            if let Some(key) = key {
+                self.right.insert(key, *time, row);
+            }
+            if self.columns.kind.keeps_right() {
+                self.unpaired.insert((*time, row));
+            } else if key.is_none() {
+                self.right.release(row);
             }
         }
         Ok(())
@@ -238,7 +241,12 @@ impl IntervalJoin {
             if !passes() {
                 continue;
             }
-            held.paired = true;
+            if !std::mem::replace(&mut held.paired, true) {
+                self.unpaired.remove(&(held.time, held.row));
+                if kind == JoinKind::RightSemi {
+                    self.output.insert((held.time, NO_ROW, held.row));
+                }
+            }
             if kind.shows_pairs() {
                 let at = if kind == JoinKind::Right {
                     held.time
@@ -258,40 +266,34 @@ impl IntervalJoin {
         }
     }
 
-    /// Drops right rows that no left row can be joined with any more.
+    /// Drops right rows that no left row can be joined with any more; those without a pair, which
+    /// may have to come out, at once.
     fn expire(&mut self, frontier: i64) {
         let ended = frontier == i64::MAX;
         // Left rows from the frontier on reach back to this time.
         let horizon = frontier.saturating_add(self.bounds.0);
-        let old = |held: &Held| ended || held.time < horizon;
-        let mut gone = Vec::new();
-        let prompt = self.columns.kind.keeps_right() || self.columns.kind == JoinKind::RightSemi;
-        if prompt || ended || self.right.wants_sweep() {
-            self.right
-                .sweep(|rows| rows.partition_point(old), |held| gone.push(held));
-        }
-        while let Some((time, row)) = self.keyless.first().copied() {
+        while let Some((time, row)) = self.unpaired.first().copied() {
             if !ended && time >= horizon {
                 break;
             }
-            self.keyless.pop_first();
-            gone.push(Held {
-                time,
-                row,
-                paired: false,
-            });
+            self.unpaired.pop_first();
+            self.output.insert((time, NO_ROW, row));
+            self.right_past.insert((time, row));
         }
-        let kind = self.columns.kind;
-        for held in gone {
-            self.right_past.insert((held.time, held.row));
-            let shown = match held.paired {
-                true => kind == JoinKind::RightSemi,
-                false => kind.keeps_right(),
-            };
-            if shown {
-                self.output.insert((held.time, NO_ROW, held.row));
-            }
+        if !ended && !self.right.wants_sweep() {
+            return;
         }
+        let old = |held: &Held| ended || held.time < horizon;
+        let keeps_right = self.columns.kind.keeps_right();
+        self.right.sweep(
+            |rows| rows.partition_point(old),
+            |held| {
+                // Those that came out without a pair went by themselves.
+                if held.paired || !keeps_right {
+                    self.right_past.insert((held.time, held.row));
+                }
+            },
+        );
     }
 
     /// The next rows of what can come out: nothing before them can come any more.
@@ -368,22 +370,19 @@ impl IntervalJoin {
             if left.is_ended() && right.is_ended() {
                 return Ok(None);
             }
-            match usize::from(is_right_next(left, right)) {
-                0 => {
-                    if let Some(batch) = self.inputs[0].next_timed()? {
-                        self.take_left(batch)?;
-                    }
-                }
-                _ => {
-                    if let Some(batch) = self.inputs[1].next_timed()? {
-                        self.take_right(batch)?;
-                    }
-                }
+            let side = usize::from(is_right_next(left, right));
+            match (self.inputs[side].next_timed()?, side) {
+                (Some(batch), 0) => self.take_left(batch)?,
+                (Some(batch), _) => self.take_right(batch)?,
+                (None, _) => {}
             }
             let frontier = self.frontier();
             self.join(frontier)?;
             self.expire(frontier);
             check_memory(self.byte_size(), self.limit)?;
+            if self.inputs[side].is_waiting() {
+                return Ok(Some(RecordBatch::new_empty(self.schema())));
+            }
         }
     }
 }
@@ -407,9 +406,8 @@ impl Source for IntervalJoin {
 
     fn state(&self) -> SourceState {
         let [left, right] = &self.inputs;
-        let mut state = state_of((left.running(), right.running()), self.byte_size());
+        let mut state = state_of((left.state(), right.state()), self.byte_size());
         state.late_rows += self.late_rows;
-        state.untimed_rows += left.untimed_rows + right.untimed_rows;
         state
     }
 
@@ -433,7 +431,7 @@ impl Source for IntervalJoin {
         self.left.snapshot(out)?;
         self.right.snapshot(out)?;
         self.waiting.snapshot(out);
-        out.list(self.keyless.iter(), write_place);
+        out.list(self.unpaired.iter(), write_place);
         out.list(self.output.iter(), |out, (time, left, right)| {
             write_place(out, &(*time, *left));
             out.u64(*right);
@@ -451,7 +449,7 @@ impl Source for IntervalJoin {
         self.left.restore(from)?;
         self.right.restore(from)?;
         self.waiting.restore(from)?;
-        self.keyless = from.list(read_place)?;
+        self.unpaired = from.list(read_place)?;
         self.output = from.list(|from| {
             let (time, left) = read_place(from)?;
             Ok((time, left, from.u64()?))

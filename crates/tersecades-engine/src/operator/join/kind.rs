@@ -52,6 +52,14 @@ impl JoinKind {
     pub fn keeps_right(self) -> bool {
         matches!(self, JoinKind::Right | JoinKind::Full | JoinKind::RightAnti)
     }
+
+    /// Whether all right rows that are wanted come out, so that event time is theirs.
+    pub fn goes_by_right(self) -> bool {
+        matches!(
+            self,
+            JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti
+        )
+    }
 }
 
 /// What a join is told apart from its kind and keys.

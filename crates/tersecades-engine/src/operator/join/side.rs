@@ -11,6 +11,7 @@ use arrow_select::take::take;
 use tersecades_columnar::error::{Error, Result};
 
 use super::kind::{JoinKind, JoinOptions};
+use crate::error_bound::ResultBounds;
 use crate::expression::Expression;
 use crate::frame::Scope;
 use crate::operator::row::key_number::{ABSENT, KeyNumbers};
@@ -218,6 +219,8 @@ pub struct JoinColumns {
     pub kind: JoinKind,
     /// Names of the right input and names in the join.
     shown: Vec<(String, String)>,
+    /// What lossy columns do to them.
+    bounds: ResultBounds,
 }
 
 impl JoinColumns {
@@ -254,7 +257,17 @@ impl JoinColumns {
 
     /// The same names over inputs that lack some columns.
     pub fn over(&self, inputs: (&Schema, &Schema)) -> Self {
-        Self::of(inputs, self.kind, self.shown.clone())
+        Self::of(inputs, self.kind, self.shown.clone()).marked(self.bounds.clone())
+    }
+
+    /// The same columns, whose metadata says what lossy ones do to them.
+    pub fn marked(self, bounds: ResultBounds) -> Self {
+        JoinColumns {
+            both: bounds.mark(&self.both),
+            output: bounds.mark(&self.output),
+            bounds,
+            ..self
+        }
     }
 
     fn of((left, right): (&Schema, &Schema), kind: JoinKind, shown: Vec<(String, String)>) -> Self {
@@ -283,6 +296,7 @@ impl JoinColumns {
             left,
             kind,
             shown,
+            bounds: ResultBounds::default(),
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use tersecades_columnar::error::Result;
 
-use crate::expression::col;
+use crate::error_bound::{Pairing, ResultBounds, bounds_of_join};
+use crate::expression::{Expression, col};
 use crate::plan::EventTime;
 use crate::runtime::Running;
 use crate::runtime::ingest::Origin;
@@ -96,6 +97,8 @@ impl JoinTable {
         let schemas = (left.schema()?, right.schema()?);
         let names: (&Schema, &Schema) = (&schemas.0, &schemas.1);
         let columns = JoinColumns::new(names, spec.kind, &spec.options)?;
+        let bounds = bounds_of(&spec, (&left, &right), (&columns, names));
+        let columns = columns.marked(bounds);
         bind_keys(names, &spec.on, spec.options.null_equals_null)?;
         let unit = match &spec.time {
             JoinTime::Any => TimeUnit::Nanosecond,
@@ -133,10 +136,7 @@ impl JoinTable {
     /// Where the joined rows have their event time.
     pub fn event_time(&self) -> EventTime {
         let (left, right) = (self.inputs.0.output_time(), self.inputs.1.output_time());
-        let by_right = matches!(
-            self.spec.kind,
-            JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti
-        );
+        let by_right = self.spec.kind.goes_by_right();
         let mut time = if by_right { right } else { left };
         if by_right {
             time.expression.rename(&|name| self.columns.shown(name));
@@ -192,7 +192,10 @@ impl JoinTable {
             ))
         };
         Ok(match &spec.time {
-            JoinTime::Any => Box::new(EqualJoin::new(running, (columns, wanted), spec, options)?),
+            JoinTime::Any => {
+                let join = EqualJoin::new(running, (columns, wanted), spec, options)?;
+                Box::new(join.timed_by(self.event_time().expression))
+            }
             JoinTime::Window(window) => {
                 let how = (window, unit, limit);
                 let time = self.schema.field(0).data_type().clone();
@@ -241,10 +244,35 @@ impl Table for JoinTable {
     }
 }
 
-/// What two running inputs hold and have counted.
-pub(super) fn state_of(inputs: (&Running, &Running), bytes: usize) -> SourceState {
-    let mut state = inputs.0.state();
-    state += inputs.1.state();
+/// What lossy columns of the inputs, which have `schemas`, do to the joined rows.
+fn bounds_of(
+    spec: &JoinSpec,
+    inputs: (&Stream, &Stream),
+    (columns, schemas): (&JoinColumns, (&Schema, &Schema)),
+) -> ResultBounds {
+    let keys = spec.on.iter();
+    let keys = keys.flat_map(|(left, right)| [col(left.as_str()), col(columns.shown(right))]);
+    let mut by: Vec<Expression> = keys.chain(spec.options.residual.clone()).collect();
+    if !matches!(spec.time, JoinTime::Any) {
+        let mut right = inputs.1.output_time().expression;
+        right.rename(&|name| columns.shown(name));
+        by.extend([inputs.0.output_time().expression, right]);
+    }
+    let is_nearest = matches!(spec.time, JoinTime::AsOf(_));
+    let pairing = Pairing {
+        by,
+        optional: [
+            spec.kind.keeps_right(),
+            spec.kind.keeps_left() || is_nearest,
+        ],
+    };
+    bounds_of_join(&columns.both, [schemas.0, schemas.1], &pairing)
+}
+
+/// What a join of inputs that stand so holds and has counted.
+pub(super) fn state_of(inputs: (SourceState, SourceState), bytes: usize) -> SourceState {
+    let mut state = inputs.0;
+    state += inputs.1;
     state.bytes += bytes;
     state
 }

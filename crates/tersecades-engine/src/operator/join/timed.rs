@@ -1,8 +1,9 @@
 //! An input of a join by time: its rows with their event times and the watermark before each.
 //!
 //! Each input has a watermark of its own, defined by the rows that reach the join: the largest
-//! event time of its earlier rows, less its lateness. Whether a row is late depends on nothing
-//! else, so the answer does not depend on which input is read first.
+//! event time of its earlier rows, less its lateness; rows beyond the future limit do not move it,
+//! and results of windows that come in no order of their starts hold it back. Whether a row is late
+//! depends on nothing else, so the answer does not depend on which input is read first.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
+use crate::event_time::clock::{ticks_late, whole_ticks};
 use crate::frame::Scope;
 use crate::operator::row::expression::RowExpressions;
 use crate::operator::row::shape::take;
@@ -20,7 +22,9 @@ use crate::operator::window_aggregate::plan::tick_ns;
 use crate::plan::EventTime;
 use crate::runtime::Running;
 use crate::runtime::bound_time::{BoundTime, bind_time};
+use crate::runtime::option::TimeOptions;
 use crate::runtime::state::{StateReader, StateWriter};
+use crate::source::SourceState;
 use crate::stream::Stream;
 
 /// Rows that have an event time.
@@ -41,9 +45,17 @@ pub struct TimedInput {
     scale: i64,
     lateness: i64,
     newest: Option<i64>,
+    /// What held the watermark back before the rows that were read last.
+    held_at: Option<i64>,
     is_ended: bool,
+    is_waiting: bool,
+    options: TimeOptions,
+    /// Nanoseconds of a tick of the join.
+    tick_ns: i64,
     /// Rows without an event time.
-    pub untimed_rows: u64,
+    untimed_rows: u64,
+    /// Rows too far in the future to move the watermark.
+    future_rows: u64,
 }
 
 /// The unit of `stream`'s event time, which its results must still hold.
@@ -108,19 +120,22 @@ impl TimedInput {
             lateness,
             ..
         } = time.without_dates(&Scope::of_schema(&running.schema()));
-        let scale = tick_ns(unit_of(stream)?) / tick_ns(unit);
-        let lateness = lateness
-            .as_nanos()
-            .div_ceil(tick_ns(unit).unsigned_abs().into());
-        Ok(TimedInput {
+        let mut input = TimedInput {
             time: RowExpressions::bind([&expression], &running.schema())?,
             running,
-            scale,
-            lateness: i64::try_from(lateness).unwrap_or(i64::MAX),
+            scale: tick_ns(unit_of(stream)?) / tick_ns(unit),
+            lateness: ticks_late(lateness, tick_ns(unit)),
             newest: None,
+            held_at: None,
             is_ended: false,
+            is_waiting: false,
+            options: stream.time_options().clone(),
+            tick_ns: tick_ns(unit),
             untimed_rows: 0,
-        })
+            future_rows: 0,
+        };
+        input.held_at = input.oldest_to_come();
+        Ok(input)
     }
 
     /// The query that runs.
@@ -146,15 +161,48 @@ impl TimedInput {
         self.is_ended
     }
 
+    /// Whether it had nothing to go on with when it was asked last.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
     /// No row that is not late comes before this time any more.
     pub fn watermark(&self) -> i64 {
-        match (self.is_ended, self.newest) {
-            (true, _) => i64::MAX,
-            // A lateness beyond all times: rows come in any order.
-            (_, Some(_)) if self.lateness == i64::MAX => i64::MIN,
-            (_, Some(newest)) => newest.saturating_sub(self.lateness),
-            (_, None) => i64::MIN,
+        match self.is_ended {
+            true => i64::MAX,
+            false => self.behind_newest(self.oldest_to_come()),
         }
+    }
+
+    /// The least event time of rows to come, where they come in no order of it and it is known.
+    fn oldest_to_come(&self) -> Option<i64> {
+        let oldest = self.running.oldest_to_come();
+        oldest.map(|oldest| oldest.saturating_mul(self.scale))
+    }
+
+    /// The same of the rows that were read last and those to come.
+    pub fn held_at(&self) -> Option<i64> {
+        self.held_at
+    }
+
+    /// The watermark that the rows so far make, no later than what holds it back.
+    fn behind_newest(&self, held_at: Option<i64>) -> i64 {
+        match self.newest {
+            // A lateness beyond all times: rows come in any order.
+            Some(newest) if self.lateness < i64::MAX => {
+                let behind = newest.saturating_sub(self.lateness);
+                behind.min(held_at.unwrap_or(i64::MAX))
+            }
+            _ => i64::MIN,
+        }
+    }
+
+    /// What the query holds and has counted, and how many rows did not count here.
+    pub fn state(&self) -> SourceState {
+        let mut state = self.running.state();
+        state.untimed_rows += self.untimed_rows;
+        state.future_rows += self.future_rows;
+        state
     }
 
     /// Writes how far it has come.
@@ -165,6 +213,7 @@ impl TimedInput {
         out.list(self.newest.iter(), |out, newest| out.i64(*newest));
         out.bool(self.is_ended);
         out.u64(self.untimed_rows);
+        out.u64(self.future_rows);
         self.running.snapshot_input(out)
     }
 
@@ -177,10 +226,14 @@ impl TimedInput {
         self.newest = newest.first().copied();
         self.is_ended = from.bool()?;
         self.untimed_rows = from.u64()?;
-        self.running.restore_input(from)
+        self.future_rows = from.u64()?;
+        self.running.restore_input(from)?;
+        self.held_at = self.oldest_to_come();
+        Ok(())
     }
 
-    /// The next rows that have an event time; `None` at the end.
+    /// The next rows that have an event time, none where there is nothing to go on with; `None` at
+    /// the end.
     ///
     /// # Errors
     /// What running says; `LimitExceeded` for times beyond 63 bits.
@@ -193,10 +246,11 @@ impl TimedInput {
             .collect();
         let mut times = Vec::with_capacity(timed.len());
         let mut watermarks = Vec::with_capacity(timed.len());
+        let future_from = self.future_from();
         for time in ticks.iter().flatten() {
             times.push(*time);
-            watermarks.push(self.watermark());
-            self.newest = self.newest.max(Some(*time));
+            watermarks.push(self.behind_newest(self.held_at));
+            self.see(*time, future_from);
         }
         self.untimed_rows += (rows.num_rows() - timed.len()) as u64;
         let rows = match timed.len() == rows.num_rows() {
@@ -210,7 +264,8 @@ impl TimedInput {
         }))
     }
 
-    /// The next rows and the largest event time up to each; the smallest time before the first.
+    /// The next rows and the largest event time up to each, the smallest time before the first;
+    /// none and `None` as [`TimedInput::next_timed`] has them.
     ///
     /// # Errors
     /// As [`TimedInput::next_timed`].
@@ -219,19 +274,41 @@ impl TimedInput {
             return Ok(None);
         };
         let mut clocks = Vec::with_capacity(ticks.len());
+        let future_from = self.future_from();
         for time in ticks {
-            self.newest = self.newest.max(time);
+            if let Some(time) = time {
+                self.see(time, future_from);
+            }
             clocks.push(self.newest.unwrap_or(i64::MIN));
         }
         Ok(Some((rows, clocks)))
     }
 
+    /// Rows after this time do not move the watermark.
+    fn future_from(&self) -> i64 {
+        let Some(limit) = self.options.future_limit else {
+            return i64::MAX;
+        };
+        let now = self.options.clock.0.now();
+        whole_ticks(now.saturating_add(limit), self.tick_ns)
+    }
+
+    /// Takes in the time of a row.
+    fn see(&mut self, time: i64, future_from: i64) {
+        match time > future_from {
+            true => self.future_rows += 1,
+            false => self.newest = self.newest.max(Some(time)),
+        }
+    }
+
     /// The next rows and their times, in ticks of the join.
     fn read(&mut self) -> Result<Option<(RecordBatch, Vec<Option<i64>>)>> {
-        let Some(rows) = self.running.next().transpose()? else {
-            self.is_ended = true;
+        self.held_at = self.oldest_to_come();
+        let Some(rows) = self.running.next_at_hand()? else {
+            (self.is_ended, self.is_waiting) = (true, false);
             return Ok(None);
         };
+        self.is_waiting = rows.num_rows() == 0;
         let values = self.time.evaluate(&rows)?;
         let [values] = values.as_slice() else {
             return Err(Error::internal("an event time is one column"));

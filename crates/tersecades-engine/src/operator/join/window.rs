@@ -29,11 +29,17 @@ pub struct WindowJoinSpec {
     pub window: Window,
 }
 
-/// Windows whose boundaries are the same for all keys.
+/// Windows whose boundaries are the same for all keys, and which come out once.
 ///
 /// # Errors
 /// `Unsupported` for other windows, `InvalidArgument` for lengths of no whole number of ticks.
 pub(crate) fn aligned(window: &Window, unit: TimeUnit) -> Result<Arc<dyn Boundaries>> {
+    if window.updates.are_possible() {
+        let message = format!("rows of {window} windows, which come out more than once");
+        return Err(Error::unsupported(message).hint(
+            "leave allowed lateness and emit out; say how late rows may come with the event time",
+        ));
+    }
     match window.bind(tick_ns(unit))? {
         Windowing::Aligned(boundaries) => Ok(boundaries),
         _ => Err(Error::unsupported(format!("rows of {window} windows"))
@@ -69,7 +75,8 @@ pub(crate) fn with_window(schema: &Schema, time: DataType) -> Result<SchemaRef> 
         }
         fields.push(Arc::clone(field));
     }
-    Ok(Arc::new(Schema::new(fields)))
+    let metadata = schema.metadata().clone();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
 /// A column of one time of type `time`.
@@ -107,6 +114,19 @@ struct Open {
     span: Span,
     ids: KeyIds,
     sides: [Members; 2],
+    /// Rows of each side that are in no later window.
+    leaving: [Vec<u64>; 2],
+}
+
+impl Open {
+    fn new(span: Span) -> Self {
+        Open {
+            span,
+            ids: KeyIds::default(),
+            sides: Default::default(),
+            leaving: Default::default(),
+        }
+    }
 }
 
 /// A join inside windows.
@@ -164,7 +184,9 @@ impl WindowJoin {
     fn byte_size(&self) -> usize {
         let open = self.open.values().map(|open| {
             let members: usize = open.sides.iter().map(Vec::len).sum();
-            open.ids.byte_size() + members * size_of::<(u64, Option<u32>)>()
+            let leaving: usize = open.leaving.iter().map(Vec::len).sum();
+            let members = members * size_of::<(u64, Option<u32>)>();
+            open.ids.byte_size() + members + leaving * size_of::<u64>()
         });
         open.sum::<usize>() + self.rows.iter().map(KeptRows::byte_size).sum::<usize>()
     }
@@ -185,18 +207,18 @@ impl WindowJoin {
                 continue;
             }
             self.inputs[side].running().check_interrupt()?;
-            // The row goes when the last of its windows does.
+            let last = spans.last().map(|span| span.end);
             for span in spans {
-                let open = self.open.entry(span.end).or_insert_with(|| Open {
-                    span,
-                    ids: KeyIds::default(),
-                    sides: [Vec::new(), Vec::new()],
-                });
+                let open = self.open.entry(span.end);
+                let open = open.or_insert_with(|| Open::new(span));
                 let id = keyed
                     .key(index)
                     .map(|key| open.ids.insert(key))
                     .transpose()?;
                 open.sides[side].push((row, id.map(|(id, _)| id)));
+                if last == Some(span.end) {
+                    open.leaving[side].push(row);
+                }
             }
         }
         Ok(())
@@ -219,7 +241,9 @@ impl WindowJoin {
                 let batch = self.make(&open.span, part)?;
                 self.ready.push_back(batch);
             }
-            self.release(&open);
+            for (rows, leaving) in self.rows.iter_mut().zip(&open.leaving) {
+                leaving.iter().for_each(|row| rows.release(*row));
+            }
         }
         Ok(())
     }
@@ -244,25 +268,6 @@ impl WindowJoin {
             columns.extend(rights.pick(&right)?);
             Ok(columns)
         })
-    }
-
-    /// Lets go of the rows of a closed window that are in no later one.
-    fn release(&mut self, closed: &Open) {
-        for (side, members) in closed.sides.iter().enumerate() {
-            let mut still: Vec<u64> = Vec::new();
-            for open in self.open.values() {
-                if open.span.start >= closed.span.end {
-                    break;
-                }
-                still.extend(open.sides[side].iter().map(|(row, _)| *row));
-            }
-            still.sort_unstable();
-            for (row, _) in members {
-                if still.binary_search(row).is_err() {
-                    self.rows[side].release(*row);
-                }
-            }
-        }
     }
 
     fn make(&mut self, span: &Span, pairs: &[(u64, u64)]) -> Result<RecordBatch> {
@@ -358,6 +363,9 @@ impl WindowJoin {
             }
             self.close()?;
             check_memory(self.byte_size(), self.limit)?;
+            if self.inputs[side].is_waiting() {
+                return Ok(Some(RecordBatch::new_empty(self.schema())));
+            }
         }
     }
 }
@@ -381,10 +389,9 @@ impl Source for WindowJoin {
 
     fn state(&self) -> SourceState {
         let [left, right] = &self.inputs;
-        let mut state = state_of((left.running(), right.running()), self.byte_size());
+        let mut state = state_of((left.state(), right.state()), self.byte_size());
         state.late_rows += self.late_rows;
         state.skipped_rows += self.skipped_rows;
-        state.untimed_rows += left.untimed_rows + right.untimed_rows;
         state
     }
 
@@ -418,6 +425,9 @@ impl Source for WindowJoin {
                     out.u64(id.map_or(u64::MAX, u64::from));
                 });
             }
+            for leaving in &open.leaving {
+                out.list(leaving.iter(), |out, row| out.u64(*row));
+            }
         });
         write_batches(&self.ready, out)?;
         out.u64(self.late_rows);
@@ -444,9 +454,13 @@ impl Source for WindowJoin {
                     _ => Err(Error::corrupt("a snapshot names a key that it lacks")),
                 }
             };
-            let sides = [from.list(member)?, from.list(member)?];
-            let span = Span { start, end };
-            Ok((end, Open { span, ids, sides }))
+            let open = Open {
+                span: Span { start, end },
+                ids,
+                sides: [from.list(member)?, from.list(member)?],
+                leaving: [from.list(StateReader::u64)?, from.list(StateReader::u64)?],
+            };
+            Ok((end, open))
         })?;
         self.ready = read_batches(&self.schema, from)?;
         self.late_rows = from.u64()?;

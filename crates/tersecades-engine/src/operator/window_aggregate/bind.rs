@@ -18,6 +18,15 @@ use crate::plan::{AggregateCall, UserCall};
 use super::keys::SharedDictionary;
 use super::plan::{Argument, Reading};
 
+/// Where frames keep an expression.
+struct Kept {
+    expression: Expression,
+    /// The filter of the rows it is computed of, if not of all.
+    within: Option<usize>,
+    slot: Slot,
+    data_type: DataType,
+}
+
 /// Binds aggregates, of which those with one argument share it.
 pub(super) struct Binder<'a> {
     plain_scope: Scope,
@@ -26,7 +35,7 @@ pub(super) struct Binder<'a> {
     scope: &'a mut Scope,
     computed: &'a mut Vec<BoundExpression>,
     /// Where frames keep the expressions met so far.
-    slots: Vec<(Expression, Slot, DataType)>,
+    slots: Vec<Kept>,
     /// Arguments met so far.
     pub(super) arguments: Vec<Argument>,
     /// Collections met so far.
@@ -170,24 +179,34 @@ impl<'a> Binder<'a> {
         Ok(self.filters.len() - 1)
     }
 
-    /// Slot and type of `expression`, which is computed unless it is a column.
-    fn slot(&mut self, expression: &Expression) -> Result<(Slot, DataType)> {
-        let known = self.slots.iter().find(|(known, ..)| known == expression);
-        if let Some((_, slot, data_type)) = known {
-            return Ok((*slot, data_type.clone()));
+    /// Slot and type of `expression`, which is computed unless it is a column: of the rows that
+    /// `filter` lets pass, where it may fail.
+    fn slot(&mut self, expression: &Expression, filter: Option<usize>) -> Result<(Slot, DataType)> {
+        let holds = |kept: &&Kept| kept.within.is_none() || kept.within == filter;
+        let mut known = self.slots.iter().filter(holds);
+        if let Some(kept) = known.find(|kept| kept.expression == *expression) {
+            return Ok((kept.slot, kept.data_type.clone()));
         }
-        let bound = BoundExpression::bind(expression, &self.plain_scope)?;
+        let mut bound = BoundExpression::bind(expression, &self.plain_scope)?;
         let data_type = bound.data_type().clone();
+        let within = filter.filter(|_| bound.may_fail());
         let slot = match bound.column_slot() {
             Some(slot) => slot,
             None => {
+                if let Some(filter) = within {
+                    bound = bound.within(self.filters[filter].1);
+                }
                 let name = format!("\u{0}{} {expression}", self.slots.len());
                 self.computed.push(bound);
                 self.scope.add(&name, data_type.clone())
             }
         };
-        self.slots
-            .push((expression.clone(), slot, data_type.clone()));
+        self.slots.push(Kept {
+            expression: expression.clone(),
+            within,
+            slot,
+            data_type: data_type.clone(),
+        });
         Ok((slot, data_type))
     }
 
@@ -203,7 +222,7 @@ impl<'a> Binder<'a> {
         let passing = filter.and_then(|filter| self.filters.get(filter));
         let (slot, data_type) = match passing.filter(|(condition, _)| condition == expression) {
             Some((_, slot)) => (*slot, DataType::Boolean),
-            None => self.slot(expression)?,
+            None => self.slot(expression, filter)?,
         };
         let label = match filter.and_then(|filter| self.filters.get(filter)) {
             Some((condition, _)) => format!("{expression} FILTER (WHERE {condition})"),

@@ -107,6 +107,11 @@ impl WindowAggregate {
         std::mem::take(&mut self.shared.late)
     }
 
+    /// Whether an argument or a filter is computed that some row may fail on.
+    pub fn may_fail(&self) -> bool {
+        self.computed.iter().any(BoundExpression::may_fail)
+    }
+
     /// Bytes of state.
     pub fn byte_size(&self) -> usize {
         self.state.byte_size()

@@ -7,9 +7,25 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::Running;
 use crate::operator::window_aggregate::WindowAggregate;
-use crate::runtime::option::OnLimit;
+use crate::plan::EventTime;
+use crate::runtime::ingest::Ingest;
+use crate::runtime::option::{OnLimit, RunOptions};
 use crate::runtime::part::Part;
-use crate::runtime::retained::Retained;
+use crate::runtime::retained::{Coming, Retained};
+
+/// The range that a run keeps of what `ingest` reads, if it keeps one; empty yet.
+pub(super) fn range_of(
+    ingest: &Ingest,
+    event_time: &EventTime,
+    options: &RunOptions,
+    tick_ns: i64,
+) -> Option<Retained> {
+    let schema = Arc::clone(ingest.schema());
+    let time = (event_time.clone(), &options.time);
+    let partitions = (0..ingest.partitions()).map(|index| ingest.partition_name(index));
+    let range = Retained::new(schema, time, (options.keep?, tick_ns), partitions.collect());
+    Some(range.observed_as(options.observed.clone()))
+}
 
 impl Running {
     /// Bytes of window state, kept rows and retained batches; what worker threads hold is not among
@@ -32,7 +48,12 @@ impl Running {
                 false => self.ingest.newest().or(last),
             };
             let is_late = newest.is_some_and(|newest| newest < self.watermark.current());
-            retained.push(batch, newest, is_late);
+            let coming = Coming {
+                partition: self.ingest.partition(),
+                holding: self.watermark.partitions().holding().collect(),
+                at: self.came_at,
+            };
+            retained.push(batch, (newest, is_late), coming);
         }
     }
 

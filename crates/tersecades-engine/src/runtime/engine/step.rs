@@ -58,6 +58,7 @@ impl Running {
         let satisfied = self.options.keep.is_none() && self.tails.iter().any(Part::is_done);
         if let Some(batch) = self.ingest.next_batch(satisfied)? {
             let rows = batch.rows();
+            self.is_silent = rows == 0;
             self.observe_source(rows)?;
             self.take_in(batch)?;
             // Nothing more is at hand: rows that workers have done with need not wait for it.
@@ -67,6 +68,7 @@ impl Running {
                 false => Ok(()),
             };
         }
+        self.is_silent = false;
         self.finished = true;
         if !satisfied {
             self.close(i64::MAX)?;
@@ -107,25 +109,43 @@ impl Running {
     }
 }
 
+impl Running {
+    /// The next result; one without rows where the source has nothing to go on with, so that
+    /// whoever asks need not wait for it.
+    ///
+    /// # Errors
+    /// As [`Running::step`], once.
+    pub(crate) fn next_at_hand(&mut self) -> Result<Option<RecordBatch>> {
+        self.next_result(false)
+    }
+
+    fn next_result(&mut self, waits: bool) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(batch) = self.take_result() {
+                return Ok(Some(batch));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            match self.step() {
+                Ok(true) if self.is_silent && self.ready.is_empty() && !waits => {
+                    return Ok(Some(RecordBatch::new_empty(self.schema())));
+                }
+                Ok(true) => {}
+                Ok(false) => return Ok(self.take_result()),
+                Err(error) => {
+                    self.is_over = true;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
 impl Iterator for Running {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.take_result() {
-                return Some(Ok(batch));
-            }
-            if self.is_over {
-                return None;
-            }
-            match self.step() {
-                Ok(true) => {}
-                Ok(false) => return self.take_result().map(Ok),
-                Err(error) => {
-                    self.is_over = true;
-                    return Some(Err(error));
-                }
-            }
-        }
+        self.next_result(true).transpose()
     }
 }

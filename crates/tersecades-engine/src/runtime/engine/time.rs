@@ -6,7 +6,6 @@ use tersecades_columnar::error::Result;
 
 use super::Running;
 use crate::event_time::clock::whole_ticks;
-use crate::runtime::option::TimeKind;
 
 impl Running {
     /// Takes in how the source's partitions stand after it was asked for a batch, which had
@@ -17,13 +16,15 @@ impl Running {
         }
         self.hold()?;
         let options = &self.options.time;
-        let silent = rows == 0 && options.kind == TimeKind::Processing;
+        let silent = rows == 0 && options.kind.goes_by_clock();
         let partitions = self.watermark.partitions().count();
-        let needs_clock = partitions > 1 || options.future_limit.is_some() || silent;
-        if !needs_clock {
+        let judged = partitions > 1 || options.future_limit.is_some() || silent;
+        if !judged && self.retained.is_none() {
             return Ok(());
         }
-        let now = options.clock.0.now();
+        let came_at = self.ingest.came_at();
+        let now = came_at.unwrap_or_else(|| options.clock.0.now());
+        self.came_at = Some(now);
         let clock = (now, options.idle_timeout);
         if let Some(limit) = options.future_limit {
             self.watermark

@@ -300,6 +300,8 @@ pub struct TypeGuess {
     local_time: bool,
     zoned_time: bool,
     nanoseconds: bool,
+    /// Whether all moments lie in the three centuries around 1970 that nanoseconds reach.
+    near: bool,
 }
 
 impl Default for TypeGuess {
@@ -313,6 +315,7 @@ impl Default for TypeGuess {
             local_time: true,
             zoned_time: true,
             nanoseconds: false,
+            near: true,
         }
     }
 }
@@ -334,6 +337,7 @@ impl TypeGuess {
         self.local_time = self.local_time && is(|moment| !moment.zoned);
         self.zoned_time = self.zoned_time && is(|moment| moment.zoned);
         self.nanoseconds = self.nanoseconds || is(|moment| moment.nanoseconds % 1_000 != 0);
+        self.near = self.near && is(|moment| moment.scale(TimeUnit::Nanosecond).is_some());
     }
 
     /// The narrowest type that fits; text for a column without a value.
@@ -348,6 +352,7 @@ impl TypeGuess {
             guess if guess.int => DataType::Int64,
             guess if guess.float => DataType::Float64,
             guess if guess.date => DataType::Date32,
+            guess if guess.nanoseconds && !guess.near => text_type(),
             guess if guess.local_time => DataType::Timestamp(unit, None),
             guess if guess.zoned_time => DataType::Timestamp(unit, Some("UTC".into())),
             _ => text_type(),
@@ -355,11 +360,11 @@ impl TypeGuess {
     }
 }
 
-/// Whether `text` looks like a float; a whole number past 64 bits is an identifier, kept as text.
+/// Whether `text` is a float; a whole number past 64 bits is an identifier, kept as text.
 fn parse_guessed_float(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
     let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse::<f64>().is_ok() && (!whole || text.parse::<i64>().is_ok())
+    FieldKind::Float64.parse(text).is_ok() && (!whole || text.parse::<i64>().is_ok())
 }
 
 #[cfg(test)]
@@ -400,6 +405,16 @@ mod tests {
                 timestamp(TimeUnit::Nanosecond, None),
             ),
             (vec!["2013-01-01T10:00Z", "2013-01-01T10:00"], text_type()),
+            (
+                vec!["2024-01-01T00:00:00.123456789", "9999-12-31T00:00:00"],
+                text_type(),
+            ),
+            (
+                vec!["2024-01-01T00:00:00.123456", "9999-12-31"],
+                timestamp(TimeUnit::Microsecond, None),
+            ),
+            (vec!["1.5", "1e400"], text_type()),
+            (vec!["1.5", "-inf"], DataType::Float64),
             (vec!["99999999999999999999"], text_type()),
             (vec!["1", "99999999999999999999"], text_type()),
             (vec!["10.0.0.1"], text_type()),

@@ -23,9 +23,8 @@ use self::plan::{
     ColumnPlan, field_list, infer_types, plan_column, plan_types, read_names, sample_rows,
 };
 use self::quote::QuoteWalk;
-use self::record::{
-    OPEN_QUOTE_HINT, Record, RecordReader, open_quote_reason, read_error, sniff_delimiter,
-};
+use self::record::{Record, RecordReader, read_error};
+use self::sniff::sniff_delimiter;
 use super::packed::{self, READ_BUFFER_BYTES};
 use super::text::{
     BadRow, Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, refuse_utf16,
@@ -37,8 +36,9 @@ pub mod column;
 pub mod exact;
 pub mod field;
 mod plan;
-mod quote;
+pub(in crate::source) mod quote;
 pub mod record;
+mod sniff;
 #[cfg(test)]
 mod tests;
 pub mod timestamp;
@@ -219,11 +219,11 @@ impl TextFormat for Csv {
         record: &'a Record,
         cells: &mut Vec<Cell>,
     ) -> RowResult<Vec<Cow<'a, str>>> {
-        if let Some(line) = record.open_quote {
+        if let Some(quote) = record.bad_quote {
             return Err(BadRow {
                 column: None,
-                reason: open_quote_reason(line),
-                hint: OPEN_QUOTE_HINT,
+                reason: quote.reason(),
+                hint: quote.hint(),
             });
         }
         if record.field_count() != self.fields {

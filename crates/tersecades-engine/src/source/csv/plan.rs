@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::CsvOptions;
 use super::field::{FieldKind, TypeGuess};
-use super::record::{Record, RecordReader, open_quote_reason};
+use super::record::{Record, RecordReader};
 use super::timestamp::TimePattern;
 use crate::source::text::{Next, SampleClock};
 use crate::window::calendar::unknown_zone;
@@ -80,9 +80,9 @@ pub(super) fn read_names(
             ),
         };
     }
-    if let Some(line) = first.open_quote {
-        let error = Error::schema(open_quote_reason(line)).row(line);
-        return Err(error.hint("close it: the first row says which columns there are"));
+    if let Some(quote) = first.bad_quote {
+        let error = Error::schema(quote.reason()).row(quote.line);
+        return Err(error.hint("mend it: the first row says which columns there are"));
     }
     let has_blank = |field: &[u8]| {
         let begins = field.starts_with(b" ") || field.starts_with(b"\t");

@@ -1,12 +1,13 @@
 //! Records of a CSV file: fields as they mean, bytes as they stand, and the line they start on.
 //!
-//! `csv-core` splits; this file feeds it, keeps the original bytes for the bad-row report, and
-//! guesses the delimiter from the first records. Lines without quotes, which lie in memory whole,
-//! are split here. A quote that is not closed costs its line alone:
+//! `csv-core` splits; this file feeds it and keeps the original bytes for the bad-row report. Lines
+//! without quotes, which lie in memory whole, are split here. A quote that is not closed, or that
+//! is closed in the midst of a field, costs its line alone:
 //!
 //! ```text
 //! 1,"x        one record whose quote is open in line 1
-//! 2,y         read anew from here, once the end of the text shows that no quote follows
+//! 2,y         read anew from here, once the end of the text shows that no quote follows,
+//! 3,"z"       or that one which does is none that ends a field
 //! ```
 
 use std::io::{BufRead, Cursor, ErrorKind as IoErrorKind};
@@ -14,19 +15,13 @@ use std::io::{BufRead, Cursor, ErrorKind as IoErrorKind};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use tersecades_columnar::error::{Error, Result};
 
-use super::quote::open_quote;
-use crate::source::lines::{LineInput, Quotes};
+use super::quote::{BadQuote, QuoteFault, QuoteWalk, Quotes, pass_quotes};
+use crate::source::lines::LineInput;
 use crate::source::text::Next;
 use crate::source::trickle::is_pause;
 
 /// Longest record, in bytes of the file; a lost closing quote would swallow everything after it.
 pub const RECORD_BYTES_LIMIT: usize = 16 << 20;
-
-/// Delimiters that are tried when none is given, in order of preference.
-const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-
-/// Records that the guess of the delimiter looks at.
-const SNIFF_RECORDS: usize = 100;
 
 /// One record.
 #[derive(Debug, Clone, Default)]
@@ -39,8 +34,8 @@ pub struct Record {
     is_plain: bool,
     /// Line of the file on which the record starts, from 1.
     pub line: u64,
-    /// Line of the quote that is not closed; such a record has no fields.
-    pub open_quote: Option<u64>,
+    /// The quote that is not closed, or in the midst of a field; such a record has no fields.
+    pub(super) bad_quote: Option<BadQuote>,
 }
 
 impl Record {
@@ -116,6 +111,21 @@ impl Record {
         self.raw.windows(quoted.len()).any(|part| part == quoted)
     }
 
+    /// Leaves blanks between closing quotes and the ends of their fields out of the text.
+    fn drop_blanks(&mut self, delimiter: u8) {
+        let mut walk = QuoteWalk::new(self, delimiter);
+        let blanks = (0..self.fields).map(|index| walk.blanks_behind(index));
+        let blanks: Vec<usize> = blanks.collect();
+        let (mut read, mut kept) = (0, 0);
+        for (end, blanks) in self.ends.iter_mut().zip(blanks) {
+            let text = read..*end - blanks;
+            read = *end;
+            *end = kept + text.len();
+            self.text.copy_within(text, kept);
+            kept = *end;
+        }
+    }
+
     fn text_bytes(&self) -> usize {
         let ends = self.ends.get(..self.fields).unwrap_or_default();
         ends.last().copied().unwrap_or(0)
@@ -139,7 +149,7 @@ impl Record {
             raw: self.raw.clone(),
             is_plain: self.is_plain,
             line: self.line,
-            open_quote: self.open_quote,
+            bad_quote: self.bad_quote,
         }
     }
 }
@@ -171,11 +181,17 @@ impl RecordReader {
         let line = self.splitter.line();
         self.splitter.set_line(line + lines.ends as u64);
         let mut reader = RecordReader::new(Box::new(Cursor::new(lines.bytes)), self.delimiter);
-        // It is in the midst of the text, where a byte order mark is none.
-        reader.splitter.read_record(b"\n", &mut [], &mut []);
-        reader.splitter.set_line(line);
-        reader.is_started = true;
+        reader.restart(line);
         Some(reader)
+    }
+
+    /// Goes on with a record that starts on `line`, in the midst of the text.
+    fn restart(&mut self, line: u64) {
+        self.splitter.reset();
+        // There a byte order mark is none.
+        self.splitter.read_record(b"\n", &mut [], &mut []);
+        self.splitter.set_line(line);
+        self.is_started = true;
     }
 
     /// Reads the next record into `record`. Blank lines are passed over.
@@ -188,9 +204,9 @@ impl RecordReader {
         record.fields = 0;
         record.raw.clear();
         record.is_plain = false;
-        record.open_quote = None;
+        record.bad_quote = None;
         let mut is_line_start = std::mem::replace(&mut self.is_started, true);
-        let is_last = loop {
+        let reached = loop {
             let input = match self.input.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
@@ -224,46 +240,69 @@ impl RecordReader {
                 ReadRecordResult::OutputFull => grow(&mut record.text, 1024),
                 ReadRecordResult::OutputEndsFull => grow(&mut record.ends, 32),
                 ReadRecordResult::End => return Ok(Next::End),
-                ReadRecordResult::Record => break is_end,
+                ReadRecordResult::Record if is_end => break Reached::TextEnd,
+                ReadRecordResult::Record => break Reached::RecordEnd,
             }
             if record.raw.len() > RECORD_BYTES_LIMIT {
-                return Err(
-                    Error::limit(format!("a row is over {RECORD_BYTES_LIMIT} bytes long"))
-                        .row(line)
-                        .hint("an opening quote may lack its closing one"),
-                );
+                return match self.finish(record, line, Reached::Limit) {
+                    true => Ok(Next::Record),
+                    false => Err(too_long(line)),
+                };
             }
         };
-        let blank = record
-            .raw
-            .iter()
-            .take_while(|byte| is_line_end(byte))
-            .count();
-        record.line = line + line_ends(&record.raw, blank);
-        if is_last {
-            self.cut_at_open_quote(record, blank);
-        }
+        self.finish(record, line, reached);
         Ok(Next::Record)
     }
 
-    /// Cuts the last record at the end of the line whose quote is not closed; what follows is read
-    /// next. The bytes of the record start at `start`.
-    fn cut_at_open_quote(&mut self, record: &mut Record, start: usize) {
+    /// Looks at the quotes of the record that was read from `line` on. Where one is bad, cuts the
+    /// record at the end of the line with it, and what follows is read next; whether that is so.
+    fn finish(&mut self, record: &mut Record, line: u64, reached: Reached) -> bool {
+        let blank = record.raw.iter().take_while(|byte| is_line_end(byte));
+        let start = blank.count();
+        record.line = line + line_ends(&record.raw, start);
+        if reached == Reached::RecordEnd && !record.has_quotes() {
+            return false;
+        }
         let bytes = record.raw.get(start..).unwrap_or_default();
-        let Some(quote) = open_quote(bytes, self.delimiter) else {
-            return;
+        let (at, fault) = match (pass_quotes(bytes, self.delimiter), reached) {
+            (Ok(has_blanks), _) => {
+                if has_blanks {
+                    record.drop_blanks(self.delimiter);
+                }
+                return false;
+            }
+            (Err((at, QuoteFault::Open)), Reached::Limit) => (at, QuoteFault::Far),
+            (Err(bad), _) => bad,
         };
-        let quote_line = record.line + line_ends(bytes, quote);
-        let behind = bytes.get(quote..).unwrap_or_default();
-        let length = memchr::memchr2(b'\n', b'\r', behind).unwrap_or(behind.len());
-        let rest = record.raw.split_off(start + quote + length);
+        let behind = bytes.get(at..).unwrap_or_default();
+        let length = match (memchr::memchr2(b'\n', b'\r', behind), reached) {
+            (Some(length), _) => length,
+            (None, Reached::Limit) => return false,
+            (None, _) => behind.len(),
+        };
+        let line = record.line + line_ends(bytes, at);
+        let rest = record.raw.split_off(start + at + length);
         record.fields = 0;
-        record.open_quote = Some(quote_line);
-        self.input = LineInput::new(Box::new(Cursor::new(rest)));
-        self.splitter.reset();
-        self.is_started = false;
-        self.splitter.set_line(quote_line);
+        record.bad_quote = Some(BadQuote { line, fault });
+        self.input.reread(rest);
+        self.restart(line);
+        true
     }
+}
+
+/// Where reading a record came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    RecordEnd,
+    TextEnd,
+    /// [`RECORD_BYTES_LIMIT`], in the midst of a record.
+    Limit,
+}
+
+fn too_long(line: u64) -> Error {
+    Error::limit(format!("a row is over {RECORD_BYTES_LIMIT} bytes long"))
+        .row(line)
+        .hint("an opening quote may lack its closing one")
 }
 
 fn is_line_end(byte: &u8) -> bool {
@@ -276,16 +315,8 @@ fn line_ends(bytes: &[u8], end: usize) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// What is wrong with a record whose quote in line `line` is not closed.
-pub(super) fn open_quote_reason(line: u64) -> String {
-    format!("the quote that opens in line {line} is not closed")
-}
-
-/// What to do about it.
-pub(super) const OPEN_QUOTE_HINT: &str =
-    "close it, double it if it belongs to the text, or skip bad rows";
-
-fn splitter(delimiter: u8) -> Reader {
+/// What splits records by `delimiter`.
+pub(super) fn splitter(delimiter: u8) -> Reader {
     ReaderBuilder::new().delimiter(delimiter).build()
 }
 
@@ -302,44 +333,6 @@ pub fn read_error(error: std::io::Error) -> Error {
         IoErrorKind::Other => Error::corrupt(format!("text cannot be unpacked: {error}")),
         _ => Error::from(error),
     }
-}
-
-/// Guesses the delimiter of a file that starts with `sample`, or is that and no more: the one that
-/// gives the most records as many fields as the first, then the one that gives the most fields; `,`
-/// if nothing splits.
-pub fn sniff_delimiter(sample: &[u8], is_whole: bool) -> u8 {
-    let mut best = (0, 0, b',');
-    for delimiter in DELIMITERS {
-        let counts = field_counts(sample, is_whole, delimiter);
-        let Some(&fields) = counts.first().filter(|&&fields| fields > 1) else {
-            continue;
-        };
-        let alike = counts.iter().filter(|&&count| count == fields).count();
-        if (alike, fields) > (best.0, best.1) {
-            best = (alike, fields, delimiter);
-        }
-    }
-    best.2
-}
-
-/// Number of fields of each of the first whole records of `sample`, behind which the file ends
-/// where it `is_whole`.
-fn field_counts(sample: &[u8], is_whole: bool, delimiter: u8) -> Vec<usize> {
-    let mut splitter = splitter(delimiter);
-    let (mut text, mut ends) = (vec![0; sample.len() + 1], vec![0; sample.len() + 1]);
-    let (mut counts, mut rest, mut fields) = (Vec::new(), sample, 0);
-    while counts.len() < SNIFF_RECORDS {
-        let (result, read, _, found) = splitter.read_record(rest, &mut text, &mut ends);
-        rest = rest.get(read..).unwrap_or_default();
-        fields += found;
-        match result {
-            ReadRecordResult::Record => counts.push(std::mem::take(&mut fields)),
-            // Nothing given next is the end.
-            ReadRecordResult::InputEmpty if is_whole => {}
-            _ => break,
-        }
-    }
-    counts
 }
 
 #[cfg(test)]
@@ -413,9 +406,21 @@ mod tests {
         let mut reader = RecordReader::new(Box::new(Cursor::new(b"1,\"x\ny\",\"z\n")), b',');
         let mut record = Record::default();
         assert_eq!(reader.read(&mut record).unwrap(), Next::Record);
-        assert_eq!((record.line, record.open_quote), (1, Some(2)));
-        assert_eq!(record.compact().open_quote, Some(2));
+        let (line, fault) = (2, QuoteFault::Open);
+        assert_eq!(
+            (record.line, record.bad_quote),
+            (1, Some(BadQuote { line, fault }))
+        );
+        assert_eq!(record.compact().bad_quote, record.bad_quote);
         assert_eq!(reader.read(&mut record).unwrap(), Next::End);
+    }
+
+    #[test]
+    fn blanks_behind_closing_quotes_are_no_text() {
+        let all = records(b"\"a\" ,b ,\"\"\t,\"c \"\r\n\"d\",\" e\" \n", b',');
+        let fields: Vec<&[String]> = all.iter().map(|(_, fields, _)| &fields[..]).collect();
+        assert_eq!(fields, [&["a", "b ", "", "c "][..], &["d", " e"]]);
+        assert_eq!(all[1].2, "\"d\",\" e\" ");
     }
 
     #[test]
@@ -452,39 +457,6 @@ mod tests {
     }
 
     #[test]
-    fn delimiters_are_guessed() {
-        for (text, delimiter) in [
-            ("a,b\n1,2\n", b','),
-            ("a;b;c\n1,5;2,5;3\n", b';'),
-            ("a;\tb;\tc\n1;\t2;\t3\n", b';'),
-            ("a\tb\n1\t2,3\n", b'\t'),
-            ("a|b\n1|2\n", b'|'),
-            ("word\nother\n", b','),
-            ("\"a;b\",c\n\"d;e\",f\n", b','),
-            ("", b','),
-        ] {
-            for is_whole in [false, true] {
-                let found = sniff_delimiter(text.as_bytes(), is_whole);
-                assert_eq!(found, delimiter, "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_last_line_without_an_end_tells_the_delimiter_where_the_file_ends_there() {
-        for (text, delimiter) in [
-            ("a;b;c", b';'),
-            ("a|\"b\"", b'|'),
-            ("a\t", b'\t'),
-            ("a;b, c\n1;2", b';'),
-            ("a", b','),
-        ] {
-            assert_eq!(sniff_delimiter(text.as_bytes(), true), delimiter, "{text}");
-        }
-        assert_eq!(sniff_delimiter(b"a;b", false), b',', "a field may go on");
-    }
-
-    #[test]
     fn a_lost_quote_hits_the_limit() {
         let mut text = b"a,b\n1,\"open".to_vec();
         text.resize(RECORD_BYTES_LIMIT + (1 << 20), b'x');
@@ -494,5 +466,23 @@ mod tests {
         let error = reader.read(&mut record).unwrap_err();
         assert_eq!(error.context().row, Some(2));
         assert!(error.hint_text().unwrap().contains("quote"));
+    }
+
+    #[test]
+    fn a_lost_quote_with_lines_behind_it_costs_its_line_alone_at_the_limit() {
+        let mut text = b"a,b\n1,\"open\n".to_vec();
+        while text.len() < RECORD_BYTES_LIMIT + (1 << 20) {
+            text.extend_from_slice(b"22222222,3333333\n");
+        }
+        let lines = memchr::memchr_iter(b'\n', &text).count() as u64;
+        let mut reader = RecordReader::new(Box::new(BufReader::new(Cursor::new(text))), b',');
+        let (mut record, mut last) = (Record::default(), 0);
+        while reader.read(&mut record).unwrap() == Next::Record {
+            let quote = record.bad_quote.map(|quote| (quote.line, quote.fault));
+            assert_eq!(quote, (record.line == 2).then_some((2, QuoteFault::Far)));
+            assert_eq!(record.line, last + 1);
+            last = record.line;
+        }
+        assert_eq!(last, lines);
     }
 }

@@ -4,10 +4,8 @@ use arrow_buffer::BooleanBufferBuilder;
 use arrow_buffer::bit_chunk_iterator::{BitChunks, UnalignedBitChunk};
 use bytes::Bytes;
 use parquet::column::page::{Page, PageReader};
-use parquet::file::serialized_reader::SerializedPageReader;
 use tersecades_columnar::error::{Error, Result};
 
-use super::chunk_bytes::ChunkBytes;
 use super::corrupt;
 use super::hybrid::Hybrid;
 
@@ -23,13 +21,13 @@ pub(super) struct DataPage {
     pub(super) left: usize,
 }
 
-/// The page being read, or the next one.
+/// The page being read, or the next one that has rows.
 pub(super) fn page_at_hand<'a>(
     page: &'a mut Option<DataPage>,
-    pages: &mut SerializedPageReader<ChunkBytes>,
+    pages: &mut impl PageReader,
     nullable: bool,
 ) -> Result<&'a mut DataPage> {
-    if page.as_ref().is_none_or(|page| page.left == 0) {
+    while page.as_ref().is_none_or(|page| page.left == 0) {
         *page = Some(next_page(pages, nullable)?);
     }
     page.as_mut().ok_or_else(ended)
@@ -103,7 +101,7 @@ fn spread<T: Copy>(rows: &mut [T], mut found: &[T], bits: &[u8]) {
     }
 }
 
-fn next_page(pages: &mut SerializedPageReader<ChunkBytes>, nullable: bool) -> Result<DataPage> {
+fn next_page(pages: &mut impl PageReader, nullable: bool) -> Result<DataPage> {
     let page = pages.get_next_page().map_err(corrupt)?;
     let (levels, codes, rows) = match page.ok_or_else(ended)? {
         Page::DataPage {
@@ -168,4 +166,69 @@ pub(super) fn ended() -> Error {
 
 pub(super) fn outside() -> Error {
     Error::corrupt("a Parquet page has a code outside its dictionary")
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::Encoding;
+    use parquet::column::page::PageMetadata;
+    use parquet::errors::Result as ParquetResult;
+
+    use super::*;
+
+    struct Pages(std::vec::IntoIter<Page>);
+
+    impl Iterator for Pages {
+        type Item = ParquetResult<Page>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0.next().map(Ok)
+        }
+    }
+
+    impl PageReader for Pages {
+        fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+            Ok(self.0.next())
+        }
+
+        fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> ParquetResult<()> {
+            self.0.next();
+            Ok(())
+        }
+    }
+
+    fn data_page(levels: &[u8], codes: &[u8], num_values: u32) -> Page {
+        let mut buf = (levels.len() as u32).to_le_bytes().to_vec();
+        buf.extend_from_slice(levels);
+        buf.extend_from_slice(codes);
+        Page::DataPage {
+            buf: buf.into(),
+            num_values,
+            encoding: Encoding::RLE_DICTIONARY,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        }
+    }
+
+    #[test]
+    fn pages_without_rows_are_passed_over() {
+        // Three values, all there: a run of ones; and of the code 1, one bit wide.
+        let (levels, codes) = ([6, 1], [1, 6, 1]);
+        let empty = || data_page(&[], &[], 0);
+        let pages = vec![empty(), empty(), data_page(&levels, &codes, 3), empty()];
+        let mut pages = Pages(pages.into_iter());
+        let mut page = None;
+        let found = page_at_hand(&mut page, &mut pages, true).unwrap();
+        assert_eq!(found.left, 3);
+        let mut bits = BooleanBufferBuilder::new(0);
+        assert_eq!(found.present(3, &mut bits).unwrap(), 3);
+        found.left = 0;
+        let end = page_at_hand(&mut page, &mut pages, true);
+        assert!(end.is_err_and(|error| error.message().contains("ends before")));
+    }
 }

@@ -211,6 +211,8 @@ mod tests {
             0 => format!("{row},st\"ray,1{end}"),
             1 => format!("{row},\"clo\"sed\",1{end}"),
             2 => format!("{row}, \"blank\",1{end}"),
+            6 => format!("{row},\"behind\" ,1{end}"),
+            7 if below(3) == 0 => format!("{row},\"{text}\"\"{end}"),
             3 => format!("\"{row}\",\"{text}\",\"1\"{end}"),
             4 => format!("{row},{text},1{end}"),
             5 if below(9) == 0 => format!("{row},\"{text}{end}"),

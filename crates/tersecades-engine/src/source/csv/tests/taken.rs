@@ -6,8 +6,8 @@ use super::super::record::{Record, RecordReader};
 use crate::source::tests::next_random;
 use crate::source::text::Next;
 
-/// Line, fields and bytes of a record.
-type Shown = (u64, Vec<Vec<u8>>, Vec<u8>, Option<u64>);
+/// Line, fields and bytes of a record, and whether a quote of it is bad.
+type Shown = (u64, Vec<Vec<u8>>, Vec<u8>, bool);
 
 fn next(reader: &mut RecordReader) -> Option<Shown> {
     let mut record = Record::default();
@@ -15,7 +15,7 @@ fn next(reader: &mut RecordReader) -> Option<Shown> {
     found.then(|| {
         let fields = record.fields().map(<[u8]>::to_vec).collect();
         let original = record.original().to_vec();
-        (record.line, fields, original, record.open_quote)
+        (record.line, fields, original, record.bad_quote.is_some())
     })
 }
 
