@@ -86,7 +86,7 @@ impl Partitions {
     }
 
     /// Whether each of them holds the watermark back.
-    pub fn holding(&self) -> impl Iterator<Item = bool> {
+    pub fn holding(&self) -> impl Iterator<Item = bool> + Clone {
         self.partitions.iter().map(Partition::holds)
     }
 

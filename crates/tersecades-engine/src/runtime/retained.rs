@@ -57,16 +57,32 @@ impl Piece {
 
 /// What besides its rows moved the watermark when a batch came.
 #[derive(Debug, Clone)]
-pub(crate) struct Coming {
+struct Coming {
     /// The partition it is of.
-    pub partition: usize,
+    partition: usize,
     /// Whether each partition held the watermark back.
-    pub holding: Vec<bool>,
+    holding: Arc<[bool]>,
     /// The time of the clock, where it was asked.
-    pub at: Option<Duration>,
+    at: Option<Duration>,
 }
 
 impl Coming {
+    /// How a batch of a partition comes at a time behind `before`, with which it shares what is
+    /// the same.
+    fn behind(
+        before: Option<&Coming>,
+        (partition, at): (usize, Option<Duration>),
+        holding: impl Iterator<Item = bool> + Clone,
+    ) -> Self {
+        let same = |known: &&Arc<[bool]>| holding.clone().eq(known.iter().copied());
+        let known = before.map(|before| &before.holding).filter(same);
+        Coming {
+            partition,
+            holding: known.map_or_else(|| holding.clone().collect(), Arc::clone),
+            at,
+        }
+    }
+
     /// Whether other partitions held the watermark back than `before`, or at first, when all do.
     fn is_other_than(&self, before: Option<&Coming>) -> bool {
         match before {
@@ -235,17 +251,21 @@ impl Retained {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Adds a batch whose newest row is at `newest`, and drops what is beyond the limit: oldest
-    /// batches, and one that `is_late` and beyond it already. One without a time is as new as those
-    /// before it; one without rows is kept where partitions have fallen silent or ended.
+    /// Adds a batch whose newest row is at `newest`, which came of a partition `at` a time of the
+    /// clock while partitions were `holding` the watermark back, and drops what is beyond the
+    /// limit: oldest batches, and one that `is_late` and beyond it already. One without a time is
+    /// as new as those before it; one without rows is kept where partitions have fallen silent or
+    /// ended.
     pub(crate) fn push(
         &self,
         batch: &Arc<Batch>,
         (newest, is_late): (Option<i64>, bool),
-        coming: Coming,
+        at: (usize, Option<Duration>),
+        holding: impl Iterator<Item = bool> + Clone,
     ) {
         let mut kept = self.lock();
         let before = kept.pieces.back().map(|held| &held.coming);
+        let coming = Coming::behind(before, at, holding);
         if batch.rows() == 0 && !coming.is_other_than(before) {
             return;
         }

@@ -11,7 +11,7 @@ use crate::plan::EventTime;
 use crate::runtime::ingest::Ingest;
 use crate::runtime::option::{OnLimit, RunOptions};
 use crate::runtime::part::Part;
-use crate::runtime::retained::{Coming, Retained};
+use crate::runtime::retained::Retained;
 
 /// The range that a run keeps of what `ingest` reads, if it keeps one; empty yet.
 pub(super) fn range_of(
@@ -48,12 +48,9 @@ impl Running {
                 false => self.ingest.newest().or(last),
             };
             let is_late = newest.is_some_and(|newest| newest < self.watermark.current());
-            let coming = Coming {
-                partition: self.ingest.partition(),
-                holding: self.watermark.partitions().holding().collect(),
-                at: self.came_at,
-            };
-            retained.push(batch, (newest, is_late), coming);
+            let at = (self.ingest.partition(), self.came_at);
+            let holding = self.watermark.partitions().holding();
+            retained.push(batch, (newest, is_late), at, holding);
         }
     }
 
