@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use arrow_schema::DataType;
 
-use crate::block::GROUP_ROWS;
+use crate::block::{GROUP_ROWS, UNIT_ROWS};
 use crate::chunk::Chunk;
 use crate::codec::Codec;
 use crate::goal::Goal;
@@ -177,11 +177,11 @@ impl Sample<'_> {
             validity: None,
             array: None,
         };
-        let window = 0..input.rows();
+        let window = 0..input.rows().min(SAMPLE_ROWS_MAX);
         let sample = Sample {
             input: &input,
             windows: std::slice::from_ref(&window),
-            encoded_rows: (self.encoded_rows * window.len()).div_ceil(self.rows()),
+            encoded_rows: (self.encoded_rows * input.rows()).div_ceil(self.rows()),
             goal: self.goal,
             place: self.place,
         };
@@ -257,6 +257,20 @@ pub fn price(chunk: &Chunk, goal: &Goal) -> f64 {
 /// About a thousand rows are looked at by each codec, and by each codec inside it.
 pub fn choose(input: &Input<'_>, goal: &Goal) -> Candidates {
     choose_inside(input, goal, Place::default())
+}
+
+/// Prices every codec that accepts the text of `input` by a whole unit, its last rows: what texts
+/// have in common lies far apart.
+pub(crate) fn choose_by_unit(input: &Input<'_>, goal: &Goal) -> Candidates {
+    let window = input.rows().saturating_sub(UNIT_ROWS)..input.rows();
+    let sample = Sample {
+        input,
+        windows: std::slice::from_ref(&window),
+        encoded_rows: input.rows(),
+        goal,
+        place: Place::default(),
+    };
+    sample.price()
 }
 
 /// Prices every codec that accepts `input` at `place` of a cascade.

@@ -10,7 +10,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 
-use crate::choose::choose;
+use crate::choose::choose_by_unit;
 use crate::dictionary::Dictionary;
 use crate::goal::Tier;
 use crate::input::Input;
@@ -76,7 +76,8 @@ impl ColumnEncoder {
     /// text compressed.
     ///
     /// # Cost
-    /// Text is compressed each time that rows have doubled, where new texts outweigh codes.
+    /// A unit of text is compressed each time that rows have doubled, where new texts outweigh
+    /// codes.
     fn costs_more(
         &mut self,
         dictionary: &Dictionary,
@@ -110,7 +111,7 @@ impl ColumnEncoder {
             array: Some(&text),
         };
         let goal = &self.work.goal;
-        let candidates = choose(&input, goal);
+        let candidates = choose_by_unit(&input, goal);
         let least = candidates.iter().next();
         let codes_ns = goal.read_ns(added_bytes + code_bytes);
         least.is_some_and(|text| DEARER_MIN * text.scan_ns < codes_ns)
@@ -171,6 +172,20 @@ mod tests {
             }
         };
         assert_ne!(codec(Tier::Cold, some, 3), "dictionary");
+    }
+
+    #[test]
+    fn texts_that_come_again_thousands_of_rows_later_are_compressed() {
+        let text = |row: usize| {
+            let text = (row / 9_000 * 3_000 + row % 3_000) as u64 + 1;
+            let bits = text.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{bits:016x}{:08x}", bits.wrapping_mul(bits) >> 32)
+        };
+        let mut encoder = ColumnEncoder::new(&DataType::Utf8).unwrap();
+        encoder.aim(Goal::of_tier(Tier::Cold));
+        let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..36_000).map(text)));
+        let chunk = encoder.encode_new(&array).unwrap();
+        assert_eq!(chunk.codec().name(), "zstd");
     }
 
     /// Encodes `arrays` into a dictionary that has room for `bytes` of text; whether each is codes.
