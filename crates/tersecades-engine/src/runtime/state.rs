@@ -9,7 +9,7 @@ mod arrow;
 
 pub use arrow::{read_arrow, write_arrow};
 
-const MAGIC: &[u8; 8] = b"TCSTATE6";
+const MAGIC: &[u8; 8] = b"TCSTATE7";
 
 /// Appends values to a snapshot.
 #[derive(Debug, Default)]

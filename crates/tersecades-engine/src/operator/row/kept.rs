@@ -1,17 +1,26 @@
 //! Rows that an operator keeps: encoded as they come, picked by number when an answer needs them.
+//!
+//! ```text
+//! rows ──numbered──▶ segment ──its rows released──▶ gone with the last
+//!                       └──most rows of all released──▶ those left, put together in full segments
+//! ```
+//! A row keeps its number wherever it lies, so that holders of numbers need not hear of it.
+
+mod segment;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::SchemaRef;
-use tersecades_columnar::arrow::array_bytes;
 use tersecades_columnar::batch::{Batch, BatchEncoder};
 use tersecades_columnar::codec::Work;
+use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::selection::Selection;
 
-use super::shape::{concat, weave, with_few_texts};
+use self::segment::{Numbers, Rows, Segment};
+use super::shape::{OUTPUT_ROWS, concat, read_rows, weave, with_few_texts, write_rows};
 use super::text_size::{TextSize, given_rows};
 use crate::runtime::Interrupt;
 use crate::runtime::state::{StateReader, StateWriter};
@@ -19,31 +28,17 @@ use crate::runtime::state::{StateReader, StateWriter};
 /// Fewer rows than this wait as they are for more, so that codecs see enough to choose by.
 const ENCODED_ROWS_MIN: usize = 4_096;
 
+/// Rows are put together where there are at least so many times the wanted ones, or texts are.
+const SPARSE: usize = 4;
+
+/// So many rows are released before others are put together.
+const RELEASED_ROWS_MIN: usize = 2 * OUTPUT_ROWS;
+
 /// Rows of a segment are ranked by address where at least one of so many is asked for.
 const DENSE_PART: usize = 32;
 
 /// The number of no row: its columns are null.
 pub const NO_ROW: u64 = u64::MAX;
-
-enum Rows {
-    Encoded(Batch),
-    Plain(RecordBatch),
-}
-
-struct Segment {
-    first: u64,
-    len: usize,
-    /// Rows that may still be asked for.
-    wanted: usize,
-    rows: Option<Rows>,
-}
-
-impl Segment {
-    fn holds(&self, row: u64) -> bool {
-        let inside = self.first..self.first + self.len as u64;
-        self.rows.is_some() && inside.contains(&row)
-    }
-}
 
 /// Rows that are asked for.
 struct Asked {
@@ -99,6 +94,8 @@ pub struct KeptRows {
     texts: Vec<TextSize>,
     segments: VecDeque<Segment>,
     next: u64,
+    /// Rows released since others were put together.
+    released: usize,
 }
 
 impl KeptRows {
@@ -113,6 +110,7 @@ impl KeptRows {
             texts: vec![TextSize::default(); schema.fields().len()],
             segments: VecDeque::new(),
             next: 0,
+            released: 0,
         })
     }
 
@@ -135,42 +133,71 @@ impl KeptRows {
             ..ENCODED_ROWS_MIN => with_few_texts(rows)?,
             _ => rows,
         };
+        if self.is_sparse() {
+            self.repack()?;
+        }
         self.next += len as u64;
-        self.segments.push_back(Segment {
-            first,
-            len,
-            wanted: len,
-            rows: Some(Rows::Plain(rows)),
-        });
-        let plain = |segment: &&Segment| matches!(segment.rows, Some(Rows::Plain(_)));
+        let mut numbers = Numbers::default();
+        numbers.add(first, len);
+        let segment = Segment::new(numbers, Rows::Plain(rows));
+        self.segments.push_back(segment);
+        let plain = |segment: &&Segment| matches!(segment.rows, Rows::Plain(_));
         let waiting = self.segments.iter().rev().take_while(plain);
-        let (count, total) = waiting.fold((0, 0), |(count, rows), s| (count + 1, rows + s.len));
+        let (count, total) = waiting.fold((0, 0), |(count, rows), s| (count + 1, rows + s.len()));
         if total >= ENCODED_ROWS_MIN {
-            self.encode_last(count, total)?;
+            let waiting = self.segments.split_off(self.segments.len() - count);
+            self.push_encoded(waiting.into())?;
         }
         Ok(first)
     }
 
-    /// Makes one encoded segment of the last `count`, which hold `total` rows.
-    fn encode_last(&mut self, count: usize, total: usize) -> Result<()> {
-        let at = self.segments.len() - count;
-        let waiting: Vec<Segment> = self.segments.drain(at..).collect();
-        let first = waiting.first().map_or(self.next, |segment| segment.first);
-        let wanted = waiting.iter().map(|segment| segment.wanted).sum();
-        let batches: Vec<RecordBatch> = waiting
-            .into_iter()
-            .filter_map(|segment| match segment.rows {
-                Some(Rows::Plain(batch)) => Some(batch),
-                _ => None,
-            })
-            .collect();
-        let batch = self.encode(&concat(&batches)?)?;
-        self.segments.push_back(Segment {
-            first,
-            len: total,
-            wanted,
-            rows: Some(Rows::Encoded(batch)),
+    /// Whether few rows are wanted of those that are held, or for the texts that are.
+    fn is_sparse(&mut self) -> bool {
+        if self.released < RELEASED_ROWS_MIN {
+            return false;
+        }
+        let wanted: usize = self.segments.iter().map(Segment::wanted_count).sum();
+        let held: usize = self.segments.iter().map(Segment::len).sum();
+        let columns = self.encoder.columns_mut().iter();
+        let texts = columns.filter_map(|column| Some(column.dictionary()?.len()));
+        held.max(texts.max().unwrap_or(0)) >= SPARSE * wanted
+    }
+
+    /// Puts the wanted rows together, with no texts but theirs.
+    ///
+    /// # Cost
+    /// That of the rows held, at most a few for each one that was released since the last time.
+    fn repack(&mut self) -> Result<()> {
+        self.released = 0;
+        let columns = self.encoder.columns_mut().iter_mut();
+        let coded = columns.filter(|column| column.dictionary().is_some());
+        coded.for_each(ColumnEncoder::renew);
+        let (mut part, mut rows) = (Vec::new(), 0);
+        for segment in std::mem::take(&mut self.segments) {
+            if rows + segment.wanted_count() > OUTPUT_ROWS {
+                self.push_encoded(std::mem::take(&mut part))?;
+                rows = 0;
+            }
+            rows += segment.wanted_count();
+            part.push(segment);
+        }
+        self.push_encoded(part)
+    }
+
+    /// Makes one encoded segment of the wanted rows of `segments`.
+    fn push_encoded(&mut self, segments: Vec<Segment>) -> Result<()> {
+        if segments.is_empty() {
+            return Ok(());
+        }
+        let (mut numbers, mut work) = (Numbers::default(), Work::default());
+        let wanted = segments.iter().map(|segment| {
+            segment.add_wanted(&mut numbers);
+            segment.wanted_rows(&mut work)
         });
+        let wanted: Vec<RecordBatch> = wanted.collect::<Result<_>>()?;
+        let batch = self.encode(&concat(&wanted)?)?;
+        let segment = Segment::new(numbers, Rows::Encoded(batch));
+        self.segments.push_back(segment);
         Ok(())
     }
 
@@ -188,43 +215,30 @@ impl KeptRows {
         given_rows(&self.texts)
     }
 
-    /// Says that `row` will not be asked for again; memory goes when that holds for its neighbours.
+    /// Says that `row` will not be asked for again; memory goes with enough of them.
     pub fn release(&mut self, row: u64) {
-        let at = self
-            .segments
-            .partition_point(|segment| segment.first <= row);
-        let Some(segment) = at.checked_sub(1).and_then(|at| self.segments.get_mut(at)) else {
+        let Some((at, position)) = self.place_of(row) else {
             return;
         };
-        segment.wanted = segment.wanted.saturating_sub(1);
-        if segment.wanted == 0 {
-            segment.rows = None;
-        }
-        while self
-            .segments
-            .front()
-            .is_some_and(|segment| segment.rows.is_none())
-        {
-            self.segments.pop_front();
+        let segment = &mut self.segments[at];
+        self.released += usize::from(segment.release(position));
+        if segment.wanted_count() == 0 {
+            self.segments.remove(at);
         }
     }
 
     /// Bytes of the rows, dictionaries included.
     pub fn byte_size(&self) -> usize {
-        let sizes = self.segments.iter().map(|segment| match &segment.rows {
-            Some(Rows::Encoded(batch)) => batch.byte_size(),
-            Some(Rows::Plain(batch)) => batch.columns().iter().map(array_bytes_of).sum(),
-            None => 0,
-        });
-        sizes.sum::<usize>() + self.dictionary_bytes()
+        let segments = self.segments.iter().map(Segment::byte_size);
+        segments.sum::<usize>() + self.dictionary_bytes()
     }
 
     /// Bytes of the dictionaries: a column has one at most, but not in chunks of one value, nor in
     /// those that came after it was given up.
     fn dictionary_bytes(&self) -> usize {
         let mut encoded = self.segments.iter().filter_map(|s| match &s.rows {
-            Some(Rows::Encoded(batch)) => Some(batch.columns()),
-            _ => None,
+            Rows::Encoded(batch) => Some(batch.columns()),
+            Rows::Plain(_) => None,
         });
         let Some(first) = encoded.next() else {
             return 0;
@@ -312,9 +326,14 @@ impl KeptRows {
                 continue;
             }
             let near = self.segments.get(at);
-            if !near.is_some_and(|segment| segment.holds(*row)) {
-                at = self.segment_of(*row)?;
-            }
+            let position = match near.and_then(|segment| segment.position(*row)) {
+                Some(position) => position,
+                None => {
+                    let place = self.place_of(*row).ok_or_else(released)?;
+                    at = place.0;
+                    place.1
+                }
+            };
             let part = *part_of[at].get_or_insert_with(|| {
                 asked.parts.push(Part {
                     segment: at,
@@ -322,21 +341,17 @@ impl KeptRows {
                 });
                 asked.parts.len() as u32 - 1
             });
-            let position = row - self.segments[at].first;
             asked.parts[part as usize].rows.push(position as u32);
             asked.of_rows.push(Some(part));
         }
         Ok(asked)
     }
 
-    /// The segment that holds a row.
-    fn segment_of(&self, row: u64) -> Result<usize> {
-        let at = self
-            .segments
-            .partition_point(|segment| segment.first <= row);
-        let found = at.checked_sub(1);
-        let found = found.filter(|at| self.segments[*at].holds(row));
-        found.ok_or_else(|| Error::internal("a row was asked for after its release"))
+    /// The segment that holds a row, and where it lies there.
+    fn place_of(&self, row: u64) -> Option<(usize, usize)> {
+        let behind = self.segments.partition_point(|s| s.first() <= row);
+        let at = behind.checked_sub(1)?;
+        Some((at, self.segments[at].position(row)?))
     }
 
     /// The `columns` of rows of one segment: of those asked for when it is encoded, of all of them
@@ -349,44 +364,40 @@ impl KeptRows {
     ) -> Result<(Vec<ArrayRef>, Vec<u32>)> {
         let segment = &self.segments[part.segment];
         match &segment.rows {
-            Some(Rows::Plain(batch)) => {
+            Rows::Plain(batch) => {
                 let plain = columns
                     .iter()
                     .map(|column| Arc::clone(batch.column(*column)));
                 Ok((plain.collect(), part.rows.clone()))
             }
-            Some(Rows::Encoded(batch)) => {
+            Rows::Encoded(batch) => {
                 let mut wanted = Selection::default();
-                let list = wanted.set_rows(segment.len);
-                let within = rank(&part.rows, segment.len, list);
+                let list = wanted.set_rows(segment.len());
+                let within = rank(&part.rows, segment.len(), list);
                 wanted.settle();
                 let decode = |column: &usize| batch.column(*column).to_arrow(&wanted, work);
                 let decoded: Vec<ArrayRef> = columns.iter().map(decode).collect::<Result<_>>()?;
                 Ok((decoded, within))
             }
-            None => Err(Error::internal("a row was asked for after its release")),
         }
     }
 
-    /// Writes all rows with their numbers, and which of them are wanted.
+    /// Writes the wanted rows with their numbers.
     ///
     /// # Errors
     /// What encoding says.
     pub fn snapshot_numbered(&mut self, out: &mut StateWriter) -> Result<()> {
         out.u64(self.next);
         out.u64(self.segments.len() as u64);
+        let mut work = Work::default();
         for segment in &self.segments {
-            out.u64(segment.first);
-            out.u64(segment.len as u64);
-            out.u64(segment.wanted as u64);
-            let rows = match &segment.rows {
-                Some(Rows::Plain(rows)) => rows.clone(),
-                Some(Rows::Encoded(batch)) => {
-                    batch.to_arrow(&Selection::all(segment.len), &mut Work::default())?
-                }
-                None => RecordBatch::new_empty(Arc::clone(&self.schema)),
-            };
-            super::shape::write_rows(&rows, out)?;
+            let mut numbers = Numbers::default();
+            segment.add_wanted(&mut numbers);
+            out.list(numbers.runs(), |out, (number, positions)| {
+                out.u64(number);
+                out.u64(positions.len() as u64);
+            });
+            write_rows(&segment.wanted_rows(&mut work)?, out)?;
         }
         Ok(())
     }
@@ -398,42 +409,39 @@ impl KeptRows {
     pub fn restore_numbered(&mut self, from: &mut StateReader<'_>) -> Result<()> {
         self.next = from.u64()?;
         self.segments.clear();
+        let mut end = 0;
         for _ in 0..from.count()? {
-            let (first, len) = (from.u64()?, from.u64()? as usize);
-            let wanted = from.u64()? as usize;
-            let rows = super::shape::read_rows(&self.schema, from)?;
-            if wanted > 0 && rows.num_rows() != len {
+            let mut numbers = Numbers::default();
+            for _ in 0..from.count()? {
+                let (number, count) = (from.u64()?, from.u64()?);
+                if number < end || count == 0 || count > self.next.saturating_sub(number) {
+                    return Err(Error::corrupt("a snapshot holds rows out of their order"));
+                }
+                end = number + count;
+                numbers.add(number, count as usize);
+            }
+            let rows = read_rows(&self.schema, from)?;
+            if numbers.len() == 0 || numbers.len() != rows.num_rows() {
                 return Err(Error::corrupt("a snapshot lacks rows that are wanted"));
             }
-            let rows = match wanted {
-                0 => None,
-                _ if len < ENCODED_ROWS_MIN => Some(Rows::Plain(rows)),
-                _ => Some(Rows::Encoded(self.encode(&rows)?)),
+            let rows = match numbers.len() {
+                ..ENCODED_ROWS_MIN => Rows::Plain(rows),
+                _ => Rows::Encoded(self.encode(&rows)?),
             };
-            self.segments.push_back(Segment {
-                first,
-                len,
-                wanted,
-                rows,
-            });
+            self.segments.push_back(Segment::new(numbers, rows));
         }
         Ok(())
     }
 
-    /// Writes all rows.
+    /// Writes all rows, of which none was released.
     ///
     /// # Errors
     /// What encoding says.
     pub fn snapshot(&mut self, out: &mut StateWriter) -> Result<()> {
         out.u64(self.segments.len() as u64);
-        for index in 0..self.segments.len() {
-            let (first, len) = (self.segments[index].first, self.segments[index].len);
-            let rows: Vec<u64> = (first..first + len as u64).collect();
-            let columns = self.pick(&rows)?;
-            let batch = super::shape::batch_of(&self.schema, columns, len)?;
-            super::shape::write_rows(&batch, out)?;
-        }
-        Ok(())
+        let mut work = Work::default();
+        let mut segments = self.segments.iter();
+        segments.try_for_each(|segment| write_rows(&segment.wanted_rows(&mut work)?, out))
     }
 
     /// The record batches that [`KeptRows::snapshot`] wrote, to be pushed again.
@@ -442,57 +450,14 @@ impl KeptRows {
     /// `Corrupt` when the bytes do not hold them.
     pub fn read(&self, from: &mut StateReader<'_>) -> Result<Vec<RecordBatch>> {
         let count = from.count()?;
-        let batches = (0..count).map(|_| super::shape::read_rows(&self.schema, from));
+        let batches = (0..count).map(|_| read_rows(&self.schema, from));
         batches.collect()
     }
 }
 
-fn array_bytes_of(array: &ArrayRef) -> usize {
-    array_bytes(array.as_ref())
+fn released() -> Error {
+    Error::internal("a row was asked for after its release")
 }
 
 #[cfg(test)]
-mod tests {
-    use arrow_array::{DictionaryArray, Int32Array, StringArray};
-    use arrow_schema::{DataType, Field, Schema};
-
-    use super::*;
-
-    #[test]
-    fn ranks_are_those_of_sorted_distinct_rows() {
-        let mixed = |count: u32, len: u32| (0..count).map(|row| row * 7919 % len).collect();
-        let cases: [(Vec<u32>, usize); 5] = [
-            (Vec::new(), 10),
-            (vec![0, 0, 3, 9], 10),
-            (vec![9, 0, 9, 3], 10),
-            (mixed(100, 65_000), 65_000),
-            (mixed(60_000, 65_000), 65_000),
-        ];
-        for (rows, len) in cases {
-            let mut distinct = Vec::new();
-            let within = rank(&rows, len, &mut distinct);
-            let wanted: std::collections::BTreeSet<u32> = rows.iter().copied().collect();
-            assert!(distinct.iter().eq(wanted.iter()));
-            let found: Vec<u32> = within.iter().map(|at| distinct[*at as usize]).collect();
-            assert_eq!(found, rows);
-        }
-    }
-
-    #[test]
-    fn rows_that_wait_hold_no_texts_of_others() {
-        let names = StringArray::from_iter_values((0..20_000).map(|row| format!("host-{row:020}")));
-        let names: ArrayRef = Arc::new(names);
-        let schema = Schema::new(vec![Field::new("host", DataType::Utf8, true)]);
-        let mut rows = KeptRows::new(&Arc::new(schema)).unwrap();
-        for row in 0..500 {
-            let host = DictionaryArray::new(Int32Array::from(vec![row * 40]), Arc::clone(&names));
-            let host: ArrayRef = Arc::new(host);
-            rows.push(RecordBatch::try_from_iter([("host", host)]).unwrap())
-                .unwrap();
-        }
-        assert!(rows.byte_size() < 100_000, "{} bytes", rows.byte_size());
-        let picked = arrow_cast::cast(&rows.pick(&[499, 1]).unwrap()[0], &DataType::Utf8);
-        let wanted = [19_960, 40].map(|row| format!("host-{row:020}"));
-        assert_eq!(*picked.unwrap(), StringArray::from(wanted.to_vec()));
-    }
-}
+mod tests;
