@@ -11,6 +11,7 @@ use arrow_array::types::{Int64Type, TimestampMillisecondType};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray};
 use tersecades_engine::aggregate::count;
 use tersecades_engine::expression::col;
+use tersecades_engine::runtime::Running;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::{Emit, session};
 use tersecades_testkit::random::Random;
@@ -36,7 +37,7 @@ fn expected(rows: &[(i64, i64)]) -> Sessions {
     sessions
 }
 
-fn found(rows: &[(i64, i64)], batch_rows: usize, lateness: i64, emit: Emit) -> Sessions {
+fn batches(rows: &[(i64, i64)], batch_rows: usize) -> Vec<RecordBatch> {
     let batch = |rows: &[(i64, i64)]| {
         let times = rows.iter().map(|(time, _)| *time);
         let keys = rows.iter().map(|(_, key)| *key);
@@ -44,47 +45,56 @@ fn found(rows: &[(i64, i64)], batch_rows: usize, lateness: i64, emit: Emit) -> S
         let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
         RecordBatch::try_from_iter([("time", times), ("key", keys)]).unwrap()
     };
-    let batches: Vec<RecordBatch> = rows.chunks(batch_rows).map(batch).collect();
+    rows.chunks(batch_rows).map(batch).collect()
+}
+
+fn start(batches: Vec<RecordBatch>, lateness: i64, emit: Emit) -> Running {
     let lateness = Duration::from_millis(lateness.unsigned_abs());
-    let run = Stream::from_batches(batches[0].schema(), batches)
+    Stream::from_batches(batches[0].schema(), batches)
         .event_time(col("time"), lateness)
         .window(session(Duration::from_millis(GAP.unsigned_abs())).emit(emit))
         .group_by(["key"])
         .aggregate([count()])
         .run()
-        .unwrap();
-    let mut stand = Sessions::new();
-    for results in run {
-        let results = results.unwrap();
-        let [starts, ends] = [0, 1].map(|index| {
-            let times = results.column(index);
-            times
-                .as_primitive::<TimestampMillisecondType>()
-                .values()
-                .clone()
-        });
-        let [keys, counts] = [2, 3].map(|index| {
-            let numbers = results.column(index);
-            numbers.as_primitive::<Int64Type>().values().clone()
-        });
-        let changes = results
-            .columns()
-            .get(4)
-            .map(|changes| changes.as_string::<i32>());
-        for row in 0..results.num_rows() {
-            let session = (starts[row], ends[row], keys[row], counts[row]);
-            match changes.map_or("insert", |changes| changes.value(row)) {
-                "insert" => stand.push(session),
-                "delete" => stand.retain(|known| *known != session),
-                _ => stand.retain_mut(|known| {
-                    if (known.0, known.1, known.2) == (session.0, session.1, session.2) {
-                        *known = session;
-                    }
-                    true
-                }),
-            }
+        .unwrap()
+}
+
+/// Takes in what comes out.
+fn take_in(stand: &mut Sessions, results: &RecordBatch) {
+    let [starts, ends] = [0, 1].map(|index| {
+        let times = results.column(index);
+        times
+            .as_primitive::<TimestampMillisecondType>()
+            .values()
+            .clone()
+    });
+    let [keys, counts] = [2, 3].map(|index| {
+        let numbers = results.column(index);
+        numbers.as_primitive::<Int64Type>().values().clone()
+    });
+    let changes = results
+        .columns()
+        .get(4)
+        .map(|changes| changes.as_string::<i32>());
+    for row in 0..results.num_rows() {
+        let session = (starts[row], ends[row], keys[row], counts[row]);
+        match changes.map_or("insert", |changes| changes.value(row)) {
+            "insert" => stand.push(session),
+            "delete" => stand.retain(|known| *known != session),
+            _ => stand.retain_mut(|known| {
+                if (known.0, known.1, known.2) == (session.0, session.1, session.2) {
+                    *known = session;
+                }
+                true
+            }),
         }
     }
+}
+
+fn found(rows: &[(i64, i64)], batch_rows: usize, lateness: i64, emit: Emit) -> Sessions {
+    let mut stand = Sessions::new();
+    let run = start(batches(rows, batch_rows), lateness, emit);
+    run.for_each(|results| take_in(&mut stand, &results.unwrap()));
     stand
 }
 
@@ -139,5 +149,42 @@ fn sessions_of_rows_in_any_order() {
                 );
             }
         }
+    }
+}
+
+/// A few sessions close with each batch, and many more are open, of several that were joined.
+#[test]
+fn sessions_close_whole_among_many_across_a_restart() {
+    const DISORDER: i64 = 1_000;
+    let mut random = Random::new(0xC105E);
+    let row = |at: i64| {
+        let time = at * 2 + random.between(0, DISORDER);
+        (time, random.between(0, 29))
+    };
+    let rows: Vec<_> = (0..6_000).map(row).collect();
+    let batches = batches(&rows, 50);
+    for (stop, emit) in [40, 90].into_iter().zip([Emit::Final, Emit::Update]) {
+        let (before, behind) = batches.split_at(stop);
+        let mut stand = Sessions::new();
+        let mut first = start(before.to_vec(), DISORDER, emit);
+        for _ in before {
+            first.step().unwrap();
+            while let Some(results) = first.take_result() {
+                take_in(&mut stand, &results);
+            }
+        }
+        let mut rest = start(behind.to_vec(), DISORDER, emit);
+        rest.restore(&first.snapshot().unwrap()).unwrap();
+        assert!(
+            stand.len() > 50,
+            "{} sessions before the restart",
+            stand.len()
+        );
+        rest.for_each(|results| take_in(&mut stand, &results.unwrap()));
+        stand.sort_by_key(|(start, end, key, _)| (*end, *start, *key));
+        assert!(
+            stand == expected(&rows),
+            "{emit:?}, restart behind {stop} batches"
+        );
     }
 }

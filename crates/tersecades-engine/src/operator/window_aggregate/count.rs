@@ -35,6 +35,8 @@ pub struct CountState {
     counted: Vec<Counted>,
     /// The slot that fills up, by key id.
     open: Vec<u32>,
+    /// How many slots fill up.
+    filling_count: usize,
     /// Full windows that were not emitted, in the order of the rows that filled them.
     full: Vec<u32>,
     ids: Vec<u32>,
@@ -49,6 +51,7 @@ impl CountState {
             slots: Slots::new(shared),
             counted: Vec::new(),
             open: Vec::new(),
+            filling_count: 0,
             full: Vec::new(),
             ids: Vec::new(),
             times: Values::default(),
@@ -62,6 +65,7 @@ impl CountState {
             slot = self.slots.open(key);
             self.counted.push(Counted::default());
             self.open[key as usize] = slot;
+            self.filling_count += 1;
         }
         let counted = &mut self.counted[slot as usize];
         counted.rows += 1;
@@ -71,6 +75,7 @@ impl CountState {
         }
         if counted.rows == self.rows {
             self.open[key as usize] = NONE;
+            self.filling_count -= 1;
             self.full.push(slot);
         }
         slot
@@ -101,12 +106,9 @@ impl CountState {
         slots: &[u32],
         by_key: bool,
     ) -> Result<(RecordBatch, Vec<u32>)> {
-        let mut targets = vec![NO_GROUP; self.counted.len()];
-        for (group, slot) in slots.iter().enumerate() {
-            targets[*slot as usize] = group as u32;
-        }
         let spans: Vec<Option<Span>> = slots.iter().map(|slot| self.span(*slot)).collect();
-        let pane = self.slots.extract(shared, &targets);
+        let parts: Vec<(u32, u32)> = slots.iter().copied().zip(0..).collect();
+        let pane = self.slots.extract(shared, &parts);
         let order = shared.sorter.sort_slots(&shared.plan.keys, &pane);
         if !by_key {
             order.sort_unstable();
@@ -122,6 +124,16 @@ impl CountState {
         std::mem::take(&mut self.full)
     }
 
+    /// The slots of the rows added last.
+    pub(super) fn added(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Whether `slot` has room for more rows.
+    pub(super) fn is_filling(&self, slot: u32) -> bool {
+        self.rows(slot) < self.rows
+    }
+
     /// The windows with room for more rows.
     pub(super) fn filling(&self) -> Vec<u32> {
         let open = self.open.iter().copied();
@@ -131,8 +143,7 @@ impl CountState {
     /// Where many slots are of windows that came out full, drops those; says which slot each is
     /// from here on.
     pub(super) fn tidy(&mut self, shared: &mut Shared) -> Option<Vec<u32>> {
-        let filling = self.open.iter().filter(|slot| **slot != NONE).count();
-        if !self.slots.is_untidy(filling) {
+        if !self.slots.is_untidy(self.filling_count) {
             return None;
         }
         let kept = self.filling();
@@ -154,6 +165,7 @@ impl CountState {
             let key = self.slots.key_of(slot);
             self.open[key] = slot;
         }
+        self.filling_count = self.slots.len();
     }
 }
 
@@ -204,6 +216,7 @@ impl WindowState for CountState {
         if watermark == i64::MAX {
             windows.push((self.filling(), true));
             self.open.fill(NONE);
+            self.filling_count = 0;
         }
         for (slots, by_key) in windows.iter().filter(|(slots, _)| !slots.is_empty()) {
             out.push(self.results(shared, slots, *by_key)?.0);
@@ -265,6 +278,7 @@ impl WindowState for CountState {
             let key = self.slots.key_of(slot);
             self.open[key] = slot;
         }
+        self.filling_count = self.filling().len();
         self.full = full;
         Ok(())
     }

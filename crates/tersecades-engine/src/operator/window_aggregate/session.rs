@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter::successors;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::Work;
@@ -34,6 +35,8 @@ struct Session {
     parent: u32,
     /// The session of the key that ends before; closed ones lie behind all that are open.
     next: u32,
+    /// Another slot of the session, whose slots lie in a ring.
+    ring: u32,
     closed: bool,
 }
 
@@ -165,9 +168,17 @@ impl SessionState {
         let Session { first, last, .. } = self.sessions[older as usize];
         self.extend(newer, first, last);
         self.sessions[older as usize].parent = newer;
+        self.join_rings(newer, older);
         self.joined.push(older);
         self.open -= 1;
         newer
+    }
+
+    /// Makes one ring of those of two slots.
+    fn join_rings(&mut self, one: u32, other: u32) {
+        let next = self.sessions[other as usize].ring;
+        let next = std::mem::replace(&mut self.sessions[one as usize].ring, next);
+        self.sessions[other as usize].ring = next;
     }
 
     /// A new session of a row of `key` at `time`.
@@ -178,6 +189,7 @@ impl SessionState {
             last: time,
             parent: slot,
             next: NONE,
+            ring: slot,
             closed: false,
         });
         self.ends.push(Reverse((time, slot)));
@@ -259,7 +271,11 @@ impl SessionState {
             if !session.closed && session.parent == slot as u32 {
                 let parent = kept.len() as u32;
                 targets[slot] = parent;
-                kept.push(Session { parent, ..*session });
+                kept.push(Session {
+                    parent,
+                    ring: parent,
+                    ..*session
+                });
             }
         }
         self.join(&mut targets);
@@ -269,19 +285,25 @@ impl SessionState {
         Some(targets)
     }
 
+    /// Every slot of the sessions `slots`, each with which of them it is part of.
+    fn parts(&self, slots: &[u32]) -> Vec<(u32, u32)> {
+        let mut parts = Vec::with_capacity(slots.len());
+        for (group, slot) in (0..).zip(slots) {
+            let next = |at: &u32| Some(self.sessions[*at as usize].ring).filter(|at| at != slot);
+            parts.extend(successors(Some(*slot), next).map(|at| (at, group)));
+        }
+        parts.sort_unstable();
+        parts
+    }
+
     /// The results of the sessions `slots`, and which of them each is, by end, start and key.
     pub(super) fn results(
         &self,
         shared: &mut Shared,
         slots: &[u32],
     ) -> Result<(RecordBatch, Vec<u32>)> {
-        let mut targets = vec![NO_GROUP; self.sessions.len()];
-        for (group, slot) in slots.iter().enumerate() {
-            targets[*slot as usize] = group as u32;
-        }
         let spans: Vec<_> = slots.iter().map(|slot| Some(self.span(*slot))).collect();
-        self.join(&mut targets);
-        let pane = self.slots.extract(shared, &targets);
+        let pane = self.slots.extract(shared, &self.parts(slots));
         let order = shared.sorter.sort_slots(&shared.plan.keys, &pane);
         order.sort_by_key(|group| spans[*group as usize].map(|span| (span.end, span.start)));
         let order = order.to_vec();
@@ -440,12 +462,13 @@ impl WindowState for SessionState {
     fn restore(&mut self, shared: &Shared, from: &mut StateReader<'_>) -> Result<()> {
         self.slots.restore(shared, from)?;
         self.sessions.clear();
-        for _ in 0..self.slots.len() {
+        for slot in 0..self.slots.len() as u32 {
             self.sessions.push(Session {
                 first: from.i64()?,
                 last: from.i64()?,
                 parent: u32::try_from(from.u64()?).map_err(|_| no_such_slot())?,
                 next: NONE,
+                ring: slot,
                 closed: from.u64()? != 0,
             });
         }
@@ -460,6 +483,10 @@ impl WindowState for SessionState {
         let slots = (0..self.sessions.len() as u32).zip(&self.sessions);
         let joined = slots.filter(|(slot, session)| session.parent != *slot);
         self.joined = joined.map(|(slot, _)| slot).collect();
+        for at in 0..self.joined.len() {
+            let slot = self.joined[at];
+            self.join_rings(self.sessions[slot as usize].parent, slot);
+        }
         self.link();
         Ok(())
     }

@@ -6,6 +6,7 @@
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 
+use crate::aggregate::fold_column::FoldColumn;
 use crate::frame::Frame;
 use crate::runtime::state::{StateReader, StateWriter};
 
@@ -15,6 +16,9 @@ use super::table::GroupTable;
 
 /// Fewer slots than this are not worth tidying.
 const KEPT_SLOTS_MAX: usize = 1_024;
+
+/// Slots whose folds are copied at once.
+const SLOTS_COPIED: usize = 4_096;
 
 /// The slots of one state.
 #[derive(Debug)]
@@ -57,7 +61,7 @@ impl Slots {
         self.pane.byte_size() + self.keys.byte_size() + self.key_of.capacity() * size_of::<u32>()
     }
 
-    /// Whether so many slots are closed that [`Slots::extract`] should write the open ones anew.
+    /// Whether so many slots are closed that [`Slots::replace`] should write the open ones anew.
     pub(super) fn is_untidy(&self, open: usize) -> bool {
         self.len() > KEPT_SLOTS_MAX && self.len() > 2 * open
     }
@@ -115,27 +119,47 @@ impl Slots {
         self.pane.add_assigned(&shared.plan, rows, scratch)
     }
 
-    /// The groups of some slots: slot `i` becomes part of group `targets[i]`, or of none.
-    pub(super) fn extract(&self, shared: &mut Shared, targets: &[u32]) -> Pane {
+    /// The groups of some slots: of each of `parts` the slot becomes part of the group.
+    ///
+    /// # Cost
+    /// By the slots of `parts`; with collections, by all slots.
+    pub(super) fn extract(&self, shared: &mut Shared, parts: &[(u32, u32)]) -> Pane {
         let mut extracted = shared.take_pane();
-        let groups = targets.iter().filter(|target| **target != NO_GROUP);
-        let groups = groups.max().map_or(0, |last| *last as usize + 1);
+        let groups = parts.iter().map(|(_, group)| *group as usize + 1);
+        let groups = groups.max().unwrap_or(0);
         let mut first = vec![0; groups];
-        for (slot, target) in targets.iter().enumerate().rev() {
-            if *target != NO_GROUP {
-                first[*target as usize] = slot;
-            }
+        for (slot, group) in parts.iter().rev() {
+            first[*group as usize] = *slot as usize;
         }
         for slot in first {
             extracted.groups.push(self.pane.groups.key(slot));
         }
-        extracted.merge_into(&self.pane, targets, groups);
+        for parts in parts.chunks(SLOTS_COPIED) {
+            let (slots, targets): (Vec<u32>, Vec<u32>) = parts.iter().copied().unzip();
+            let rows = slots.iter().map(|slot| self.pane.rows[*slot as usize]);
+            let rows: Vec<u64> = rows.collect();
+            let folds = self.pane.folds.iter().map(|folds| folds.select(&slots));
+            let folds: Vec<FoldColumn> = folds.collect();
+            extracted.merge_folds((&rows, &folds), &targets, groups);
+        }
+        if !self.pane.collections.is_empty() {
+            let mut targets = vec![NO_GROUP; self.len()];
+            for (slot, group) in parts {
+                targets[*slot as usize] = *group;
+            }
+            let collections = self.pane.collections.iter();
+            for (own, theirs) in extracted.collections.iter_mut().zip(collections) {
+                own.merge(&**theirs, &targets);
+            }
+        }
         extracted
     }
 
-    /// Keeps only what [`Slots::extract`] took for `targets`, as slots of these numbers.
+    /// Keeps only some slots: slot `i` becomes part of slot `targets[i]`, or of none.
     pub(super) fn replace(&mut self, shared: &mut Shared, targets: &[u32]) {
-        let kept = self.extract(shared, targets);
+        let parts = (0..).zip(targets.iter().copied());
+        let parts: Vec<_> = parts.filter(|(_, target)| *target != NO_GROUP).collect();
+        let kept = self.extract(shared, &parts);
         let old = std::mem::replace(&mut self.pane, kept);
         shared.put_pane(old);
         self.index(shared);
@@ -168,6 +192,20 @@ impl Slots {
         self.pane = Pane::restore_slots(&shared.plan, from)?;
         self.index(shared);
         Ok(())
+    }
+}
+
+/// Adds `slots` to those of `touched`, where repeats stay few beside `count`, the slots there are.
+pub(super) fn touch(touched: &mut Vec<u32>, slots: &[u32], count: usize) {
+    for slot in slots {
+        if touched.last() != Some(slot) {
+            touched.push(*slot);
+        }
+    }
+    // Results may not come for long, however often rows come to the same slots.
+    if touched.len() > 2 * count {
+        touched.sort_unstable();
+        touched.dedup();
     }
 }
 

@@ -21,7 +21,9 @@ use crate::window::global::Forever;
 use crate::window::{Emission, Rhythm};
 
 use super::count::CountState;
+use super::pane::NO_GROUP;
 use super::shown::{Shown, ShownRows, rows_of};
+use super::slot::touch;
 use super::state::{Shared, WindowState};
 use super::update::{DELETE, INSERT, with_change};
 
@@ -32,6 +34,8 @@ pub struct UpdatingCounts {
     counts: CountState,
     /// By how many rows a window had when it came out.
     shown: ShownRows<u64>,
+    /// Slots with rows since windows that are not full last came out.
+    touched: Vec<u32>,
     /// The watermark when results last came.
     closed_to: i64,
 }
@@ -43,6 +47,7 @@ impl UpdatingCounts {
             emission,
             counts: CountState::new(shared, rows),
             shown: ShownRows::new(),
+            touched: Vec::new(),
             closed_to: i64::MIN,
         }
     }
@@ -54,12 +59,23 @@ impl UpdatingCounts {
     }
 
     /// The windows with room for more that got rows since they last came out.
-    fn changed(&self) -> Vec<u32> {
+    fn take_changed(&mut self) -> Vec<u32> {
+        let mut changed = std::mem::take(&mut self.touched);
+        changed.sort_unstable();
+        changed.dedup();
         let shown = |slot: u32| self.shown.get(slot).map(|shown| shown.window);
-        let filling = self.counts.filling().into_iter();
-        filling
-            .filter(|slot| shown(*slot) != Some(self.counts.rows(*slot)))
-            .collect()
+        changed.retain(|slot| {
+            self.counts.is_filling(*slot) && shown(*slot) != Some(self.counts.rows(*slot))
+        });
+        changed
+    }
+
+    /// Gives touched slots the numbers `targets`; those without one are of windows that came out.
+    fn rename_touched(&mut self, targets: &[u32]) {
+        self.touched.retain_mut(|slot| {
+            *slot = targets[*slot as usize];
+            *slot != NO_GROUP
+        });
     }
 
     /// Emits the windows of `slots`, each behind what is taken back of it, in this order if they
@@ -111,6 +127,7 @@ impl WindowState for UpdatingCounts {
     ) -> Result<()> {
         self.counts.add(shared, frame, arrival, work)?;
         self.shown.grow(self.counts.len());
+        touch(&mut self.touched, self.counts.added(), self.counts.len());
         Ok(())
     }
 
@@ -127,12 +144,13 @@ impl WindowState for UpdatingCounts {
         let full = self.counts.take_full();
         self.emit_changes(shared, (&full, true), out)?;
         if self.passes(watermark) {
-            let changed = self.changed();
+            let changed = self.take_changed();
             self.emit_changes(shared, (&changed, false), out)?;
         }
         self.closed_to = self.closed_to.max(watermark);
         if let Some(targets) = self.counts.tidy(shared) {
             self.shown.rename(&targets, self.counts.len());
+            self.rename_touched(&targets);
         }
         Ok(())
     }
@@ -142,7 +160,9 @@ impl WindowState for UpdatingCounts {
     }
 
     fn byte_size(&self) -> usize {
-        self.counts.byte_size() + self.shown.byte_size()
+        self.counts.byte_size()
+            + self.shown.byte_size()
+            + self.touched.capacity() * size_of::<u32>()
     }
 
     fn snapshot(&self, out: &mut StateWriter) -> Result<()> {
@@ -155,6 +175,10 @@ impl WindowState for UpdatingCounts {
         self.closed_to = from.i64()?;
         self.counts.restore(shared, from)?;
         let slots = self.counts.len();
-        self.shown.restore(shared, (from, slots), |from| from.u64())
+        self.shown
+            .restore(shared, (from, slots), |from| from.u64())?;
+        // Which of them changed is told by the rows that they came out with.
+        self.touched = self.counts.filling();
+        Ok(())
     }
 }

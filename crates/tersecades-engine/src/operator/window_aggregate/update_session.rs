@@ -22,7 +22,7 @@ use crate::window::{Emission, Rhythm, Span, floor};
 
 use super::session::SessionState;
 use super::shown::{Shown, ShownRows, rows_of};
-use super::slot::no_such_slot;
+use super::slot::{no_such_slot, touch};
 use super::state::{Shared, WindowState};
 use super::update::{DELETE, INSERT, UPDATE, with_change};
 
@@ -181,13 +181,7 @@ impl WindowState for UpdatingSessions {
         self.queued.resize(slots, false);
         (known..slots as u32).for_each(|slot| self.queue(slot));
         self.shown.grow(slots);
-        self.touched.extend_from_slice(self.sessions.admitted());
-        self.touched.dedup();
-        // Results may not come for long, however often rows come to the same sessions.
-        if self.touched.len() > 2 * self.sessions.len() {
-            self.touched.sort_unstable();
-            self.touched.dedup();
-        }
+        touch(&mut self.touched, self.sessions.admitted(), slots);
         Ok(())
     }
 
