@@ -1,8 +1,14 @@
 //! `inspect --explain`: every candidate of each column, tried, and what the choice lost.
 
 use tersecades::Result;
-use tersecades::columnar::explain::{Explainer, Explanation, Trial};
-use tersecades::columnar::goal::Goal;
+use tersecades::columnar::batch::BatchEncoder;
+use tersecades::columnar::choose;
+use tersecades::columnar::chunk::Chunk;
+use tersecades::columnar::encoder::ColumnEncoder;
+use tersecades::columnar::explain::{Explainer, Explanation, Price, Trial};
+use tersecades::columnar::goal::{Goal, Uses};
+use tersecades::engine::runtime::EncodeOptions;
+use tersecades::prelude::RecordBatch;
 
 use crate::figure::grouped;
 use crate::json::Object;
@@ -13,31 +19,85 @@ use crate::table::Table;
 pub(crate) struct FileExplanation {
     columns: Vec<(String, Explanation)>,
     rows: u64,
+    /// Rows that could not be read.
+    pub(crate) rejected_rows: u64,
+}
+
+/// What became of a column whose scheme the user gives, to stand where the choice would.
+struct Given {
+    column: usize,
+    chunk: Chunk,
+    /// Of all rows.
+    bytes: f64,
+    ns: f64,
+}
+
+impl Given {
+    fn add(&mut self, encoder: &mut BatchEncoder, rows: &RecordBatch, goal: &Goal) -> Result<()> {
+        let Some(encoder) = encoder.columns_mut().get_mut(self.column) else {
+            return Ok(());
+        };
+        encoder.encode(rows.column(self.column), &mut self.chunk)?;
+        self.bytes += self.chunk.bytes_per_row() * rows.num_rows() as f64;
+        self.ns += choose::price(&self.chunk, goal) * rows.num_rows() as f64;
+        Ok(())
+    }
+
+    fn write(&self, encoder: &ColumnEncoder, rows: u64, goal: &Goal, out: &mut Explanation) {
+        let table = encoder.dictionary();
+        let table = table.map_or(0.0, |table| table.byte_size() as f64);
+        let rows = rows.max(1) as f64;
+        out.codec = self.chunk.codec_label();
+        out.chosen = Price {
+            bytes: (self.bytes + table) / rows,
+            ns: (self.ns + goal.read_ns(table)) / rows,
+        };
+    }
 }
 
 impl FileExplanation {
-    /// Tries everything on `rows`.
+    /// Tries everything on `rows`; columns whose scheme `options` give are explained by that
+    /// instead of a choice.
     ///
     /// # Errors
     /// What reading and encoding say.
-    pub(crate) fn of(mut rows: LimitedRows, goal: &Goal) -> Result<Self> {
+    pub(crate) fn of(mut rows: LimitedRows, options: &EncodeOptions) -> Result<Self> {
+        let goal = options.goal(Uses::default());
         let schema = rows.schema();
-        let mut explainers = Vec::new();
-        for field in schema.fields() {
+        let mut encoder = BatchEncoder::new(&schema)?;
+        options.apply(&mut encoder, &schema, |_| Uses::default())?;
+        let (mut explainers, mut given) = (Vec::new(), Vec::new());
+        for (column, field) in schema.fields().iter().enumerate() {
             let explainer = Explainer::new(field.data_type(), goal.clone());
             explainers.push(explainer.map_err(|error| error.column(field.name().as_str()))?);
+            if options.schemes.iter().any(|(name, _)| name == field.name()) {
+                given.push(Given {
+                    column,
+                    chunk: Chunk::default(),
+                    bytes: 0.0,
+                    ns: 0.0,
+                });
+            }
         }
         while let Some(arrived) = rows.next()? {
             for (explainer, array) in explainers.iter_mut().zip(arrived.columns()) {
                 explainer.add(array)?;
             }
+            for given in &mut given {
+                given.add(&mut encoder, &arrived, &goal)?;
+            }
         }
         let names = schema.fields().iter().map(|field| field.name().clone());
+        let explained = explainers.iter().map(Explainer::explain);
+        let mut columns: Vec<(String, Explanation)> = names.zip(explained).collect();
+        for given in &given {
+            let encoder = &encoder.columns_mut()[given.column];
+            given.write(encoder, rows.count(), &goal, &mut columns[given.column].1);
+        }
         Ok(FileExplanation {
-            columns: names
-                .zip(explainers.iter().map(Explainer::explain))
-                .collect(),
+            columns,
             rows: rows.count(),
+            rejected_rows: rows.rejected(),
         })
     }
 

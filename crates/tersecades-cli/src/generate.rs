@@ -172,7 +172,11 @@ fn is_side_table(path: &Path) -> Error {
 }
 
 fn write_stream(stream: &mut dyn Generator, path: &Path) -> Result<()> {
-    let mut sink = sink::create(path, &stream.schema(), &SinkOptions::by_processor())?;
+    let options = SinkOptions {
+        has_fixed_dictionaries: true,
+        ..SinkOptions::by_processor()
+    };
+    let mut sink = sink::create(path, &stream.schema(), &options)?;
     let progress = Progress::start("generating", Some(stream.rows()));
     while let Some(batch) = stream.next_batch(BATCH_ROWS)? {
         sink.write(&batch)

@@ -74,29 +74,37 @@ fn inspect(arguments: &InspectArguments) -> Outcome {
         Some(_) => error,
         None => error.file(&shown),
     };
-    if arguments.explain {
-        let goal = arguments.encoding.to_options()?.goal(Uses::default());
-        let rows = LimitedRows::open(&arguments.path, &arguments.reading, arguments.rows);
-        let explained = rows.and_then(|rows| FileExplanation::of(rows, &goal));
-        let explained = explained.map_err(of_file)?;
-        let text = match arguments.format {
-            Format::Table => explained.to_text(),
-            Format::Json => explained.to_json(&shown),
-        };
-        return console::print(text);
-    }
-    let file = encode(arguments).map_err(of_file)?;
-    if file.rejected_rows > 0 {
+    let (rejected_rows, text) = match arguments.explain {
+        true => {
+            let explained = explain(arguments).map_err(of_file)?;
+            let text = match arguments.format {
+                Format::Table => explained.to_text(),
+                Format::Json => explained.to_json(&shown),
+            };
+            (explained.rejected_rows, text)
+        }
+        false => {
+            let file = encode(arguments).map_err(of_file)?;
+            let text = match arguments.format {
+                Format::Table => file.to_text(),
+                Format::Json => file.to_json(&shown),
+            };
+            (file.rejected_rows, text)
+        }
+    };
+    if rejected_rows > 0 {
         console::say(format_args!(
             "warning: {} rows could not be read",
-            grouped(file.rejected_rows)
+            grouped(rejected_rows)
         ));
     }
-    let text = match arguments.format {
-        Format::Table => file.to_text(),
-        Format::Json => file.to_json(&shown),
-    };
     console::print(text)
+}
+
+fn explain(arguments: &InspectArguments) -> Result<FileExplanation> {
+    let options = arguments.encoding.to_options()?;
+    let rows = LimitedRows::open(&arguments.path, &arguments.reading, arguments.rows)?;
+    FileExplanation::of(rows, &options)
 }
 
 fn encode(arguments: &InspectArguments) -> Result<FileEncoding> {

@@ -1,9 +1,10 @@
 //! `store ingest`: rows of a file or a pipe, acknowledged when they are on disk.
 
-use std::io::{BufRead as _, BufReader, Cursor, Read as _};
+use std::io::{BufRead, Cursor, Read as _};
 use std::path::PathBuf;
 
 use clap::Args;
+use tersecades::engine::source::packed::unpack;
 use tersecades::engine::source::trickle::{Trickle, through_pauses};
 use tersecades::engine::source::{self, Source, SourceOptions};
 use tersecades::prelude::{RecordBatch, SchemaRef};
@@ -14,6 +15,9 @@ use crate::console;
 use crate::outcome::{Outcome, Stop};
 use crate::progress_bar::Progress;
 use crate::reading::ReadingArguments;
+
+/// Lines in which the names of columns are looked for.
+const HEAD_LINES_MAX: usize = 16;
 
 /// Add rows of a file or a pipe
 #[derive(Debug, Args)]
@@ -133,17 +137,47 @@ fn open(arguments: &IngestArguments, store: &Store) -> tersecades::Result<Box<dy
                     ),
             );
         }
-        let names = source::open(&arguments.input, &options)?.schema();
-        add_types(&mut options, &schema, Some(&names));
+        let names = match has_keys(arguments) {
+            true => None,
+            false => Some(source::open(&arguments.input, &options)?.schema()),
+        };
+        add_types(&mut options, &schema, names.as_ref());
         return source::open(&arguments.input, &options);
     }
-    let mut input = BufReader::new(Trickle::start(std::io::stdin())?);
-    let mut first_line = Vec::new();
-    through_pauses(|| input.read_until(b'\n', &mut first_line))?;
-    let head = source::read(Cursor::new(first_line.clone()), &options);
-    let names = head.ok().map(|head| head.schema());
+    let mut input = unpack(Trickle::start(std::io::stdin())?)?;
+    let mut head = Vec::new();
+    let names = match has_keys(arguments) {
+        true => None,
+        false => read_names(&mut input, &mut head, &options)?,
+    };
     add_types(&mut options, &schema, names.as_ref());
-    source::read(Cursor::new(first_line).chain(input), &options)
+    source::read(Cursor::new(head).chain(input), &options)
+}
+
+/// Whether the input is JSON, whose rows name their columns one by one.
+fn has_keys(arguments: &IngestArguments) -> bool {
+    let kind = match &arguments.format {
+        Some(name) => source::find_kind(name).ok(),
+        None => source::kind_of_name(&arguments.input),
+    };
+    kind.is_some_and(|kind| kind.name.starts_with("json"))
+}
+
+/// The columns of the first row of `input`, which is read into `head` with blank lines before it.
+fn read_names(
+    input: &mut impl BufRead,
+    head: &mut Vec<u8>,
+    options: &SourceOptions,
+) -> tersecades::Result<Option<SchemaRef>> {
+    for _ in 0..HEAD_LINES_MAX {
+        through_pauses(|| input.read_until(b'\n', head))?;
+        match source::read(Cursor::new(head.clone()), options) {
+            Ok(found) => return Ok(Some(found.schema())),
+            Err(error) if error.kind() == ErrorKind::SchemaMismatch => {}
+            Err(_) => break,
+        }
+    }
+    Ok(None)
 }
 
 /// Types the columns that the input has; all where that cannot be told.

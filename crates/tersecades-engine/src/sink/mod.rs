@@ -67,6 +67,9 @@ pub struct SinkOptions {
     pub zstd_level: i32,
     /// Threads that may work on a batch; what is written does not depend on it.
     pub threads: usize,
+    /// Whether the dictionaries of the first batch are those of all, as of a generator's stream;
+    /// Arrow IPC keeps them then, texts that no row has included.
+    pub has_fixed_dictionaries: bool,
 }
 
 impl Default for SinkOptions {
@@ -76,6 +79,7 @@ impl Default for SinkOptions {
             csv_delimiter: b',',
             zstd_level: 3,
             threads: 1,
+            has_fixed_dictionaries: false,
         }
     }
 }

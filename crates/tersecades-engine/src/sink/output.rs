@@ -10,6 +10,8 @@ use flate2::write::GzEncoder;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_store::whole_file::WholeFile;
 
+use crate::source::packed::Packing;
+
 /// Where a sink writes to.
 pub enum Target {
     /// A file, replaced as a whole when the sink finishes.
@@ -28,31 +30,13 @@ enum Writer {
     Other(BufWriter<Box<dyn Write + Send>>),
 }
 
-/// How a file is packed as a whole.
-enum Packing {
-    Gzip,
-    Zstd,
-}
-
-impl Packing {
-    /// What the name of `path` says.
-    fn of(path: &Path) -> Option<Self> {
-        let suffix = path.extension()?.to_ascii_lowercase();
-        match suffix.to_str()? {
-            "gz" => Some(Packing::Gzip),
-            "zst" => Some(Packing::Zstd),
-            _ => None,
-        }
-    }
-}
-
 impl Writer {
     /// Writes to `file`, packed as the name of `path` says.
     fn new(file: WholeFile, path: &Path) -> Result<Self> {
         /// The level of the `zstd` command.
         const ZSTD_LEVEL: i32 = 3;
         let file = BufWriter::new(file);
-        Ok(match Packing::of(path) {
+        Ok(match Packing::of_name(path) {
             Some(Packing::Gzip) => Writer::Gzip(GzEncoder::new(file, Compression::default())),
             Some(Packing::Zstd) => {
                 let mut packed = zstd::Encoder::new(file, ZSTD_LEVEL)?;
@@ -95,7 +79,7 @@ impl Output {
     /// As [`Self::create`]; `InvalidArgument` for a file whose name says that it is packed.
     pub fn create_seekable(target: Target, name: &str) -> Result<Self> {
         match &target {
-            Target::File(path) if Packing::of(path).is_some() => Err(Error::invalid(format!(
+            Target::File(path) if Packing::of_name(path).is_some() => Err(Error::invalid(format!(
                 "{name} is not packed as a whole: nobody could read it"
             ))
             .file(path.display().to_string())

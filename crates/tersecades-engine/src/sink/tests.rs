@@ -15,7 +15,7 @@ use tersecades_columnar::error::ErrorKind;
 
 use super::*;
 use crate::source::csv::{CsvSource, NULL_STRINGS_DEFAULT};
-use crate::source::{SOURCES, Source as _, SourceOptions, open, text_type};
+use crate::source::{SOURCES, Source as _, SourceOptions, open};
 
 /// A writer whose bytes can be looked at afterwards.
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ impl Write for Shared {
     }
 }
 
-fn words(words: &[Option<&str>]) -> ArrayRef {
+pub(super) fn words(words: &[Option<&str>]) -> ArrayRef {
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
     words.iter().for_each(|word| builder.append_option(*word));
     Arc::new(builder.finish())
@@ -88,7 +88,7 @@ fn all_types() -> RecordBatch {
         .unwrap()
 }
 
-fn write_file(path: &Path, batches: &[RecordBatch]) {
+pub(super) fn write_file(path: &Path, batches: &[RecordBatch]) {
     let mut sink = create(path, &batches[0].schema(), &SinkOptions::default()).unwrap();
     batches.iter().for_each(|batch| sink.write(batch).unwrap());
     assert!(!path.exists(), "nothing under the final name before finish");
@@ -103,7 +103,7 @@ fn write_file(path: &Path, batches: &[RecordBatch]) {
     );
 }
 
-fn read_file(path: &Path, options: &SourceOptions) -> RecordBatch {
+pub(super) fn read_file(path: &Path, options: &SourceOptions) -> RecordBatch {
     let mut source = open(path, options).unwrap();
     let mut batches = Vec::new();
     while let Some(batch) = source.next().unwrap() {
@@ -114,7 +114,7 @@ fn read_file(path: &Path, options: &SourceOptions) -> RecordBatch {
 }
 
 /// Compares values column by column, whatever keys a dictionary has.
-fn assert_same_values(left: &RecordBatch, right: &RecordBatch) {
+pub(super) fn assert_same_values(left: &RecordBatch, right: &RecordBatch) {
     assert_eq!(left.num_rows(), right.num_rows());
     assert_eq!(left.num_columns(), right.num_columns());
     for (index, field) in left.schema().fields().iter().enumerate() {
@@ -157,39 +157,6 @@ fn every_type_survives_every_file_format() {
         assert_same_values(&batch.slice(1, 2), &back.slice(3, 2));
         assert_eq!(back.num_rows(), 5, "{name}");
     }
-}
-
-#[test]
-fn arrow_files_share_one_dictionary_a_column() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.arrow");
-    let batch = |column| RecordBatch::try_from_iter([("w", column)]).unwrap();
-    let parts = [
-        batch(words(&[Some("a"), Some("b"), None])),
-        batch(words(&[Some("c"), Some("b"), Some("c")])),
-        batch(words(&[Some("a"), Some("a"), Some("a")])),
-    ];
-    write_file(&path, &parts);
-    let back = read_file(&path, &SourceOptions::default());
-    assert_eq!(back.column(0).data_type(), &text_type());
-    for (index, part) in parts.iter().enumerate() {
-        assert_same_values(part, &back.slice(index * 3, 3));
-    }
-}
-
-#[test]
-fn arrow_files_hold_no_strings_that_no_row_has() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.arrow");
-    let all = words(&[Some("secret"), Some("shown"), None, Some("secret")]);
-    let rows = RecordBatch::try_from_iter([("w", all)])
-        .unwrap()
-        .slice(1, 2);
-    write_file(&path, std::slice::from_ref(&rows));
-    assert_same_values(&rows, &read_file(&path, &SourceOptions::default()));
-    let bytes = std::fs::read(&path).unwrap();
-    let holds = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
-    assert!(holds(b"shown") && !holds(b"secret"));
 }
 
 #[test]

@@ -327,4 +327,26 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn columns_of_one_name_are_refused_where_they_are_wanted() {
+        let numbers = |first: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![first])) };
+        let columns = [("a", numbers(1)), ("b", numbers(2)), ("a", numbers(3))];
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        let bytes = file(MetadataVersion::V5, &[rows]);
+        let open = |columns: Option<&str>| {
+            let options = SourceOptions {
+                columns: columns.map(|name| vec![name.to_owned()]),
+                ..SourceOptions::default()
+            };
+            ArrowSource::from_bytes(bytes.clone().into(), &options)
+        };
+        for columns in [None, Some("a")] {
+            let error = open(columns).err().unwrap();
+            assert_eq!(error.context().column.as_deref(), Some("a"), "{error}");
+            assert!(error.hint_text().unwrap().contains("rename"));
+        }
+        let batch = open(Some("b")).unwrap().next().unwrap().unwrap();
+        assert_eq!(batch.column(0), &numbers(2));
+    }
 }

@@ -5,6 +5,7 @@
 //! ingest see small integer keys and never a materialised string. Adding a format is one file and
 //! one line in [`SOURCES`].
 
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
 use std::ops::AddAssign;
 use std::path::Path;
@@ -258,6 +259,17 @@ impl SourceOptions {
         }
     }
 
+    /// The same, under which text is read as the types of `schema`.
+    fn with_types(mut self, schema: &Schema) -> Self {
+        let fields = schema.fields().iter();
+        // Binary formats carry their own types, and may have some that no text can become.
+        let fields =
+            fields.filter(|it| !matches!(it.data_type(), DataType::Struct(_) | DataType::List(_)));
+        let types = fields.map(|field| (field.name().clone(), field.data_type().clone()));
+        self.csv.types = types.collect();
+        self
+    }
+
     /// Refuses options that no source can follow.
     fn validate(&self) -> Result<()> {
         if self.batch_rows == 0 {
@@ -280,18 +292,28 @@ impl SourceOptions {
     }
 
     /// Positions of the wanted columns in `schema`, ascending; all of them without a projection.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for unknown columns, `SchemaMismatch` for wanted ones of one name.
     fn project(&self, schema: &Schema) -> Result<Vec<usize>> {
+        let mut places = HashMap::with_capacity(schema.fields().len());
+        for (place, field) in schema.fields().iter().enumerate() {
+            let wanted = self.columns.as_ref();
+            let is_wanted = || wanted.is_none_or(|wanted| wanted.contains(field.name()));
+            if places.insert(field.name(), place).is_some() && is_wanted() {
+                return Err(Error::schema("two columns have one name")
+                    .column(field.name())
+                    .hint("rename one of them, or read others by their names"));
+            }
+        }
         let Some(wanted) = &self.columns else {
             return Ok((0..schema.fields().len()).collect());
         };
-        let mut positions = Vec::with_capacity(wanted.len());
-        for name in wanted {
-            let found = schema
-                .fields()
-                .iter()
-                .position(|field| field.name() == name);
-            positions.push(found.ok_or_else(|| unknown_column(name, schema))?);
-        }
+        let place = |name: &String| places.get(name).copied();
+        let found = wanted
+            .iter()
+            .map(|name| place(name).ok_or_else(|| unknown_column(name, schema)));
+        let mut positions: Vec<usize> = found.collect::<Result<_>>()?;
         positions.sort_unstable();
         positions.dedup();
         Ok(positions)
@@ -300,11 +322,9 @@ impl SourceOptions {
 
 /// A name that comes again.
 fn named_twice<T>(named: &[(String, T)]) -> Option<&str> {
-    let mut names = named.iter().map(|(name, _)| name.as_str()).enumerate();
-    let earlier = |at: usize| named.iter().take(at).map(|(name, _)| name.as_str());
-    names
-        .find(|(at, name)| earlier(*at).any(|other| other == *name))
-        .map(|(_, name)| name)
+    let mut seen = HashSet::new();
+    let mut names = named.iter().map(|(name, _)| name.as_str());
+    names.find(|name| !seen.insert(*name))
 }
 
 fn unknown_column(name: &str, schema: &Schema) -> Error {

@@ -20,14 +20,14 @@ const SKIPPABLE_MAGIC: &[u8] = &[0x2a, 0x4d, 0x18];
 
 /// How text is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Packing {
+pub(crate) enum Packing {
     Gzip,
     Zstd,
 }
 
 impl Packing {
     /// What the suffix of `path` promises.
-    fn of_name(path: &Path) -> Option<Packing> {
+    pub(crate) fn of_name(path: &Path) -> Option<Packing> {
         let suffix = path.extension()?.to_ascii_lowercase();
         match suffix.to_str()? {
             "gz" => Some(Packing::Gzip),

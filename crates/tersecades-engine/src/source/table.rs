@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::{Error, Result};
@@ -135,12 +135,38 @@ impl FileTable {
         let rows = source
             .rows_hint()
             .and_then(|rows| usize::try_from(rows).ok());
+        let schema = source.schema();
+        let mut options = options.clone();
+        if may_reject(&path, &options) {
+            // Text that grows would say something else of its columns when it is opened again.
+            options = options.with_types(&schema);
+            let names = schema.fields().iter().map(|field| field.name().clone());
+            options.columns.get_or_insert_with(|| names.collect());
+        }
         Ok(FileTable {
             path,
-            options: options.clone(),
-            schema: source.schema(),
+            options,
+            schema,
             rows,
         })
+    }
+
+    /// Refuses a file with columns of other types than this one's.
+    fn check_types(&self, found: &Schema) -> Result<()> {
+        for field in found.fields() {
+            let Ok(known) = self.schema.field_with_name(field.name()) else {
+                continue;
+            };
+            let (is, was) = (field.data_type(), known.data_type());
+            if is != was {
+                let message = format!("a column is {is} in a file where it was {was} before");
+                return Err(Error::schema(message)
+                    .file(self.path.display().to_string())
+                    .column(field.name())
+                    .hint("the file was replaced meanwhile: open it anew"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -177,7 +203,9 @@ impl Table for FileTable {
             options.columns = Some(columns.to_vec());
         }
         options.passing = passing.clone();
-        Ok(Origin::Source(super::open(&self.path, &options)?))
+        let source = super::open(&self.path, &options)?;
+        self.check_types(&source.schema())?;
+        Ok(Origin::Source(source))
     }
 }
 
@@ -354,8 +382,10 @@ pub(crate) fn fewest(table: &dyn Table) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use arrow_array::{ArrayRef, Int64Array};
+    use tersecades_columnar::error::ErrorKind;
 
     use super::*;
+    use crate::sink::{self, SinkOptions};
 
     fn rows() -> RecordBatch {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
@@ -377,5 +407,55 @@ mod tests {
         let once = OneRun::new(Box::new(source));
         assert_eq!(count(&once).unwrap(), 3);
         assert!(count(&once).unwrap_err().hint_text().is_some());
+    }
+
+    #[test]
+    fn a_file_that_grows_or_is_replaced_keeps_the_types_that_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |table: &FileTable| -> Result<usize> {
+            let Origin::Source(mut source) = table.open(None)? else {
+                panic!("files are not encoded");
+            };
+            assert_eq!(source.schema(), table.schema());
+            let mut rows = 0;
+            while let Some(batch) = source.next()? {
+                rows += batch.num_rows();
+            }
+            Ok(rows)
+        };
+        for (name, first, fitting, other) in [
+            ("a.csv", "n\n1\n", "2\n", "2.5\n"),
+            (
+                "a.jsonl",
+                "{\"n\":1}\n",
+                "{\"n\":2,\"m\":3}\n",
+                "{\"n\":2.5}\n",
+            ),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, first).unwrap();
+            let table = FileTable::new(&path, &SourceOptions::default()).unwrap();
+            std::fs::write(&path, [first, fitting].concat()).unwrap();
+            assert_eq!(read(&table).unwrap(), 2, "{name}");
+            std::fs::write(&path, [first, other].concat()).unwrap();
+            let error = read(&table).unwrap_err();
+            assert!(error.message().contains("`2.5` is a float"), "{error}");
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(read(&table).unwrap(), 0, "{name}");
+        }
+        let path = folder.path().join("a.parquet");
+        let write = |column: ArrayRef| {
+            let rows = RecordBatch::try_from_iter([("number", column)]).unwrap();
+            let mut sink = sink::create(&path, &rows.schema(), &SinkOptions::default()).unwrap();
+            sink.write(&rows).unwrap();
+            sink.finish().unwrap();
+        };
+        write(Arc::new(Int64Array::from(vec![1])));
+        let table = FileTable::new(&path, &SourceOptions::default()).unwrap();
+        assert_eq!(read(&table).unwrap(), 1);
+        write(Arc::new(arrow_array::Float64Array::from(vec![1.5])));
+        let error = read(&table).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+        assert_eq!(error.context().column.as_deref(), Some("number"), "{error}");
     }
 }

@@ -27,6 +27,23 @@ use super::{OnError, Rejected, RejectedRow, Source, SourceOptions};
 /// Most text in a batch, which ends early beyond it; Arrow strings are limited to 2^31 bytes.
 pub const BATCH_BYTES_LIMIT: usize = 256 << 20;
 
+/// Most columns that are read of a text, as each takes memory before it has a value.
+const COLUMNS_MAX: usize = 1 << 16;
+
+/// Refuses to read so many `columns`.
+///
+/// # Errors
+/// `LimitExceeded`, saying how to read fewer.
+pub(super) fn check_width(columns: usize) -> Result<()> {
+    match columns > COLUMNS_MAX {
+        false => Ok(()),
+        true => Err(Error::limit(format!(
+            "the text has {columns} columns, over {COLUMNS_MAX}"
+        ))
+        .hint("check delimiter and line ends, or name the columns that are wanted")),
+    }
+}
+
 /// A row that does not fit, before the policy decides.
 #[derive(Debug)]
 pub struct BadRow {

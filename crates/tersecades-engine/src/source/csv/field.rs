@@ -8,7 +8,7 @@
 use std::str::FromStr;
 
 use arrow_array::timezone::Tz;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
 use super::exact::{hexadecimal, parse_decimal};
@@ -118,10 +118,12 @@ impl FieldKind {
                 },
                 pattern,
             },
-            DataType::Decimal128(precision, scale) => FieldKind::Decimal {
-                precision: *precision,
-                scale: *scale,
-            },
+            DataType::Decimal128(precision @ ..=DECIMAL128_MAX_PRECISION, scale) => {
+                FieldKind::Decimal {
+                    precision: *precision,
+                    scale: *scale,
+                }
+            }
             DataType::Binary => FieldKind::Bytes,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldKind::Text,
             DataType::Dictionary(_, value) if **value == DataType::Utf8 => FieldKind::Text,
@@ -491,6 +493,8 @@ mod tests {
         let local = DataType::Timestamp(TimeUnit::Second, None);
         assert!(reason(local.clone(), "2013-01-01T10:00:00Z").contains("time zone"));
         assert!(reason(local, "2013-01-01T10:00:00.5").contains("losing digits"));
-        assert!(FieldKind::new(&DataType::Float16, None).is_err());
+        for none in [DataType::Float16, DataType::Decimal128(39, 0)] {
+            assert!(FieldKind::new(&none, None).is_err());
+        }
     }
 }

@@ -27,7 +27,8 @@ use self::record::{Record, RecordReader, read_error};
 use self::sniff::sniff_delimiter;
 use super::packed::{self, READ_BUFFER_BYTES};
 use super::text::{
-    BadRow, Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, refuse_utf16,
+    BadRow, Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, check_width,
+    refuse_utf16,
 };
 use super::trickle::is_pause;
 use super::{SourceKind, SourceOptions};
@@ -62,9 +63,9 @@ pub const NULL_STRINGS_DEFAULT: [&str; 7] = ["", "NA", "N/A", "null", "NULL", "N
 const SNIFF_BYTES: u64 = 64 << 10;
 
 /// Bytes at the start of the file that tell UTF-8 from UTF-16.
-const MARK_BYTES: u64 = 4;
+pub(in crate::source) const MARK_BYTES: u64 = 4;
 
-pub(in crate::source) const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// How to read CSV; of JSON, types, timestamp formats and `infer_rows`.
 #[derive(Debug, Clone)]
@@ -150,24 +151,20 @@ impl CsvSource {
             Some(_) => MARK_BYTES,
             None => SNIFF_BYTES,
         };
-        let mut start = Vec::new();
-        let is_whole = read_start(&mut input, start_bytes, &mut start).map_err(read_error)?;
-        refuse_utf16(&start)?;
-        if start.starts_with(UTF8_MARK) {
-            start.drain(..UTF8_MARK.len());
-        }
+        let (start, is_whole) = read_start(&mut input, start_bytes)?;
         let delimiter = options
             .csv
             .delimiter
             .unwrap_or_else(|| sniff_delimiter(&start, is_whole));
         let mut records = RecordReader::new(Box::new(Cursor::new(start).chain(input)), delimiter);
         let mut sample = VecDeque::new();
-        let names = read_names(&mut records, &mut sample, &mut options.csv)?;
+        let names = read_names(&mut records, &mut sample, delimiter, &mut options.csv)?;
         let types = plan_types(&names, &options.csv)?;
         sample_rows(&mut records, &mut sample, &types, &options.csv)?;
         let types = infer_types(types, &sample, &options.csv);
         let whole: Schema = Schema::new(field_list(&names, &types));
         let positions = options.project(&whole)?;
+        check_width(positions.len())?;
         let schema = whole.project(&positions)?;
         let plans = positions
             .into_iter()
@@ -250,23 +247,32 @@ impl TextFormat for Csv {
     }
 }
 
-/// Reads up to `most` bytes, fewer of a pipe that pauses behind its first lines; whether these are
-/// all.
-fn read_start(mut input: impl BufRead, most: u64, start: &mut Vec<u8>) -> std::io::Result<bool> {
-    let mut clock = None;
-    loop {
+/// The first bytes, up to `most` of them and fewer of a pipe that pauses behind its first lines,
+/// without a byte order mark; whether these are all.
+///
+/// # Errors
+/// `Unsupported` for UTF-16, and what reading says.
+pub(in crate::source) fn read_start(mut input: impl BufRead, most: u64) -> Result<(Vec<u8>, bool)> {
+    let (mut start, mut clock) = (Vec::new(), None);
+    let is_whole = loop {
         let left = most.saturating_sub(start.len() as u64);
-        match input.by_ref().take(left).read_to_end(start) {
+        match input.by_ref().take(left).read_to_end(&mut start) {
+            Ok(_) => break (start.len() as u64) < most,
             Err(error) if is_pause(&error) => {
-                let lines = memchr::memchr_iter(b'\n', start).count();
+                let lines = memchr::memchr_iter(b'\n', &start).count();
                 let mut is_over = || clock.get_or_insert_with(SampleClock::start).is_over();
                 if lines > 1 || lines == 1 && is_over() {
-                    return Ok(false);
+                    break false;
                 }
             }
-            done => return done.map(|_| (start.len() as u64) < most),
+            Err(error) => return Err(read_error(error)),
         }
+    };
+    refuse_utf16(&start)?;
+    if start.starts_with(UTF8_MARK) {
+        start.drain(..UTF8_MARK.len());
     }
+    Ok((start, is_whole))
 }
 
 fn check_delimiter(delimiter: Option<u8>) -> Result<()> {

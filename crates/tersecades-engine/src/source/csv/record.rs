@@ -101,16 +101,6 @@ impl Record {
         !self.is_plain && self.original().len() + 1 != self.text_bytes() + self.fields
     }
 
-    /// Whether `field` stands in quotes somewhere in the record.
-    pub(super) fn is_quoted(&self, field: &[u8]) -> bool {
-        let mut quoted = vec![b'"'];
-        for byte in field {
-            quoted.extend(std::iter::repeat_n(*byte, 1 + usize::from(*byte == b'"')));
-        }
-        quoted.push(b'"');
-        self.raw.windows(quoted.len()).any(|part| part == quoted)
-    }
-
     /// Leaves blanks between closing quotes and the ends of their fields out of the text.
     fn drop_blanks(&mut self, delimiter: u8) {
         let mut walk = QuoteWalk::new(self, delimiter);

@@ -392,3 +392,20 @@ fn read_hostile(bytes: &[u8]) {
         );
     }
 }
+
+#[test]
+fn text_of_more_columns_than_memory_is_for_is_read_by_those_that_are_wanted() {
+    let text = format!(
+        "{}\n{}\n",
+        vec!["c"; 70_000].join(","),
+        vec!["7"; 70_000].join(",")
+    );
+    let mut options = SourceOptions::default();
+    let error = source(text.as_bytes(), &options).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    assert!(error.hint_text().unwrap().contains("wanted"));
+    options.columns = Some(vec!["c_70000".to_owned()]);
+    let batches = read_all(&mut source(text.as_bytes(), &options).unwrap()).unwrap();
+    let numbers = batches[0].column(0).as_primitive::<Int64Type>();
+    assert_eq!(numbers.values()[..], [7]);
+}

@@ -6,7 +6,7 @@
 //! ```
 //! The first file gives the columns and their types; text in later files is read as those types.
 //! A file that has other columns is an error that names both; a later row of JSON that has other
-//! keys is a bad row. Batches never span two files.
+//! keys is a bad row. Batches never span two files. A column is as lossy as it is in any file.
 
 mod find;
 mod partition;
@@ -17,14 +17,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::types::logical_type;
 
 pub(super) use self::find::find_files;
 use self::partition::{Partitions, repeat};
 use super::passing::Passing;
 use super::table::{self, Table};
 use super::{Rejected, Source, SourceOptions, kind_of, open};
+use crate::error_bound::{ROWS_DEPEND_ON, of_any};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 
@@ -70,16 +73,21 @@ impl FilesTable {
             columns: None,
             ..options.clone()
         };
-        let file_schema = open(first, &whole)?.schema();
+        let file_schema = with_marks(open(first, &whole)?.schema(), &files, &whole);
         let partitions = Partitions::new(&files)?;
         let own = file_schema.fields().iter();
         let own = own.filter(|field| partitions.position(field.name()).is_none());
         let fields: Vec<Arc<Field>> = own.chain(partitions.fields()).cloned().collect();
-        let schema = Arc::new(Schema::new(fields));
+        let rows = file_schema.metadata().get_key_value(ROWS_DEPEND_ON);
+        let rows = rows.map(|(key, columns)| (key.clone(), columns.clone()));
+        let schema = Arc::new(Schema::new_with_metadata(
+            fields,
+            rows.into_iter().collect(),
+        ));
         let schema = Arc::new(schema.project(&options.project(&schema)?)?);
         Ok(FilesTable {
             inner: Arc::new(Inner {
-                options: with_types(whole, &file_schema),
+                options: whole.with_types(&file_schema),
                 files,
                 file_schema,
                 partitions,
@@ -153,16 +161,15 @@ impl FilesTable {
     }
 }
 
-/// `options` under which text is read as the types of `schema`.
-fn with_types(mut options: SourceOptions, schema: &Schema) -> SourceOptions {
-    let is_text = |field: &&Arc<Field>| {
-        // Binary formats carry their own types, and may have some that no text can become.
-        !matches!(field.data_type(), DataType::Struct(_) | DataType::List(_))
-    };
-    let fields = schema.fields().iter().filter(is_text);
-    let types = fields.map(|field| (field.name().clone(), field.data_type().clone()));
-    options.csv.types = types.collect();
-    options
+/// `schema`, that of the first of `files`, whose metadata says how lossy columns are in any of
+/// them; text says nothing of that, and a file that cannot be opened says why when it is read.
+fn with_marks(schema: SchemaRef, files: &[PathBuf], options: &SourceOptions) -> SchemaRef {
+    let others = files.iter().skip(1);
+    let others = others.filter(|path| !table::may_reject(path, options));
+    others.fold(schema, |schema, path| match open(path, options) {
+        Ok(other) => of_any(&schema, &[other.schema()]),
+        Err(_) => schema,
+    })
 }
 
 impl Table for FilesTable {
@@ -254,7 +261,7 @@ impl FilesSource {
                 .absorb(found, &mut current.counted, policy, &file)?;
             match next? {
                 Some(batch) => {
-                    let arrays = arrange(&current.layout, &batch)?;
+                    let arrays = arrange(&current.layout, &batch, &self.schema)?;
                     let sized = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                     let schema = Arc::clone(&self.schema);
                     return Ok(Some(RecordBatch::try_new_with_options(
@@ -315,7 +322,7 @@ impl FilesSource {
         for field in found.fields() {
             let wrong = match inner.file_schema.field_with_name(field.name()) {
                 Err(_) => "is not in the first file".to_owned(),
-                Ok(wanted) if wanted.data_type() != field.data_type() => format!(
+                Ok(wanted) if !are_alike(wanted.data_type(), field.data_type()) => format!(
                     "is {} here and {} in the first file",
                     field.data_type(),
                     wanted.data_type()
@@ -336,13 +343,26 @@ impl FilesSource {
     }
 }
 
-/// The columns of the result: those of `batch`, and values of paths repeated as often as needed.
-fn arrange(layout: &[Column], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    let column = |column: &Column| match column {
-        Column::File(position) => Ok(Arc::clone(batch.column(*position))),
+/// Whether values of the types are the same, as all text is.
+fn are_alike(one: &DataType, other: &DataType) -> bool {
+    one == other || is_text(one) && is_text(other)
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    *data_type != DataType::Null && logical_type(data_type) == DataType::Utf8
+}
+
+/// The columns of the result: those of `batch`, text as `schema` has it, and values of paths
+/// repeated as often as needed.
+fn arrange(layout: &[Column], batch: &RecordBatch, schema: &Schema) -> Result<Vec<ArrayRef>> {
+    let column = |(column, field): (&Column, &Arc<Field>)| match column {
+        Column::File(position) => match is_text(field.data_type()) {
+            true => Ok(cast(batch.column(*position), field.data_type())?),
+            false => Ok(Arc::clone(batch.column(*position))),
+        },
         Column::Path(value) => repeat(value, batch.num_rows()),
     };
-    layout.iter().map(column).collect()
+    layout.iter().zip(schema.fields()).map(column).collect()
 }
 
 impl Source for FilesSource {

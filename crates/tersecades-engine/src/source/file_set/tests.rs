@@ -1,5 +1,6 @@
 //! Files of folders and globs: order, partitions, projection, differing schemas, bad rows.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use parquet::file::properties::WriterProperties;
 use tersecades_columnar::error::ErrorKind;
 
 use super::*;
+use crate::error_bound::{ERROR_BOUND, LOSSY_COLUMNS, bound_lines};
 use crate::expression::col;
 use crate::operator::row::keys::SortOrder;
 use crate::sink::{self, SinkOptions};
@@ -209,6 +211,114 @@ fn an_object_that_begins_as_null_in_a_later_file_is_that_of_the_first() {
     );
     let found = rows(&table(root, "*.jsonl").unwrap(), None);
     assert_eq!(found, ["1 u", "- -", "2 -", "- -", "- -", "- v"]);
+}
+
+#[test]
+fn an_object_that_is_empty_in_the_first_file_may_be_anything_in_later_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "a.jsonl", "{\"n\":1,\"o\":{}}\n");
+    write(root, "b.jsonl", "{\"n\":2,\"o\":null}\n{\"n\":3}\n");
+    write(
+        root,
+        "c.jsonl",
+        "{\"n\":4}\n{\"n\":5,\"o\":{\"x\":[]}}\n{\"o\":{}}\n",
+    );
+    let found = rows(&table(root, "*.jsonl").unwrap(), None);
+    assert_eq!(found, ["1 {}", "2 -", "3 -", "4 -", "5 {\"x\":[]}", "- {}"]);
+    write(root, "a.jsonl", "{\"n\":1,\"o\":{\"x\":7}}\n");
+    write(root, "c.jsonl", "{\"n\":4,\"o\":{}}\n{\"o\":{\"x\":8}}\n");
+    let found = rows(&table(root, "*.jsonl").unwrap(), None);
+    assert_eq!(found, ["1 7", "2 -", "3 -", "4 -", "- 8"]);
+}
+
+/// Writes one column of numbers, which metadata says are so lossy.
+fn write_lossy(root: &Path, name: &str, marks: &[(&str, &str)], rows: Option<&str>) {
+    let pairs = |pairs: &[(&str, &str)]| -> HashMap<String, String> {
+        let owned = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        owned.collect()
+    };
+    let field = Field::new("v", DataType::Float64, true).with_metadata(pairs(marks));
+    let rows = rows.map(|columns| (ROWS_DEPEND_ON, columns));
+    let schema = Schema::new(vec![field]).with_metadata(pairs(rows.as_slice()));
+    let values: ArrayRef = Arc::new(arrow_array::Float64Array::from(vec![1.5]));
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![values]).unwrap();
+    let mut sink =
+        sink::create(&root.join(name), &batch.schema(), &SinkOptions::default()).unwrap();
+    sink.write(&batch).unwrap();
+    sink.finish().unwrap();
+}
+
+#[test]
+fn a_column_is_as_lossy_as_it_is_in_any_file() {
+    let bound = |bound| [(ERROR_BOUND, bound), (LOSSY_COLUMNS, "v")];
+    for suffix in ["parquet", "arrow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let write = |name: &str, marks: &[(&str, &str)], rows| {
+            write_lossy(root, &format!("k=1/{name}.{suffix}"), marks, rows);
+        };
+        fs::create_dir(root.join("k=1")).unwrap();
+        let lines = || {
+            let table = table(root, &format!("k=1/*.{suffix}")).unwrap();
+            let schema = table.schema();
+            let batches = read(&mut table.source(None).unwrap()).unwrap();
+            assert!(batches.iter().all(|batch| batch.schema() == schema));
+            bound_lines(&schema)
+        };
+        write("a", &[], None);
+        write("b", &[], None);
+        assert!(lines().is_empty());
+        write("b", &bound("0.5"), None);
+        assert_eq!(lines(), ["bound v: within 0.5 of exact, by lossy v"]);
+        write("a", &bound("0.25"), Some("w"));
+        let rows = "bound rows: which there are depends on lossy w";
+        assert_eq!(lines(), ["bound v: within 0.5 of exact, by lossy v", rows]);
+        write(
+            "c",
+            &[(ERROR_BOUND, "2 per row"), (LOSSY_COLUMNS, "u")],
+            Some("x"),
+        );
+        let rows = "bound rows: which there are depends on lossy w,x";
+        assert_eq!(lines(), ["bound v: unknown, it depends on lossy u,v", rows]);
+    }
+}
+
+#[test]
+fn text_of_later_files_may_be_coded_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let write = |name: &str, column: ArrayRef, has_fixed_dictionaries| {
+        let options = SinkOptions {
+            has_fixed_dictionaries,
+            ..SinkOptions::default()
+        };
+        let batch = RecordBatch::try_from_iter([("w", column)]).unwrap();
+        let mut sink = sink::create(&root.join(name), &batch.schema(), &options).unwrap();
+        sink.write(&batch).unwrap();
+        sink.finish().unwrap();
+    };
+    let coded = || -> ArrayRef {
+        let texts = [Some("x"), None, Some("x")].into_iter();
+        Arc::new(texts.collect::<arrow_array::DictionaryArray<arrow_array::types::Int32Type>>())
+    };
+    let large = arrow_array::LargeStringArray::from(vec!["z"]);
+    for (first, second) in [("a", "b"), ("b", "a")] {
+        write(&format!("{first}.arrow"), coded(), true);
+        write(&format!("{second}.arrow"), coded(), false);
+        write("c.arrow", Arc::new(large.clone()), false);
+        let found = rows(&table(root, "*.arrow").unwrap(), None);
+        assert_eq!(found, ["x", "-", "x", "x", "-", "x", "z"]);
+    }
+    write(
+        "c.arrow",
+        Arc::new(arrow_array::Int64Array::from(vec![1])),
+        false,
+    );
+    let table = table(root, "*.arrow").unwrap();
+    assert!(read(&mut table.source(None).unwrap()).is_err());
 }
 
 /// Rows of a folder `n=5` whose file says something else of `n`, row group by row group.

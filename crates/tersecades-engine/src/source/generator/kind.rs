@@ -29,7 +29,8 @@ pub trait Generator: Send {
     /// Goes on at row number `row` (at the end, if the stream is shorter).
     fn seek(&mut self, row: u64);
 
-    /// The next `rows` rows as a batch, fewer at the end, `None` after it; 0 counts as 1.
+    /// The next `rows` rows as a batch, fewer at the end, `None` after it; 0 counts as 1. All
+    /// batches have the same dictionaries.
     ///
     /// # Errors
     /// `Corrupt` if Arrow refuses the batch, which would be a bug.

@@ -5,14 +5,14 @@
 //!       -> one walk over the text, no tree (scan.rs) -> cells, whole row or nothing (row.rs)
 //!       -> column builders, shared with CSV -> batch
 //! ```
-//! Absent keys are null. Arrays, and objects under a key that holds other values as well, are kept
-//! as their JSON text. A key that the first rows and the options do not name makes a row bad, so
-//! that no value is lost silently. Of [`CsvOptions`](super::CsvOptions) the types, timestamp
-//! formats and `infer_rows` count.
+//! Absent keys are null. Arrays, and objects under a key that holds other values as well or none
+//! but empty ones in the first rows, are kept as their JSON text. A key that the first rows and the
+//! options do not name makes a row bad, so that no value is lost silently. Of
+//! [`CsvOptions`](super::CsvOptions) the types, timestamp formats and `infer_rows` count.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,11 +22,10 @@ use tersecades_columnar::error::Result;
 use self::plan::Survey;
 use self::record::{Framing, Record, RecordReader};
 use self::row::RowPlan;
-use super::csv::UTF8_MARK;
 use super::csv::field::Cell;
+use super::csv::{MARK_BYTES, read_start};
 use super::packed::{self, unpack};
-use super::text::{Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, refuse_utf16};
-use super::trickle::through_pauses;
+use super::text::{Next, RowResult, SampleClock, TextFormat, TextRecord, TextSource, check_width};
 use super::{SourceKind, SourceOptions};
 
 mod plan;
@@ -115,18 +114,16 @@ impl JsonSource {
         options: &SourceOptions,
     ) -> Result<Self> {
         options.validate()?;
-        through_pauses(|| input.fill_buf().map(|_| ()))?;
-        refuse_utf16(input.fill_buf()?)?;
-        if input.fill_buf()?.starts_with(UTF8_MARK) {
-            input.consume(UTF8_MARK.len());
-        }
+        let (start, _) = read_start(&mut input, MARK_BYTES)?;
+        let input = Box::new(Cursor::new(start).chain(input));
         let mut records = RecordReader::new(input, framing);
         let sample = sample_rows(&mut records, options.csv.infer_rows)?;
         let survey = Survey::new(&sample);
         let whole = Schema::new(survey.columns(&options.csv)?);
         let positions = options.project(&whole)?;
+        check_width(positions.len())?;
         let schema = whole.project(&positions)?;
-        let plan = RowPlan::new(&whole, &positions, survey.objects(), &options.csv)?;
+        let plan = RowPlan::new(&whole, &positions, &options.csv)?;
         let format = Json {
             records,
             plan: Arc::new(plan),

@@ -1,7 +1,7 @@
 //! What to read: keys in the order in which the first rows name them, and their types.
 //!
 //! ```text
-//! objects   -> their keys, joined by dots
+//! objects   -> their keys, joined by dots; one that is always empty says no more than null does
 //! all true or false, all whole, all numbers, all dates, all times   -> that type
 //! texts, arrays, mixtures, objects here and other values there      -> text, JSON as it stands
 //! ```
@@ -85,13 +85,24 @@ impl Survey {
     /// column.
     pub(super) fn columns(&self, options: &CsvOptions) -> Result<Vec<Field>> {
         let (mut fields, mut names) = (Vec::new(), HashSet::new());
+        let mixed = self.order.iter().filter(|name| {
+            let guess = self.keys.get(*name);
+            guess.is_some_and(|it| it.has_object && it.has_value())
+        });
+        let mixed: Vec<&String> = mixed.collect();
+        let mut sorted: Vec<&String> = self.order.iter().collect();
+        sorted.sort_unstable();
         for name in self.order.iter().chain(given(options)) {
             let fixed = options.type_of(name)?;
             let guess = self.keys.get(name);
-            let is_inside = self.enclosing(name, options);
-            let is_object = |it: &KeyGuess| it.has_object || is_taken_apart(name, options);
+            let mut typed = options.types.iter().map(|(name, _)| name);
+            let is_inside = mixed.iter().any(|outer| lies_in(name, outer))
+                || fixed.is_none() && typed.any(|outer| lies_in(name, outer));
+            let is_apart = |it: &KeyGuess| {
+                it.has_object && holds_any(name, &sorted) || is_taken_apart(name, options)
+            };
             let is_column =
-                fixed.is_some() || guess.is_some_and(|it| it.has_value() || !is_object(it));
+                fixed.is_some() || guess.is_some_and(|it| it.has_value() || !is_apart(it));
             if is_inside || !is_column || !names.insert(name.as_str()) {
                 continue;
             }
@@ -109,25 +120,6 @@ impl Survey {
             None => Error::schema(none).hint("the file is empty; give column types"),
         })
     }
-
-    /// Whether `name` lies in an object that is a column as a whole.
-    fn enclosing(&self, name: &str, options: &CsvOptions) -> bool {
-        let is_whole = |outer: &str| {
-            let mixed = self
-                .keys
-                .get(outer)
-                .is_some_and(|it| it.has_object && it.has_value());
-            mixed || options.types.iter().any(|(given, _)| given == outer)
-        };
-        let dots = name.match_indices('.').map(|(at, _)| at);
-        dots.filter_map(|at| name.get(..at)).any(is_whole)
-    }
-
-    /// Keys that held objects, which are taken apart.
-    pub(super) fn objects(&self) -> impl Iterator<Item = &String> {
-        let is_object = |name: &&String| self.keys.get(*name).is_some_and(|it| it.has_object);
-        self.order.iter().filter(is_object)
-    }
 }
 
 /// Names of the columns that `options` name.
@@ -138,10 +130,20 @@ fn given(options: &CsvOptions) -> impl Iterator<Item = &String> {
 
 /// Whether `options` name what lies in `name`.
 fn is_taken_apart(name: &str, options: &CsvOptions) -> bool {
-    given(options).any(|given| {
-        let inside = given.strip_prefix(name);
-        inside.is_some_and(|inside| inside.starts_with('.'))
-    })
+    given(options).any(|given| lies_in(given, name))
+}
+
+/// Whether `name` is that of a value in the object `outer`.
+fn lies_in(name: &str, outer: &str) -> bool {
+    let inside = name.strip_prefix(outer);
+    inside.is_some_and(|inside| inside.starts_with('.'))
+}
+
+/// Whether any of the `sorted` names lies in `name`.
+fn holds_any(name: &str, sorted: &[&String]) -> bool {
+    let start = format!("{name}.");
+    let first = sorted.partition_point(|it| **it < start);
+    sorted.get(first).is_some_and(|it| it.starts_with(&start))
 }
 
 impl<'a> Visit<'a> for Survey {

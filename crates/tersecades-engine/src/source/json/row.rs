@@ -1,7 +1,8 @@
 //! One record as the cells of a row.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use arrow_schema::Schema;
 use tersecades_columnar::error::Result;
@@ -18,8 +19,7 @@ pub(super) struct RowPlan {
     /// Known keys in the order of the first rows, with the column of those that are wanted.
     order: Vec<(String, Option<usize>)>,
     /// Places in `order`.
-    places: HashMap<String, usize>,
-    objects: HashSet<String>,
+    places: BTreeMap<String, usize>,
 }
 
 struct Column {
@@ -28,17 +28,11 @@ struct Column {
 }
 
 impl RowPlan {
-    /// How rows of `whole` are read, of which the columns at `positions` are wanted; `objects` are
-    /// keys whose objects are taken apart, beside those that have columns in them.
+    /// How rows of `whole` are read, of which the columns at `positions` are wanted.
     ///
     /// # Errors
     /// `Unsupported` for types that text cannot become.
-    pub(super) fn new<'a>(
-        whole: &Schema,
-        positions: &[usize],
-        objects: impl Iterator<Item = &'a String>,
-        options: &CsvOptions,
-    ) -> Result<Self> {
+    pub(super) fn new(whole: &Schema, positions: &[usize], options: &CsvOptions) -> Result<Self> {
         let mut columns = Vec::with_capacity(positions.len());
         for field in positions.iter().map(|position| whole.field(*position)) {
             let formats = options.timestamp_formats.iter();
@@ -61,16 +55,19 @@ impl RowPlan {
             .iter()
             .enumerate()
             .map(|(place, (name, _))| (name.clone(), place));
-        let outer = order.iter().flat_map(|(name, _)| {
-            let dots = name.match_indices('.');
-            dots.filter_map(|(at, _)| name.get(..at).map(str::to_owned))
-        });
         Ok(RowPlan {
             columns,
             places: places.collect(),
-            objects: objects.cloned().chain(outer).collect(),
             order,
         })
+    }
+
+    /// Whether columns lie in the object `path`.
+    fn is_object(&self, path: &str) -> bool {
+        let start = format!("{path}.");
+        let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+        let first = self.places.range::<str, _>(from).next();
+        first.is_some_and(|(name, _)| name.starts_with(&start))
     }
 
     /// Parses `text` into `cells` and returns the texts they came from.
@@ -158,7 +155,7 @@ impl<'a> Visit<'a> for Row<'_, 'a> {
     fn leaf(&mut self, path: &str, leaf: Leaf<'a>) -> Scan<()> {
         let Some(place) = self.place(path) else {
             // A key that holds an object elsewhere may hold nothing here.
-            return match leaf == Leaf::Null && self.plan.objects.contains(path) {
+            return match leaf == Leaf::Null && self.plan.is_object(path) {
                 true => Ok(()),
                 false => Err(format!("has the key `{}`, unknown so far", excerpt(path))),
             };

@@ -1,6 +1,6 @@
 //! JSON from bytes to batches: types, nesting, policies, framing, packed files, hostile bytes.
 
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
@@ -132,6 +132,66 @@ fn a_key_with_objects_and_other_values_is_one_text_column() {
 }
 
 #[test]
+fn an_empty_object_says_no_more_of_its_key_than_null_does() {
+    let rows = "{\"o\":{},\"p\":{\"q\":{}}}\n{\"o\":null,\"p\":null}\n{\"p\":{}}\n";
+    let batch = read(rows);
+    assert_eq!(names(&batch), ["o", "p.q"]);
+    for column in ["o", "p.q"] {
+        let expected = [Some("{}".to_owned()), None, None];
+        assert_eq!(texts(&batch, column), expected, "{column}");
+    }
+    let rows = "{\"o\":{}}\n{\"o\":{\"x\":\"u\"}}\n{\"o\":null}\n";
+    let batch = read(rows);
+    assert_eq!(names(&batch), ["o.x"]);
+    assert_eq!(texts(&batch, "o.x"), [None, Some("u".to_owned()), None]);
+    let csv = CsvOptions {
+        infer_rows: 1,
+        ..CsvOptions::default()
+    };
+    let options = SourceOptions {
+        csv,
+        ..SourceOptions::default()
+    };
+    let batches = read_all(&mut lines(rows, &options).unwrap()).unwrap();
+    let expected = [Some("{}"), Some("{\"x\":\"u\"}"), None];
+    assert_eq!(
+        texts(&batches[0], "o"),
+        expected.map(|it| it.map(String::from))
+    );
+}
+
+#[test]
+fn a_byte_order_mark_may_come_byte_by_byte() {
+    /// Gives one byte at a time.
+    struct Slow(Cursor<Vec<u8>>);
+    impl Read for Slow {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let most = out.len().min(1);
+            self.0.read(&mut out[..most])
+        }
+    }
+    let slow = |bytes: &[u8]| {
+        let options = SourceOptions::default();
+        JsonSource::from_lines(Slow(Cursor::new(bytes.to_vec())), &options)
+    };
+    let mut source = slow(b"\xef\xbb\xbf{\"a\":1}\r\n{\"a\":2}").unwrap();
+    assert_eq!(read_all(&mut source).unwrap()[0].num_rows(), 2);
+    let error = slow(b"{\0\"\0a\0\"\0:\0").err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[test]
+fn keys_of_many_dots_and_many_keys_take_no_memory_without_bounds() {
+    let key = ".".repeat(200_000);
+    let batch = read(&format!("{{\"a\":{{}},\"{key}\":1}}\n{{\"a\":2}}\n"));
+    assert_eq!(names(&batch), ["a", &key]);
+    let keys = (0..70_000).map(|n| format!("\"k{n}\":1"));
+    let text = format!("{{{}}}\n", keys.collect::<Vec<_>>().join(","));
+    let error = read_error(&text, &SourceOptions::default());
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
+
+#[test]
 fn given_types_win_and_may_name_keys_that_come_later() {
     let types = [
         ("n", DataType::Int16),
@@ -158,6 +218,15 @@ fn given_types_win_and_may_name_keys_that_come_later() {
         texts(&batches[0], "raw"),
         [Some("{\"k\":1}".to_owned()), None]
     );
+    let mut dotted = options.clone();
+    dotted.csv.types = vec![
+        ("a".to_owned(), DataType::Utf8),
+        ("a.b".to_owned(), DataType::Int64),
+    ];
+    let text = "{\"a\":\"x\",\"a.b\":1}\n{\"a.b\":2,\"a\":{\"b\":3}}\n";
+    let batches = read_all(&mut lines(text, &dotted).unwrap()).unwrap();
+    assert_eq!(names(&batches[0]), ["a", "a.b"]);
+    assert_eq!(texts(&batches[0], "a.b"), some(&["1", "2"]));
     let error = read_error("{\"n\":1.5}\n", &options);
     assert_eq!(error.context().column.as_deref(), Some("n"));
     assert!(error.message().contains("`1.5` is a float"), "{error}");
