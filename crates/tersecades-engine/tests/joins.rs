@@ -165,11 +165,19 @@ fn how(random: &mut Random) -> How {
             }
         }
         _ => How::AsOf {
-            direction: *random.pick(&[Direction::Backward, Direction::Forward, Direction::Nearest]),
+            direction: *random.pick(&DIRECTIONS),
             tolerance: (!random.one_in(3)).then(|| random.between(0, 25)),
         },
     }
 }
+
+const DIRECTIONS: [Direction; 5] = [
+    Direction::Backward,
+    Direction::Forward,
+    Direction::Before,
+    Direction::After,
+    Direction::Nearest,
+];
 
 /// One join.
 #[derive(Debug, Clone)]

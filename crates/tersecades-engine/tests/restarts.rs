@@ -413,6 +413,7 @@ fn joins() -> Vec<(&'static str, Stream)> {
         ("as-of join", as_of(Direction::Backward, None)),
         ("forward as-of join", as_of(Direction::Forward, None)),
         ("near as-of join", as_of(Direction::Backward, Some(5))),
+        ("strict as-of join", as_of(Direction::Before, None)),
     ]
 }
 

@@ -161,6 +161,8 @@ fn joined(how: &str, left: Stream, right: Stream) -> Stream {
             let direction = match words[1] {
                 "backward" => Direction::Backward,
                 "forward" => Direction::Forward,
+                "before" => Direction::Before,
+                "after" => Direction::After,
                 _ => Direction::Nearest,
             };
             let tolerance = (words.len() > 3).then(|| seconds(words[2]));

@@ -83,10 +83,12 @@ impl<'py> FromPyObject<'_, 'py> for NamedDirection {
         match &*name {
             "backward" => Ok(NamedDirection(Direction::Backward)),
             "forward" => Ok(NamedDirection(Direction::Forward)),
+            "before" => Ok(NamedDirection(Direction::Before)),
+            "after" => Ok(NamedDirection(Direction::After)),
             "nearest" => Ok(NamedDirection(Direction::Nearest)),
             _ => Err(invalid(
                 format!("there is no direction `{name}`"),
-                "backward, forward or nearest",
+                "backward, forward, before, after or nearest",
             )),
         }
     }

@@ -465,7 +465,7 @@ class Stream:
         self,
         other: Stream,
         on: _Keys = ...,
-        direction: Literal["backward", "forward", "nearest"] = ...,
+        direction: Literal["backward", "forward", "before", "after", "nearest"] = ...,
         tolerance: _Duration | None = None,
         how: _Kind = ...,
         **options: Any,

@@ -121,7 +121,8 @@ impl Stream {
     }
 
     /// Joins each row with the row of `other` with equal values of the columns `on` that is
-    /// nearest in time: `backward`, `forward` or `nearest`, no further away than `tolerance`.
+    /// nearest in time, no further away than `tolerance`: `backward` or `forward`, `before` or
+    /// `after`, which leave the same time out, or `nearest`.
     ///
     /// The options are `suffix` and `null_equals_null`.
     #[pyo3(signature = (

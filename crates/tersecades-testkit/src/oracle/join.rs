@@ -123,6 +123,8 @@ pub fn as_of(
             let side = match direction {
                 Direction::Backward => away(*r) <= 0,
                 Direction::Forward => away(*r) >= 0,
+                Direction::Before => away(*r) < 0,
+                Direction::After => away(*r) > 0,
                 Direction::Nearest => true,
             };
             side && tolerance.is_none_or(|most| away(*r).abs() <= most) && equal(l, *r)

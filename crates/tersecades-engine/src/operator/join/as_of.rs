@@ -31,6 +31,10 @@ pub enum Direction {
     Backward,
     /// At the same time or after; of several at one time, the first to arrive.
     Forward,
+    /// Before, not at the same time; of several at one time, the last to arrive.
+    Before,
+    /// After, not at the same time; of several at one time, the first to arrive.
+    After,
     /// On either side, the nearer one; the earlier one when both are as near.
     Nearest,
 }
@@ -185,7 +189,7 @@ impl AsOf {
             if right_mark != i64::MAX {
                 // From this time on a row that comes changes nothing.
                 let ahead = match (self.direction, found) {
-                    (Direction::Backward, _) => Some(0),
+                    (Direction::Backward | Direction::Before, _) => Some(0),
                     _ if key.is_none() => Some(0),
                     (_, Some(held)) => Some(distance(&held)),
                     (_, None) => self.tolerance,
@@ -219,11 +223,17 @@ impl AsOf {
         let frontier = first.map_or(mark, |time| time.min(mark));
         let tolerance = self.tolerance;
         let oldest = tolerance.map(|most| frontier.saturating_sub_unsigned(most));
-        let backward = self.direction != Direction::Forward;
-        let old = |rows: &[Held]| match backward {
-            false => rows.partition_point(|held| held.time < frontier),
-            true => {
-                let newest = rows.partition_point(|held| held.time <= frontier);
+        let direction = self.direction;
+        let old = |rows: &[Held]| match direction {
+            Direction::Forward | Direction::After => {
+                rows.partition_point(|held| held.time < frontier)
+            }
+            _ => {
+                let holds = |held: &Held| match direction {
+                    Direction::Before => held.time < frontier,
+                    _ => held.time <= frontier,
+                };
+                let newest = rows.partition_point(holds);
                 let too_far = |held: &Held| oldest.is_some_and(|oldest| held.time < oldest);
                 let expired = rows.partition_point(too_far);
                 expired.max(newest.saturating_sub(1))
@@ -254,8 +264,14 @@ fn nearest(right: &mut Buckets, key: &[u8], time: i64, direction: Direction) -> 
             .0
             .last()
             .copied(),
+        Direction::Before => right.parted(key, |held| held.time < time).0.last().copied(),
         Direction::Forward => right
             .parted(key, |held| held.time < time)
+            .1
+            .first()
+            .copied(),
+        Direction::After => right
+            .parted(key, |held| held.time <= time)
             .1
             .first()
             .copied(),

@@ -1,7 +1,7 @@
 //! Joins by time: as-of, interval and window joins, as their conditions say.
 //!
 //! ```text
-//! asof_join(a.ts >= b.ts)                            ─▶ asof_join, backward
+//! asof_join(a.ts >= b.ts)                            ─▶ asof_join, backward (before, if by >)
 //! a.ts >= b.ts - i AND a.ts <= b.ts + j, watermarks  ─▶ interval_join from -j to i
 //! a.window_start = b.window_start, one window        ─▶ window_join
 //! ```
@@ -40,7 +40,7 @@ pub(super) enum Pairing {
 /// Takes the terms out of `on` and `terms` that say how rows are paired in time.
 ///
 /// # Errors
-/// `Unsupported` for as-of conditions other than `>=` and `<=`.
+/// `Unsupported` for as-of conditions that are no inequality of times.
 pub(super) fn pairing(
     join: &Join,
     inputs: &Inputs,
@@ -87,6 +87,8 @@ fn as_of(condition: Option<&BinaryExpr>, join: &Join) -> Result<Pairing> {
     let direction = match op {
         Operator::GtEq => Direction::Backward,
         Operator::LtEq => Direction::Forward,
+        Operator::Gt => Direction::Before,
+        Operator::Lt => Direction::After,
         _ => return wrong(&format!("`{op}` between the times")),
     };
     let times = (
