@@ -94,6 +94,21 @@ fn late_rows_go_to_a_file_whole() {
 }
 
 #[test]
+fn late_rows_of_a_query_that_is_explained_by_running_it_go_to_their_file() {
+    let (folder, mut session) = (folder(), Session::default());
+    let mut ask = |sql: &str| ask(&mut session, folder.path(), sql);
+    ask(STREAM);
+    ask(&format!("EXPLAIN {WINDOWS} LATE INTO '$planned.csv'"));
+    assert!(!folder.path().join("planned.csv").exists());
+    ask(&format!("EXPLAIN ANALYZE {WINDOWS} LATE INTO '$late.csv'"));
+    let late = ask("SELECT k, v FROM '$late.csv' ORDER BY v");
+    assert_eq!(late, cells(&[&["b", "4.0"], &["a", "5.0"]]));
+    let no_windows = "EXPLAIN ANALYZE SELECT v FROM probes LATE INTO '$none.csv'";
+    let error = run(&mut session, no_windows).unwrap_err().to_string();
+    assert!(error.contains("a query without windows"), "{error}");
+}
+
+#[test]
 fn late_rows_of_a_window_over_a_join_are_those_of_the_join() {
     let (folder, mut session) = (folder(), Session::default());
     let mut ask = |sql: &str| ask(&mut session, folder.path(), sql);
@@ -213,6 +228,23 @@ fn explain_codecs_lists_ways_to_encode_a_column() {
     ask(&mut session, folder.path(), "SET layout = 'row'");
     let wrong = session.set("tier", "lukewarm").unwrap_err();
     assert_eq!(wrong.hint_text(), Some("it is hot or cold"));
+}
+
+#[test]
+fn explain_codecs_lists_tables_of_subqueries() {
+    let (folder, mut session) = (folder(), Session::default());
+    let mut ask = |sql: &str| ask(&mut session, folder.path(), sql);
+    ask(STREAM);
+    ask("CREATE TABLE limits AS SELECT * FROM (VALUES (1.5), (2.5)) AS l(most)");
+    let query = "SELECT k FROM probes WHERE v > (SELECT max(most) FROM limits)";
+    let codecs = ask(&format!("EXPLAIN CODECS {query}"));
+    for (table, column) in [("probes", "k"), ("probes", "v"), ("limits", "most")] {
+        let is_it = |row: &&Vec<String>| row[0] == table && row[1] == column;
+        assert!(
+            codecs.iter().any(|row| is_it(&row)),
+            "{table}.{column}: {codecs:?}"
+        );
+    }
 }
 
 #[test]

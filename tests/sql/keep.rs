@@ -134,6 +134,42 @@ fn a_stream_that_cannot_be_replaced_is_written_to_its_end() {
 }
 
 #[test]
+fn a_stream_that_is_refused_leaves_no_store() {
+    let mut kept = Kept::new();
+    let path = kept.folder.path().to_owned();
+    for sql in [
+        "CREATE VIEW lossy AS SELECT ts, v / 2.0 AS v FROM '$rows.csv'",
+        "SET encoding.lossy.v = 'zfp(0.25)'",
+    ] {
+        kept.ask(sql).unwrap();
+    }
+    std::fs::create_dir(path.join("empty")).unwrap();
+    for folder in ["new", "some/new/folder", "empty"] {
+        let create = format!("CREATE STREAM p AS SELECT * FROM lossy {MARK}");
+        let error = kept.ask(&format!("{create} KEEP ALL INTO '${folder}'"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("a store would hand out as exact"), "{error}");
+    }
+    let names = std::fs::read_dir(&path).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["empty", "rows.csv"]);
+    assert!(
+        std::fs::read_dir(path.join("empty"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+    kept.ask(&format!(
+        "CREATE STREAM p FROM '$rows.csv' {MARK} KEEP ALL INTO '$empty'"
+    ))
+    .unwrap();
+    kept.session.finish().unwrap();
+    assert_eq!(kept.count("p"), ROWS);
+}
+
+#[test]
 fn streams_beside_one_that_fails_are_written_to_their_end() {
     let mut kept = Kept::new();
     write(

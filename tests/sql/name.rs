@@ -85,6 +85,47 @@ fn watermarks_and_rows_in_order_are_of_columns_in_any_letters() {
 }
 
 #[test]
+fn columns_that_are_declared_of_a_file_are_exact_in_quotes() {
+    let (folder, mut session) = (folder(), Session::default());
+    let path = folder.path();
+    std::fs::write(path.join("twice.csv"), "Ab,AB,c\n1,2,3\n").unwrap();
+    let declared = |columns: &str, file: &str| {
+        let file = path.join(file).display().to_string();
+        format!("CREATE OR REPLACE STREAM s ({columns}) FROM '{file}'; SELECT * FROM s")
+    };
+    for (columns, file, names, wanted) in [
+        (
+            "userid BIGINT, \"City\" VARCHAR",
+            "trips.csv",
+            ["userid", "City"],
+            ["1", "a"],
+        ),
+        (
+            "\"AB\" BIGINT, C BIGINT",
+            "twice.csv",
+            ["AB", "c"],
+            ["2", "3"],
+        ),
+    ] {
+        let query = declared(columns, file);
+        assert_eq!(run(&mut session, &query).unwrap()[0], wanted, "{query}");
+        assert_eq!(self::names(&mut session, path, "SELECT * FROM s"), names);
+    }
+    for (columns, file, hint) in [
+        (
+            "\"CITY\" VARCHAR",
+            "trips.csv",
+            "the columns are: UserID, City, Ts",
+        ),
+        ("ab BIGINT", "twice.csv", "did you mean `Ab`?"),
+    ] {
+        let error = run(&mut session, &declared(columns, file)).unwrap_err();
+        assert!(error.message().contains("has no column"), "{error}");
+        assert_eq!(error.hint_text(), Some(hint));
+    }
+}
+
+#[test]
 fn tables_that_a_session_asks_for_are_no_others() {
     let mut session = Session::default();
     session.find_tables_with(Arc::new(|name| {

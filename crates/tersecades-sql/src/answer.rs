@@ -85,9 +85,9 @@ impl Results {
         }
     }
 
-    /// The same rows; late ones of the query are written to a file.
-    pub(crate) fn with_late(mut self, late: LateRows) -> Self {
-        self.late = Some(late);
+    /// The same rows; late ones of the query are written to a file, where it names one.
+    pub(crate) fn with_late(mut self, late: Option<LateRows>) -> Self {
+        self.late = late;
         self
     }
 

@@ -9,6 +9,7 @@ use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{Expr, LogicalPlan};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::sink::{self, Sink, Target};
+use tersecades_engine::stream::Stream;
 
 use crate::answer::{Answer, Results};
 use crate::catalog::logical_schema;
@@ -70,19 +71,34 @@ impl Session {
     /// # Errors
     /// What planning and starting say.
     pub(crate) fn results(&self, asked: Asked) -> Result<Results> {
-        let Some(path) = asked.clauses.late_into.clone() else {
-            return Results::of(self.lower_once(asked)?);
-        };
+        let late_into = asked.clauses.late_into.clone();
         let (plan, stream) = self.planned_once(asked)?;
-        if !cuts_windows(&plan) {
-            let message = "LATE INTO of a query without windows, for which no row is late";
-            return Err(Error::unsupported(message)
-                .hint("GROUP BY a window: tumble(ts, INTERVAL '1' MINUTE)"));
-        }
-        let schema = logical_schema(&stream.source_schema());
-        let late = LateRows::new(PathBuf::from(path), schema);
-        Ok(Results::of(stream.keep_late_whole())?.with_late(late))
+        let (stream, late) = keeping_late(&plan, stream, late_into)?;
+        Ok(Results::of(stream)?.with_late(late))
     }
+}
+
+/// The stream of a query, which keeps its late rows where they go into a file, and these.
+///
+/// # Errors
+/// `Unsupported` for late rows of a query without windows.
+pub(crate) fn keeping_late(
+    plan: &LogicalPlan,
+    stream: Stream,
+    late_into: Option<String>,
+) -> Result<(Stream, Option<LateRows>)> {
+    let Some(path) = late_into else {
+        return Ok((stream, None));
+    };
+    if !cuts_windows(plan) {
+        let message = "LATE INTO of a query without windows, for which no row is late";
+        return Err(
+            Error::unsupported(message).hint("GROUP BY a window: tumble(ts, INTERVAL '1' MINUTE)")
+        );
+    }
+    let schema = logical_schema(&stream.source_schema());
+    let late = LateRows::new(PathBuf::from(path), schema);
+    Ok((stream.keep_late_whole(), Some(late)))
 }
 
 /// Whether some step of `plan` has a window of time.

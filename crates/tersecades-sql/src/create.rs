@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use datafusion_sql::sqlparser::ast::DataType as SqlType;
+use datafusion_sql::sqlparser::ast::{DataType as SqlType, Ident};
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_engine::expression::{Expression, col};
@@ -25,7 +25,7 @@ use crate::catalog::{Relation, TableTime};
 use crate::keep::KeepInto;
 use crate::parse::clause::Watermark;
 use crate::parse::using::letter_case::column_of;
-use crate::parse::{Asked, Created, Rows};
+use crate::parse::{Asked, Created, Rows, folded};
 use crate::session::Session;
 
 impl Session {
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// The rows of a file, cut to `columns` and cast to their types, if any are named.
-    fn file(&self, path: &str, columns: &[(String, SqlType)]) -> Result<Stream> {
+    fn file(&self, path: &str, columns: &[(Ident, SqlType)]) -> Result<Stream> {
         let mut reading = self.catalog.reading.clone();
         if columns.is_empty() {
             let table = open_table(path, &reading)?;
@@ -169,10 +169,10 @@ impl Session {
         let mut types = Vec::with_capacity(columns.len());
         for (name, wanted) in columns {
             let found = match &known {
-                Some(known) => known.field(find_column(known, name, path)?).name(),
-                None => name,
+                Some(known) => find_column(known, name, path)?,
+                None => folded(name),
             };
-            types.push((found.clone(), self.arrow_type(wanted)?));
+            types.push((found, self.arrow_type(wanted)?));
         }
         // Text is read as the types that are asked for: '007' stays text where that is wanted.
         reading.csv.types.extend(types.iter().cloned());
@@ -184,7 +184,7 @@ impl Session {
                 true => value,
                 false => value.cast(wanted),
             };
-            projected.push((name.clone(), value));
+            projected.push((folded(name), value));
         }
         Ok(relation.stream.project(projected))
     }
@@ -203,20 +203,17 @@ fn byte_size(batch: &RecordBatch) -> usize {
     sizes.sum()
 }
 
-/// The position of the column `name`, in whatever letters the file has it.
-fn find_column(schema: &SchemaRef, name: &str, path: &str) -> Result<usize> {
+/// The column of a file that `name` means.
+fn find_column(schema: &SchemaRef, name: &Ident, path: &str) -> Result<String> {
     let fields = schema.fields().iter();
-    let same = |known: &str| known.eq_ignore_ascii_case(name);
-    let found = schema
-        .index_of(name)
-        .ok()
-        .or_else(|| fields.clone().position(|field| same(field.name())));
-    found.ok_or_else(|| {
-        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
-        let error = Error::invalid(format!("`{path}` has no column `{name}`")).column(name);
-        match nearest(name, &names) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("the columns are: {}", names.join(", "))),
-        }
+    let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+    let found = column_of(name, names.iter().copied());
+    if names.contains(&found.as_str()) {
+        return Ok(found);
+    }
+    let error = Error::invalid(format!("`{path}` has no column `{found}`")).column(&found);
+    Err(match nearest(&found, &names) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("the columns are: {}", names.join(", "))),
     })
 }

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::LogicalPlan;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::explain::{Explainer, Explanation, Price, Trial};
 use tersecades_columnar::goal::Goal;
 use tersecades_columnar::registry;
 use tersecades_engine::expression::col;
-use tersecades_engine::runtime::Metrics;
+use tersecades_engine::runtime::{Metrics, Running};
+use tersecades_engine::stream::Stream;
 
 use crate::answer::Answer;
 use crate::catalog::{PlannedSource, Relation};
-use crate::command::{number, text_rows};
+use crate::command::{keeping_late, number, text_rows};
 use crate::error::of_datafusion;
+use crate::late::LateRows;
 use crate::parse::{Asked, Explained};
 use crate::session::Session;
 
@@ -41,12 +43,11 @@ impl Session {
             }
             Explained::Run => {
                 let started = Instant::now();
+                let late_into = asked.clauses.late_into.clone();
                 let (plan, stream) = self.planned_once(asked)?;
                 let planned = started.elapsed();
-                let mut running = stream.measured().run()?;
-                for batch in running.by_ref() {
-                    batch?;
-                }
+                let (stream, late) = keeping_late(&plan, stream, late_into)?;
+                let running = run_to_end(stream.measured(), late)?;
                 let mut lines = plan_lines(&plan);
                 lines.push("operators".to_owned());
                 lines.extend(running.describe().into_iter().map(indented));
@@ -78,6 +79,20 @@ impl Session {
         }
         let mut columns = columns.into_iter();
         text_rows(CODEC_COLUMNS.map(|name| (name, columns.next().unwrap_or_default())))
+    }
+}
+
+/// Runs `stream`, whose late rows go into a file if it keeps them.
+fn run_to_end(stream: Stream, mut late: Option<LateRows>) -> Result<Running> {
+    let mut running = stream.run()?;
+    loop {
+        let batch = running.next().transpose()?;
+        if let Some(late) = &mut late {
+            late.take(&mut running, batch.is_none())?;
+        }
+        if batch.is_none() {
+            return Ok(running);
+        }
     }
 }
 
@@ -219,7 +234,7 @@ pub(crate) type Scan = (String, Arc<Relation>, Vec<String>);
 /// Each table that is read: its name, its rows, the columns that are wanted of it.
 pub(crate) fn scans(plan: &LogicalPlan) -> Result<Vec<Scan>> {
     let mut found = Vec::new();
-    let walked = plan.apply(|node| {
+    let walked = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
             && let Some(source) = scan.source.as_ref().downcast_ref::<PlannedSource>()
         {

@@ -1,5 +1,6 @@
 //! `KEEP 7 DAYS INTO 'folder'`: a stream that is written to a store as it flows.
 
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -40,14 +41,53 @@ impl KeptStream {
     }
 }
 
+/// The place of a store before it is opened.
+struct Place<'p> {
+    folder: &'p Path,
+    /// The folder and those around it that are not there, from the inside.
+    missing: Vec<&'p Path>,
+    is_empty: bool,
+}
+
+impl<'p> Place<'p> {
+    fn of(folder: &'p Path) -> Self {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+        let has_nothing = || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+        Place {
+            is_empty: !missing.is_empty() || has_nothing(),
+            folder,
+            missing,
+        }
+    }
+
+    /// Makes it what it was if nothing was there, as far as that goes: why a store has to go says
+    /// more than why it cannot. Folders in which others have put something meanwhile stay.
+    fn restore(&self) {
+        if !self.is_empty {
+            return;
+        }
+        for entry in fs::read_dir(self.folder).into_iter().flatten().flatten() {
+            let _ = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => fs::remove_dir_all(entry.path()),
+                false => fs::remove_file(entry.path()),
+            };
+        }
+        for folder in &self.missing {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
 /// How long a stream that nobody reads any more is waited for.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
 impl Session {
-    /// Begins to write `stream` to a store; readers of `name` get what is there, then what comes.
+    /// Begins to write `stream` to a store; readers of `name` get what is there, then what comes. A
+    /// store that is made for a stream which is then refused goes again.
     ///
     /// # Errors
-    /// What opening the store says.
+    /// What opening the store and starting the stream say.
     pub(crate) fn keep_in_store(
         &mut self,
         name: &str,
@@ -62,27 +102,45 @@ impl Session {
             keep_time,
             ..StoreOptions::default()
         };
+        let place = Place::of(Path::new(&into.folder));
         let store = self.open_store(Path::new(&into.folder), schema, options)?;
-        let table = LiveTable::new(&store)?;
-        let feed = self.settings.apply(stream).feed(name, &store)?;
+        let begun = self.begin_to_write(name, stream, &store, time);
+        // As long as the store is open here nobody else writes to it.
+        if begun.is_err() && store.snapshot().sequence() == 0 {
+            place.restore();
+        }
+        let rows = begun?;
+        let folder = &into.folder;
+        Ok(Answer::Done(format!(
+            "stream {name}: {rows} rows written to {folder} so far, and all that come"
+        )))
+    }
+
+    /// Gives the number of the rows that are there already.
+    fn begin_to_write(
+        &mut self,
+        name: &str,
+        stream: Stream,
+        store: &Arc<Store>,
+        time: TableTime,
+    ) -> Result<u64> {
+        let table = LiveTable::new(store)?;
+        let feed = self.settings.apply(stream).feed(name, store)?;
         let readers = table.readers();
         let relation = Relation::of_table(Arc::new(table), Some(time))?;
         // One stream at a time writes to a store.
-        drop(self.take_kept(|kept| kept.name == name && kept.writes_to(&store)));
+        drop(self.take_kept(|kept| kept.name == name && kept.writes_to(store)));
         let rows = store.snapshot().sequence();
         let feeding = feed.start()?;
         self.give_name(name, relation);
         self.kept().push(KeptStream {
             name: name.to_owned(),
-            store: Arc::downgrade(&store),
+            store: Arc::downgrade(store),
             readers,
             is_replaced: false,
             feeding,
         });
-        let folder = &into.folder;
-        Ok(Answer::Done(format!(
-            "stream {name}: {rows} rows written to {folder} so far, and all that come"
-        )))
+        Ok(rows)
     }
 
     /// Gives `relation` the name `name`; the stream that was kept under it writes no more once

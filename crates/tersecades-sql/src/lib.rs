@@ -11,6 +11,7 @@
 mod answer;
 mod catalog;
 mod command;
+mod computed_key;
 mod correlated;
 mod create;
 mod drawn;
@@ -19,6 +20,7 @@ mod explain;
 mod fork;
 mod function;
 mod hidden_sort;
+mod in_turn;
 mod keep;
 mod late;
 mod lower;

@@ -28,6 +28,7 @@ use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use datafusion_sql::sqlparser::ast::{Query, Statement};
 
 use crate::catalog::{Catalog, PlannedSource};
+use crate::computed_key::ComputedKeys;
 use crate::correlated;
 use crate::drawn::{DrawnOnce, draws};
 use crate::function::arithmetic::CheckArithmetic;
@@ -82,7 +83,11 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     let plan = planner.sql_statement_to_plan(Statement::Query(query))?;
     let plan = correlated::checked(without_hidden_sorts(plan)?)?;
 
-    let sets = Analyzer::with_rules(vec![Arc::new(DrawnOnce), Arc::new(ExactSets)]);
+    let sets = Analyzer::with_rules(vec![
+        Arc::new(DrawnOnce),
+        Arc::new(ComputedKeys),
+        Arc::new(ExactSets),
+    ]);
     let plan = sets.execute_and_check(plan, catalog.config(), |_, _| {})?;
     let mut dates = Analyzer::with_rules(Vec::new());
     dates.add_function_rewrite(Arc::new(SignUnsigned));

@@ -25,6 +25,7 @@ use tersecades_engine::expression::ScalarFunction;
 
 use crate::error::of_datafusion;
 use crate::function::float::compare_exactly;
+use crate::in_turn::asked_in_turn;
 
 /// A physical expression over some columns of a plan node.
 #[derive(Debug)]
@@ -62,6 +63,7 @@ impl PlannedFunction {
             let context = PhysicalPlanningContext::default();
             let compared = compare_exactly(computed.clone(), &input)?;
             let expression = create_physical_expr(&compared, &input, &props, &context)?;
+            let expression = asked_in_turn(expression)?;
             let schema = Arc::clone(input.inner());
             let data_type = expression.data_type(&schema)?;
             Ok((expression, schema, data_type))

@@ -338,18 +338,10 @@ impl Session {
         self.planned(asked).map(|(_, stream)| stream)
     }
 
-    /// As [`Session::lower`], of a query that runs once, and now.
-    ///
-    /// # Errors
-    /// As [`Session::lower`]; what reading small tables that rows are looked up in says.
-    pub(crate) fn lower_once(&self, asked: Asked) -> Result<Stream> {
-        self.planned_once(asked).map(|(_, stream)| stream)
-    }
-
     /// As [`Session::planned`], of a query that runs once, and now.
     ///
     /// # Errors
-    /// As [`Session::lower_once`].
+    /// As [`Session::planned`]; what reading small tables that rows are looked up in says.
     pub(crate) fn planned_once(&self, asked: Asked) -> Result<(LogicalPlan, Stream)> {
         self.planned_for(asked, true)
     }
@@ -436,6 +428,8 @@ impl Session {
                 parse::from_first::select_all(&mut query);
                 parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
+                parse::grouping::expand(&mut query)?;
+                parse::row::compare(&mut query)?;
                 parse::window::rewrite(&mut query)?;
                 parse::using::pivot::expand(&mut query, &self.catalog)?;
                 parse::using::letter_case::as_in_tables(&mut query, &self.catalog);

@@ -24,6 +24,9 @@ use tersecades_engine::expression::{Side, compare_arrays};
 
 use crate::lower::expression::{own_sides, unmarked};
 
+/// The name of the function that compares.
+pub(crate) const EXACTLY: &str = "exactly";
+
 /// A comparison of values of two types.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Exactly {
@@ -33,7 +36,7 @@ struct Exactly {
 
 impl ScalarUDFImpl for Exactly {
     fn name(&self) -> &str {
-        "exactly"
+        EXACTLY
     }
 
     fn signature(&self) -> &Signature {

@@ -22,6 +22,9 @@ use super::of_one;
 /// Functions that compare their arguments.
 const COMPARING: [&str; 3] = ["nullif", "greatest", "least"];
 
+/// The name of the function that makes them.
+pub(crate) const CANONICAL_FLOAT: &str = "canonical_float";
+
 /// A float with the one NaN and the one zero.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Canonical(Signature);
@@ -33,7 +36,7 @@ static CANONICAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 
 impl ScalarUDFImpl for Canonical {
     fn name(&self) -> &str {
-        "canonical_float"
+        CANONICAL_FLOAT
     }
 
     fn signature(&self) -> &Signature {
@@ -49,7 +52,8 @@ impl ScalarUDFImpl for Canonical {
     }
 }
 
-fn is_comparison(operator: Operator) -> bool {
+/// Whether `operator` compares two values.
+pub(crate) fn is_comparison(operator: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(
         operator,

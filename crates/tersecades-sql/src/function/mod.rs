@@ -7,6 +7,7 @@ pub(crate) mod choice;
 pub(crate) mod compare;
 mod concat;
 mod date_bin;
+mod date_day;
 pub(crate) mod date_interval;
 pub(crate) mod date_part;
 pub(crate) mod division;
@@ -45,6 +46,7 @@ use aggregate::{CountOfRows, GROUPING, SQL_AGGREGATES};
 use cast::{CAST_MARK, CAST_TO};
 use concat::NullTexts;
 use date_bin::DateBin;
+use date_day::DaysOfDates;
 use division::FloatQuotients;
 use join::{AS_OF, AS_OF_MARK};
 use over::OVER_FUNCTIONS;
@@ -107,6 +109,7 @@ pub(crate) static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
             Arc::new(CountOfRows),
             Arc::new(NullTexts),
             Arc::new(FloatQuotients),
+            Arc::new(DaysOfDates),
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner {}),
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),

@@ -26,13 +26,15 @@ impl Lowering<'_> {
     pub(super) fn grouping_sets(&self, plan: &Aggregate, sets: &GroupingSet) -> Result<Rows> {
         let keys = distinct_keys(&plan.group_expr)?;
         let names = unique_names(&plan.schema);
-        let sets = sets_of(sets)?;
+        let GroupingSet::GroupingSets(sets) = sets else {
+            return Err(Error::internal("ROLLUP and CUBE are not written out"));
+        };
         if sets.len() > 1 {
             check_reads(&plan.input, "GROUPING SETS, ROLLUP or CUBE")?;
         }
         let mut streams = Vec::with_capacity(sets.len());
         for set in sets {
-            streams.push(self.grouping_set(plan, (&keys, &set), &names)?);
+            streams.push(self.grouping_set(plan, (&keys, set), &names)?);
         }
         Ok(Rows {
             stream: Stream::union(streams)?,
@@ -111,30 +113,4 @@ pub(super) fn null(data_type: DataType) -> Result<Expression> {
         Error::unsupported(format!("a group that is null in a column of {data_type}"))
             .hint("cast it to text or a number")
     })
-}
-
-/// Most keys of a `CUBE`, which has a set for each choice of them.
-const CUBE_KEYS_MAX: usize = 12;
-
-/// The sets, each a list of keys.
-fn sets_of(sets: &GroupingSet) -> Result<Vec<Vec<Expr>>> {
-    match sets {
-        GroupingSet::GroupingSets(sets) => Ok(sets.clone()),
-        GroupingSet::Rollup(keys) => {
-            let counts = (0..=keys.len()).rev();
-            Ok(counts.map(|count| keys[..count].to_vec()).collect())
-        }
-        GroupingSet::Cube(keys) if keys.len() > CUBE_KEYS_MAX => {
-            let message = format!("CUBE of {} keys, the most are {CUBE_KEYS_MAX}", keys.len());
-            Err(Error::limit(message).hint("name the sets that matter: GROUPING SETS ((a), (b))"))
-        }
-        GroupingSet::Cube(keys) => {
-            let chosen = |bits: usize| {
-                let keys = keys.iter().enumerate();
-                let kept = keys.filter(move |(at, _)| (bits >> at) & 1 == 1);
-                kept.map(|(_, key)| key.clone()).collect()
-            };
-            Ok((0..1usize << keys.len()).rev().map(chosen).collect())
-        }
-    }
 }

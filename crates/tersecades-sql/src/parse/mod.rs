@@ -8,10 +8,12 @@ pub(crate) mod column_name;
 pub(crate) mod digit;
 mod dropped;
 pub(crate) mod from_first;
+pub(crate) mod grouping;
 pub(crate) mod join;
 mod limit;
 pub(crate) mod order_by;
 pub(crate) mod power;
+pub(crate) mod row;
 pub(crate) mod sign;
 mod spelling;
 mod statement;
@@ -124,7 +126,7 @@ pub(crate) enum Rows {
         /// The file, glob or folder.
         path: String,
         /// Names and types of the wanted columns, where not all are.
-        columns: Vec<(String, DataType)>,
+        columns: Vec<(Ident, DataType)>,
     },
 }
 
@@ -215,7 +217,7 @@ fn name(parser: &mut Parser) -> statement::Parsed<String> {
 }
 
 /// A name as it is compared: without quotes in small letters.
-fn folded(name: &Ident) -> String {
+pub(crate) fn folded(name: &Ident) -> String {
     match name.quote_style {
         Some(_) => name.value.clone(),
         None => name.value.to_lowercase(),

@@ -1,6 +1,6 @@
 //! Statements other than queries.
 
-use datafusion_sql::sqlparser::ast::{DataType, Query};
+use datafusion_sql::sqlparser::ast::{DataType, Ident, Query};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
@@ -200,7 +200,7 @@ fn create(parser: &mut Parser) -> Parsed<Command> {
 }
 
 /// The columns that a statement declares.
-type Declared = (Vec<(String, DataType)>, Option<Watermark>);
+type Declared = (Vec<(Ident, DataType)>, Option<Watermark>);
 
 /// `(ts TIMESTAMP, k VARCHAR, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)`
 fn columns(parser: &mut Parser) -> Parsed<Declared> {
@@ -216,7 +216,7 @@ fn columns(parser: &mut Parser) -> Parsed<Declared> {
                 return Err(ParserError::ParserError(message));
             }
         } else {
-            columns.push((name(parser)?, parser.parse_data_type()?));
+            columns.push((parser.parse_identifier()?, parser.parse_data_type()?));
         }
         if !parser.consume_token(&Token::Comma) {
             parser.expect_token(&Token::RParen)?;
@@ -226,7 +226,7 @@ fn columns(parser: &mut Parser) -> Parsed<Declared> {
 }
 
 /// `FROM 'file'`, `FROM table` or `AS query`.
-fn rows(parser: &mut Parser, columns: Vec<(String, DataType)>) -> Parsed<Rows> {
+fn rows(parser: &mut Parser, columns: Vec<(Ident, DataType)>) -> Parsed<Rows> {
     if take_word(parser, "from") {
         if let Token::SingleQuotedString(path) = parser.peek_token().token {
             parser.next_token();

@@ -32,6 +32,11 @@ pub(super) fn check_drawn(query: &Query) -> ControlFlow<Error> {
     ControlFlow::Continue(())
 }
 
+/// Whether `expr` has random values.
+pub(super) fn is_drawn(expr: &Expr) -> bool {
+    expr.visit(&mut Draws(&[])).is_break()
+}
+
 /// How often `name` is read by later ones and by the query itself.
 fn reads_of(name: &str, later: &[Cte], query: &Query) -> usize {
     let mut reads = Reads { name, count: 0 };

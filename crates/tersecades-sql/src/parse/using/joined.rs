@@ -280,7 +280,7 @@ impl Side {
     }
 }
 
-pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+pub(in crate::parse) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     let (left, right) = (Box::new(left), Box::new(right));
     Expr::BinaryOp { left, op, right }
 }

@@ -324,13 +324,7 @@ impl Names<'_> {
 fn is_no_key(key: &Expr) -> bool {
     !matches!(
         key,
-        Expr::Identifier(_)
-            | Expr::CompoundIdentifier(_)
-            | Expr::Nested(_)
-            | Expr::Tuple(_)
-            | Expr::Rollup(_)
-            | Expr::Cube(_)
-            | Expr::GroupingSets(_)
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Nested(_) | Expr::GroupingSets(_)
     )
 }
 

@@ -10,7 +10,7 @@
 //! row. Of an inner or left join the shared column is that of the left side, of a right join that
 //! of the right one.
 
-mod joined;
+pub(super) mod joined;
 pub(crate) mod letter_case;
 pub(crate) mod pivot;
 pub(crate) mod rename;
