@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use tersecades::Result;
 use tersecades::columnar::goal::Tier;
 use tersecades::engine::runtime::EncodeOptions;
 use tersecades::engine::source::{self, CsvOptions, OnError, Source, SourceOptions};
 use tersecades::prelude::{RecordBatch, SchemaRef};
-use tersecades::store::whole_file::is_same;
-use tersecades::{Error, Result};
 
 use crate::argument::{self, ColumnTypes};
 use crate::cost;
@@ -101,7 +100,11 @@ impl ReadingArguments {
     ///
     /// # Errors
     /// `InvalidArgument` where both are one file.
+    #[cfg(feature = "sql")]
     pub(crate) fn require_apart(&self, output: Option<&Path>) -> Result<()> {
+        use tersecades::Error;
+        use tersecades::store::whole_file::is_same;
+
         let (Some(letters), Some(output)) = (&self.dead_letters, output) else {
             return Ok(());
         };
