@@ -23,6 +23,8 @@ pub struct CodeTable {
     planes: [[u8; CODES]; PLANES],
     /// Planes up to the last that has a byte that is not zero.
     used: usize,
+    /// Codes up to the last that stands for a number.
+    known: usize,
 }
 
 impl CodeTable {
@@ -36,12 +38,14 @@ impl CodeTable {
             numbers: [0; CODES],
             planes: [[0; CODES]; PLANES],
             used: 0,
+            known: 0,
         };
         let pairs = table.numbers.iter_mut().zip(numbers);
-        let all = pairs.fold(0, |all, (slot, number)| {
+        let (all, known) = pairs.fold((0, 0), |(all, known), (slot, number)| {
             *slot = number;
-            all | number
+            (all | number, known + 1)
         });
+        table.known = known;
         table.used = (u64::BITS - all.leading_zeros()).div_ceil(u8::BITS) as usize;
         for (plane, shift) in table.planes[..table.used].iter_mut().zip((0..).step_by(8)) {
             for (byte, number) in plane.iter_mut().zip(&table.numbers) {
@@ -49,6 +53,11 @@ impl CodeTable {
             }
         }
         table
+    }
+
+    /// Codes up to the last that stands for a number; the others stand for 0.
+    pub(super) fn known(&self) -> usize {
+        self.known
     }
 
     /// The bytes of the numbers, the lowest first.
@@ -73,16 +82,15 @@ pub(super) trait CodeSums: Level {
 #[inline(always)]
 pub(super) fn code_sum(codes: &[u8], table: &CodeTable, mask: Option<&[u64]>) -> u128 {
     assert_block(codes.len(), mask);
-    let number = |code: &u8| u128::from(table.numbers[usize::from(*code)]);
+    let number = |code: &u8| table.numbers[usize::from(*code)];
     let Some(words) = mask else {
-        return codes.iter().map(number).sum();
+        return codes.iter().map(|code| u128::from(number(code))).sum();
     };
     let parts = codes.chunks(WORD_LANES).zip(words);
     let sums = parts.map(|(codes, word)| {
-        let kept = codes.iter().enumerate();
-        kept.filter(|(at, _)| word >> at & 1 == 1)
-            .map(|(_, code)| number(code))
-            .sum::<u128>()
+        let all = codes.iter().zip(0..);
+        let kept = all.map(|(code, at)| number(code) & 0u64.wrapping_sub(word >> at & 1));
+        kept.map(u128::from).sum::<u128>()
     });
     sums.sum()
 }

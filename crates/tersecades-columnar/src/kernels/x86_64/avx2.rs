@@ -1,14 +1,12 @@
 //! The level for AVX2: compares leave lanes of ones, and `movemask` takes their top bits.
 //!
-//! There is no unsigned compare. Up to 32 bits `a <= b` is `min(a, b) == a`; 64-bit lanes flip
-//! their top bit and compare signed.
+//! There is no unsigned compare: lanes are compared signed, their top bits flipped. Lanes of ones
+//! are packed to bytes, so that one `movemask` answers for 32 of them.
 
-use crate::kernels::code_sum::CodeSums;
+use crate::kernels::based::Moved;
 use crate::kernels::level::{Level, Steps, Word, table};
-use crate::kernels::moment::Moments;
-use crate::kernels::outlier::Outlying;
 use crate::kernels::try_narrow;
-use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, portable};
+use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, WORD_LANES, portable};
 
 use super::avx2_cut::{cut_8, cut_16};
 use std::arch::x86_64::*;
@@ -19,12 +17,6 @@ pub(super) static KERNELS: Kernels = unsafe { table::<Avx2>("avx2") };
 
 /// AVX2, BMI, LZCNT and POPCNT.
 pub(super) struct Avx2;
-
-impl<W: Lane> Moments<W> for Avx2 where Avx2: Steps<W> {}
-
-impl<W: Lane> Outlying<W> for Avx2 {}
-
-impl CodeSums for Avx2 {}
 
 impl Level for Avx2 {
     #[inline]
@@ -223,8 +215,7 @@ pub(super) fn expand_32(bits: u64) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn expand_16(bits: u64) -> __m256i {
-    let low = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
-    let own = _mm256_set_m128i(_mm_slli_epi16::<8>(low), low);
+    let own = own_bits_16();
     let all = _mm256_set1_epi16(bits as i16);
     _mm256_cmpeq_epi16(_mm256_and_si256(all, own), own)
 }
@@ -235,29 +226,191 @@ pub(super) fn expand_16(bits: u64) -> __m256i {
 pub(super) fn expand_8(bits: u64) -> __m256i {
     const REPEAT: i64 = 0x0101_0101_0101_0101;
     let byte = _mm256_setr_epi64x(0, REPEAT, 2 * REPEAT, 3 * REPEAT);
-    let own = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+    let own = own_bits_8();
     let all = _mm256_shuffle_epi8(_mm256_set1_epi32(bits as i32), byte);
     _mm256_cmpeq_epi8(_mm256_and_si256(all, own), own)
 }
 
+/// The bit of each lane in its byte of a bitmap.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn own_bits_8() -> __m256i {
+    _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed())
+}
+
+/// The bit of each lane in its two bytes of a bitmap.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn own_bits_16() -> __m256i {
+    let low = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
+    _mm256_set_m128i(_mm_slli_epi16::<8>(low), low)
+}
+
+/// The 64-bit lanes of a register.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn lanes_64(register: __m256i) -> [u64; 4] {
+    let mut lanes = [0; 4];
+    // SAFETY: `lanes` is one register long.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), register) };
+    lanes
+}
+
+/// The 32-bit lanes of a register.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn lanes_32(register: __m256i) -> [u32; 8] {
+    let mut lanes = [0; 8];
+    // SAFETY: `lanes` is one register long.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), register) };
+    lanes
+}
+
+/// The bits of the 64 lanes of two registers, each lane ones or zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn word_8(lanes: [__m256i; 2]) -> u64 {
+    top_bits_8(lanes[0]) | top_bits_8(lanes[1]) << 32
+}
+
+/// [`word_8`] of four registers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn word_16(lanes: [__m256i; 4]) -> u64 {
+    let [a, b, c, d] = lanes;
+    // Packing takes turns between the halves of both registers.
+    let bytes = |a, b| _mm256_permute4x64_epi64::<0b_11_01_10_00>(_mm256_packs_epi16(a, b));
+    word_8([bytes(a, b), bytes(c, d)])
+}
+
+/// [`word_8`] of eight registers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn word_32(lanes: [__m256i; 8]) -> u64 {
+    let [a, b, c, d, e, f, g, h] = lanes;
+    let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    let bytes = |a, b, c, d| {
+        let lanes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+        _mm256_permutevar8x32_epi32(lanes, order)
+    };
+    word_8([bytes(a, b, c, d), bytes(e, f, g, h)])
+}
+
+/// [`word_8`] of sixteen registers, whose halves of lanes become lanes of 32 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn word_64(lanes: [__m256i; 16]) -> u64 {
+    let half = |index: usize| {
+        let (a, b) = (lanes[2 * index], lanes[2 * index + 1]);
+        let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
+        let both = _mm256_castps_si256(_mm256_shuffle_ps::<0b_10_00_10_00>(a, b));
+        _mm256_permute4x64_epi64::<0b_11_01_10_00>(both)
+    };
+    word_32([
+        half(0),
+        half(1),
+        half(2),
+        half(3),
+        half(4),
+        half(5),
+        half(6),
+        half(7),
+    ])
+}
+
+/// Which byte of its 128 bits each byte becomes where the lowest `bytes` of 64 bits are repeated.
+const fn repeated(bytes: usize) -> [u8; 32] {
+    let mut from = [0; 32];
+    let mut index = 0;
+    while index < from.len() {
+        from[index] = (index / 8 % 2 * 8 + index % bytes) as u8;
+        index += 1;
+    }
+    from
+}
+
+/// [`Steps::moved`] of eight bases, the ends of the range behind each other and the largest lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn moved<const PER: usize>(
+    bases: &[u64; PER],
+    ends: [u64; 3],
+    repeated: __m256i,
+) -> Option<Moved<PER>> {
+    let bases: &[u64; GROUPS] = bases.as_slice().as_array()?;
+    let [low, high, widest] = ends.map(|end| _mm256_set1_epi64x(end.cast_signed()));
+    let [from_low, to_high, most] = [low, high, widest].map(|end| flip_top(end));
+    let mut moved = Moved {
+        from: [0; PER],
+        span: [0; PER],
+        met: 0,
+    };
+    let (slots, _) = moved.from.as_chunks_mut::<4>();
+    let (spans, _) = moved.span.as_chunks_mut::<4>();
+    for (half, (bases, (from_slot, span_slot))) in bases
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .zip(slots.iter_mut().zip(spans))
+        .enumerate()
+    {
+        // SAFETY: half of the bases is one register long.
+        let bases = unsafe { _mm256_loadu_si256(bases.as_ptr().cast()) };
+        let flipped = flip_top(bases);
+        let starts_inside = _mm256_cmpgt_epi64(flipped, from_low);
+        let from = _mm256_andnot_si256(starts_inside, _mm256_sub_epi64(low, bases));
+        let reach = _mm256_sub_epi64(high, bases);
+        let is_far = _mm256_cmpgt_epi64(flip_top(reach), most);
+        let span = _mm256_sub_epi64(_mm256_blendv_epi8(reach, widest, is_far), from);
+        let misses = _mm256_or_si256(
+            _mm256_cmpgt_epi64(flipped, to_high),
+            _mm256_cmpgt_epi64(flip_top(from), most),
+        );
+        moved.met |= ((!top_bits_64(misses) & 0b1111) << (half * 4)) as u8;
+        // SAFETY: both slots are one register long.
+        unsafe {
+            let (from_slot, span_slot) = (from_slot.as_mut_ptr(), span_slot.as_mut_ptr());
+            _mm256_storeu_si256(from_slot.cast(), _mm256_shuffle_epi8(from, repeated));
+            _mm256_storeu_si256(span_slot.cast(), _mm256_shuffle_epi8(span, repeated));
+        }
+    }
+    Some(moved)
+}
+
 macro_rules! steps {
-    ($lane:ident, $splat:ident, $sub:ident, $is_at_most:ident, $top_bits:ident, $expand:ident) => {
+    ($lane:ident, $splat:ident, $sub:ident, $is_above:ident, $word:ident, $expand:ident) => {
         impl Steps<$lane> for Avx2 {
             #[inline]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
             unsafe fn range(values: &Word<$lane>, low: u64, span: u64, out: &mut u64) {
                 const LANES: usize = 32 / size_of::<$lane>();
+                const TOP: $lane = 1 << ($lane::BITS - 1);
                 let (low, span) = (low.cast_signed(), span.cast_signed());
                 let (low, span) = (_mm256_set1_epi64x(low), _mm256_set1_epi64x(span));
+                let tops = $splat(TOP.cast_signed());
+                let (low, span) = (_mm256_xor_si256(low, tops), _mm256_xor_si256(span, tops));
                 let (registers, _) = values.as_chunks::<LANES>();
-                let mut word = 0;
-                for (index, lanes) in registers.iter().enumerate() {
+                let mut above = [_mm256_setzero_si256(); WORD_LANES / LANES];
+                for (above, lanes) in above.iter_mut().zip(registers) {
                     // SAFETY: `lanes` is one register long.
                     let lanes = unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) };
-                    let inside = $is_at_most($sub(lanes, low), span);
-                    word |= $top_bits(inside) << (index * LANES);
+                    *above = $is_above($sub(lanes, low), span);
                 }
-                *out = word;
+                *out = !$word(above);
+            }
+
+            #[inline]
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            unsafe fn moved<const PER: usize>(
+                bases: &[u64; PER],
+                low: u64,
+                high: u64,
+            ) -> Moved<PER> {
+                const REPEATED: [u8; 32] = repeated(size_of::<$lane>());
+                // SAFETY: the bytes are one register long.
+                let repeated = unsafe { _mm256_loadu_si256(REPEATED.as_ptr().cast()) };
+                moved(bases, [low, high, $lane::MAX.into()], repeated)
+                    .unwrap_or_else(|| Moved::of::<$lane>(bases, low, high))
             }
 
             #[inline]
@@ -285,31 +438,31 @@ steps!(
     u8,
     _mm256_set1_epi8,
     _mm256_sub_epi8,
-    is_at_most_8,
-    top_bits_8,
+    _mm256_cmpgt_epi8,
+    word_8,
     expand_8
 );
 steps!(
     u16,
     _mm256_set1_epi16,
     _mm256_sub_epi16,
-    is_at_most_16,
-    top_bits_16,
+    _mm256_cmpgt_epi16,
+    word_16,
     expand_16
 );
 steps!(
     u32,
     _mm256_set1_epi32,
     _mm256_sub_epi32,
-    is_at_most_32,
-    top_bits_32,
+    _mm256_cmpgt_epi32,
+    word_32,
     expand_32
 );
 steps!(
     u64,
     _mm256_set1_epi64x,
     _mm256_sub_epi64,
-    is_at_most_64,
-    top_bits_64,
+    _mm256_cmpgt_epi64,
+    word_64,
     expand_64
 );

@@ -6,9 +6,12 @@
 )]
 
 mod avx2;
+mod avx2_code_sum;
 mod avx2_cut;
 mod avx2_lines;
+mod avx2_moment;
 mod avx2_order;
+mod avx2_outlier;
 mod avx512;
 mod avx512_code_sum;
 mod avx512_cut;
