@@ -273,8 +273,12 @@ impl Catalog {
     fn unknown(&self, name: &str) -> Error {
         let error = Error::invalid(format!("unknown table `{name}`"));
         let names = self.names();
-        match nearest(name, &names) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
+        match nearest(&name.to_lowercase(), &names).or_else(|| nearest(name, &names)) {
+            Some(near) if names.len() == 1 => error.hint(format!("did you mean `{near}`?")),
+            Some(near) => {
+                let tables = names.join(", ");
+                error.hint(format!("did you mean `{near}`? the tables are: {tables}"))
+            }
             None if names.is_empty() => {
                 error.hint("name a file in quotes, as FROM 'probes.parquet', or give --table")
             }

@@ -17,6 +17,8 @@ use datafusion_expr::{
 };
 use tersecades_columnar::error::Error;
 
+use crate::parse::row_in::ROWS;
+
 /// `plan` with subqueries that have one row compared as such, where all of them can become joins.
 ///
 /// # Errors
@@ -137,6 +139,12 @@ fn check_moved(plan: &LogicalPlan, above: bool) -> Result<()> {
         }
         LogicalPlan::Filter(filter) if has_one_row(&filter.input) => {
             return refuse("HAVING without GROUP BY");
+        }
+        LogicalPlan::SubqueryAlias(rows) if rows.alias.table() == ROWS => {
+            let message = "IN (SELECT ...) of rows that reads the query around it is not supported";
+            let hint = "write EXISTS (SELECT 1 FROM u WHERE u.x = t.a AND u.y = t.b AND ...)";
+            let error = Error::unsupported(message).hint(hint);
+            return Err(DataFusionError::External(Box::new(error)));
         }
         LogicalPlan::Window(_) => return refuse("OVER"),
         LogicalPlan::Distinct(Distinct::On(_)) => return refuse("DISTINCT ON"),

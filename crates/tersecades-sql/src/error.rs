@@ -1,5 +1,7 @@
 //! DataFusion's errors in the terms of ours, with line, column and the nearest name.
 
+use std::borrow::Cow;
+
 use datafusion_common::{Column, DataFusionError, SchemaError};
 use datafusion_sql::sqlparser::ast::Query;
 use tersecades_columnar::error::{Error, ErrorKind};
@@ -12,6 +14,9 @@ use crate::parse::{check, place};
 pub(crate) const UNITS_OF_TIME: &str = "units of time are nanoseconds, microseconds, \
     milliseconds, seconds, minutes, hours, days and weeks";
 
+/// What is said of a pattern before what is wrong with it.
+const NO_PATTERN: &str = "a pattern is no regular expression";
+
 /// What an error of planning or of a scalar function means.
 pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
     let place = error
@@ -22,9 +27,14 @@ pub(crate) fn of_datafusion(error: &DataFusionError) -> Error {
             format!(" at line {line}, column {column}")
         });
     let error = of_root(error, &place.unwrap_or_default());
-    match is_far_time(error.message()) {
-        true => error.hint("CAST(x AS TIMESTAMP(6)) holds such times; TRY_CAST gives null instead"),
-        false => error,
+    match error.message() {
+        message if is_far_time(message) => {
+            error.hint("CAST(x AS TIMESTAMP(6)) holds such times; TRY_CAST gives null instead")
+        }
+        message if message.starts_with(NO_PATTERN) => {
+            error.hint("a character that means something is itself behind `\\`")
+        }
+        _ => error,
     }
 }
 
@@ -35,9 +45,8 @@ fn is_far_time(message: &str) -> bool {
 }
 
 fn of_root(error: &DataFusionError, place: &str) -> Error {
-    let with_place = |kind: ErrorKind, message: &str| {
-        Error::new(kind, format!("{}{place}", first_line(message)))
-    };
+    let with_place =
+        |kind: ErrorKind, message: &str| Error::new(kind, format!("{}{place}", shown(message)));
     match error {
         DataFusionError::Diagnostic(_, inner) | DataFusionError::Context(_, inner) => {
             of_root(inner, place)
@@ -61,29 +70,63 @@ fn of_root(error: &DataFusionError, place: &str) -> Error {
         }
         DataFusionError::Internal(message) => with_place(ErrorKind::Unsupported, message)
             .hint("this form of the query is not supported; write it another way"),
-        DataFusionError::Plan(message)
-            if message.contains("must appear in the GROUP BY clause") =>
-        {
-            let column = message.split('"').nth(1).unwrap_or("a column");
-            let message = format!("`{column}` is neither grouped by nor in an aggregate");
-            let hint = format!("add it to GROUP BY, or write any_value({column})");
-            with_place(ErrorKind::InvalidArgument, &message).hint(hint)
-        }
-        DataFusionError::Plan(message) if message.ends_with("has more than 38 digits") => {
-            with_place(ErrorKind::Unsupported, message)
-                .hint("CAST the other side AS DOUBLE, or write fewer digits")
-        }
-        DataFusionError::Plan(message) if message.starts_with("Invalid function '") => {
-            let name = message.split('\'').nth(1).unwrap_or_default();
-            let message = format!("`{name}` is no function of single rows");
-            let hint =
-                format!("functions of rows in an order are written {name}(x) OVER (ORDER BY ts)");
-            with_place(ErrorKind::InvalidArgument, &message).hint(hint)
-        }
-        DataFusionError::Plan(message) | DataFusionError::Execution(message) => {
-            with_place(ErrorKind::InvalidArgument, message)
-        }
+        DataFusionError::Plan(message) => of_plan(message, place),
+        DataFusionError::Execution(message) => with_place(ErrorKind::InvalidArgument, message),
         other => with_place(ErrorKind::InvalidArgument, &other.to_string()),
+    }
+}
+
+/// What planning says, of names and numbers of columns above all.
+fn of_plan(message: &str, place: &str) -> Error {
+    let of_kind = |kind: ErrorKind, said: &str| Error::new(kind, format!("{said}{place}"));
+    let invalid = |said: &str| of_kind(ErrorKind::InvalidArgument, said);
+    let quoted = |quote: char| message.split(quote).nth(1);
+    if message.contains("must appear in the GROUP BY clause") {
+        let column = quoted('"').unwrap_or("a column");
+        return invalid(&format!(
+            "`{column}` is neither grouped by nor in an aggregate"
+        ))
+        .hint(format!("add it to GROUP BY, or write any_value({column})"));
+    }
+    if message.ends_with("has more than 38 digits") {
+        return of_kind(ErrorKind::Unsupported, &shown(message))
+            .hint("CAST the other side AS DOUBLE, or write fewer digits");
+    }
+    if message.starts_with("Invalid function '") {
+        let name = quoted('\'').unwrap_or_default();
+        return invalid(&format!("`{name}` is no function of single rows")).hint(format!(
+            "functions of rows in an order are written {name}(x) OVER (ORDER BY ts)"
+        ));
+    }
+    if message.starts_with("Projections require unique") {
+        let name = doubled_name(quoted('"').unwrap_or_default());
+        return invalid(&format!("two columns are named `{name}`"))
+            .hint("give one of them another name with AS");
+    }
+    if message.starts_with("Too many columns!") {
+        return invalid(
+            "a subquery that stands for a value, or behind `x IN`, has several columns",
+        )
+        .hint("select one, or write (a, b) IN (SELECT x, y FROM ...)");
+    }
+    if message.starts_with("UNION queries have different number") {
+        return invalid("the queries of UNION have different numbers of columns")
+            .hint("select as many columns in each, NULL AS x where one has none");
+    }
+    if message.starts_with("Source table contains ") {
+        let said = message.replace("Source table contains", "the table has");
+        let said = said.replace(" but only ", ", and ");
+        let said = said.replace("names given as column alias", "names are given to them");
+        return invalid(&said).hint("name all columns, or none");
+    }
+    invalid(&shown(message))
+}
+
+/// The name of a column as DataFusion shows it: `t.b AS x`.
+fn doubled_name(column: &str) -> &str {
+    match column.rsplit_once(" AS ") {
+        Some((_, name)) => name,
+        None => column.rsplit('.').next().unwrap_or(column),
     }
 }
 
@@ -175,21 +218,38 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
     }
 }
 
-/// The columns, in quotes, that `wanted` is but for the case of its letters.
+/// The columns, in quotes, that `wanted` is but for the case of its letters or of its table's.
 fn spellings(wanted: &Column, columns: &[Column]) -> Vec<String> {
     let lower = wanted.name.to_lowercase();
-    let is_alike = |column: &&Column| {
-        let is_there = wanted.relation.is_none() || wanted.relation == column.relation;
-        is_there && column.name.to_lowercase() == lower
-    };
     let mut alike: Vec<String> = Vec::new();
-    for column in columns.iter().filter(is_alike) {
-        let name = format!("\"{}\"", column.name);
-        if !alike.contains(&name) {
+    for column in columns {
+        let table = match (&wanted.relation, &column.relation) {
+            (None, _) => String::new(),
+            (Some(wanted), Some(table)) if wanted == table => String::new(),
+            (Some(wanted), Some(table))
+                if wanted.to_string().to_lowercase() == table.to_string().to_lowercase() =>
+            {
+                format!("\"{table}\".")
+            }
+            _ => continue,
+        };
+        let name = format!("{table}\"{}\"", column.name);
+        if column.name.to_lowercase() == lower && !alike.contains(&name) {
             alike.push(name);
         }
     }
     alike
+}
+
+/// What is shown of a message; of one about a regular expression the last line says what is wrong.
+fn shown(message: &str) -> Cow<'_, str> {
+    match message.rsplit_once("\nerror: ") {
+        Some((before, what)) if before.contains("regex parse error") => {
+            let what = first_line(what);
+            format!("{NO_PATTERN}: {what}").into()
+        }
+        _ => first_line(message).into(),
+    }
 }
 
 fn first_line(message: &str) -> &str {

@@ -425,11 +425,13 @@ impl Session {
             let written = query.clone();
             let planned = || {
                 parse::power::bind(&mut query);
+                parse::distinct_from::bind(&mut query);
                 parse::from_first::select_all(&mut query);
                 parse::order_by::by_all(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::grouping::expand(&mut query)?;
                 parse::row::compare(&mut query)?;
+                parse::similar::match_patterns(&mut query)?;
                 parse::window::rewrite(&mut query)?;
                 parse::using::pivot::expand(&mut query, &self.catalog)?;
                 parse::using::letter_case::as_in_tables(&mut query, &self.catalog);
@@ -437,6 +439,7 @@ impl Session {
                 parse::column_name::tell_apart(&mut query);
                 parse::using::merge_keys(&mut query, &self.catalog);
                 parse::check::check(&query)?;
+                parse::row_in::look_up(&mut query)?;
                 let plan = plan::plan(query, &self.catalog);
                 then(plan.map_err(|error| of_datafusion(&error))?)
             };

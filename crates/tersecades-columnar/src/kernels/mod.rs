@@ -17,9 +17,9 @@
 //! `scalar` is the definition. The other levels share the loops of `block`, `moment` and `bitmap`,
 //! which the compiler vectorises once per instruction set, and differ in the few steps of `level`
 //! that a compiler gets wrong: lanes to bits and bits to lanes, wide lanes to narrow ones
-//! (`avx512_cut`), outliers by their rows (`avx512_outlier`), codes to what they stand for
-//! (`avx512_code_sum`), and where one pass over a block beats two (`avx512_moment`). All levels
-//! answer the same.
+//! (`avx2_cut`), outliers by their rows (`avx2_outlier`), codes to what they stand for
+//! (`avx2_code_sum`), and where one pass over a block beats two (`avx2_moment`); `avx512` has the
+//! same files. All levels answer the same.
 
 mod based;
 mod bit_stream;

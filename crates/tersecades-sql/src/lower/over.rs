@@ -271,7 +271,8 @@ fn function_of(call: &WindowFunction, name: &str) -> Result<OverFunction> {
             return Err(
                 Error::unsupported(format!("{name}(...) OVER is not supported")).hint(
                     "with OVER: row_number, rank, dense_rank, percent_rank, cume_dist, ntile, \
-                     lag, lead, first_value, last_value, nth_value, count, sum, avg, min, max",
+                     lag, lead, first_value, last_value, nth_value, count, sum, avg, min, max; \
+                     of a whole partition: group in a subquery, and join its result by the keys",
                 ),
             );
         }

@@ -12,7 +12,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
 use super::with::check_drawn;
-use super::{call, dropped, place, single};
+use super::{call, dropped, place, row_in, single};
 use crate::function::FUNCTIONS;
 use crate::function::cast::CAST_TO;
 use crate::function::join::AS_OF;
@@ -87,6 +87,7 @@ impl Visitor for Checks {
         }
         dropped::check_query(query)?;
         check_drawn(query)?;
+        row_in::refuse_within(&query.order_by)?;
         check_body(&query.body)
     }
 
@@ -133,15 +134,11 @@ impl Visitor for Checks {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
         match expr {
             Expr::Function(function) => self.check_function(function),
-            Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right) => {
-                check_operand(right)
-            }
             Expr::Subquery(query) if has_no_column(&query.body) => refuse(
                 "a value of no column",
                 expr,
                 "select one: (SELECT max(x) FROM t)",
             ),
-            Expr::SimilarTo { .. } => refuse("SIMILAR TO", expr, "LIKE and ~ are"),
             Expr::Array(_) => refuse("ARRAY", expr, FLAT),
             Expr::Struct { .. } | Expr::Dictionary(_) => refuse("STRUCT", expr, FLAT),
             Expr::Map(_) => refuse("MAP", expr, FLAT),
@@ -184,20 +181,6 @@ impl Checks {
         let mut known = Kind::ALL.map(Kind::name).to_vec();
         known.extend(["in_order", "generate_series", "range"]);
         ControlFlow::Break(unknown("table function", name, &known))
-    }
-}
-
-/// The parser takes everything behind `IS DISTINCT FROM` for its operand.
-fn check_operand(right: &Expr) -> ControlFlow<Error> {
-    match right {
-        Expr::BinaryOp {
-            op: BinaryOperator::And | BinaryOperator::Or,
-            ..
-        } => {
-            let hint = "write (a IS DISTINCT FROM b) AND ...";
-            refuse("AND or OR behind IS DISTINCT FROM", right, hint)
-        }
-        _ => ControlFlow::Continue(()),
     }
 }
 
@@ -250,6 +233,10 @@ fn check_body(body: &SetExpr) -> ControlFlow<Error> {
 
 fn check_select(select: &Select) -> ControlFlow<Error> {
     dropped::check_select(select)?;
+    row_in::refuse_within(&select.from)?;
+    row_in::refuse_within(&select.group_by)?;
+    row_in::refuse_within(&select.distinct)?;
+    row_in::refuse_within(&select.qualify)?;
     if let Some(view) = select.lateral_views.first() {
         return refuse("LATERAL VIEW", &view.lateral_view, FLAT);
     }
@@ -349,7 +336,7 @@ fn check_condition(condition: &Expr) -> ControlFlow<Error> {
 }
 
 /// The expression without the parentheses around it.
-fn within(expr: &Expr) -> &Expr {
+pub(super) fn within(expr: &Expr) -> &Expr {
     match expr {
         Expr::Nested(inner) => within(inner),
         other => other,
@@ -377,13 +364,13 @@ fn refuse_lists(of: &impl Visit) -> ControlFlow<Error> {
 }
 
 /// Refuses expressions outside of subqueries.
-struct Outermost {
+pub(super) struct Outermost {
     depth: usize,
     refuse: fn(&Expr) -> ControlFlow<Error>,
 }
 
 impl Outermost {
-    fn new(refuse: fn(&Expr) -> ControlFlow<Error>) -> Self {
+    pub(super) fn new(refuse: fn(&Expr) -> ControlFlow<Error>) -> Self {
         Outermost { depth: 0, refuse }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod clause;
 pub(crate) mod column_name;
 pub(crate) mod digit;
+pub(crate) mod distinct_from;
 mod dropped;
 pub(crate) mod from_first;
 pub(crate) mod grouping;
@@ -14,7 +15,9 @@ mod limit;
 pub(crate) mod order_by;
 pub(crate) mod power;
 pub(crate) mod row;
+pub(crate) mod row_in;
 pub(crate) mod sign;
+pub(crate) mod similar;
 mod spelling;
 mod statement;
 pub(crate) mod using;
@@ -155,6 +158,7 @@ fn parse_here(text: &str) -> Result<Vec<Command>> {
                 .hint("is a quote or a comment left open?")
         })?;
     let tokens = power::marked(spelling::whole_numbers(tokens)?)?;
+    let tokens = distinct_from::marked(tokens);
     let statements = tokens.split(|token| token.token == Token::SemiColon);
     let mut commands = Vec::new();
     for tokens in statements {

@@ -47,13 +47,8 @@ impl Moments<u8> for Avx2 {
                     // Below 2^32, so that the upper half of each word stays zero.
                     sum = _mm256_add_epi64(sum, _mm256_sad_epu8(lanes, zero));
                     if SQUARES {
-                        for half in [
-                            _mm256_unpacklo_epi8(lanes, zero),
-                            _mm256_unpackhi_epi8(lanes, zero),
-                        ] {
-                            // 64 pairs of squares below 2^17 stay below 2^23.
-                            squares = _mm256_add_epi32(squares, _mm256_madd_epi16(half, half));
-                        }
+                        // 64 pairs of squares below 2^17 stay below 2^23.
+                        squares = _mm256_add_epi32(squares, squares_of(lanes));
                     }
                 }
             }
@@ -123,6 +118,16 @@ impl Moments<u16> for Avx2 {
                 .into(),
         )
     }
+}
+
+/// Sums of the squares of four bytes each.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn squares_of(bytes: __m256i) -> __m256i {
+    let zero = _mm256_setzero_si256();
+    let low = _mm256_unpacklo_epi8(bytes, zero);
+    let high = _mm256_unpackhi_epi8(bytes, zero);
+    _mm256_add_epi32(_mm256_madd_epi16(low, low), _mm256_madd_epi16(high, high))
 }
 
 /// A register full of a word of the bitmap of a group.

@@ -1,6 +1,7 @@
 //! Outliers eight at a time: a register has the bases of a block, four have its bitmap.
 //!
-//! Keys of up to 32 bits, so that their bases fit a lane as well. Keys and holes are added up apart.
+//! Keys have up to 32 bits, so that their bases fit a lane as well. Keys and holes are added up
+//! apart.
 
 use super::avx2::{Avx2, lanes_32, lanes_64};
 use crate::kernels::outlier::{OutlierSums, Outliers, Outlying, sums};
@@ -16,17 +17,18 @@ const FACTOR_BITS: u32 = 26;
 impl Outlying<u64> for Avx2 {}
 
 macro_rules! outlying {
-    ($lane:ident, $widen:expr) => {
+    ($lane:ident, $widen:ident) => {
         impl Outlying<$lane> for Avx2 {
             #[inline]
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
             unsafe fn outliers(outliers: &Outliers<'_, $lane>) -> OutlierSums {
                 outliers.assert();
+                let widen = |keys: &[$lane; LANES]| $widen(keys);
                 let found = match (outliers.squares, outliers.mask.is_some()) {
-                    (false, false) => totals::<_, false, false>(outliers, $widen),
-                    (false, true) => totals::<_, false, true>(outliers, $widen),
-                    (true, false) => totals::<_, true, false>(outliers, $widen),
-                    (true, true) => totals::<_, true, true>(outliers, $widen),
+                    (false, false) => totals::<_, false, false>(outliers, widen),
+                    (false, true) => totals::<_, false, true>(outliers, widen),
+                    (true, false) => totals::<_, true, false>(outliers, widen),
+                    (true, true) => totals::<_, true, true>(outliers, widen),
                 };
                 found.unwrap_or_else(|| sums(outliers))
             }
@@ -34,16 +36,30 @@ macro_rules! outlying {
     };
 }
 
-// SAFETY of all three: the keys are as long as what is loaded.
-outlying!(u8, |keys: &[u8; LANES]| unsafe {
-    _mm256_cvtepu8_epi32(_mm_loadl_epi64(keys.as_ptr().cast()))
-});
-outlying!(u16, |keys: &[u16; LANES]| unsafe {
-    _mm256_cvtepu16_epi32(_mm_loadu_si128(keys.as_ptr().cast()))
-});
-outlying!(u32, |keys: &[u32; LANES]| unsafe {
-    _mm256_loadu_si256(keys.as_ptr().cast())
-});
+outlying!(u8, widen_8);
+outlying!(u16, widen_16);
+outlying!(u32, widen_32);
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen_8(lanes: &[u8; LANES]) -> __m256i {
+    // SAFETY: the lanes are a quarter of a register.
+    _mm256_cvtepu8_epi32(unsafe { _mm_loadl_epi64(lanes.as_ptr().cast()) })
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen_16(lanes: &[u16; LANES]) -> __m256i {
+    // SAFETY: the lanes are half a register.
+    _mm256_cvtepu16_epi32(unsafe { _mm_loadu_si128(lanes.as_ptr().cast()) })
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen_32(lanes: &[u32; LANES]) -> __m256i {
+    // SAFETY: the lanes are a register.
+    unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) }
+}
 
 /// What the outliers add up to, unless a factor of a square is too large.
 #[inline]
@@ -57,7 +73,7 @@ fn totals<W: Lane, const SQUARES: bool, const MASKED: bool>(
     let (keys, _) = outliers.keys.as_chunks::<LANES>();
     let all = _mm256_set1_epi32(-1);
     for (rows, keys) in rows.iter().zip(keys) {
-        totals.add(widen_rows(rows), widen(keys), all);
+        totals.add(widen_16(rows), widen(keys), all);
     }
     let left = last_rows.len() as i32;
     let (places, count) = (_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), LANES as i32);
@@ -67,7 +83,7 @@ fn totals<W: Lane, const SQUARES: bool, const MASKED: bool>(
         && let Some(keys) = outliers.keys.last_chunk()
     {
         let present = _mm256_cmpgt_epi32(places, _mm256_set1_epi32(count - left - 1));
-        totals.add(widen_rows(rows), widen(keys), present);
+        totals.add(widen_16(rows), widen(keys), present);
     } else {
         let (mut rows, mut keys) = ([0; LANES], [W::default(); LANES]);
         let slots = rows.iter_mut().zip(&mut keys);
@@ -75,16 +91,9 @@ fn totals<W: Lane, const SQUARES: bool, const MASKED: bool>(
             (*slots.0, *slots.1) = (*row, *key);
         }
         let present = _mm256_cmpgt_epi32(_mm256_set1_epi32(left), places);
-        totals.add(widen_rows(&rows), widen(&keys), present);
+        totals.add(widen_16(&rows), widen(&keys), present);
     }
     totals.finish()
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn widen_rows(rows: &[u16; LANES]) -> __m256i {
-    // SAFETY: the rows are one half of a register.
-    _mm256_cvtepu16_epi32(unsafe { _mm_loadu_si128(rows.as_ptr().cast()) })
 }
 
 /// What eight outliers at a time add up to.
