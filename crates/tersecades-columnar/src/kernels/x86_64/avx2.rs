@@ -9,6 +9,7 @@ use crate::kernels::try_narrow;
 use crate::kernels::{GROUP_LANES, GROUPS, Kernels, Lane, Narrow, WORD_LANES, portable};
 
 use super::avx2_cut::{cut_8, cut_16};
+use super::repeated;
 use std::arch::x86_64::*;
 
 /// The table of this level.
@@ -318,17 +319,6 @@ fn word_64(lanes: [__m256i; 16]) -> u64 {
     ])
 }
 
-/// Which byte of its 128 bits each byte becomes where the lowest `bytes` of 64 bits are repeated.
-const fn repeated(bytes: usize) -> [u8; 32] {
-    let mut from = [0; 32];
-    let mut index = 0;
-    while index < from.len() {
-        from[index] = (index / 8 % 2 * 8 + index % bytes) as u8;
-        index += 1;
-    }
-    from
-}
-
 /// [`Steps::moved`] of eight bases, the ends of the range behind each other and the largest lane.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -347,13 +337,9 @@ fn moved<const PER: usize>(
     };
     let (slots, _) = moved.from.as_chunks_mut::<4>();
     let (spans, _) = moved.span.as_chunks_mut::<4>();
-    for (half, (bases, (from_slot, span_slot))) in bases
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .zip(slots.iter_mut().zip(spans))
-        .enumerate()
-    {
+    let (halves, _) = bases.as_chunks::<4>();
+    let halves = halves.iter().zip(slots.iter_mut().zip(spans));
+    for (half, (bases, (from_slot, span_slot))) in halves.enumerate() {
         // SAFETY: half of the bases is one register long.
         let bases = unsafe { _mm256_loadu_si256(bases.as_ptr().cast()) };
         let flipped = flip_top(bases);

@@ -177,7 +177,7 @@ impl<const SQUARES: bool, const MASKED: bool> Totals<SQUARES, MASKED> {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn is_kept(&self, rows: __m256i) -> __m256i {
-        // The place of the 32 bits that have the row's: three bits in a register, two of which.
+        // Of a row, the lowest five bits say which bit of a lane, three which lane, two which part.
         let place = _mm256_srli_epi32::<5>(rows);
         let part = |part: usize| _mm256_permutevar8x32_epi32(self.kept[part], place);
         let pick = |first, second, chosen| {

@@ -1,6 +1,7 @@
 //! The level for AVX-512 F, BW, DQ and VL: a compare answers up to 64 lanes as a mask register.
 
 use super::avx512_cut::{cut_8, cut_16};
+use super::repeated;
 use crate::kernels::based::Moved;
 use crate::kernels::level::{Level, Steps, Word, table};
 use crate::kernels::{
@@ -120,17 +121,6 @@ impl Level for Avx512 {
         let all = _mm512_cmpge_epu64_mask(bases, low) & _mm512_cmple_epu64_mask(maxima, high);
         (any, all)
     }
-}
-
-/// Which byte of its 128 bits each byte becomes where the lowest `bytes` of 64 bits are repeated.
-const fn repeated(bytes: usize) -> [u8; 64] {
-    let mut from = [0; 64];
-    let mut index = 0;
-    while index < from.len() {
-        from[index] = (index / 8 % 2 * 8 + index % bytes) as u8;
-        index += 1;
-    }
-    from
 }
 
 macro_rules! steps {

@@ -24,6 +24,18 @@ mod bit_stream;
 use super::Kernels;
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
+/// Which byte of its 128 bits each byte of a register becomes where the lowest `bytes` of 64 bits
+/// are repeated.
+const fn repeated<const REGISTER: usize>(bytes: usize) -> [u8; REGISTER] {
+    let mut from = [0; REGISTER];
+    let mut index = 0;
+    while index < from.len() {
+        from[index] = (index / 8 % 2 * 8 + index % bytes) as u8;
+        index += 1;
+    }
+    from
+}
+
 /// The levels this processor runs, the fastest last.
 pub(super) fn detect() -> Vec<&'static Kernels> {
     let mut levels = Vec::new();
