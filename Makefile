@@ -102,8 +102,8 @@ test-workspace:
 # The tests of the workspace run a quarter as many, 20,600.
 test-oracle: ## compare 82,400 random queries over random streams with the naive engine
 	$(call step,random queries over messy streams beside the naive engine)
-	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test oracle --test joins --test rows \
-	  --test partitions --test updates --test restarts --test in_order --test shared_panes -- --nocapture \
+	@TERSECADES_ORACLE_TIMES=4 cargo test --workspace $(LOCKED) --test engine -- --nocapture \
+	  $(addsuffix ::,oracle joins rows partitions updates restarts in_order shared_panes) \
 	  | grep -E 'cases|FAILED|panicked' | tee target/oracle.txt
 	@awk -F ': ' '/ cases / { cases += $$2 } END { print cases " cases in all" }' target/oracle.txt
 

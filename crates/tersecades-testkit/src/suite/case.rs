@@ -28,6 +28,17 @@ pub(super) struct Question {
     pub(super) passing: Vec<bool>,
 }
 
+/// A predicate over constants, by their places in a list.
+#[derive(Clone, Copy)]
+enum Asked {
+    Compare(Comparison, usize),
+    Between(usize, usize),
+    /// One of the first few, or null.
+    OneOf(usize),
+    /// Other than null, which nothing is.
+    NotNull,
+}
+
 /// A selection, what it is called, and which rows it holds.
 pub(super) struct Within {
     pub(super) name: &'static str,
@@ -60,52 +71,85 @@ impl Case {
         to_array(&self.data_type, &values)
     }
 
-    /// Predicates with their answers.
-    pub(super) fn questions(&self, random: &mut Random) -> Vec<Question> {
+    /// Every `every`-th of the predicates that there are, with its answer.
+    pub(super) fn questions(&self, every: usize, random: &mut Random) -> Vec<Question> {
         let constants = self.constants(random);
-        let mut questions = Vec::new();
-        for constant in &constants {
-            for how in COMPARISONS {
-                let pass = |value: &Value| holds(how, order(value, constant));
-                let predicate = Predicate::compare(&self.data_type, how, constant);
-                let name = format!("{} {constant:?}", how.symbol());
-                questions.push(self.question(name, predicate.unwrap(), pass));
-            }
-        }
+        let of_constant = |at| COMPARISONS.map(|how| Asked::Compare(how, at));
+        let mut asked: Vec<Asked> = (0..constants.len()).flat_map(of_constant).collect();
         for _ in 0..3 {
-            let (low, high) = (random.pick(&constants), random.pick(&constants));
-            let pass = |value: &Value| order(value, low).is_ge() && order(value, high).is_le();
-            let predicate = Predicate::between(&self.data_type, low, high).unwrap();
-            questions.push(self.question(format!("between {low:?} {high:?}"), predicate, pass));
+            let [low, high] = [0; 2].map(|_| random.below(constants.len()));
+            asked.push(Asked::Between(low, high));
         }
-        for count in [0, 1, 4] {
-            let mut list: Vec<Value> = constants.iter().take(count).cloned().collect();
-            list.push(Value::Null);
-            let present = |c: &&Value| **c != Value::Null;
-            let pass = |value: &Value| list.iter().filter(present).any(|c| order(value, c).is_eq());
-            let predicate = Predicate::one_of(&self.data_type, &list).unwrap();
-            questions.push(self.question(format!("one of {list:?}"), predicate, pass));
-        }
-        let null = Predicate::compare(&self.data_type, Comparison::NotEqual, &Value::Null);
-        questions.push(self.question("<> null".to_owned(), null.unwrap(), |_| false));
-        questions
+        asked.extend([0, 1, 4].map(|count| Asked::OneOf(constants.len().min(count))));
+        asked.push(Asked::NotNull);
+        let orders: Vec<Vec<Option<Ordering>>> = constants
+            .iter()
+            .map(|constant| self.orders(constant))
+            .collect();
+        let asked = asked.into_iter().step_by(every);
+        asked
+            .map(|asked| self.question(asked, &constants, &orders))
+            .collect()
     }
 
+    /// What is `asked`, where values stand relative to each of the constants as `orders` say.
     fn question(
         &self,
-        name: String,
-        predicate: Predicate,
-        pass: impl Fn(&Value) -> bool,
+        asked: Asked,
+        constants: &[Value],
+        orders: &[Vec<Option<Ordering>>],
     ) -> Question {
-        let passing = self
-            .values
-            .iter()
-            .map(|value| *value != Value::Null && pass(value));
+        let data_type = &self.data_type;
+        let (name, predicate, passing): (_, _, Vec<bool>) = match asked {
+            Asked::Compare(how, at) => {
+                let constant = &constants[at];
+                let holds = |order: &Option<Ordering>| order.is_some_and(|it| holds(how, it));
+                (
+                    format!("{} {constant:?}", how.symbol()),
+                    Predicate::compare(data_type, how, constant),
+                    orders[at].iter().map(holds).collect(),
+                )
+            }
+            Asked::Between(a, b) => {
+                let (low, high) = (&constants[a], &constants[b]);
+                let above = orders[a].iter().map(|it| it.is_some_and(Ordering::is_ge));
+                let below = orders[b].iter().map(|it| it.is_some_and(Ordering::is_le));
+                (
+                    format!("between {low:?} {high:?}"),
+                    Predicate::between(data_type, low, high),
+                    above
+                        .zip(below)
+                        .map(|(above, below)| above && below)
+                        .collect(),
+                )
+            }
+            Asked::OneOf(count) => {
+                let list = [&constants[..count], &[Value::Null]].concat();
+                let is_equal = |row: usize, at: usize| orders[at][row] == Some(Ordering::Equal);
+                let any = |row| (0..count).any(|at| is_equal(row, at));
+                (
+                    format!("one of {list:?}"),
+                    Predicate::one_of(data_type, &list),
+                    (0..self.values.len()).map(any).collect(),
+                )
+            }
+            Asked::NotNull => (
+                "<> null".to_owned(),
+                Predicate::compare(data_type, Comparison::NotEqual, &Value::Null),
+                vec![false; self.values.len()],
+            ),
+        };
         Question {
             name,
-            predicate,
-            passing: passing.collect(),
+            predicate: predicate.unwrap(),
+            passing,
         }
+    }
+
+    /// Where each value stands relative to `constant`; nothing for null.
+    fn orders(&self, constant: &Value) -> Vec<Option<Ordering>> {
+        let of = |value: &Value| (*value != Value::Null).then(|| order(value, constant));
+        self.values.iter().map(of).collect()
     }
 
     /// Constants at, next to and far from the values.
@@ -208,51 +252,54 @@ fn edges(data_type: &DataType) -> Vec<Value> {
     }
 }
 
+/// How a selection keeps its rows.
+#[derive(Clone, Copy)]
+enum Form {
+    All,
+    None,
+    Bits,
+    List,
+}
+
+/// Whether a selection holds a row.
+type Keep = fn(usize, &mut Random) -> bool;
+
+/// Selections: what they are called, how they keep their rows, and which rows of how many.
+const SELECTIONS: [(&str, Form, Keep); 9] = [
+    ("all", Form::All, |_, _| true),
+    ("none", Form::None, |_, _| false),
+    ("one in 2", Form::Bits, |_, random| random.one_in(2)),
+    ("one in 40", Form::List, |_, random| random.one_in(40)),
+    ("all, as bits", Form::Bits, |_, _| true),
+    ("all, listed", Form::List, |_, _| true),
+    ("none, as bits", Form::Bits, |_, _| false),
+    ("none, listed", Form::List, |_, _| false),
+    ("one stretch", Form::Bits, |row, _| {
+        (1000..1100).contains(&row)
+    }),
+];
+
 /// Selections of every form over `rows` rows.
-pub(super) fn selections(rows: usize, random: &mut Random) -> Vec<Within> {
-    let mut selections = Vec::new();
-    let mut add = |name, selection: Selection| {
-        let mut list = Vec::new();
-        for row in 0..rows {
-            if selection.contains(row) {
-                list.push(row);
+pub(super) fn selections(rows: usize, random: &mut Random) -> impl Iterator<Item = Within> {
+    let of = move |(name, form, keep): &(&'static str, Form, Keep)| {
+        let list: Vec<usize> = (0..rows).filter(|row| keep(*row, random)).collect();
+        let mut selection = Selection::default();
+        match form {
+            Form::All => selection = Selection::all(rows),
+            Form::None => selection.set_none(rows),
+            Form::Bits | Form::List => {
+                let numbers = list.iter().map(|row| *row as u32);
+                selection.set_rows(rows).extend(numbers);
             }
         }
-        selections.push(Within {
+        if matches!(form, Form::Bits) {
+            selection.to_bits();
+        }
+        Within {
             name,
             selection,
             rows: list,
-        });
+        }
     };
-    add("all", Selection::all(rows));
-    let mut none = Selection::default();
-    none.set_none(rows);
-    add("none", none);
-    let kinds: [(&str, usize); 4] = [
-        ("one in 2", 2),
-        ("one in 40", 40),
-        ("all, listed", 1),
-        ("none, listed", 0),
-    ];
-    for (name, one_in) in kinds {
-        let keep = |_: &u32| one_in > 0 && random.one_in(one_in);
-        let list: Vec<u32> = (0..rows as u32).filter(keep).collect();
-        let mut listed = Selection::default();
-        listed.set_rows(rows).extend(list);
-        if one_in < 10 {
-            let mut bits = listed.clone();
-            bits.to_bits();
-            add(name, bits);
-        }
-        if one_in != 2 {
-            add(name, listed);
-        }
-    }
-    let mut block = Selection::default();
-    block
-        .set_rows(rows)
-        .extend((0..rows as u32).filter(|row| (1000..1100).contains(row)));
-    block.to_bits();
-    add("one stretch", block);
-    selections
+    SELECTIONS.iter().map(of)
 }

@@ -40,19 +40,25 @@ pub(super) fn check_selected(
     check_groups(chunk, case, within, work).map_err(|error| format!("fold_by: {error}"))
 }
 
-/// What tells a value from every other, to the bit.
-fn identity(value: &Value) -> String {
+/// What tells a value from every other of its type, to the bit.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity {
+    Number(i128),
+    Bytes(Vec<u8>),
+}
+
+fn identity(value: &Value) -> Identity {
     match value {
-        Value::Float(float) => format!("{:x}", float.to_bits()),
-        Value::Decimal(digits, _) => digits.to_string(),
-        Value::Text(text) => format!("{:?}", text.as_bytes()),
-        Value::Binary(bytes) => format!("{bytes:?}"),
-        other => format!("{other:?}"),
+        Value::Float(float) => Identity::Number(float.to_bits().into()),
+        Value::Integer(number) | Value::Decimal(number, _) => Identity::Number(*number),
+        Value::Text(text) => Identity::Bytes(text.as_bytes().to_vec()),
+        Value::Binary(bytes) => Identity::Bytes(bytes.clone()),
+        Value::Null => Identity::Number(i128::MIN),
     }
 }
 
 fn check_repeats(chunk: &Chunk, case: &Case, within: &Within, work: &mut Work) -> Check {
-    let mut expected: HashMap<String, u64> = HashMap::new();
+    let mut expected: HashMap<Identity, u64> = HashMap::new();
     for row in &within.rows {
         if case.values[*row] != Value::Null {
             *expected.entry(identity(&case.values[*row])).or_default() += 1;
@@ -63,7 +69,7 @@ fn check_repeats(chunk: &Chunk, case: &Case, within: &Within, work: &mut Work) -
     if repeats.values.len() != repeats.len() || repeats.counts.contains(&0) {
         return Err("pairs do not match, or count nothing".to_owned());
     }
-    let mut got: HashMap<String, u64> = HashMap::new();
+    let mut got: HashMap<Identity, u64> = HashMap::new();
     for (index, count) in repeats.counts.iter().enumerate() {
         *got.entry(identity(&repeats.values.value(index)))
             .or_default() += count;

@@ -11,11 +11,11 @@ use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, Field, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
-use super::CsvOptions;
 use super::field::{FieldKind, TypeGuess};
 use super::quote::QuoteWalk;
 use super::record::{Record, RecordReader};
 use super::timestamp::TimePattern;
+use super::{CsvOptions, excerpt};
 use crate::source::text::{Next, SampleClock};
 use crate::window::calendar::unknown_zone;
 
@@ -101,9 +101,8 @@ pub(super) fn read_names(
             true => field,
             false => field.trim_ascii(),
         };
-        let text = String::from_utf8_lossy(field);
-        let base = match options.header && !text.is_empty() {
-            true => text.into_owned(),
+        let base = match options.header && !field.is_empty() {
+            true => name_of(field, index, first.line)?,
             false => format!("column_{}", index + 1),
         };
         let mut name = base.clone();
@@ -118,6 +117,17 @@ pub(super) fn read_names(
         sample.push_back(first);
     }
     Ok(names)
+}
+
+/// The name that the header in `line` gives the column `index`.
+fn name_of(field: &[u8], index: usize, line: u64) -> Result<String> {
+    let name = std::str::from_utf8(field).map_err(|_| {
+        let shown = excerpt(&String::from_utf8_lossy(field));
+        let message = format!("the name of column {}, `{shown}`, is not UTF-8", index + 1);
+        let error = Error::schema(message).row(line);
+        error.hint("convert the file to UTF-8")
+    })?;
+    Ok(name.to_owned())
 }
 
 /// The types that the options fix; `None` where a type is to be inferred.

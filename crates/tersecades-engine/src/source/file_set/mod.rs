@@ -4,7 +4,8 @@
 //! probes/day=2024-05-01/a.parquet   rows of the file, and day = 2024-05-01 in each
 //! probes/day=2024-05-02/b.parquet
 //! ```
-//! The first file gives the columns and their types; text in later files is read as those types.
+//! The first file gives the columns and their types, but for text without rows, whose types the
+//! first file with rows gives; text in later files is read as those types.
 //! A file that has other columns is an error that names both; a later row of JSON that has other
 //! keys is a bad row. Batches never span two files. A column is as lossy as it is in any file.
 
@@ -24,6 +25,7 @@ use tersecades_columnar::types::logical_type;
 
 pub(super) use self::find::find_files;
 use self::partition::{Partitions, repeat};
+use super::location::is_read_once;
 use super::passing::Passing;
 use super::table::{self, Table};
 use super::{Rejected, Source, SourceOptions, kind_of, open};
@@ -64,16 +66,22 @@ impl FilesTable {
     /// The given files, in the given order.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// As [`Self::new`]; `InvalidArgument` for pipes, which each query would find used up.
     pub fn from_files(files: Vec<PathBuf>, options: &SourceOptions) -> Result<Self> {
         let first = files
             .first()
             .ok_or_else(|| Error::invalid("there are no files").hint("name one or more"))?;
+        if let Some(pipe) = files.iter().find(|path| is_read_once(path)) {
+            return Err(Error::invalid("it can be read once only, as a pipe is")
+                .file(pipe.display().to_string())
+                .hint("read it by itself; several files that are one table are read more often"));
+        }
         let whole = SourceOptions {
             columns: None,
             ..options.clone()
         };
-        let file_schema = with_marks(open(first, &whole)?.schema(), &files, &whole);
+        let columns = with_types(open(first, &whole)?.schema(), &files, &whole);
+        let file_schema = with_marks(columns, &files, &whole);
         let partitions = Partitions::new(&files)?;
         let own = file_schema.fields().iter();
         let own = own.filter(|field| partitions.position(field.name()).is_none());
@@ -161,6 +169,36 @@ impl FilesTable {
     }
 }
 
+/// `schema`, that of the first of `files`; where these begin with text without rows, which says
+/// nothing of types, under the types of the first file that has some.
+fn with_types(schema: SchemaRef, files: &[PathBuf], options: &SourceOptions) -> SchemaRef {
+    let one_row = SourceOptions {
+        batch_rows: 1,
+        threads: Some(1),
+        ..options.clone()
+    };
+    let is_blank = |path: &&PathBuf| {
+        let rows = || open(path, &one_row)?.next();
+        table::may_reject(path, options) && rows().is_ok_and(|rows| rows.is_none())
+    };
+    let blank = files.iter().take_while(is_blank).count();
+    let typed = match files.get(blank) {
+        Some(path) if blank > 0 => open(path, options).map(|source| source.schema()),
+        _ => return schema,
+    };
+    // A file that cannot be opened says why when it is read.
+    let Ok(typed) = typed else {
+        return schema;
+    };
+    let fields = schema.fields().iter().map(|field| {
+        let found = typed.field_with_name(field.name()).ok();
+        let data_type = found.unwrap_or(field).data_type();
+        field.as_ref().clone().with_data_type(data_type.clone())
+    });
+    let fields: Vec<Field> = fields.collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
 /// `schema`, that of the first of `files`, whose metadata says how lossy columns are in any of
 /// them; text says nothing of that, and a file that cannot be opened says why when it is read.
 fn with_marks(schema: SchemaRef, files: &[PathBuf], options: &SourceOptions) -> SchemaRef {
@@ -178,7 +216,7 @@ impl Table for FilesTable {
     }
 
     fn ends(&self) -> bool {
-        self.inner.files.iter().all(|file| file.is_file())
+        true
     }
 
     fn may_reject(&self) -> bool {

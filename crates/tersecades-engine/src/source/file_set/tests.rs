@@ -1,5 +1,7 @@
 //! Files of folders and globs: order, partitions, projection, differing schemas, bad rows.
 
+mod typed;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -108,24 +110,6 @@ fn files_come_by_path_with_the_keys_of_their_folders() {
         assert_eq!(source.file(), Some(1));
         assert!(table.file_source(4, None).is_err());
     }
-}
-
-#[test]
-fn text_in_later_files_is_read_as_the_first_ones_types() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
-    write(root, "a.csv", "n,w\n1.5,x\n");
-    write(root, "b.csv", "n,w\n2,7\n");
-    assert_eq!(
-        rows(&table(root, "*.csv").unwrap(), None),
-        ["1.5 x", "2.0 7"]
-    );
-    write(root, "a.jsonl", "{\"n\":1.5,\"o\":{\"k\":\"x\"}}\n");
-    write(root, "b.jsonl", "{\"n\":2}\n{\"o\":{\"k\":7}}\n");
-    assert_eq!(
-        rows(&table(root, "*.jsonl").unwrap(), None),
-        ["1.5 x", "2.0 -", "- 7"]
-    );
 }
 
 #[test]

@@ -64,6 +64,21 @@ fn every_inferred_type_comes_out_with_nulls() {
 }
 
 #[test]
+fn a_header_that_is_not_utf_8_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.csv");
+    std::fs::write(&path, b"a,temp\xE9rature\n1,2\n").unwrap();
+    let error = open(&path, &SourceOptions::default()).err().unwrap();
+    let said = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch, "{said}");
+    assert!(
+        said.contains("column 2") && said.contains("not UTF-8"),
+        "{said}"
+    );
+    assert!(said.contains("names.csv"), "{said}");
+}
+
+#[test]
 fn headers_may_be_absent_empty_or_repeated() {
     let batch = read("1.67\n1.65\n", csv(|csv| csv.header = false));
     assert_eq!(

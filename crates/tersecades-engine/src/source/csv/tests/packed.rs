@@ -70,12 +70,16 @@ fn a_name_that_promises_packing_is_believed() {
     }
     let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc";
     let packed = zstd::encode_all(&b"a,b\n1,2\n"[..], 1).unwrap();
-    let mut opened = source(
-        &[&skippable[..], &packed].concat(),
-        &SourceOptions::default(),
-    )
-    .unwrap();
-    assert_eq!(read_all(&mut opened).unwrap()[0].num_rows(), 1);
+    for format in ["csv", "csv.zst"] {
+        let path = folder.path().join("skippable").with_extension(format);
+        std::fs::write(&path, [&skippable[..], &packed].concat()).unwrap();
+        let mut opened = open(&path, &SourceOptions::default()).unwrap();
+        let batch = opened.next().unwrap().unwrap();
+        assert_eq!(
+            (names(&batch).join(" "), batch.num_rows()),
+            ("a b".to_owned(), 1)
+        );
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tersecades_engine::plan::AggregateCall;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::{Window, calendar, count, cumulate, global, hop, session, tumble};
 
-const PAGE: &str = include_str!("../../../docs/semantics.md");
+const PAGE: &str = include_str!("../../../../docs/semantics.md");
 
 /// `tumble 10 offset 3`, `day Europe/Berlin`, ...
 fn window(text: &str) -> Window {

@@ -21,7 +21,7 @@ use tersecades_engine::plan::LookupTable;
 use tersecades_engine::stream::Stream;
 use tersecades_engine::window::{Emit, count as rows, global, session, tumble};
 
-const PAGE: &str = include_str!("../../../docs/semantics.md");
+const PAGE: &str = include_str!("../../../../docs/semantics.md");
 
 /// The rows below the header `header`, cell by cell.
 fn table(header: &str) -> Vec<Vec<&'static str>> {

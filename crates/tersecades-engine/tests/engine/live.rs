@@ -270,7 +270,7 @@ fn a_query_that_follows_ends_where_the_store_is_closed_under_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = create(folder.path(), &[]);
     let append = |store: &Store, rows: std::ops::Range<usize>| {
-        let batch = crate::rows().slice(rows.start, rows.len());
+        let batch = self::rows().slice(rows.start, rows.len());
         store.writer().unwrap().append(&batch).unwrap();
     };
     append(&store, 0..100);

@@ -1,0 +1,57 @@
+//! The engine from outside: whole queries over streams, beside the naive engine and by hand.
+//!
+//! One program, so that the engine is linked once; what counts allocations is a program of its own.
+
+mod ablation;
+mod aggregate;
+mod bad_rows;
+mod behaviour;
+mod computed_times;
+mod disorder;
+mod encoded_aggregates;
+mod error_bound;
+mod error_bound_streams;
+mod event_time;
+mod failed_runs;
+mod failing_values;
+mod few_groups;
+mod first_groups;
+mod first_reached;
+mod first_rows;
+mod flat;
+mod given_in_parts;
+mod in_order;
+mod interrupt;
+mod joined_groups;
+mod joined_on_threads;
+mod joins;
+mod key_order;
+mod live;
+mod many_groups;
+mod many_sessions;
+mod observe;
+mod oracle;
+mod order;
+mod partitions;
+mod pipes;
+mod quantiles;
+mod restarts;
+mod retained;
+mod row_steps;
+mod rows;
+mod semantics;
+mod semantics_streams;
+mod shared_panes;
+mod silent_keys;
+mod slides;
+mod soak;
+mod standing;
+mod steps_by_time;
+mod store_shapes;
+mod streams;
+mod string_agg;
+mod taken_over;
+mod updates;
+mod updates_behind;
+mod wide_keys;
+mod worked_on_threads;
