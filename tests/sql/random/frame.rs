@@ -68,7 +68,7 @@ impl Maker<'_> {
             _ => (first.to_owned(), last.to_owned()),
         };
         let over = format!("OVER ({partition}ORDER BY {order} {unit} BETWEEN {first} AND {last})");
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 => format!("sum({}) {over}", self.integer(1)),
             1 => format!("count({}) {over}", self.text(1)),
             2 => format!("min({}) {over}", self.float(1)),
@@ -83,6 +83,10 @@ impl Maker<'_> {
                 self.random.below(4),
                 self.random.between(-3, 3)
             ),
+            8 => {
+                let function = self.pick(&["stddev_samp", "var_pop"]);
+                format!("{function}({}) {over}", self.float(0))
+            }
             _ => format!(
                 "{}({}) OVER ({partition})",
                 self.pick(&["sum", "count", "max"]),

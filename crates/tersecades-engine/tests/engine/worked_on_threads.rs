@@ -19,6 +19,10 @@ use tersecades_engine::{Error, ErrorKind, Result, runtime::Interrupt};
 
 const ROWS: usize = 3 * GIVEN_ROWS + 1_000;
 const BATCH: usize = 50_000;
+const DEVIATION: OverFunction = OverFunction::Variance {
+    sample: true,
+    root: true,
+};
 const THREADS: [usize; 3] = [2, 3, 8];
 
 fn draw(row: usize, salt: u64) -> usize {
@@ -81,6 +85,7 @@ fn over(of: Stream, partition: &[&str], order: &str) -> Stream {
         calls: vec![
             call(OverFunction::Shift(1), Some("id"), "before"),
             call(OverFunction::Mean, Some("v"), "mean"),
+            call(DEVIATION, Some("v"), "deviation"),
             call(OverFunction::Rank, None, "rank"),
             call(OverFunction::Last, Some("many"), "last"),
         ],

@@ -250,6 +250,7 @@ fn function_of(call: &WindowFunction, name: &str) -> Result<OverFunction> {
         }
         WindowFunctionDefinition::WindowUDF(_) => "",
     };
+    let variance = |sample, root| OverFunction::Variance { sample, root };
     Ok(match (name, aggregate) {
         ("row_number", _) => OverFunction::RowNumber,
         ("rank", _) => OverFunction::Rank,
@@ -265,13 +266,18 @@ fn function_of(call: &WindowFunction, name: &str) -> Result<OverFunction> {
         (_, "count") => OverFunction::Count,
         (_, "sum") => OverFunction::Sum,
         (_, "mean") => OverFunction::Mean,
+        (_, "variance") => variance(true, false),
+        (_, "variance_population") => variance(false, false),
+        (_, "stddev") => variance(true, true),
+        (_, "stddev_population") => variance(false, true),
         (_, "min") => OverFunction::Min,
         (_, "max") => OverFunction::Max,
         _ => {
             return Err(
                 Error::unsupported(format!("{name}(...) OVER is not supported")).hint(
                     "with OVER: row_number, rank, dense_rank, percent_rank, cume_dist, ntile, \
-                     lag, lead, first_value, last_value, nth_value, count, sum, avg, min, max; \
+                     lag, lead, first_value, last_value, nth_value, count, sum, avg, min, max, \
+                     var_samp, var_pop, stddev, stddev_pop; \
                      of a whole partition: group in a subquery, and join its result by the keys",
                 ),
             );

@@ -92,7 +92,7 @@ pub(super) fn over_frames(
 }
 
 /// How many values there are before each row, and in all.
-fn counted(argument: Option<&ArrayRef>, rows: usize) -> Vec<usize> {
+pub(super) fn counted(argument: Option<&ArrayRef>, rows: usize) -> Vec<usize> {
     let nulls = argument.and_then(|argument| argument.logical_nulls());
     let mut counts = Vec::with_capacity(rows + 1);
     counts.push(0);
@@ -105,11 +105,22 @@ fn counted(argument: Option<&ArrayRef>, rows: usize) -> Vec<usize> {
 
 /// The sum of the values before each row, and of all; null counts nothing.
 fn running_sums(argument: &ArrayRef) -> Result<Vec<RunningSum>> {
-    let values: Vec<i128> = match argument.data_type() {
+    let values = match argument.data_type() {
         DataType::Decimal128(..) => {
             let values = argument.as_primitive::<Decimal128Type>();
             values.iter().map(Option::unwrap_or_default).collect()
         }
+        _ => whole_values(argument)?,
+    };
+    Ok(running(values.into_iter()))
+}
+
+/// The values of integers, 0 for null.
+///
+/// # Errors
+/// `Unsupported` for other types.
+pub(super) fn whole_values(argument: &ArrayRef) -> Result<Vec<i128>> {
+    Ok(match argument.data_type() {
         DataType::UInt64 => {
             let values = argument.as_primitive::<UInt64Type>().iter();
             values
@@ -124,8 +135,7 @@ fn running_sums(argument: &ArrayRef) -> Result<Vec<RunningSum>> {
                 .collect()
         }
         other => return Err(Error::unsupported(format!("a sum of {other}"))),
-    };
-    Ok(running(values.into_iter()))
+    })
 }
 
 fn running(values: impl ExactSizeIterator<Item = i128>) -> Vec<RunningSum> {
@@ -211,13 +221,13 @@ fn extremes(
 }
 
 /// Aggregates of neighbours, level by level: pairs, pairs of pairs, and so on.
-struct Tree<T, F> {
+pub(super) struct Tree<T, F> {
     levels: Vec<Vec<Option<T>>>,
     join: F,
 }
 
 impl<T: Copy, F: Fn(T, T) -> T> Tree<T, F> {
-    fn new(
+    pub(super) fn new(
         values: impl Iterator<Item = Option<T>>,
         join: F,
         interrupt: &Interrupt,
@@ -246,7 +256,7 @@ impl<T: Copy, F: Fn(T, T) -> T> Tree<T, F> {
     }
 
     /// The aggregate of the values in a range.
-    fn of(&self, range: Range<usize>) -> Option<T> {
+    pub(super) fn of(&self, range: Range<usize>) -> Option<T> {
         let (mut start, mut end) = (range.start, range.end);
         let (mut front, mut back) = (None, None);
         for level in &self.levels {

@@ -9,6 +9,8 @@
 mod aggregate;
 mod arranged;
 mod frame;
+mod rank;
+mod variance;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +38,8 @@ use super::sort::{SortKeys, describe_order};
 use arranged::{Arranged, Portion, Spread};
 pub use frame::{Bound, Frame, Units};
 use frame::{Frames, Partition};
+use rank::{numbers, shares};
+use variance::{variance_of, variances};
 
 /// What users see of the kind.
 pub const KIND: OperatorKind = OperatorKind {
@@ -70,6 +74,13 @@ pub enum OverFunction {
     Sum,
     /// Their mean.
     Mean,
+    /// Their variance, of a sample or a population, or its root.
+    Variance {
+        /// Whether it is divided by one less than their number.
+        sample: bool,
+        /// Whether it is the standard deviation.
+        root: bool,
+    },
     /// The least of them.
     Min,
     /// The greatest of them.
@@ -275,6 +286,9 @@ impl BoundCall {
             F::Shift(_) | F::Nth(_) | F::Last | F::Min | F::Max => of_argument()?,
             F::Sum => crate::aggregate::find("sum")?.result_type(&of_argument()?)?,
             F::Mean => crate::aggregate::find("mean")?.result_type(&of_argument()?)?,
+            F::Variance { sample, root } => {
+                variance_of(sample, root)?.result_type(&of_argument()?)?
+            }
         };
         Ok(BoundCall {
             function: call.function,
@@ -378,54 +392,15 @@ impl Around {
                 let frames = self.interrupt.collect(frames()?)?;
                 aggregate::over_frames(wanted, argument, &frames, &self.interrupt)
             }
+            F::Variance { sample, root } => {
+                let argument =
+                    argument.ok_or_else(|| Error::internal("a variance of no column"))?;
+                let frames = self.interrupt.collect(frames()?)?;
+                let wanted = variance_of(sample, root)?;
+                variances(wanted, argument, &frames, &self.interrupt)
+            }
         }
     }
-}
-
-fn numbers(function: OverFunction, partitions: &[Partition], rows: usize) -> Vec<i64> {
-    let mut numbers = Vec::with_capacity(rows);
-    for partition in partitions {
-        let first = partition.rows.start;
-        let total = partition.rows.len() as u64;
-        for (group, peers) in partition.peers.iter().enumerate() {
-            numbers.extend(peers.clone().map(|row| match function {
-                OverFunction::Rank => (peers.start - first) as i64 + 1,
-                OverFunction::DenseRank => group as i64 + 1,
-                OverFunction::Tile(tiles) => tile((row - first) as u64, total, tiles),
-                _ => (row - first) as i64 + 1,
-            }));
-        }
-    }
-    numbers
-}
-
-/// The tile of `row`: the first `total % tiles` tiles hold one row more than the others.
-fn tile(row: u64, total: u64, tiles: u64) -> i64 {
-    let (size, larger) = (total / tiles, total % tiles);
-    let in_larger = larger * (size + 1);
-    let tile = match row < in_larger {
-        true => row / (size + 1),
-        false => larger + (row - in_larger) / size.max(1),
-    };
-    tile as i64 + 1
-}
-
-fn shares(function: OverFunction, partitions: &[Partition], rows: usize) -> Vec<f64> {
-    let mut shares = Vec::with_capacity(rows);
-    for partition in partitions {
-        let (first, total) = (partition.rows.start, partition.rows.len());
-        for peers in &partition.peers {
-            let share = match function {
-                OverFunction::PercentRank if total > 1 => {
-                    (peers.start - first) as f64 / (total - 1) as f64
-                }
-                OverFunction::PercentRank => 0.0,
-                _ => (peers.end - first) as f64 / total as f64,
-            };
-            shares.extend(peers.clone().map(|_| share));
-        }
-    }
-    shares
 }
 
 fn shifted(by: i64, partitions: &[Partition], rows: usize) -> Vec<Option<u32>> {

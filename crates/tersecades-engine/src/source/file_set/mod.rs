@@ -74,7 +74,7 @@ impl FilesTable {
         if let Some(pipe) = files.iter().find(|path| is_read_once(path)) {
             return Err(Error::invalid("it can be read once only, as a pipe is")
                 .file(pipe.display().to_string())
-                .hint("read it by itself; several files that are one table are read more often"));
+                .hint("read it by itself: files that are one table are opened more than once"));
         }
         let whole = SourceOptions {
             columns: None,
