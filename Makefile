@@ -72,7 +72,7 @@ check-format:
 check-lints:
 	$(call step,lints)
 	cargo clippy --workspace --all-targets $(LOCKED) -- -D warnings
-	cargo clippy -p tersecades-cli --no-default-features $(LOCKED) -- -D warnings
+	cargo clippy --workspace --exclude tersecades-python --exclude tersecades-sql --no-default-features $(LOCKED) -- -D warnings
 
 # After the lints: both read the same metadata of the dependencies.
 check-docs:

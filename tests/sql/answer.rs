@@ -59,8 +59,8 @@ pub(crate) fn difference(ours: &Rows, theirs: &Rows, ordered: bool) -> Option<St
     }
     let (mut ours, mut theirs) = (ours.clone(), theirs.clone());
     if !ordered {
-        ours.sort_by_key(|row| sort_key(row));
-        theirs.sort_by_key(|row| sort_key(row));
+        ours.sort_by_cached_key(|row| sort_key(row));
+        theirs.sort_by_cached_key(|row| sort_key(row));
     }
     let differs = |(a, b): &(&Vec<String>, &Vec<String>)| {
         a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| !same(a, b))

@@ -18,6 +18,8 @@ mod length;
 
 mod marker;
 
+mod module_file;
+
 mod purity;
 
 mod unsafe_code;
@@ -61,6 +63,7 @@ type Check = fn(&Repository) -> Vec<Finding>;
 const CHECKS: &[Check] = &[
     source::check,
     file_name::check,
+    module_file::check,
     marker::check,
     length::check,
     doc_comment::check,

@@ -25,7 +25,7 @@ use tersecades_testkit::query::random_query;
 use tersecades_testkit::random::Random;
 
 /// Pairs of query and data of one run; `TERSECADES_OBSERVE_CASES` asks for more.
-const CASES: usize = 8_000;
+const CASES: usize = 4_000;
 
 /// Runs at once, each over queries and streams of its own.
 const PARTS: u64 = 4;

@@ -41,7 +41,7 @@ const UNITS_ROWS: usize = 17_000;
 const UNITS_SHAPES: [Shape; 3] = [Shape::Random, Shape::AlternatingNulls, Shape::Outliers];
 
 /// Lengths around words, groups and blocks.
-pub const LENGTHS: &[usize] = &[0, 1, 63, 64, 65, 127, 128, 1023, 1024, 1025, 5000];
+pub const LENGTHS: &[usize] = &[0, 1, 63, 64, 65, 127, 128, 1023, 1024, 1025, 2600];
 
 /// Most failures that are written down.
 const FAILURES_MAX: usize = 12;
