@@ -100,7 +100,7 @@ fn late_rows_are_counted_on_stderr() {
     let run = |table: &str| sql(folder.path(), &[query, "--format", "csv", "--table", table]);
     let late = run("probes=probes.csv,event_time=ts,lateness=5s");
     assert_eq!(text(&late.stdout), "n\n1\n1\n");
-    assert!(text(&late.stderr).contains("1 row came after its window had closed"));
+    assert!(text(&late.stderr).contains("1 row came too late"));
     let whole = run("probes=probes.csv");
     assert_eq!(
         (text(&whole.stdout).as_str(), whole.stderr.is_empty()),
@@ -245,6 +245,51 @@ fn the_answer_and_the_rows_that_do_not_fit_go_to_files_of_their_own() {
         assert!(said.contains("would be replaced"), "{said}");
         assert!(!folder.path().join("out.csv").exists());
     }
+}
+
+#[test]
+fn late_rows_replace_no_file() {
+    let folder = folder();
+    let table = ["-t", "probes=probes.csv,event_time=ts,lateness=5s"];
+    let late = |file: &str| {
+        format!(
+            "SELECT count(*) FROM probes GROUP BY tumble(ts, INTERVAL '10 seconds') LATE INTO '{file}'"
+        )
+    };
+    let before = std::fs::read_to_string(folder.path().join("probes.csv")).unwrap();
+    let twice = format!("{}; {}", late("twice.csv"), late("twice.csv"));
+    for (query, output, says) in [
+        (late("probes.csv"), None, "there already"),
+        (
+            format!("EXPLAIN ANALYZE {}", late("probes.csv")),
+            None,
+            "there already",
+        ),
+        (late("out.csv"), Some("./out.csv"), "would be replaced"),
+        (twice, None, "there already"),
+    ] {
+        let mut arguments = vec![query.as_str(), table[0], table[1]];
+        arguments.extend(output.into_iter().flat_map(|output| ["-o", output]));
+        let refused = sql(folder.path(), &arguments);
+        assert_eq!(refused.status.code(), Some(1), "{query}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(says), "{said}");
+    }
+    let after = std::fs::read_to_string(folder.path().join("probes.csv")).unwrap();
+    assert_eq!(before, after);
+    let kept = std::fs::read_to_string(folder.path().join("twice.csv")).unwrap();
+    assert_eq!(kept.lines().count(), 2, "{kept}");
+}
+
+#[test]
+fn two_tables_of_one_name_are_refused() {
+    let folder = folder();
+    let refused = sql(
+        folder.path(),
+        &["SELECT * FROM p", "-t", "p=probes.csv", "-t", "p=other.csv"],
+    );
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("two tables are named `p`"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ use crate::runtime::engine::{columns_read, describe, output_schema, passing};
 use crate::runtime::ingest::Origin;
 use crate::runtime::option::RunOptions;
 use crate::runtime::share::Share;
-use crate::runtime::{Interrupt, Retained, Running};
+use crate::runtime::{Interrupt, Retained, Running, THREADS_MAX};
 use crate::source::location::open_table;
 use crate::source::passing::Passing;
 use crate::source::table::{EncodedTable, MemoryTable, OneRun, Table, fewest};
@@ -292,9 +292,9 @@ impl Stream {
         self
     }
 
-    /// Runs on `threads` worker threads; answers do not depend on it.
+    /// Runs on `threads` worker threads, on [`THREADS_MAX`] at most; answers do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
-        self.options.threads = threads;
+        self.options.threads = threads.min(THREADS_MAX);
         self
     }
 

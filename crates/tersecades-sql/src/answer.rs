@@ -1,5 +1,7 @@
 //! What statements give: rows as they come, or word of what was done.
 
+use std::path::Path;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::Result;
@@ -89,6 +91,15 @@ impl Results {
     pub(crate) fn with_late(mut self, late: Option<LateRows>) -> Self {
         self.late = late;
         self
+    }
+
+    /// Refuses to write the rows to the file that late rows of the query go to.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where both are one file.
+    pub fn require_apart(&self, output: &Path) -> Result<()> {
+        let late = self.late.as_ref();
+        late.map_or(Ok(()), |late| late.require_apart(output))
     }
 
     /// Whether late rows of the query are written to a file, which is whole with the last result.

@@ -60,6 +60,7 @@ impl Session {
                     return Err(no_append(&path));
                 }
                 let results = self.results(asked)?;
+                results.require_apart(Path::new(&path))?;
                 copy(results, Path::new(&path), format.as_deref())
             }
             Command::Create(created) => self.create(created),
@@ -81,7 +82,8 @@ impl Session {
 /// The stream of a query, which keeps its late rows where they go into a file, and these.
 ///
 /// # Errors
-/// `Unsupported` for late rows of a query without windows.
+/// `Unsupported` for late rows of a query without windows, `InvalidArgument` for a file that is there,
+/// which may be one that is read.
 pub(crate) fn keeping_late(
     plan: &LogicalPlan,
     stream: Stream,
@@ -97,7 +99,7 @@ pub(crate) fn keeping_late(
         );
     }
     let schema = logical_schema(&stream.source_schema());
-    let late = LateRows::new(PathBuf::from(path), schema);
+    let late = LateRows::new(PathBuf::from(path), schema)?;
     Ok((stream.keep_late_whole(), Some(late)))
 }
 

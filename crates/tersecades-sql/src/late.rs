@@ -1,11 +1,12 @@
 //! `LATE INTO 'file'`: the rows that came after their windows had closed, written as they come.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_engine::runtime::Running;
 use tersecades_engine::sink::{self, Sink, SinkOptions, conform};
+use tersecades_store::whole_file::is_same;
 
 /// The file of late rows, with all columns of their table.
 pub(crate) struct LateRows {
@@ -17,12 +18,31 @@ pub(crate) struct LateRows {
 
 impl LateRows {
     /// Late rows of a table with `schema`, to be written to the file at `path`.
-    pub(crate) fn new(path: PathBuf, schema: SchemaRef) -> Self {
-        LateRows {
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a file that is there, which may be one that is read.
+    pub(crate) fn new(path: PathBuf, schema: SchemaRef) -> Result<Self> {
+        require_absent(&path)?;
+        Ok(LateRows {
             path,
             schema,
             sink: None,
             rows: 0,
+        })
+    }
+
+    /// Refuses to write late rows to the file of the results.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where both are one file.
+    pub(crate) fn require_apart(&self, output: &Path) -> Result<()> {
+        match is_same(&self.path, output) {
+            false => Ok(()),
+            true => Err(
+                Error::invalid("the answer would be replaced by the late rows")
+                    .file(output.display().to_string())
+                    .hint("give LATE INTO a file of its own"),
+            ),
         }
     }
 
@@ -34,6 +54,8 @@ impl LateRows {
         let sink = match &mut self.sink {
             Some(sink) => sink,
             none => {
+                // Another statement may have written it since.
+                require_absent(&self.path)?;
                 let options = SinkOptions::default();
                 none.insert(sink::create(&self.path, &self.schema, &options)?)
             }
@@ -57,5 +79,14 @@ impl LateRows {
                 ))
             }
         }
+    }
+}
+
+fn require_absent(path: &Path) -> Result<()> {
+    match path.is_file() {
+        false => Ok(()),
+        true => Err(Error::invalid("the file for late rows is there already")
+            .file(path.display().to_string())
+            .hint("name one that is not, or remove it")),
     }
 }

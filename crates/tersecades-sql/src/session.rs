@@ -13,7 +13,7 @@ use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::goal::Tier;
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::scheme::Scheme;
-use tersecades_engine::runtime::{Interrupt, OnLimit};
+use tersecades_engine::runtime::{Interrupt, OnLimit, THREADS_MAX};
 use tersecades_engine::source::SourceOptions;
 use tersecades_engine::source::location::open_table;
 use tersecades_engine::source::table::Table;
@@ -281,7 +281,13 @@ impl Session {
         }
         match option {
             "batch_rows" => self.catalog.reading.batch_rows = number()?,
-            "threads" => self.settings.threads = number()?,
+            "threads" => match number()? {
+                threads if threads > THREADS_MAX => {
+                    let message = format!("threads must be {THREADS_MAX} or less, got {threads}");
+                    return Err(Error::invalid(message));
+                }
+                threads => self.settings.threads = threads,
+            },
             "memory_limit_bytes" => self.settings.memory_limit_bytes = Some(number()?),
             "on_limit" => self.settings.on_limit = one_of(option, value, &ON_LIMIT)?,
             "tier" => self.settings.tier = Some(one_of(option, value, &TIERS)?),
@@ -426,8 +432,10 @@ impl Session {
             let planned = || {
                 parse::power::bind(&mut query);
                 parse::distinct_from::bind(&mut query);
+                parse::shadow::tell_apart(&mut query);
                 parse::from_first::select_all(&mut query);
                 parse::order_by::by_all(&mut query)?;
+                parse::named_window::write_out(&mut query)?;
                 parse::column_name::name_by_text(&mut query);
                 parse::grouping::expand(&mut query)?;
                 parse::row::compare(&mut query)?;

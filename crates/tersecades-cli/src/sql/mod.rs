@@ -153,10 +153,15 @@ impl SessionArguments {
         self.table.first().map(|table| table.name.as_str())
     }
 
+    /// Whether a table is given the name.
+    pub(crate) fn names(&self, table: &str) -> bool {
+        self.table.iter().any(|given| given.name == table)
+    }
+
     /// The session that the arguments describe.
     ///
     /// # Errors
-    /// What opening the tables says.
+    /// `InvalidArgument` for two tables of one name; what opening the tables says.
     pub(crate) fn open(&self, reading: &ReadingArguments) -> Result<Session> {
         let mut session = Session::default();
         session.read_files_with(reading.to_options()?);
@@ -170,7 +175,14 @@ impl SessionArguments {
         for (option, value) in self.set.iter().filter(|set| !of_table(set)) {
             session.set(option, value)?;
         }
-        for table in &self.table {
+        for (index, table) in self.table.iter().enumerate() {
+            if self.table[..index]
+                .iter()
+                .any(|other| other.name == table.name)
+            {
+                let message = format!("two tables are named `{}`", table.name);
+                return Err(Error::invalid(message).hint("give each --table a name of its own"));
+            }
             let (format, time) = (table.format.as_deref(), table.time.clone());
             session.register_file_as(&table.name, &table.path, format, time)?;
         }

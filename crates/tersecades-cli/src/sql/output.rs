@@ -57,6 +57,7 @@ fn write_rows(results: &mut Results, format: Option<&str>, file: Option<&Path>) 
 }
 
 fn open(results: &Results, format: Option<&str>, file: Option<&Path>) -> Result<Box<dyn Sink>> {
+    file.map_or(Ok(()), |file| results.require_apart(file))?;
     let (schema, options) = (results.schema(), results.sink_options());
     match (file, format) {
         (Some(path), None) => sink::create(path, &schema, &options),
@@ -79,9 +80,9 @@ pub(crate) fn report(results: &Results) {
     let lost = [
         (
             metrics.late_rows,
-            ("row came after its window", "rows came after their windows"),
-            " had closed",
-            "give a longer lateness, or ALLOWED LATENESS; LATE INTO 'file' keeps them",
+            ("row came too late", "rows came too late"),
+            "",
+            "give a longer lateness; of windows, ALLOWED LATENESS and LATE INTO 'file' keep them",
         ),
         (
             metrics.untimed_rows,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tersecades::Result;
 use tersecades::engine::source::history::HistoryTable;
 use tersecades::engine::source::live::LiveTable;
 use tersecades::engine::source::table::Table;
 use tersecades::sql::TableTime;
 use tersecades::store::Store;
+use tersecades::{Error, Result};
 
 use crate::argument;
 use crate::outcome::Outcome;
@@ -63,6 +63,10 @@ fn query(arguments: &QueryArguments) -> Outcome {
         true => live(&store, arguments.lateness.unwrap_or_default())?,
         false => history(&store)?,
     };
+    if arguments.session.names("history") {
+        let error = Error::invalid("two tables are named `history`, of which the store is one");
+        return Err(error.hint("give the --table another name").into());
+    }
     let mut session = arguments.session.open(&arguments.reading)?;
     session.register("history", table, time)?;
     // A table is shown as a whole, when it has all rows.

@@ -35,6 +35,6 @@ pub use engine::{OpenWindow, Running};
 pub use feed::{Feed, Feeding};
 pub use interrupt::Interrupt;
 pub use metrics::{ColumnMetrics, LateWindow, Metrics};
-pub use option::{OnLimit, RunOptions, TimeKind, TimeOptions};
+pub use option::{OnLimit, RunOptions, THREADS_MAX, TimeKind, TimeOptions};
 pub use retained::{Keep, Retained};
 pub use standing::Standing;

@@ -14,6 +14,9 @@ use super::retained::Keep;
 /// How long a partition may be silent before it no longer holds the watermark back.
 pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
+/// Most threads that a query is run on.
+pub const THREADS_MAX: usize = 1024;
+
 /// How a query is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {

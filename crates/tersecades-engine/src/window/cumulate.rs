@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tersecades_columnar::error::{Error, Result};
 
-use super::{Boundaries, Overlap, Shape, Span, Ticks, Window, WindowKind, floor};
+use super::{Boundaries, Overlap, Shape, Span, Ticks, Window, WindowKind, check_overlap, floor};
 
 /// What users see of the kind.
 pub const KIND: WindowKind = WindowKind {
@@ -31,7 +31,7 @@ impl Cumulating {
     ///
     /// # Errors
     /// `InvalidArgument` for lengths of zero or of no whole number of ticks, and for steps that do
-    /// not divide the size.
+    /// not divide the size; `LimitExceeded` where a row would be in too many.
     pub fn bind(size: Duration, step: Duration, offset: Duration, ticks: Ticks) -> Result<Self> {
         let length = ticks.length("size", size)?;
         let short = ticks.length("step", step)?;
@@ -41,6 +41,7 @@ impl Cumulating {
             ))
             .hint("make the size a multiple of the step"));
         }
+        check_overlap("cumulate", (length, short), "step")?;
         Ok(Cumulating {
             size: length,
             step: short,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tersecades_columnar::error::Result;
 
-use super::{Boundaries, Overlap, Shape, Span, Ticks, Window, WindowKind, floor};
+use super::{Boundaries, Overlap, Shape, Span, Ticks, Window, WindowKind, check_overlap, floor};
 
 /// What users see of the kind.
 pub const KIND: WindowKind = WindowKind {
@@ -31,9 +31,11 @@ impl Hops {
     /// The windows `[k * slide + offset, k * slide + offset + size)`.
     ///
     /// # Errors
-    /// `InvalidArgument` for lengths of zero or of no whole number of ticks.
+    /// `InvalidArgument` for lengths of zero or of no whole number of ticks, `LimitExceeded` where a
+    /// row would be in too many.
     pub fn bind(size: Duration, slide: Duration, offset: Duration, ticks: Ticks) -> Result<Self> {
         let (size, slide) = (ticks.length("size", size)?, ticks.length("slide", slide)?);
+        check_overlap("hop", (size, slide), "slide")?;
         Ok(Hops {
             size,
             slide,

@@ -336,9 +336,39 @@ impl Ticks {
     }
 }
 
+/// Windows that one row may be in: each comes out as rows of its own.
+const WINDOWS_MAX: i64 = 100_000;
+
+/// Refuses windows of which a row is in more than anybody reads.
+///
+/// # Errors
+/// `LimitExceeded` for a `size` of so many times its `step`.
+fn check_overlap(kind: &str, (size, step): (i64, i64), step_name: &str) -> Result<()> {
+    match size / step {
+        ..=WINDOWS_MAX => Ok(()),
+        windows => Err(Error::limit(format!(
+            "a row would be in {windows} windows of {kind}, of at most {WINDOWS_MAX}"
+        ))
+        .hint(format!("use a longer {step_name}"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_in_no_endless_number_of_windows() {
+        let (day, tick) = (Duration::from_secs(86_400), 1_000_000);
+        for (slide, fits) in [
+            (Duration::from_secs(1), true),
+            (Duration::from_millis(1), false),
+        ] {
+            for window in [hop(day, slide), cumulate(day, slide)] {
+                assert_eq!(window.bind(tick).is_ok(), fits, "{window:?}");
+            }
+        }
+    }
 
     #[test]
     fn lengths_must_be_whole_ticks() {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, exec_datafusion_err};
+use datafusion_common::{
+    DFSchema, DataFusionError, Result, ScalarValue, exec_datafusion_err, exec_err,
+};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
@@ -21,15 +23,15 @@ use datafusion_expr::{
 use arrow_arith::aggregate::min;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_array::types::TimestampNanosecondType;
+use arrow_array::types::Int64Type;
+use arrow_cast::cast as cast_array;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use tersecades_engine::expression::cast_time;
 
 const NAME: &str = "date_part";
 const DATE_TRUNC: &str = "date_trunc";
 
-/// A day in nanoseconds.
-const DAY: i64 = 86_400_000_000_000;
+const DAY_SECONDS: i64 = 86_400;
 
 /// A function of DataFusion, without the ranges of its values, that takes one time as a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -60,10 +62,13 @@ impl ScalarUDFImpl for Computed {
         let own = arguments.return_field.data_type().clone();
         let rows = if is_one { 1 } else { arguments.number_rows };
         let mut times = time.to_array(rows)?;
-        if let DataType::Timestamp(_, zone) = times.data_type()
+        if let DataType::Timestamp(unit, zone) = times.data_type()
             && self.name() == DATE_TRUNC
-            && begins_early(&times)
+            && begins_early(&times, *unit)?
         {
+            if *unit != TimeUnit::Nanosecond {
+                return exec_err!("{DATE_TRUNC} of a time in the first day of 64 bits");
+            }
             let coarser = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
             times = cast_time(&times, &coarser)?;
             arguments.return_field = Arc::new(Field::new(DATE_TRUNC, coarser, true));
@@ -81,12 +86,17 @@ impl ScalarUDFImpl for Computed {
     }
 }
 
-/// Whether nanoseconds may not hold the begin of the day of one of `times`.
-fn begins_early(times: &ArrayRef) -> bool {
-    let nanoseconds = times.as_primitive_opt::<TimestampNanosecondType>();
-    nanoseconds
-        .and_then(min)
-        .is_some_and(|least| least < i64::MIN + DAY)
+/// Whether 64 bits of `unit` may not hold the begin of the day of one of `times`.
+fn begins_early(times: &ArrayRef, unit: TimeUnit) -> Result<bool> {
+    let day = match unit {
+        TimeUnit::Second => DAY_SECONDS,
+        TimeUnit::Millisecond => DAY_SECONDS * 1_000,
+        TimeUnit::Microsecond => DAY_SECONDS * 1_000_000,
+        TimeUnit::Nanosecond => DAY_SECONDS * 1_000_000_000,
+    };
+    let ticks = cast_array(times, &DataType::Int64)?;
+    let least = min(ticks.as_primitive::<Int64Type>());
+    Ok(least.is_some_and(|least| least < i64::MIN + day))
 }
 
 /// A part of a time by `date_part`, whose arguments are the part and the time.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use arrow_array::timezone::Tz;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArguments, Ident, JoinConstraint, JoinOperator,
     ObjectName, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned,
@@ -11,6 +12,7 @@ use datafusion_sql::sqlparser::tokenizer::Location;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 
+use super::similar::text_of;
 use super::with::check_drawn;
 use super::{call, dropped, place, row_in, single};
 use crate::function::FUNCTIONS;
@@ -139,6 +141,7 @@ impl Visitor for Checks {
                 expr,
                 "select one: (SELECT max(x) FROM t)",
             ),
+            Expr::AtTimeZone { time_zone, .. } => check_zone(time_zone),
             Expr::Array(_) => refuse("ARRAY", expr, FLAT),
             Expr::Struct { .. } | Expr::Dictionary(_) => refuse("STRUCT", expr, FLAT),
             Expr::Map(_) => refuse("MAP", expr, FLAT),
@@ -181,6 +184,22 @@ impl Checks {
         let mut known = Kind::ALL.map(Kind::name).to_vec();
         known.extend(["in_order", "generate_series", "range"]);
         ControlFlow::Break(unknown("table function", name, &known))
+    }
+}
+
+/// Refuses the name of no time zone, which the planner only passes on.
+fn check_zone(zone: &Expr) -> ControlFlow<Error> {
+    let name = match zone {
+        Expr::Value(value) => text_of(&value.value),
+        _ => None,
+    };
+    match name.filter(|name| name.parse::<Tz>().is_err()) {
+        None => ControlFlow::Continue(()),
+        Some(name) => {
+            let message = format!("unknown time zone `{name}`{}", placed(zone));
+            let error = Error::invalid(message);
+            ControlFlow::Break(error.hint("write UTC, Europe/Berlin or +02:00"))
+        }
     }
 }
 
@@ -258,8 +277,8 @@ fn check_select(select: &Select) -> ControlFlow<Error> {
 /// the query shows all columns, that of both sides is the one of the left side or of the right.
 fn check_joins(tables: &TableWithJoins, shows_all: bool) -> ControlFlow<Error> {
     use JoinOperator::{
-        Anti, CrossApply, FullOuter, Left, LeftAnti, LeftOuter, LeftSemi, OuterApply, Right,
-        RightAnti, RightOuter, RightSemi, Semi,
+        Anti, CrossApply, FullOuter, Inner, Join, Left, LeftAnti, LeftOuter, LeftSemi, OuterApply,
+        Right, RightAnti, RightOuter, RightSemi, Semi,
     };
     let nested = |factor: &TableFactor| match factor {
         TableFactor::NestedJoin {
@@ -272,6 +291,11 @@ fn check_joins(tables: &TableWithJoins, shows_all: bool) -> ControlFlow<Error> {
         nested(&join.relation)?;
         match &join.join_operator {
             CrossApply | OuterApply => return refuse("APPLY", &join.relation, SUBQUERIES),
+            Join(JoinConstraint::None) | Inner(JoinConstraint::None) => {
+                let message = format!("JOIN without ON{}", placed(&join.relation));
+                let hint = "write JOIN b ON a.k = b.k, or CROSS JOIN for all pairs";
+                return ControlFlow::Break(Error::invalid(message).hint(hint));
+            }
             Semi(by) | LeftSemi(by) | RightSemi(by) | Anti(by) | LeftAnti(by) | RightAnti(by)
                 if matches!(by, JoinConstraint::Using(_)) =>
             {

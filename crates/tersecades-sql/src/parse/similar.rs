@@ -1,6 +1,7 @@
-//! `SIMILAR TO`, as a regular expression.
+//! `SIMILAR TO`, as a regular expression, and `LIKE` with an escape character of its own.
 //!
 //! ```text
+//! s LIKE 'a!%' ESCAPE '!'     ─▶  s LIKE 'a\%' ESCAPE '\'
 //! s SIMILAR TO '(a|b)_%'      ─▶  s ~ '^(?s:(?:a|b)..*)$'
 //! s NOT SIMILAR TO '1.[0-9]'  ─▶  s !~ '^(?s:1\.[0-9])$'
 //! ```
@@ -21,10 +22,10 @@ use tersecades_columnar::error::{Error, Result};
 use super::check::placed;
 use super::using::joined::binary;
 
-/// Writes each `SIMILAR TO` of `query` as a match.
+/// Writes each `SIMILAR TO` of `query` as a match, and each escaped pattern of `LIKE` with backslashes.
 ///
 /// # Errors
-/// `Unsupported` for patterns that are computed, `InvalidArgument` for those that are none; both
+/// `Unsupported` for patterns of `SIMILAR TO` that are computed, `InvalidArgument` for those that are none; both
 /// with the place.
 pub(crate) fn match_patterns(query: &mut Query) -> Result<()> {
     match query.visit(&mut Patterns) {
@@ -42,6 +43,19 @@ impl VisitorMut for Patterns {
     type Break = Error;
 
     fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Like {
+            pattern,
+            escape_char: Some(escape),
+            ..
+        }
+        | Expr::ILike {
+            pattern,
+            escape_char: Some(escape),
+            ..
+        } = value
+        {
+            return escape_by_backslash(pattern, escape);
+        }
         if let Expr::SimilarTo {
             negated,
             expr,
@@ -79,14 +93,9 @@ fn regular(pattern: &Expr, escape: Option<&ValueWithSpan>) -> Result<Expr> {
         return Err(Error::unsupported(message)
             .hint("write it as text in quotes, or s ~ pattern, a regular expression"));
     };
-    let escape = match escape.map(|escape| text_of(&escape.value)) {
+    let escape = match escape {
         None => Some('\\'),
-        Some(Some("")) => None,
-        Some(Some(text)) if text.chars().count() == 1 => text.chars().next(),
-        Some(_) => {
-            let message = format!("ESCAPE is one character in quotes{}", placed(pattern));
-            return Err(Error::invalid(message).hint("write ESCAPE '!', or '' for none"));
-        }
+        Some(escape) => character(escape, pattern)?,
     };
     let regular = translated(text, escape).map_err(|what| {
         let message = format!("{what} in the pattern `{text}`{}", placed(pattern));
@@ -99,7 +108,44 @@ fn regular(pattern: &Expr, escape: Option<&ValueWithSpan>) -> Result<Expr> {
     Ok(matched)
 }
 
-fn text_of(value: &Value) -> Option<&str> {
+/// The character of `ESCAPE`, none for `''`.
+fn character(escape: &ValueWithSpan, pattern: &Expr) -> Result<Option<char>> {
+    match text_of(&escape.value) {
+        Some(text) if text.chars().count() <= 1 => Ok(text.chars().next()),
+        _ => {
+            let message = format!("ESCAPE is one character in quotes{}", placed(pattern));
+            Err(Error::invalid(message).hint("write ESCAPE '!', or '' for none"))
+        }
+    }
+}
+
+/// Writes a pattern of `LIKE` that stands there as text with `\` before what `escape` stands before.
+fn escape_by_backslash(pattern: &mut Expr, escape: &mut ValueWithSpan) -> ControlFlow<Error> {
+    let by = match character(escape, pattern) {
+        Ok(by) => by,
+        Err(error) => return ControlFlow::Break(error),
+    };
+    let Expr::Value(value) = pattern else {
+        return ControlFlow::Continue(());
+    };
+    let Some(text) = text_of(&value.value) else {
+        return ControlFlow::Continue(());
+    };
+    let (mut written, mut rest) = (String::new(), text.chars());
+    while let Some(next) = rest.next() {
+        let escaped = if Some(next) == by { rest.next() } else { None };
+        match escaped.unwrap_or(next) {
+            plain @ ('%' | '_') if escaped.is_some() => written.extend(['\\', plain]),
+            '\\' => written.push_str(r"\\"),
+            plain => written.push(plain),
+        }
+    }
+    value.value = Value::SingleQuotedString(written);
+    escape.value = Value::SingleQuotedString("\\".to_owned());
+    ControlFlow::Continue(())
+}
+
+pub(super) fn text_of(value: &Value) -> Option<&str> {
     match value {
         Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
         _ => None,

@@ -99,12 +99,14 @@ impl VisitorMut for Windows {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         super::spelling::fetch_as_limit(query);
-        if let SetExpr::Select(select) = query.body.as_mut()
-            && let Err(error) = rewrite_group_by(select)
-        {
-            return ControlFlow::Break(error);
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            let Some(mut edges) = rewrite_group_by(select)? else {
+                return ControlFlow::Continue(());
+            };
+            edges.shown = shown_edges(&select.projection);
+            return query.order_by.visit(&mut edges);
         }
-        ControlFlow::Continue(())
+        rewrite_branches(&mut query.body)
     }
 }
 
@@ -302,13 +304,25 @@ pub(super) fn call_of(name: &str, arguments: impl IntoIterator<Item = Expr>) -> 
     }
 }
 
-/// `GROUP BY hop(…)` as its two edges, which `window_start` and `window_end` then mean.
+/// [`rewrite_group_by`] of the branches of `UNION` and its like; queries among them are done.
+fn rewrite_branches(body: &mut SetExpr) -> ControlFlow<Error> {
+    match body {
+        SetExpr::Select(select) => rewrite_group_by(select).map_continue(|_| ()),
+        SetExpr::SetOperation { left, right, .. } => {
+            rewrite_branches(left)?;
+            rewrite_branches(right)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// `GROUP BY hop(…)` as its two edges, which `window_start` and `window_end` then mean; these.
 ///
 /// # Errors
-/// `Unsupported` for several windows.
-fn rewrite_group_by(select: &mut Select) -> Result<()> {
+/// `Unsupported` for several windows, `InvalidArgument` where another one is selected.
+fn rewrite_group_by(select: &mut Select) -> ControlFlow<Error, Option<EdgeNames>> {
     let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
-        return Ok(());
+        return ControlFlow::Continue(None);
     };
     for key in keys.iter_mut() {
         if let Some(window) = window_named(key, &select.projection) {
@@ -317,10 +331,10 @@ fn rewrite_group_by(select: &mut Select) -> Result<()> {
     }
     let mut calls = keys.iter().filter_map(window_call);
     let Some((kind, arguments)) = calls.next() else {
-        return Ok(());
+        return ControlFlow::Continue(None);
     };
     if calls.any(|other| other != (kind, arguments.clone())) {
-        return Err(two_windows());
+        return ControlFlow::Break(two_windows());
     }
     let edges = Edge::BOTH.map(|edge| Expr::Function(call(kind, edge, arguments.clone())));
     let is_edge = |key: &Expr| matches!(key, Expr::Identifier(name) if edge_named(name).is_some());
@@ -329,7 +343,11 @@ fn rewrite_group_by(select: &mut Select) -> Result<()> {
     keys.retain(|key| window_call(key).is_none() && !is_edge(key));
     keys.splice(position..position, edges.clone());
 
-    let mut edges = EdgeNames { edges };
+    let mut edges = EdgeNames {
+        edges,
+        window: (kind, arguments),
+        shown: [false; 2],
+    };
     for item in &mut select.projection {
         let known = match item {
             SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
@@ -338,7 +356,7 @@ fn rewrite_group_by(select: &mut Select) -> Result<()> {
             }
             _ => None,
         };
-        let _ = item.visit(&mut edges);
+        item.visit(&mut edges)?;
         if let (SelectItem::UnnamedExpr(value @ Expr::Function(_)), Some(alias)) = (&*item, known) {
             *item = SelectItem::ExprWithAlias {
                 expr: value.clone(),
@@ -346,10 +364,20 @@ fn rewrite_group_by(select: &mut Select) -> Result<()> {
             };
         }
     }
-    if let Some(having) = &mut select.having {
-        let _ = having.visit(&mut edges);
-    }
-    Ok(())
+    select.having.visit(&mut edges)?;
+    select.qualify.visit(&mut edges)?;
+    ControlFlow::Continue(Some(edges))
+}
+
+/// Which edges are columns of the result by their own names.
+fn shown_edges(items: &[SelectItem]) -> [bool; 2] {
+    Edge::BOTH.map(|edge| {
+        items.iter().any(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => edge_named(alias) == Some(edge),
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) => edge_named(name) == Some(edge),
+            _ => false,
+        })
+    })
 }
 
 /// The error of a group-by with several windows.
@@ -407,23 +435,55 @@ fn window_call(key: &Expr) -> Option<(Kind, Vec<Expr>)> {
     Some((kind, values.collect::<Option<Vec<_>>>()?))
 }
 
+/// Whether two calls are of one window: letters of either case, the time with its table or without.
+fn same_window(one: &(Kind, Vec<Expr>), other: &(Kind, Vec<Expr>)) -> bool {
+    let last = |value: &Expr| match value {
+        Expr::CompoundIdentifier(parts) => parts.last().map(|name| Expr::Identifier(name.clone())),
+        _ => None,
+    };
+    let same = |(a, b): (&Expr, &Expr)| {
+        let is_text = |a: &Expr, b: &Expr| a.to_string().eq_ignore_ascii_case(&b.to_string());
+        let is_bare = |value: &Expr| matches!(value, Expr::Identifier(_));
+        is_text(a, b)
+            || is_bare(a) && last(b).is_some_and(|b| is_text(a, &b))
+            || is_bare(b) && last(a).is_some_and(|a| is_text(&a, b))
+    };
+    one.0 == other.0 && one.1.len() == other.1.len() && one.1.iter().zip(&other.1).all(same)
+}
+
 /// Replaces `window_start`, `window_end` and the window itself by the functions of the edges.
 struct EdgeNames {
     edges: [Expr; 2],
+    /// The window that rows are grouped by.
+    window: (Kind, Vec<Expr>),
+    /// Edges whose names mean columns of the result.
+    shown: [bool; 2],
 }
 
 impl VisitorMut for EdgeNames {
-    type Break = ();
+    type Break = Error;
 
-    fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<Error> {
         let [start, end] = &self.edges;
-        match value {
-            Expr::Identifier(name) if edge_named(name) == Some(Edge::Start) => {
-                *value = start.clone();
-            }
-            Expr::Identifier(name) if edge_named(name) == Some(Edge::End) => *value = end.clone(),
-            _ if window_call(value).is_some() => *value = start.clone(),
+        let named = match value {
+            Expr::Identifier(name) => edge_named(name),
+            _ => None,
+        };
+        match named {
+            Some(Edge::Start) if !self.shown[0] => *value = start.clone(),
+            Some(Edge::End) if !self.shown[1] => *value = end.clone(),
             _ => {}
+        }
+        if let Some(call) = window_call(value) {
+            if !same_window(&call, &self.window) {
+                let message = format!(
+                    "`{value}` at {} is not the window of GROUP BY",
+                    place(value)
+                );
+                let hint = "write window_start or window_end";
+                return ControlFlow::Break(Error::invalid(message).hint(hint));
+            }
+            *value = start.clone();
         }
         ControlFlow::Continue(())
     }

@@ -1,4 +1,4 @@
-//! One field: from text to a cell of a given type, and from sample text to a type.
+//! One field: from text to a cell of a given type.
 //!
 //! ```text
 //! text -> trim -> null string? -> Cell::{Null, Bool, Int, Float, Text} or the reason why not
@@ -13,7 +13,6 @@ use tersecades_columnar::error::{Error, Result};
 
 use super::exact::{hexadecimal, parse_decimal};
 use super::timestamp::{Moment, TimePattern, parse_iso};
-use crate::source::text_type;
 use crate::window::calendar::unknown_zone;
 
 /// A parsed field; `Text` stands for the text itself.
@@ -202,7 +201,7 @@ fn parse_float<F: FromStr + Into<f64>>(text: &str, range: &str) -> FieldResult<C
     }
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
+pub(super) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" => Some(true),
         "false" | "False" | "FALSE" => Some(false),
@@ -291,138 +290,13 @@ fn parse_time(
     })
 }
 
-/// Which types the fields of a column seen so far would all fit.
-#[derive(Debug, Clone)]
-pub struct TypeGuess {
-    empty: bool,
-    bool: bool,
-    int: bool,
-    float: bool,
-    date: bool,
-    local_time: bool,
-    zoned_time: bool,
-    nanoseconds: bool,
-    /// Whether all moments lie in the three centuries around 1970 that nanoseconds reach.
-    near: bool,
-}
-
-impl Default for TypeGuess {
-    fn default() -> Self {
-        TypeGuess {
-            empty: true,
-            bool: true,
-            int: true,
-            float: true,
-            date: true,
-            local_time: true,
-            zoned_time: true,
-            nanoseconds: false,
-            near: true,
-        }
-    }
-}
-
-impl TypeGuess {
-    /// Takes one more field, which is no null string, into account.
-    pub fn observe(&mut self, text: &str) {
-        let text = text.trim_ascii();
-        self.empty = false;
-        self.bool = self.bool && parse_bool(text).is_some();
-        self.int = self.int && text.parse::<i64>().is_ok();
-        self.float = self.float && parse_guessed_float(text);
-        if !(self.date || self.local_time || self.zoned_time) {
-            return;
-        }
-        let moment = parse_iso(text);
-        let is = |wanted: fn(&Moment) -> bool| moment.as_ref().is_some_and(wanted);
-        self.date = self.date && is(|moment| moment.date_only);
-        self.local_time = self.local_time && is(|moment| !moment.zoned);
-        self.zoned_time = self.zoned_time && is(|moment| moment.zoned);
-        self.nanoseconds = self.nanoseconds || is(|moment| moment.nanoseconds % 1_000 != 0);
-        self.near = self.near && is(|moment| moment.scale(TimeUnit::Nanosecond).is_some());
-    }
-
-    /// The narrowest type that fits; text for a column without a value.
-    pub fn data_type(&self) -> DataType {
-        let unit = match self.nanoseconds {
-            true => TimeUnit::Nanosecond,
-            false => TimeUnit::Microsecond,
-        };
-        match self {
-            guess if guess.empty => text_type(),
-            guess if guess.bool => DataType::Boolean,
-            guess if guess.int => DataType::Int64,
-            guess if guess.float => DataType::Float64,
-            guess if guess.date => DataType::Date32,
-            guess if guess.nanoseconds && !guess.near => text_type(),
-            guess if guess.local_time => DataType::Timestamp(unit, None),
-            guess if guess.zoned_time => DataType::Timestamp(unit, Some("UTC".into())),
-            _ => text_type(),
-        }
-    }
-}
-
-/// Whether `text` is a float; a whole number past 64 bits is an identifier, kept as text.
-fn parse_guessed_float(text: &str) -> bool {
-    let digits = text.trim_start_matches(['+', '-']);
-    let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
-    FieldKind::Float64.parse(text).is_ok() && (!whole || text.parse::<i64>().is_ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn guess(texts: &[&str]) -> DataType {
-        let mut guess = TypeGuess::default();
-        texts.iter().for_each(|text| guess.observe(text));
-        guess.data_type()
-    }
-
     fn parse(data_type: DataType, text: &str) -> std::result::Result<Cell, String> {
         let kind = FieldKind::new(&data_type, None).unwrap();
         kind.parse(text).map_err(|misfit| misfit.reason)
-    }
-
-    #[test]
-    fn types_are_guessed() {
-        let timestamp = |unit, zone: Option<&str>| DataType::Timestamp(unit, zone.map(Into::into));
-        for (texts, expected) in [
-            (vec![], text_type()),
-            (vec!["true", "False"], DataType::Boolean),
-            (vec!["1", " -2 ", "+3"], DataType::Int64),
-            (vec!["1", "2.5", "1e3"], DataType::Float64),
-            (vec!["1", "true"], text_type()),
-            (vec!["2013-01-01"], DataType::Date32),
-            (
-                vec!["2013-01-01", "2013-01-01 10:00"],
-                timestamp(TimeUnit::Microsecond, None),
-            ),
-            (
-                vec!["2013-01-01T10:00:00Z"],
-                timestamp(TimeUnit::Microsecond, Some("UTC")),
-            ),
-            (
-                vec!["2013-01-01T10:00:00.123456789"],
-                timestamp(TimeUnit::Nanosecond, None),
-            ),
-            (vec!["2013-01-01T10:00Z", "2013-01-01T10:00"], text_type()),
-            (
-                vec!["2024-01-01T00:00:00.123456789", "9999-12-31T00:00:00"],
-                text_type(),
-            ),
-            (
-                vec!["2024-01-01T00:00:00.123456", "9999-12-31"],
-                timestamp(TimeUnit::Microsecond, None),
-            ),
-            (vec!["1.5", "1e400"], text_type()),
-            (vec!["1.5", "-inf"], DataType::Float64),
-            (vec!["99999999999999999999"], text_type()),
-            (vec!["1", "99999999999999999999"], text_type()),
-            (vec!["10.0.0.1"], text_type()),
-        ] {
-            assert_eq!(guess(&texts), expected, "{texts:?}");
-        }
     }
 
     #[test]

@@ -11,7 +11,8 @@ use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, Field, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
-use super::field::{FieldKind, TypeGuess};
+use super::field::FieldKind;
+use super::guess::TypeGuess;
 use super::quote::QuoteWalk;
 use super::record::{Record, RecordReader};
 use super::timestamp::TimePattern;

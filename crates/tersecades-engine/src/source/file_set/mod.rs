@@ -68,8 +68,10 @@ impl FilesTable {
     /// # Errors
     /// As [`Self::new`]; `InvalidArgument` for pipes, which each query would find used up.
     pub fn from_files(files: Vec<PathBuf>, options: &SourceOptions) -> Result<Self> {
+        let filled = files.iter().position(|path| !is_empty_text(path, options));
+        let filled = filled.unwrap_or_default();
         let first = files
-            .first()
+            .get(filled)
             .ok_or_else(|| Error::invalid("there are no files").hint("name one or more"))?;
         if let Some(pipe) = files.iter().find(|path| is_read_once(path)) {
             return Err(Error::invalid("it can be read once only, as a pipe is")
@@ -80,7 +82,7 @@ impl FilesTable {
             columns: None,
             ..options.clone()
         };
-        let columns = with_types(open(first, &whole)?.schema(), &files, &whole);
+        let columns = with_types(open(first, &whole)?.schema(), &files[filled..], &whole);
         let file_schema = with_marks(columns, &files, &whole);
         let partitions = Partitions::new(&files)?;
         let own = file_schema.fields().iter();
@@ -167,6 +169,12 @@ impl FilesTable {
             left_out: 0,
         })
     }
+}
+
+/// Whether a file of text has no byte, so that it has no columns either.
+fn is_empty_text(path: &Path, options: &SourceOptions) -> bool {
+    let is_empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
+    is_empty && table::may_reject(path, options)
 }
 
 /// `schema`, that of the first of `files`; where these begin with text without rows, which says

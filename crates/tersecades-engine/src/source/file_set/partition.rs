@@ -9,7 +9,8 @@ use arrow_select::take::take;
 use tersecades_columnar::error::{Error, Result};
 
 use crate::source::csv::column::ColumnBuilder;
-use crate::source::csv::field::{Cell, FieldKind, TypeGuess};
+use crate::source::csv::field::{Cell, FieldKind};
+use crate::source::csv::guess::TypeGuess;
 
 /// What writers of such folders call null.
 const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -57,7 +58,7 @@ impl Partitions {
             let mut guess = TypeGuess::default();
             let values = pairs.iter().filter_map(|pairs| pairs.get(at)?.1.as_ref());
             values.for_each(|value| guess.observe(value));
-            Arc::new(Field::new(name.as_str(), guess.data_type(), true))
+            Arc::new(Field::new(name.as_str(), guess.data_type_of_parts(), true))
         };
         Ok(Partitions {
             fields: names.iter().enumerate().map(field).collect(),

@@ -49,6 +49,23 @@ fn text_without_rows_leaves_its_types_to_the_first_file_with_rows() {
     assert_eq!(rows(&given, None), ["1.5 x -", "2 7 true"]);
 }
 
+#[test]
+fn text_without_a_byte_gives_no_columns_wherever_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for empty in ["a.csv", "c.csv"] {
+        write(root, empty, "");
+    }
+    assert!(table(root, "*.csv").is_err());
+    write(root, "b.csv", "n,w\n1,x\n");
+    write(root, "d.csv", "n,w\n2,y\n");
+    let files = table(root, "*.csv").unwrap();
+    assert_eq!(rows(&files, None), ["1 x", "2 y"]);
+    write(root, "a.jsonl", "");
+    write(root, "b.jsonl", "{\"n\":1}\n");
+    assert_eq!(rows(&table(root, "*.jsonl").unwrap(), None), ["1"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_among_files_is_refused_by_name() {
