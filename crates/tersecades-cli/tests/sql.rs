@@ -253,7 +253,8 @@ fn late_rows_replace_no_file() {
     let table = ["-t", "probes=probes.csv,event_time=ts,lateness=5s"];
     let late = |file: &str| {
         format!(
-            "SELECT count(*) FROM probes GROUP BY tumble(ts, INTERVAL '10 seconds') LATE INTO '{file}'"
+            "SELECT count(*) FROM probes GROUP BY tumble(ts, INTERVAL '10 seconds') \
+             LATE INTO '{file}'"
         )
     };
     let before = std::fs::read_to_string(folder.path().join("probes.csv")).unwrap();

@@ -1,13 +1,13 @@
 //! Rows from Python's other libraries: tables in memory, readers, iterators of batches.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader as _};
 use arrow_schema::{Schema, SchemaRef};
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyIterator, PyWeakrefReference};
 use tersecades::engine::runtime::ingest::Origin;
 use tersecades::engine::source::table::Table;
 use tersecades::engine::source::{BATCH_ROWS_DEFAULT, Rejected};
@@ -149,12 +149,14 @@ impl Table for IterableTable {
             Ok(mut begun) => begun.take(),
             Err(held) => held.into_inner().take(),
         };
-        if let Some(source) = begun {
-            return Ok(Origin::Source(Box::new(source)));
-        }
-        if self.once {
+        let has_ended =
+            || call_in_query(|py| -> Result<bool> { Ok(has_ended(self.iterable.bind(py))) });
+        if self.once && (begun.is_none() || has_ended()?) {
             let error = Error::invalid("this iterator was read by an earlier run");
             return Err(error.hint("give a list, or an object whose __iter__ begins anew"));
+        }
+        if let Some(source) = begun {
+            return Ok(Origin::Source(Box::new(source)));
         }
         call_in_query(|py| {
             let iterator = self.iterable.bind(py).try_iter();
@@ -167,6 +169,31 @@ impl Table for IterableTable {
             })))
         })
     }
+}
+
+/// Iterators that were read to their end, as far as they are still there.
+static ENDED: Mutex<Vec<Py<PyWeakrefReference>>> = Mutex::new(Vec::new());
+
+fn ended() -> MutexGuard<'static, Vec<Py<PyWeakrefReference>>> {
+    ENDED.lock().unwrap_or_else(|held| held.into_inner())
+}
+
+/// Notes that `iterator` was read to its end; one without weak references is forgotten.
+fn note_end(iterator: &Bound<'_, PyIterator>) {
+    let py = iterator.py();
+    // Before the lock: making one may collect garbage, which may run what asks for it.
+    let noted = PyWeakrefReference::new(iterator).map(Bound::unbind);
+    let mut ended = ended();
+    ended.retain(|known| known.bind(py).upgrade().is_some());
+    ended.extend(noted);
+}
+
+/// Whether `object` is an iterator that was read to its end: it would give no row again.
+fn has_ended(object: &Bound<'_, PyAny>) -> bool {
+    let is_object = |known: Bound<'_, PyAny>| known.is(object);
+    let ended = ended();
+    let mut known = ended.iter();
+    known.any(|known| known.bind(object.py()).upgrade().is_some_and(is_object))
 }
 
 /// Batches of an iterator of Python.
@@ -184,6 +211,7 @@ impl IteratorSource {
             let item = self.iterator.bind(py).clone().next().transpose();
             let read = item.and_then(|item| item.map(|item| read_batches(&item)).transpose());
             let Some((schema, batches)) = read.map_err(|raised| carry(py, raised))? else {
+                note_end(self.iterator.bind(py));
                 return Ok(false);
             };
             let types = |schema: &Schema| -> Vec<_> {

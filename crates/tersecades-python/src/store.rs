@@ -16,6 +16,7 @@ use tersecades::store::{self, StoreOptions, StoreSchema, Writer, parse_fields};
 use crate::arrow_table::is_arrow;
 use crate::duration::Length;
 use crate::error::{OrRaise, invalid};
+use crate::projection::Names;
 use crate::reading::of_arrow;
 use crate::running::{Drive, interruptible};
 use crate::stream::Stream;
@@ -131,21 +132,24 @@ impl Store {
 impl Store {
     /// Makes an empty store of `columns`, as `"host TEXT, ts TIMESTAMP, rtt DOUBLE"`, and opens it.
     ///
-    /// `key` are columns to sort by, `primary_key` those of which each value has one row, `time`
-    /// says when a row happened; the other options are those of `tersecades store create`.
+    /// `key` are columns to sort by, `primary_key` those of which each value has one row, each one
+    /// name or a list of them, `time` says when a row happened; the other options are those of
+    /// `tersecades store create`.
     #[staticmethod]
-    #[pyo3(signature = (path, columns, *, key=vec![], primary_key=vec![], time=None, **options))]
+    #[pyo3(signature = (
+        path, columns, *, key=Names::default(), primary_key=Names::default(), time=None, **options
+    ))]
     fn create(
         path: PathBuf,
         columns: &str,
-        key: Vec<String>,
-        primary_key: Vec<String>,
+        key: Names,
+        primary_key: Names,
         time: Option<&str>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let mut schema = StoreSchema::new(&parse_fields(columns).or_raise()?).or_raise()?;
-        let key: Vec<&str> = key.iter().map(String::as_str).collect();
-        let primary_key: Vec<&str> = primary_key.iter().map(String::as_str).collect();
+        let key: Vec<&str> = key.0.iter().map(String::as_str).collect();
+        let primary_key: Vec<&str> = primary_key.0.iter().map(String::as_str).collect();
         if !key.is_empty() {
             schema = schema.key(&key).or_raise()?;
         }
@@ -210,9 +214,10 @@ impl Store {
     }
 
     /// The rows that are there when a query starts, then those that arrive, as one stream, which
-    /// ends when the stream that feeds the store does, or the store is closed. Of a store that was
-    /// opened with `read_only=True` these are the rows that another process writes. Rows that
-    /// arrive may be `lateness` behind.
+    /// ends when the stream that feeds the store does. Of a store that was opened with
+    /// `read_only=True` these are the rows that another process writes, until that closes it. A
+    /// query that runs holds its store open: `close` does not end it. Rows that arrive may be
+    /// `lateness` behind.
     #[pyo3(signature = (*, lateness=None))]
     fn follow(&self, lateness: Option<Length>) -> PyResult<Stream> {
         let store = self.store()?;
@@ -249,8 +254,8 @@ impl Store {
         Ok(self.store()?.snapshot().sequence())
     }
 
-    /// Closes the store, which ends the queries that follow it; where streams of `follow` or `keep`
-    /// are still held, it closes with the last of them.
+    /// Closes the store, which ends the queries of other processes that follow it; where streams of
+    /// `follow` or `keep`, or queries over them, are still held, it closes with the last of them.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.opened().take();
         let close = || match open.map(Arc::try_unwrap) {

@@ -148,6 +148,18 @@ def test_a_stream_can_run_again_and_a_reader_cannot(probes: pa.Table) -> None:
         reader.collect()
 
 
+def test_a_reader_at_its_end_is_no_table_without_rows(probes: pa.Table) -> None:
+    reader = probes.to_reader(max_chunksize=1_000)
+    assert tc.sql("SELECT count(*) AS n FROM reader").to_pylist() == [{"n": probes.num_rows}]
+    with pytest.raises(tc.InvalidArgument, match="earlier run"):
+        tc.sql("SELECT count(*) AS n FROM reader").to_pylist()
+    with pytest.raises(tc.InvalidArgument, match="earlier run"):
+        tc.from_arrow(reader).to_pylist()
+    rest = probes.to_reader(max_chunksize=1_000)
+    rest.read_next_batch()
+    assert len(tc.from_arrow(rest).collect()) == probes.num_rows - 1_000
+
+
 class Batches:
     """An iterable that begins anew."""
 

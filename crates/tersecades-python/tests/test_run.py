@@ -45,8 +45,10 @@ def busy(work: str) -> tc.Stream:
         case "sort":
             return probes.top_k(3, "rtt_us").sort("src_ip")
         case "hop":
-            few = tc.from_arrow(pa.table({"n": [0, 1]}), event_time="n")
-            return few.window(tc.hop("30d", every="1ms")).agg(n=tc.count()).filter(tc.col("n") < 0)
+            apart = pa.table({"n": range(0, 10**9, 10**6)})
+            few = tc.from_arrow(apart, event_time="n")
+            hops = few.window(tc.hop("100s", every="1ms"))
+            return hops.agg(n=tc.count()).filter(tc.col("n") < 0)
         case "threads":
             return probes.threads(2).agg(n=tc.count())
         case _:

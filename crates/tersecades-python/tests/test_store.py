@@ -294,7 +294,7 @@ except KeyboardInterrupt:
 
 
 def test_rows_are_deleted_by_their_primary_keys(tmp_path: Path) -> None:
-    with tc.Store.create(tmp_path / "s", "k BIGINT NOT NULL, v TEXT", primary_key=["k"]) as store:
+    with tc.Store.create(tmp_path / "s", "k BIGINT NOT NULL, v TEXT", primary_key="k") as store:
         store.ingest(pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"]}))
         assert store.delete(pa.table({"k": [1, 3, 9]})) == 3
         assert store.query("SELECT * FROM history").to_pylist() == [{"k": 2, "v": "b"}]

@@ -82,8 +82,8 @@ impl Session {
 /// The stream of a query, which keeps its late rows where they go into a file, and these.
 ///
 /// # Errors
-/// `Unsupported` for late rows of a query without windows, `InvalidArgument` for a file that is there,
-/// which may be one that is read.
+/// `Unsupported` for late rows of a query without windows, `InvalidArgument` for a file that is
+/// there, which may be one that is read.
 pub(crate) fn keeping_late(
     plan: &LogicalPlan,
     stream: Stream,

@@ -196,6 +196,9 @@ fn of_schema(error: &SchemaError, place: &str) -> Error {
             match (alike.as_slice(), nearest(name, &known).or(of_window)) {
                 ([one], _) => error.hint(format!("write {one}")),
                 ([_, ..], _) => error.hint(format!("write one of {}", alike.join(", "))),
+                ([], Some(near)) if near == name => error.hint(format!(
+                    "GROUP BY tumble(ts, ...), or another window, has `{near}`"
+                )),
                 ([], Some(near)) => error.hint(format!("did you mean `{near}`?")),
                 ([], None) if known.is_empty() => error,
                 ([], None) => error.hint(format!("the columns are: {}", known.join(", "))),

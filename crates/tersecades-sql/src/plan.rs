@@ -36,6 +36,7 @@ use crate::function::choice::{ExactChoices, ExactSets};
 use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDates};
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
+use crate::function::float::ExactConstants;
 use crate::function::join::AsOfMark;
 use crate::function::list::{ExactLists, without_marks};
 use crate::function::pattern::ExactPatterns;
@@ -105,6 +106,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CastTimes));
     checks.add_function_rewrite(Arc::new(CastReals));
     checks.add_function_rewrite(Arc::new(KeptCasts));
+    checks.add_function_rewrite(Arc::new(ExactConstants));
     checks.add_function_rewrite(Arc::new(ExactLists));
     checks.add_function_rewrite(Arc::new(ExactPatterns));
     checks.add_function_rewrite(Arc::new(NamedSets));

@@ -431,6 +431,7 @@ impl Session {
             let written = query.clone();
             let planned = || {
                 parse::power::bind(&mut query);
+                parse::bits::bind(&mut query);
                 parse::distinct_from::bind(&mut query);
                 parse::shadow::tell_apart(&mut query);
                 parse::from_first::select_all(&mut query);
@@ -443,6 +444,7 @@ impl Session {
                 parse::window::rewrite(&mut query)?;
                 parse::using::pivot::expand(&mut query, &self.catalog)?;
                 parse::using::letter_case::as_in_tables(&mut query, &self.catalog);
+                parse::using::sorted::by_tables(&mut query, &self.catalog)?;
                 parse::using::rename::expand(&mut query, &self.catalog)?;
                 parse::column_name::tell_apart(&mut query);
                 parse::using::merge_keys(&mut query, &self.catalog);

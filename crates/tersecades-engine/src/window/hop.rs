@@ -31,8 +31,8 @@ impl Hops {
     /// The windows `[k * slide + offset, k * slide + offset + size)`.
     ///
     /// # Errors
-    /// `InvalidArgument` for lengths of zero or of no whole number of ticks, `LimitExceeded` where a
-    /// row would be in too many.
+    /// `InvalidArgument` for lengths of zero or of no whole number of ticks, `LimitExceeded` where
+    /// a row would be in too many.
     pub fn bind(size: Duration, slide: Duration, offset: Duration, ticks: Ticks) -> Result<Self> {
         let (size, slide) = (ticks.length("size", size)?, ticks.length("slide", slide)?);
         check_overlap("hop", (size, slide), "slide")?;

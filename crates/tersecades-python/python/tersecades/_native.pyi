@@ -277,8 +277,8 @@ class Store:
         path: str | PathLike[str],
         columns: str,
         *,
-        key: Sequence[str] = ...,
-        primary_key: Sequence[str] = ...,
+        key: _Names = ...,
+        primary_key: _Names = ...,
         time: str | None = None,
         **options: str | int,
     ) -> Store: ...

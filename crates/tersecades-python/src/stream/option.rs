@@ -83,7 +83,8 @@ impl Stream {
     }
 
     /// Keeps the newest part of the stream, encoded, for `Running.retained()`: a length of event
-    /// time, or at most so many bytes.
+    /// time, or at most so many bytes. Its rows are those of the source, as they come: what filters
+    /// and other steps make of them is not kept.
     #[pyo3(signature = (duration=None, *, bytes=None))]
     fn keep(&self, duration: Option<Length>, bytes: Option<Bytes>) -> PyResult<Self> {
         let keep = extent(duration, bytes)?;

@@ -7,9 +7,11 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::DataType;
+use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
@@ -61,6 +63,39 @@ pub(crate) fn is_comparison(operator: Operator) -> bool {
     )
 }
 
+/// Whether `expr` compares its parts, of `CASE` left alone.
+fn compares(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => is_comparison(binary.op),
+        Expr::Between(_) | Expr::InList(_) => true,
+        Expr::ScalarFunction(call) => COMPARING.contains(&call.func.name()),
+        _ => false,
+    }
+}
+
+/// Compares constants exactly before DataFusion folds them.
+#[derive(Debug)]
+pub(crate) struct ExactConstants;
+
+impl FunctionRewrite for ExactConstants {
+    fn name(&self) -> &str {
+        "exact_constants"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _config: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let is_case = matches!(&expr, Expr::Case(case) if case.expr.is_some());
+        match (is_case || compares(&expr)) && !expr.any_column_refs() && !expr.is_volatile() {
+            true => compare_exactly(expr, schema).map(Transformed::yes),
+            false => Ok(Transformed::no(expr)),
+        }
+    }
+}
+
 /// `expr`, in which floats that are compared are canonical, and values of two types are compared
 /// as they are.
 ///
@@ -91,13 +126,7 @@ pub(crate) fn compare_exactly(expr: Expr, schema: &DFSchema) -> Result<Expr> {
             }
             return Ok(Transformed::yes(Expr::Case(case)));
         }
-        let compares = match &part {
-            Expr::BinaryExpr(binary) => is_comparison(binary.op),
-            Expr::Between(_) | Expr::InList(_) => true,
-            Expr::ScalarFunction(call) => COMPARING.contains(&call.func.name()),
-            _ => false,
-        };
-        match compares {
+        match compares(&part) {
             true => part.map_children(canonical),
             false => Ok(Transformed::no(part)),
         }

@@ -1,5 +1,6 @@
 //! From text to commands: tokens, then the statements of ours, then sqlparser for queries.
 
+pub(crate) mod bits;
 mod call;
 pub(crate) mod cast;
 pub(crate) mod check;

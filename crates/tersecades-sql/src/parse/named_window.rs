@@ -160,8 +160,9 @@ mod tests {
 
     #[test]
     fn windows_begin_with_what_their_name_says() {
-        let text = "SELECT sum(x) OVER (w ROWS 1 PRECEDING) FROM (SELECT max(y) OVER (W ORDER BY z) \
-                    FROM u WINDOW w AS (PARTITION BY i)) WINDOW w AS (PARTITION BY s ORDER BY id)";
+        let text = "SELECT sum(x) OVER (w ROWS 1 PRECEDING) FROM \
+                    (SELECT max(y) OVER (W ORDER BY z) FROM u WINDOW w AS (PARTITION BY i)) \
+                    WINDOW w AS (PARTITION BY s ORDER BY id)";
         let text = written(text).unwrap();
         for part in [
             "sum(x) OVER (PARTITION BY s ORDER BY id ROWS 1 PRECEDING)",
@@ -169,7 +170,8 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        let chained = "SELECT rank() OVER (v) FROM t WINDOW w AS (PARTITION BY s), v AS (w ORDER BY a) \
+        let chained = "SELECT rank() OVER (v) FROM t \
+                       WINDOW w AS (PARTITION BY s), v AS (w ORDER BY a) \
                        ORDER BY rank() OVER (w ORDER BY b)";
         let text = written(chained).unwrap();
         for part in [

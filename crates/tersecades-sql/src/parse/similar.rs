@@ -22,11 +22,12 @@ use tersecades_columnar::error::{Error, Result};
 use super::check::placed;
 use super::using::joined::binary;
 
-/// Writes each `SIMILAR TO` of `query` as a match, and each escaped pattern of `LIKE` with backslashes.
+/// Writes each `SIMILAR TO` of `query` as a match, and each escaped pattern of `LIKE` with
+/// backslashes.
 ///
 /// # Errors
-/// `Unsupported` for patterns of `SIMILAR TO` that are computed, `InvalidArgument` for those that are none; both
-/// with the place.
+/// `Unsupported` for patterns of `SIMILAR TO` that are computed, `InvalidArgument` for those that
+/// are none; both with the place.
 pub(crate) fn match_patterns(query: &mut Query) -> Result<()> {
     match query.visit(&mut Patterns) {
         ControlFlow::Break(error) => Err(error),
@@ -119,7 +120,7 @@ fn character(escape: &ValueWithSpan, pattern: &Expr) -> Result<Option<char>> {
     }
 }
 
-/// Writes a pattern of `LIKE` that stands there as text with `\` before what `escape` stands before.
+/// Writes a pattern of `LIKE` that stands there as text with a backslash where `escape` stands.
 fn escape_by_backslash(pattern: &mut Expr, escape: &mut ValueWithSpan) -> ControlFlow<Error> {
     let by = match character(escape, pattern) {
         Ok(by) => by,

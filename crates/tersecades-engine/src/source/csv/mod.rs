@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes -> unpack -> drop byte order mark -> guess delimiter -> records (record.rs)
-//!       -> header -> guess types from the first rows (plan.rs, guess.rs), which are then handed out
+//!       -> header -> guess types from the first rows (plan.rs, inference.rs), then hand them out
 //!       -> cells, whole row or nothing (field.rs) -> column builders (column.rs) -> batch
 //! ```
 //! A row is parsed completely before any column takes it, so a bad row leaves no trace in the
@@ -36,7 +36,7 @@ use super::{SourceKind, SourceOptions};
 pub mod column;
 pub mod exact;
 pub mod field;
-pub mod guess;
+pub mod inference;
 mod plan;
 pub(in crate::source) mod quote;
 pub mod record;

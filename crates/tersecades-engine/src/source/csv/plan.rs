@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use tersecades_columnar::error::{Error, Result};
 
 use super::field::FieldKind;
-use super::guess::TypeGuess;
+use super::inference::TypeGuess;
 use super::quote::QuoteWalk;
 use super::record::{Record, RecordReader};
 use super::timestamp::TimePattern;

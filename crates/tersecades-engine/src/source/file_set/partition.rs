@@ -10,7 +10,7 @@ use tersecades_columnar::error::{Error, Result};
 
 use crate::source::csv::column::ColumnBuilder;
 use crate::source::csv::field::{Cell, FieldKind};
-use crate::source::csv::guess::TypeGuess;
+use crate::source::csv::inference::TypeGuess;
 
 /// What writers of such folders call null.
 const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";

@@ -14,7 +14,7 @@ use tersecades_columnar::error::{Error, Result};
 use super::record::Record;
 use super::scan::{Leaf, Scan, Visit, walk};
 use crate::source::csv::CsvOptions;
-use crate::source::csv::guess::TypeGuess;
+use crate::source::csv::inference::TypeGuess;
 use crate::source::text_type;
 
 /// What the first rows say about the keys.

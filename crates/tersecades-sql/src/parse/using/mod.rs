@@ -15,6 +15,7 @@ pub(crate) mod letter_case;
 pub(crate) mod pivot;
 pub(crate) mod rename;
 mod scope;
+pub(crate) mod sorted;
 
 use std::ops::ControlFlow;
 

@@ -62,8 +62,8 @@ impl TypeGuess {
         self.near = self.near && is(|moment| moment.scale(TimeUnit::Nanosecond).is_some());
     }
 
-    /// The narrowest type that fits; text for a column without a value, and for one with whole numbers
-    /// such as `007`, which are names.
+    /// The narrowest type that fits; text for a column without a value, and for one with whole
+    /// numbers such as `007`, which are names.
     pub fn data_type(&self) -> DataType {
         match self.data_type_of_parts() {
             DataType::Int64 | DataType::Float64 if self.padded => text_type(),
