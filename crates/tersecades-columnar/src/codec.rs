@@ -22,6 +22,7 @@ use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::byte::bytes_decoded;
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
+use crate::primitive::fold_where::fold_where_compared;
 use crate::primitive::pair::Bands;
 use crate::primitive::rank::rank_in_place;
 use crate::primitive::repeat::{Repeats, repeats_counted};
@@ -76,6 +77,8 @@ pub struct Work {
     pub(crate) list: Vec<u32>,
     /// A selection narrowed by validity.
     pub(crate) selection: Selection,
+    /// The rows that pass the test of a fold.
+    pub(crate) passing: Selection,
     /// Bytes, one or two a block.
     pub(crate) marks: Vec<u8>,
     /// Codes of a dictionary and how often each came.
@@ -320,6 +323,23 @@ pub trait Codec: Debug + Send + Sync {
         work: &mut Work,
     ) {
         fold_decoded(self.decoder(), chunk, asked, within, out, work);
+    }
+
+    /// Whether [`Codec::fold_where`] tests and folds block by block.
+    fn folds_where(&self, _chunk: &Chunk, _predicate: &Predicate) -> bool {
+        false
+    }
+
+    /// Folds the values of `within` that pass `predicate` into `out`.
+    fn fold_where(
+        &self,
+        chunk: &Chunk,
+        test: (&Predicate, &Selection),
+        asked: Asked,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        fold_where_compared(chunk, test, asked, out, work);
     }
 
     /// Appends the values of the listed rows, ascending, to `out`.

@@ -7,6 +7,7 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::Selection;
 
 /// Position of a column in a [`Frame`]: first the batch's columns, then the derived ones.
@@ -26,6 +27,17 @@ pub struct Frame {
     pub derived: Vec<Chunk>,
     /// Derived columns in use; the rest of `derived` is memory to reuse.
     pub derived_len: usize,
+    /// A test of the selected rows that is left to who folds the column.
+    pub left_over: Option<LeftOver>,
+}
+
+/// A test that rows still have to pass.
+#[derive(Debug, Clone)]
+pub struct LeftOver {
+    /// The column.
+    pub slot: Slot,
+    /// What its values must pass.
+    pub predicate: Arc<Predicate>,
 }
 
 /// Memory that frames take turns to work in, so that it stays in a processor's caches.
@@ -44,6 +56,7 @@ impl Frame {
             selection,
             derived: Vec::new(),
             derived_len: 0,
+            left_over: None,
         }
     }
 
@@ -52,6 +65,7 @@ impl Frame {
         self.selection.set_all(batch.rows());
         self.batch = batch;
         self.derived_len = 0;
+        self.left_over = None;
     }
 
     /// Goes on in `memory`, without derived columns; its own memory waits there.

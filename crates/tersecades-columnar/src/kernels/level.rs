@@ -11,10 +11,11 @@
 use super::based::{self, Moved};
 use super::bit_stream::{self, BitStream};
 use super::code_sum::CodeSums;
-use super::moment::{self, Moments};
+use super::moment;
 use super::order::{self, Order};
 use super::outlier::Outlying;
 use super::pack::{Lines, packs};
+use super::range_sum::{self, RangeSums};
 use super::{BitmapKernels, GROUPS, Kernels, Lane, LaneKernels, Narrow, PairKernels, WORD_LANES};
 use super::{GROUP_LANES, bitmap, block, cell, float, take, try_narrow};
 
@@ -135,7 +136,7 @@ where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
     L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream + CodeSums,
-    L: Moments<u8> + Moments<u16> + Moments<u32> + Moments<u64>,
+    L: RangeSums<u8> + RangeSums<u16> + RangeSums<u32> + RangeSums<u64>,
     L: Outlying<u8> + Outlying<u16> + Outlying<u32> + Outlying<u64>,
 {
     Kernels {
@@ -176,7 +177,7 @@ where
     }
 }
 
-const fn lanes<L: Moments<W> + Outlying<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
+const fn lanes<L: RangeSums<W> + Outlying<W> + Lines<W> + Order<W>, W: Lane>() -> LaneKernels<W> {
     LaneKernels {
         range_mask: |values, low, span, out| {
             at_level!(L, block::range_mask::<L, W>(values, low, span, out))
@@ -192,6 +193,12 @@ const fn lanes<L: Moments<W> + Outlying<W> + Lines<W> + Order<W>, W: Lane>() -> 
         },
         range_mask_blocks: |values, bases, range, out| {
             at_level!(L, based::range_mask::<L, W, 1>(values, bases, range, out))
+        },
+        range_sum: |values, bases, range, mask, out| {
+            at_level!(
+                L,
+                range_sum::range_sum::<L, W>(values, bases, range, mask, out)
+            )
         },
         sum: |values, mask, out| at_level!(L, moment::sum::<L, W>(values, mask, out)),
         sum_flat: |values| at_level!(L, moment::sum_flat::<L, W>(values)),

@@ -19,7 +19,7 @@
 //! that a compiler gets wrong: lanes to bits and bits to lanes, wide lanes to narrow ones
 //! (`avx2_cut`), outliers by their rows (`avx2_outlier`), codes to what they stand for
 //! (`avx2_code_sum`), and where one pass over a block beats two (`avx2_moment`); `avx512` has the
-//! same files. All levels answer the same.
+//! same files, and one for ranges and their sums (`avx512_range_sum`). All levels answer the same.
 
 mod based;
 mod bit_stream;
@@ -35,6 +35,7 @@ mod order;
 mod outlier;
 mod pack;
 mod portable;
+mod range_sum;
 mod scalar;
 mod take;
 #[cfg(test)]
@@ -88,6 +89,9 @@ pub struct LaneKernels<W: Lane> {
     pub range_mask_groups: RangeMaskBased<W>,
     /// [`Self::range_mask_groups`] with a base for each 1,024 lanes.
     pub range_mask_blocks: RangeMaskBased<W>,
+    /// `(values, bases, range, mask, out)`: [`Self::range_mask_groups`] of a block, of the lanes of
+    /// `mask` when there is one; answers the sum of those lanes.
+    pub range_sum: RangeSum<W>,
     /// `(values, mask, out)`: the sum of each group, of the lanes of `mask` when there is one.
     pub sum: Fold<W>,
     /// `(values)`: the sum of any number of lanes.
@@ -131,6 +135,9 @@ pub type Add<W> = fn(&[W], &[W], &mut [W]);
 pub type RangeMask<W> = fn(&[W], &PerGroup<W>, &PerGroup<W>, &mut [u64]);
 /// The shape of [`LaneKernels::range_mask_groups`].
 pub type RangeMaskBased<W> = fn(&[W], &[u64], RangeInclusive<u64>, &mut [u64]);
+/// The shape of [`LaneKernels::range_sum`].
+pub type RangeSum<W> =
+    fn(&[W], &PerGroup<u64>, RangeInclusive<u64>, Option<&[u64]>, &mut [u64]) -> u128;
 /// The shape of [`LaneKernels::sum`].
 pub type Fold<W> = fn(&[W], Option<&[u64]>, &mut PerGroup<u128>);
 /// The shape of [`LaneKernels::moments`].

@@ -6,6 +6,7 @@ use super::level::{LINE_BYTES, Level, ROWS_SLACK, Steps, Word, table};
 use super::moment::Moments;
 use super::order::Order;
 use super::outlier::Outlying;
+use super::range_sum::RangeSums;
 use super::{GROUPS, Kernels, Lane, WORD_LANES};
 
 /// The table of this level.
@@ -62,6 +63,8 @@ impl<W: Lane> Order<W> for Portable {}
 impl<W: Lane> Moments<W> for Portable {}
 
 impl<W: Lane> Outlying<W> for Portable {}
+
+impl<W: Lane> RangeSums<W> for Portable {}
 
 impl BitStream for Portable {}
 

@@ -58,6 +58,7 @@ const fn lanes<W: Lane>() -> LaneKernels<W> {
         sum,
         sum_flat,
         moments,
+        range_sum,
         outliers: super::outlier::sums,
         min_max,
         prefix_sum,
@@ -118,6 +119,25 @@ fn range_mask_based<W: Lane, const LANES: usize>(
             (u128::from(low)..=u128::from(high)).contains(&sum),
         );
     }
+}
+
+fn range_sum<W: Lane>(
+    values: &[W],
+    bases: &PerGroup<u64>,
+    range: RangeInclusive<u64>,
+    mask: Option<&[u64]>,
+    out: &mut [u64],
+) -> u128 {
+    super::range_sum::assert(values.len(), mask, out.len());
+    let range = u128::from(*range.start())..=u128::from(*range.end());
+    let mut sum = 0;
+    for (lane, &value) in values.iter().enumerate() {
+        let (base, value) = (u128::from(bases[lane / GROUP_LANES]), value.into());
+        let kept = mask.is_none_or(|words| is_set(words, lane)) && range.contains(&(base + value));
+        assign(out, lane, kept);
+        sum += if kept { value } else { 0 };
+    }
+    sum
 }
 
 fn sum<W: Lane>(values: &[W], mask: Option<&[u64]>, out: &mut PerGroup<u128>) {

@@ -26,7 +26,7 @@ use super::{Deltas, START_BYTES, single_range};
 const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 
 /// Blocks whose ends are tested at once.
-const STRIP: usize = 8;
+pub(crate) const STRIP: usize = 8;
 
 /// Strips between the one at hand and the one whose ends are asked for.
 const AHEAD_STRIPS: usize = 2;
@@ -64,7 +64,7 @@ pub(crate) fn compare_ranges(
 
 /// What is to be done for a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(crate) enum Verdict {
     /// No row passes, or none is wanted.
     Skip,
     /// Every row passes.
@@ -180,7 +180,7 @@ impl<const PER: usize> Bounded<'_, PER> {
     }
 
     /// Asks for what is read first: widths, places, ends of the first strips, deltas of `block`.
-    fn prefetch(&self, block: usize, maxima: bool) {
+    pub(crate) fn prefetch(&self, block: usize, maxima: bool) {
         prefetch_start(self.deltas.widths, START_BYTES);
         prefetch_start(bytemuck::cast_slice(self.deltas.offsets), START_BYTES);
         for strip in 0..AHEAD_STRIPS {
@@ -211,7 +211,7 @@ impl<const PER: usize> Bounded<'_, PER> {
     }
 
     /// What is to be done for each block of a strip.
-    fn judge(
+    pub(crate) fn judge(
         &self,
         strip: Range<usize>,
         zones: ZoneMarks,
@@ -276,7 +276,7 @@ impl<const PER: usize> Bounded<'_, PER> {
     }
 
     /// Fills the words of a run of blocks of one width.
-    fn read(&self, blocks: Range<usize>, range: KeyRange, words: &mut [u64]) {
+    pub(crate) fn read(&self, blocks: Range<usize>, range: KeyRange, words: &mut [u64]) {
         let bases = &self.bases[blocks.start * PER..blocks.end * PER];
         match self.deltas.widths[blocks.start] {
             0 => {
@@ -313,7 +313,7 @@ impl<const PER: usize> Bounded<'_, PER> {
 }
 
 /// The test of ends against a range, as long as it tells something.
-struct EndTest {
-    range: KeyRange,
-    useful: bool,
+pub(crate) struct EndTest {
+    pub(crate) range: KeyRange,
+    pub(crate) useful: bool,
 }

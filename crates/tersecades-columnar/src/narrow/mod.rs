@@ -25,7 +25,7 @@ use crate::predicate::{KeyRange, Predicate};
 pub(crate) use add::{add_banded, adds_banded};
 pub(crate) use arithmetic::{bias, has_values, place};
 pub(crate) use banded::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
-pub(crate) use compare::{Bounded, compare_ranges};
+pub(crate) use compare::{Bounded, EndTest, STRIP, Verdict, compare_ranges};
 pub(crate) use fold::GroupFold;
 pub(crate) use map::{map_banded, maps_banded};
 pub(crate) use slice::slice_banded;

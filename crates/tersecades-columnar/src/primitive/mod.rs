@@ -6,6 +6,7 @@
 //! repeats       (value, count) pairs           group, distinct, histograms
 //! rank          keys that sort as values do    quantiles, merges, arg_min and arg_max
 //! fold_by       a fold for each group id       windowed group-by
+//! fold_where    the fold of what passes a test filters of what is added up
 //! arithmetic    + and * into a new chunk       computed columns
 //! pair          two columns, row by row        conditions on two columns
 //! slice         a range of rows                cutting batches
@@ -20,6 +21,7 @@ pub mod byte;
 mod counted;
 pub mod decoded;
 pub mod fold_by;
+pub mod fold_where;
 pub mod pair;
 mod prefetch;
 pub mod rank;

@@ -12,7 +12,7 @@
 
 use tersecades_columnar::bitmap::Bitmap;
 use tersecades_columnar::codec::Work;
-use tersecades_columnar::predicate::{Comparison, Predicate};
+use tersecades_columnar::predicate::{Comparison, KeyRange, Predicate};
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Physical;
 
@@ -141,6 +141,18 @@ fn lower_parts(parts: Vec<Node>, negated: bool, conjoined: bool) -> Option<Encod
 }
 
 impl Encoded {
+    /// The column whose keys must lie in ranges, where that is all.
+    pub(super) fn test(&self) -> Option<(Slot, &[KeyRange])> {
+        match self {
+            Encoded::Passes {
+                slot,
+                predicate: Predicate::Keys(ranges),
+                ..
+            } => Some((*slot, ranges)),
+            _ => None,
+        }
+    }
+
     /// The column that must pass a predicate, where that is all.
     pub(super) fn into_passing(self) -> Option<(Slot, Predicate)> {
         match self {
@@ -267,8 +279,7 @@ impl Encoded {
                 predicate: Predicate::Keys(ranges),
                 ..
             } => {
-                let single =
-                    |range: &tersecades_columnar::predicate::KeyRange| range.low == range.high;
+                let single = |range: &KeyRange| range.low == range.high;
                 if ranges.iter().all(single) { 0.1 } else { 0.4 }
             }
             Encoded::Columns { how, .. } => match how {

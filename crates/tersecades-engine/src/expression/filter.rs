@@ -4,6 +4,8 @@
 //! Terms that must compute run after them, on the survivors, and last those of them that may fail,
 //! in the order written (so that which error a bad row raises depends on nothing but the query).
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray};
 use tersecades_columnar::bitmap::Bitmap;
@@ -16,10 +18,16 @@ use super::ast::Expression;
 use super::bind::{bind_truth, operands};
 use super::compute::Computation;
 use super::encoded::{Encoded, Pool, is_encodable, lower};
-use crate::frame::{Frame, Scope, Slot};
+use crate::frame::{Frame, LeftOver, Scope, Slot};
 
 /// Rows after which what a term did counts half.
 const MEMORY_ROWS: f64 = (1 << 20) as f64;
+
+/// The share of a term's cost that is saved where who folds its column tests it.
+const LEFT_OVER_SAVES: f64 = 0.25;
+
+/// Of so many frames one has no test left over, to learn what it keeps.
+const LEARNING_FRAMES: u64 = 32;
 
 /// What a row costs whatever its column looks like, in bytes.
 const ROW_OVERHEAD_BYTES: f64 = 0.05;
@@ -50,6 +58,10 @@ pub struct BoundFilter {
     found: Selection,
     passed: Bitmap,
     pool: Pool,
+    /// The test that may be left to who folds its column.
+    leaves: Option<LeftOver>,
+    /// Frames it could have been left over of.
+    frames: u64,
 }
 
 /// The terms of the condition `expression`, in the order written.
@@ -89,6 +101,8 @@ impl BoundFilter {
             found: Selection::default(),
             passed: Bitmap::default(),
             pool: Pool::new(),
+            leaves: None,
+            frames: 0,
         };
         for term in terms(expression) {
             filter.add(term, scope)?;
@@ -123,6 +137,34 @@ impl BoundFilter {
         Ok(())
     }
 
+    /// Leaves a term that tests the column at `slot`, if there is one, to who folds the column.
+    pub(crate) fn leave_over(&mut self, slot: Option<Slot>) {
+        let tests = self.encoded.iter().filter_map(|term| term.condition.test());
+        let mut tests = tests.filter(|test| Some(test.0) == slot && self.computed.is_empty());
+        self.leaves = tests.next().map(|(slot, ranges)| LeftOver {
+            slot,
+            predicate: Arc::new(Predicate::Keys(ranges.to_vec())),
+        });
+    }
+
+    /// The term that is left over of `frame`: where testing the others on rows that it would drop
+    /// costs less than is saved.
+    fn left_over(&mut self, frame: &Frame) -> Option<usize> {
+        let test = self.leaves.as_ref()?;
+        if !frame.column(test.slot).folds_where(&test.predicate) {
+            return None;
+        }
+        self.frames += 1;
+        let is_it =
+            |term: &EncodedTerm| term.condition.test().map(|test| test.0) == Some(test.slot);
+        let at = self.encoded.iter().position(is_it)?;
+        let (kept, cost) = self.encoded[at].weigh(frame);
+        let costs = self.encoded.iter().map(|term| term.weigh(frame).1);
+        let others = costs.sum::<f64>() - cost;
+        let pays = others * (1.0 - kept) <= LEFT_OVER_SAVES * cost;
+        (pays && self.frames % LEARNING_FRAMES != 1).then_some(at)
+    }
+
     /// Predicates that columns of the rows that are kept pass, and whether no term computes, which
     /// may fail.
     pub(crate) fn into_passing(self) -> (Vec<(Slot, Predicate)>, bool) {
@@ -142,9 +184,14 @@ impl BoundFilter {
     /// few rows to.
     pub fn apply(&mut self, frame: &mut Frame, work: &mut Work) -> Result<()> {
         self.order(frame);
-        for term in &mut self.encoded {
+        let left_over = self.left_over(frame);
+        for (at, term) in self.encoded.iter_mut().enumerate() {
             if frame.selection.is_empty() {
                 break;
+            }
+            if Some(at) == left_over {
+                frame.left_over.clone_from(&self.leaves);
+                continue;
             }
             let rows_in = frame.selection.count();
             let before = work.tally;
@@ -223,12 +270,18 @@ impl EncodedTerm {
 
     /// Cost per row it would drop: the classic order of independent terms.
     fn judge(&self, frame: &Frame) -> f64 {
+        let (kept, cost) = self.weigh(frame);
+        cost / (1.0 - kept).max(1e-6)
+    }
+
+    /// The share of rows it keeps, and the cost of a row.
+    fn weigh(&self, frame: &Frame) -> (f64, f64) {
         // The guess weighs as much as a block of rows seen.
         let prior = 1_024.0;
         let kept = (self.rows_kept + prior * self.condition.guess()) / (self.rows_in + prior);
         let looked = (self.values_looked_at + prior) / (self.rows_offered + prior);
         let cost = ROW_OVERHEAD_BYTES + self.condition.row_bytes(frame) * looked;
-        cost / (1.0 - kept).max(1e-6)
+        (kept, cost)
     }
 
     fn learn(&mut self, frame: &Frame, rows_in: usize, looked: u64) {

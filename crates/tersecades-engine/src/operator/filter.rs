@@ -4,7 +4,7 @@ use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 
 use crate::expression::filter::BoundFilter;
-use crate::frame::Frame;
+use crate::frame::{Frame, Slot};
 
 use super::{Operator, OperatorKind};
 
@@ -20,6 +20,10 @@ pub struct Filter(pub BoundFilter);
 impl Operator for Filter {
     fn describe(&self) -> String {
         format!("filter {}", self.0.describe())
+    }
+
+    fn leave_over(&mut self, slot: Option<Slot>) {
+        self.0.leave_over(slot);
     }
 
     fn push(&mut self, frame: &mut Frame, work: &mut Work) -> Result<()> {

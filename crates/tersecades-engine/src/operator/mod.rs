@@ -30,12 +30,16 @@ pub mod union;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::Result;
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Slot};
 
 /// A step that works on frames in place and keeps no state between them.
 pub trait Operator: Send {
     /// One line for explain.
     fn describe(&self) -> String;
+
+    /// Says that who comes next folds the column at `slot`, if any, and makes a test of it that is
+    /// [left over](Frame::left_over) on the way.
+    fn leave_over(&mut self, _slot: Option<Slot>) {}
 
     /// Narrows the selection or adds columns.
     ///

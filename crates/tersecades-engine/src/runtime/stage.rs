@@ -329,15 +329,16 @@ impl StagePlan {
                     if matches!(shared.sharing, Sharing::Reads(_)) {
                         computed.clear();
                     }
+                    let tested = shared.tested_slot().filter(|_| computed.is_empty());
+                    let last = stage.operators.last_mut();
+                    last.into_iter().for_each(|last| last.leave_over(tested));
                     stage.aggregate = Some(WindowAggregate::new(shared, computed, keep_late));
                 }
                 Step::Rows(_) => return Err(Error::internal("a stage holds no row operators")),
             }
         }
-        let shown = scope
-            .columns()
-            .iter()
-            .filter(|(name, ..)| !name.starts_with('\u{0}'));
+        let shown = scope.columns().iter();
+        let shown = shown.filter(|(name, ..)| !name.starts_with('\u{0}'));
         stage.visible = shown.cloned().collect();
         Ok(stage)
     }
@@ -412,11 +413,8 @@ impl Stage {
     /// One line for each operator.
     pub fn describe(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.operators.iter().map(|o| o.describe()).collect();
-        lines.extend(
-            self.aggregate
-                .as_ref()
-                .map(|a| format!("aggregate {}", a.plan().label)),
-        );
+        let aggregate = self.aggregate.as_ref();
+        lines.extend(aggregate.map(|a| format!("aggregate {}", a.plan().label)));
         let measured = |(at, text)| meter::line(text, self.meters.get(at));
         lines.into_iter().enumerate().map(measured).collect()
     }
@@ -426,8 +424,11 @@ impl Stage {
         self.visible.iter().map(|(.., slot)| *slot)
     }
 
-    /// Takes the figures of each operator from here on.
+    /// Takes the figures of each operator from here on; none leaves a test to the next.
     pub fn measure(&mut self) {
+        self.operators
+            .iter_mut()
+            .for_each(|operator| operator.leave_over(None));
         let count = self.operators.len() + usize::from(self.aggregate.is_some());
         self.meters.resize(count, Meter::default());
     }

@@ -51,6 +51,7 @@ mod store_shapes;
 mod streams;
 mod string_agg;
 mod taken_over;
+mod tested_folds;
 mod updates;
 mod updates_behind;
 mod wide_keys;

@@ -5,7 +5,7 @@
 //!   validate; values come back bit for bit; slices too
 //!   for each selection:           gather, to_arrow, fold (everything that can be asked),
 //!                                 repeats, rank, fold_by
-//!     for each predicate:         compare
+//!     for each predicate:         compare, fold_where
 //!   map, add, slice:              what comes out is checked as what went in
 //! ```
 //! A codec is checked on whatever it accepts; one that accepts nothing fails.
@@ -30,7 +30,7 @@ use tersecades_columnar::wire;
 
 use super::case::{Case, Within, selections};
 use super::expected::Expected;
-use super::primitive::{check_made, check_selected};
+use super::primitive::{check_fold_where, check_made, check_selected};
 use crate::data::{SHAPES, Shape, column, types};
 use crate::random::Random;
 
@@ -198,7 +198,9 @@ pub(super) fn check_chunk(chunk: &Chunk, case: &Case, random: &mut Random) -> Ch
         check_folds(chunk, case, &within, &mut work).map_err(place)?;
         check_selected(chunk, case, &within, &mut work).map_err(place)?;
         let mut found = Selection::default();
-        for question in &questions {
+        for (index, question) in questions.iter().enumerate() {
+            check_fold_where((chunk, case), &within, (index, question), &mut work)
+                .map_err(place)?;
             chunk.compare(
                 &question.predicate,
                 &within.selection,

@@ -15,7 +15,7 @@ use tersecades_columnar::primitive::repeat::Repeats;
 use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::{Physical, Value};
 
-use super::case::{Case, Within};
+use super::case::{Case, Question, Within};
 use super::codec::{Check, check_answers};
 use super::expected::Expected;
 use super::search::check_search;
@@ -129,6 +129,38 @@ fn check_groups(chunk: &Chunk, case: &Case, within: &Within, work: &mut Work) ->
         let expected = Expected::of(&case.data_type, &values);
         if let Some(difference) = expected.difference(asked, fold) {
             return Err(format!("group {group}: {difference}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the fold of what passes question `index`; seldom where a codec compares and folds, which
+/// are checked by themselves.
+pub(super) fn check_fold_where(
+    (chunk, case): (&Chunk, &Case),
+    within: &Within,
+    (index, question): (usize, &Question),
+    work: &mut Work,
+) -> Check {
+    const SELDOM: usize = 8;
+    if !chunk.folds_where(&question.predicate) && !index.is_multiple_of(SELDOM) {
+        return Ok(());
+    }
+    let passing = within.rows.iter().filter(|row| question.passing[**row]);
+    let values: Vec<&Value> = passing.map(|row| &case.values[*row]).collect();
+    let expected = Expected::of(&case.data_type, &values);
+    for (sum, rest) in [(false, false), (true, false), (true, true)] {
+        let asked = Asked {
+            sum,
+            squares: rest,
+            ends: rest,
+        };
+        let test = (&question.predicate, &within.selection);
+        let mut fold = Fold::default();
+        chunk.fold_where(test, asked, &mut fold, work);
+        if let Some(difference) = expected.difference(asked, &fold) {
+            let name = &question.name;
+            return Err(format!("fold_where {name} {asked:?}: {difference}"));
         }
     }
     Ok(())

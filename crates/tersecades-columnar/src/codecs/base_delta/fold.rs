@@ -14,13 +14,14 @@ use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{GroupFold, widest, with_deltas};
 use crate::patch::mend;
 use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
+use crate::types::Physical;
 
 use super::View;
 use super::rows::for_each_keys;
 use super::scan::WORDS;
 
 /// The deltas of a block that has none.
-static NO_DELTAS: [u8; BLOCK_ROWS] = [0; BLOCK_ROWS];
+pub(super) static NO_DELTAS: [u8; BLOCK_ROWS] = [0; BLOCK_ROWS];
 
 /// [`crate::codec::Codec::fold`] over whole blocks.
 pub(super) fn fold_blocks(
@@ -49,43 +50,53 @@ fn fold_each<K: KeyLane>(
     out: &mut Fold,
     work: &mut Work,
 ) {
-    let zero = chunk.physical.flip();
-    let mut unpatched = [0; WORDS];
     for block in 0..block_count(chunk.rows) {
-        let rows = view.deltas.block_len(block);
         let wanted = match within.block(block) {
             BlockSelection::None => continue,
             BlockSelection::All => None,
             BlockSelection::Bits(words) => Some(words),
         };
-        work.tally.direct += rows as u64;
-        let bases = view.block_bases(block);
-        let patches = view.patches.of_block(block);
-        let mut part = GroupFold::new(chunk.physical, bases, rows, wanted);
-        let mut asked_of_deltas = asked;
-        if asked.ends && part.is_enclosed(&view.block_maxima(block), out) {
-            asked_of_deltas.ends = false;
-        } else if asked.ends && !patches.is_empty() {
-            let mask = leave_out(view, block, (rows, wanted), &mut unpatched);
-            part = GroupFold::new(chunk.physical, bases, rows, Some(mask));
-        }
-        let patched = Patched {
-            rows: &view.patches.rows()[patches.clone()],
-            keys: &keys[patches],
-            bases: &bases,
-            mask: wanted,
-            zero,
-            reach: widest(usize::from(view.deltas.widths[block])),
-            left_out: asked_of_deltas.ends,
-        };
-        with_deltas!(view.deltas, block, deltas => {
-            part.fold(deltas, asked_of_deltas, out);
-            patched.fold(deltas, asked, out);
-        }, zero {
-            part.fold_bases(asked_of_deltas, out);
-            patched.fold(&NO_DELTAS, asked, out);
-        });
+        work.tally.direct += view.deltas.block_len(block) as u64;
+        fold_block((chunk.physical, view, keys), (block, wanted), asked, out);
     }
+}
+
+/// Folds the rows of `wanted` of one block, all without one.
+#[inline]
+pub(super) fn fold_block<K: KeyLane>(
+    (physical, view, keys): (Physical, &View<'_>, &[K]),
+    (block, wanted): (usize, Option<&[u64]>),
+    asked: Asked,
+    out: &mut Fold,
+) {
+    let mut unpatched = [0; WORDS];
+    let rows = view.deltas.block_len(block);
+    let bases = view.block_bases(block);
+    let patches = view.patches.of_block(block);
+    let mut part = GroupFold::new(physical, bases, rows, wanted);
+    let mut asked_of_deltas = asked;
+    if asked.ends && part.is_enclosed(&view.block_maxima(block), out) {
+        asked_of_deltas.ends = false;
+    } else if asked.ends && !patches.is_empty() {
+        let mask = leave_out(view, block, (rows, wanted), &mut unpatched);
+        part = GroupFold::new(physical, bases, rows, Some(mask));
+    }
+    let patched = Patched {
+        rows: &view.patches.rows()[patches.clone()],
+        keys: &keys[patches],
+        bases: &bases,
+        mask: wanted,
+        zero: physical.flip(),
+        reach: widest(usize::from(view.deltas.widths[block])),
+        left_out: asked_of_deltas.ends,
+    };
+    with_deltas!(view.deltas, block, deltas => {
+        part.fold(deltas, asked_of_deltas, out);
+        patched.fold(deltas, asked, out);
+    }, zero {
+        part.fold_bases(asked_of_deltas, out);
+        patched.fold(&NO_DELTAS, asked, out);
+    });
 }
 
 /// [`crate::codec::Codec::fold`] over listed rows.
@@ -175,6 +186,7 @@ impl<K: KeyLane> Patched<'_, K> {
                 mask: self.mask,
                 zero: self.zero,
                 squares: asked.squares,
+                ends: asked.ends,
             };
             return mend(&outliers, asked, out);
         }
@@ -260,6 +272,7 @@ fn sum_of_outliers<K: KeyLane>(view: &View<'_>, keys: &[K]) -> i128 {
             mask: None,
             zero: 0,
             squares: false,
+            ends: false,
         };
         (K::of(kernels()).outliers)(&outliers).more
     });

@@ -23,6 +23,7 @@ mod check;
 mod encode;
 mod estimate;
 mod fold;
+mod fold_where;
 mod rows;
 mod scan;
 mod speculate;
@@ -45,6 +46,7 @@ use crate::narrow::{
 use crate::patch::Patches;
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::Change;
+use crate::primitive::fold_where::fold_where_compared;
 use crate::primitive::keep_selected;
 use crate::primitive::pair::Bands;
 use crate::selection::{BlockSelection, Selection, Shape};
@@ -249,6 +251,26 @@ impl Codec for BaseDelta {
         match within.shape() {
             Shape::Rows => fold_rows(chunk, asked, within.list(), out, work),
             _ => fold_blocks(chunk, asked, within, out, work),
+        }
+    }
+
+    fn folds_where(&self, _chunk: &Chunk, predicate: &Predicate) -> bool {
+        fold_where::range_of(predicate).is_some()
+    }
+
+    fn fold_where(
+        &self,
+        chunk: &Chunk,
+        (predicate, within): (&Predicate, &Selection),
+        asked: Asked,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        match fold_where::range_of(predicate) {
+            Some(range) if matches!(within.shape(), Shape::All | Shape::Bits) => {
+                fold_where::fold_range(chunk, (range, within), asked, out, work);
+            }
+            _ => fold_where_compared(chunk, (predicate, within), asked, out, work),
         }
     }
 

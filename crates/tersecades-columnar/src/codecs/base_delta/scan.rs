@@ -110,7 +110,9 @@ fn correct_blocks<K: KeyLane>(
         let agree = || is_read(chunk, view, block, range) && holes_agree(chunk, view, block, range);
         if !settled && !agree() {
             let rows = &view.patches.rows()[view.patches.of_block(block)];
-            correct_patches(rows, (passing, first), block, out);
+            let words = &mut out.bits_mut()[block * WORDS..];
+            let last = words.len().min(WORDS);
+            correct_patches(rows, (passing, first), &mut words[..last]);
         }
     });
 }
@@ -184,7 +186,7 @@ fn for_each_strip<K: KeyLane>(
 }
 
 /// Sets the bits of the keys in `range` in `passing`, which has just the words they need.
-fn test_keys<K: KeyLane>(keys: &[K], range: KeyRange, passing: &mut [u64]) {
+pub(super) fn test_keys<K: KeyLane>(keys: &[K], range: KeyRange, passing: &mut [u64]) {
     if range.low > K::MAX.key() {
         return passing.fill(0);
     }
@@ -208,29 +210,33 @@ fn is_read(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) -> boo
 /// A value above its group's top has the top in its hole: both fail when the range ends below the
 /// top, both pass when the range starts at or below it and reaches the chunk's largest value. The
 /// other end mirrors this.
-fn holes_agree(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) -> bool {
+pub(super) fn holes_agree(chunk: &Chunk, view: &View<'_>, block: usize, range: KeyRange) -> bool {
     let bases = &view.bases[block * GROUPS..(block + 1) * GROUPS];
     let lowest = bases.iter().copied().min().unwrap_or(0);
     let highest = bases.iter().copied().max().unwrap_or(0);
-    let top = lowest.saturating_add(widest(usize::from(view.deltas.widths[block])));
+    holes_between(chunk, (lowest, highest), view.deltas.widths[block], range)
+}
+
+/// [`holes_agree`] of blocks whose bases lie in `lowest..=highest`, their deltas of `width` bytes
+/// or more.
+pub(super) fn holes_between(
+    chunk: &Chunk,
+    (lowest, highest): (u64, u64),
+    width: u8,
+    range: KeyRange,
+) -> bool {
+    let top = lowest.saturating_add(widest(usize::from(width)));
     let above = range.high < top || (range.low <= top && chunk.stats.none_above(range.high));
     let below = range.low > highest || (range.high >= highest && chunk.stats.none_below(range.low));
     above && below
 }
 
-/// Answers for the patches of `block` in its `rows`; the first is bit `first` of `passing`.
+/// Answers for the patches of a block in its `rows`, in the `words` of the block; the first is bit
+/// `first` of `passing`.
 ///
 /// Where no bit of the block is set, only those that pass are touched.
-fn correct_patches(
-    rows: &[u16],
-    (passing, first): (&[u64], usize),
-    block: usize,
-    out: &mut Selection,
-) {
+pub(super) fn correct_patches(rows: &[u16], (passing, first): (&[u64], usize), words: &mut [u64]) {
     let range = first..first + rows.len();
-    let words = &mut out.bits_mut()[block * WORDS..];
-    let last = words.len().min(WORDS);
-    let words = &mut words[..last];
     let bit = |row: u16| {
         (
             usize::from(row) / WORD_ROWS,
@@ -256,7 +262,7 @@ fn correct_patches(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use arrow_array::{ArrayRef, Int64Array};
@@ -316,7 +322,7 @@ mod tests {
     }
 
     /// What each row of a shape is; deltas reach both ends of their lanes, as holes and as values.
-    const SHAPES: [fn(i64) -> i64; 5] = [
+    pub(crate) const SHAPES: [fn(i64) -> i64; 5] = [
         |row| row / 1_024 * 1_000_000 + row % 251,
         |row| match row % 59 {
             3 => 70_000_000 + row,

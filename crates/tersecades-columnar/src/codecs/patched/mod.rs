@@ -91,6 +91,7 @@ impl<'a> View<'a> {
                 mask,
                 zero: self.inner.physical.flip(),
                 squares: asked.squares,
+                ends: asked.ends,
             };
             patches::mend(&outliers, asked, out);
         }

@@ -9,12 +9,15 @@
 
 use super::avx2::{Avx2, lanes_32, lanes_64, own_bits_8, own_bits_16};
 use crate::kernels::moment::{BLOCK_BITS, Moments};
-use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup, WORD_LANES};
+use crate::kernels::range_sum::RangeSums;
+use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, Lane, PerGroup, WORD_LANES};
 use std::arch::x86_64::*;
 
 impl Moments<u32> for Avx2 {}
 
 impl Moments<u64> for Avx2 {}
+
+impl<W: Lane> RangeSums<W> for Avx2 where Self: Moments<W> {}
 
 impl Moments<u8> for Avx2 {
     #[inline]

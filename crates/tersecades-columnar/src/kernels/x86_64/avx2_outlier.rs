@@ -93,7 +93,7 @@ fn totals<W: Lane, const SQUARES: bool, const MASKED: bool>(
         let present = _mm256_cmpgt_epi32(_mm256_set1_epi32(left), places);
         totals.add(widen_16(&rows), widen(&keys), present);
     }
-    totals.finish()
+    totals.finish(outliers.ends)
 }
 
 /// What eight outliers at a time add up to.
@@ -210,7 +210,7 @@ impl<const SQUARES: bool, const MASKED: bool> Totals<SQUARES, MASKED> {
     /// The sums, unless a factor is too large.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn finish(self) -> Option<OutlierSums> {
+    fn finish(self, wants_ends: bool) -> Option<OutlierSums> {
         if SQUARES && _mm256_testz_si256(self.wide, self.wide) == 0 {
             return None;
         }
@@ -221,10 +221,10 @@ impl<const SQUARES: bool, const MASKED: bool> Totals<SQUARES, MASKED> {
             more: i128::from(sum(self.keys)) - i128::from(sum(self.holes)),
             squares: sum(self.squares).cast_signed().into(),
             min: match _mm256_testz_si256(self.any, self.any) {
-                0 => min.into(),
+                0 if wants_ends => min.into(),
                 _ => u64::MAX,
             },
-            max: max.into(),
+            max: if wants_ends { max.into() } else { 0 },
         })
     }
 }

@@ -1,8 +1,9 @@
-//! Outliers eight at a time: a register has the bases of a block, two have its bitmap.
+//! Outliers eight at a time: a register has the bases of a block, two have its bitmap. Where sums
+//! alone are wanted, sixteen at a time.
 
 use super::avx512::Avx512;
 use crate::kernels::outlier::{OutlierSums, Outliers, Outlying, sums};
-use crate::kernels::{GROUP_LANES, Lane};
+use crate::kernels::{GROUP_LANES, GROUPS, Lane};
 use std::arch::x86_64::*;
 
 /// Outliers of a register.
@@ -14,7 +15,7 @@ const FACTOR_BITS: u32 = 26;
 impl Outlying<u64> for Avx512 {}
 
 macro_rules! outlying {
-    ($lane:ident, $load:ident, $widen:ident) => {
+    ($lane:ident, $load:ident, $widen:ident, $load_more:ident, $widen_more:expr) => {
         impl Outlying<$lane> for Avx512 {
             #[inline]
             #[target_feature(
@@ -22,6 +23,12 @@ macro_rules! outlying {
             )]
             unsafe fn outliers(outliers: &Outliers<'_, $lane>) -> OutlierSums {
                 outliers.assert();
+                if !outliers.squares && !outliers.ends {
+                    return more(outliers, |present, keys: &[$lane]| {
+                        // SAFETY: lanes that are not present are not read.
+                        $widen_more(unsafe { $load_more(present, keys.as_ptr().cast()) })
+                    });
+                }
                 let mut totals = Totals::new(outliers);
                 let rows = outliers.rows.chunks(LANES);
                 for (rows, keys) in rows.zip(outliers.keys.chunks(LANES)) {
@@ -36,16 +43,86 @@ macro_rules! outlying {
                     totals.add(present, _mm512_cvtepu16_epi64(rows), $widen(keys));
                 }
                 totals
-                    .finish(outliers.squares)
+                    .finish((outliers.squares, outliers.ends))
                     .unwrap_or_else(|| sums(outliers))
             }
         }
     };
 }
 
-outlying!(u8, _mm_maskz_loadu_epi8, _mm512_cvtepu8_epi64);
-outlying!(u16, _mm_maskz_loadu_epi16, _mm512_cvtepu16_epi64);
-outlying!(u32, _mm256_maskz_loadu_epi32, _mm512_cvtepu32_epi64);
+outlying!(
+    u8,
+    _mm_maskz_loadu_epi8,
+    _mm512_cvtepu8_epi64,
+    _mm_maskz_loadu_epi8,
+    _mm512_cvtepu8_epi32
+);
+outlying!(
+    u16,
+    _mm_maskz_loadu_epi16,
+    _mm512_cvtepu16_epi64,
+    _mm256_maskz_loadu_epi16,
+    _mm512_cvtepu16_epi32
+);
+outlying!(
+    u32,
+    _mm256_maskz_loadu_epi32,
+    _mm512_cvtepu32_epi64,
+    _mm512_maskz_loadu_epi32,
+    std::convert::identity
+);
+
+/// The sum of keys less holes; no ends. Keys of up to 32 bits, of which `widen` loads those present.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn more<W: Lane>(
+    outliers: &Outliers<'_, W>,
+    widen: impl Fn(__mmask16, &[W]) -> __m512i,
+) -> OutlierSums {
+    const MORE_LANES: usize = 16;
+    let kept = outliers.kept();
+    let bases: [u32; MORE_LANES] = std::array::from_fn(|lane| outliers.bases[lane % GROUPS] as u32);
+    // SAFETY: bases are one register long, the words of a block two.
+    let (bases, kept) = unsafe {
+        let words = kept.as_ptr().cast::<__m512i>();
+        let kept = [words.read_unaligned(), words.add(1).read_unaligned()];
+        (_mm512_loadu_si512(bases.as_ptr().cast()), kept)
+    };
+    let reach = _mm512_set1_epi32(outliers.reach.min(u64::from(u32::MAX)) as i32);
+    let spare = _mm512_xor_si512(bases, _mm512_set1_epi32(-1));
+    let tops = _mm512_add_epi32(bases, _mm512_min_epu32(reach, spare));
+    let (bit, low_half) = (_mm512_set1_epi32(1), _mm512_set1_epi64(0xffff_ffff));
+    let mut totals = [_mm512_setzero_si512(); 2];
+    let rows = outliers.rows.chunks(MORE_LANES);
+    for (rows, keys) in rows.zip(outliers.keys.chunks(MORE_LANES)) {
+        let present = (u32::from(u16::MAX) >> (MORE_LANES - rows.len())) as __mmask16;
+        // SAFETY: lanes that are not present are not read.
+        let rows = unsafe { _mm256_maskz_loadu_epi16(present, rows.as_ptr().cast()) };
+        let (rows, keys) = (_mm512_cvtepu16_epi32(rows), widen(present, keys));
+        let words = _mm512_permutex2var_epi32(kept[0], _mm512_srli_epi32::<5>(rows), kept[1]);
+        // The processor takes the lowest five bits of a count of rotated bits.
+        let bits = _mm512_rorv_epi32(words, rows);
+        let counted = _mm512_mask_test_epi32_mask(present, bits, bit);
+        let groups = _mm512_srli_epi32::<{ GROUP_LANES.trailing_zeros() }>(rows);
+        let base = _mm512_permutexvar_epi32(groups, bases);
+        let top = _mm512_permutexvar_epi32(groups, tops);
+        let holes = _mm512_min_epu32(_mm512_max_epu32(keys, base), top);
+        for (total, lanes) in totals.iter_mut().zip([keys, holes]) {
+            let lanes = _mm512_maskz_mov_epi32(counted, lanes);
+            let pairs = _mm512_add_epi64(
+                _mm512_and_si512(lanes, low_half),
+                _mm512_srli_epi64::<32>(lanes),
+            );
+            *total = _mm512_add_epi64(*total, pairs);
+        }
+    }
+    OutlierSums {
+        more: _mm512_reduce_add_epi64(_mm512_sub_epi64(totals[0], totals[1])).into(),
+        squares: 0,
+        min: u64::MAX,
+        max: 0,
+    }
+}
 
 /// What eight outliers at a time add up to.
 struct Totals {
@@ -108,15 +185,23 @@ impl Totals {
     /// The sums, unless a factor was too large.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn finish(self, wants_squares: bool) -> Option<OutlierSums> {
+    fn finish(self, (wants_squares, wants_ends): (bool, bool)) -> Option<OutlierSums> {
         (self.wide == 0 || !wants_squares).then(|| OutlierSums {
             more: _mm512_reduce_add_epi64(self.more).into(),
             squares: match wants_squares {
                 true => _mm512_reduce_add_epi64(self.squares).into(),
                 false => 0,
             },
-            min: _mm512_reduce_min_epu64(self.min),
-            max: _mm512_reduce_max_epu64(self.max),
+            min: if wants_ends {
+                _mm512_reduce_min_epu64(self.min)
+            } else {
+                u64::MAX
+            },
+            max: if wants_ends {
+                _mm512_reduce_max_epu64(self.max)
+            } else {
+                0
+            },
         })
     }
 }

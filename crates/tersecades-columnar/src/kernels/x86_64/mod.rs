@@ -19,6 +19,7 @@ mod avx512_lines;
 mod avx512_moment;
 mod avx512_order;
 mod avx512_outlier;
+mod avx512_range_sum;
 mod bit_stream;
 
 use super::Kernels;

@@ -15,7 +15,7 @@ use tersecades_columnar::values::Values;
 use crate::aggregate::batch_fold::BatchFold;
 use crate::aggregate::collected::{CollectWork, Collection, Rows};
 use crate::aggregate::fold_column::{FoldColumn, for_each_target};
-use crate::frame::Frame;
+use crate::frame::{Frame, LeftOver};
 
 use super::feed::PaneReader;
 use super::keys::Translation;
@@ -168,6 +168,22 @@ impl Pane {
         for (known, fold) in self.folds.iter_mut().zip(folds) {
             known.merge_fold(0, fold);
         }
+    }
+
+    /// Adds the selected rows that pass a test of the only argument; see
+    /// [`AggregatePlan::tested_slot`].
+    pub fn add_where(
+        &mut self,
+        plan: &AggregatePlan,
+        frame: &Frame,
+        test: &LeftOver,
+        work: &mut Work,
+    ) {
+        let (column, mut fold) = (frame.column(test.slot), Fold::default());
+        let rows = (&*test.predicate, &frame.selection);
+        let asked = plan.arguments.first().map(|argument| argument.asked);
+        column.fold_where(rows, asked.unwrap_or_default(), &mut fold, work);
+        self.add_folds(fold.count, &[fold]);
     }
 
     /// Adds the rows of `within`, whose groups are [`PaneWork::set_ids`], all below the pane's.

@@ -207,6 +207,24 @@ impl AggregatePlan {
         })
     }
 
+    /// Where the only argument is, if nothing but its fold and its rows are read: a test of it may
+    /// be [left over](crate::frame::Frame::left_over).
+    pub fn tested_slot(&self) -> Option<Slot> {
+        let whole = matches!(self.window, Windowing::Global) && self.emission.is_none();
+        let alone = self.keys.columns.is_empty()
+            && self.filters.is_empty()
+            && self.collections.is_empty()
+            && matches!(self.sharing, Sharing::Alone);
+        let only = self.arguments.first().filter(|argument| {
+            self.arguments.len() == 1
+                && argument.folded
+                && argument.filter.is_none()
+                && matches!(argument.physical, Physical::Integer { .. })
+        });
+        only.filter(|_| whole && alone)
+            .map(|argument| argument.slot)
+    }
+
     /// Whether rows must come in some order of time: to be in windows, or for results to come by.
     pub fn needs_time(&self) -> bool {
         self.window.needs_time() || self.emission.is_some_and(|emission| emission.is_periodic())

@@ -55,6 +55,10 @@ impl WindowState for WholeState {
             .panes
             .entry(WHOLE)
             .or_insert_with(|| shared.take_pane());
+        if let Some(test) = frame.left_over.take() {
+            pane.add_where(&plan, frame, &test, work);
+            return Ok(());
+        }
         let rows = (&*frame, &frame.selection, arrival.rows_before);
         pane.add(&plan, rows, (&mut shared.scratch, work))
     }
