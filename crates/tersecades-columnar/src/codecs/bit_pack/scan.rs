@@ -13,9 +13,13 @@ use crate::types::Physical;
 
 use super::{STEP_BYTES, View, ends, with_packed};
 
-/// How far ahead of the lanes that are compared memory is asked for, and how much of each section
-/// before the first.
-const AHEAD_BYTES: usize = 4096;
+/// How far ahead of the lanes at hand memory is asked for: a block is a kibibyte or less, and is
+/// done with sooner than its successors arrive. At 4 KiB sets D1 and D4 are compared at nine tenths
+/// of the rate or less, at 12 KiB no faster.
+const AHEAD_BYTES: usize = 6144;
+
+/// How much of each section is asked for before the first.
+const START_BYTES: usize = 4096;
 
 /// Widest block, and largest distance of its base from zero, whose squares are summed as
 /// `n·b² + 2b·Σd + Σd²` without leaving 128 bits.
@@ -96,7 +100,7 @@ impl View<'_> {
         let ends = [self.bases, self.maxima].map(bytemuck::cast_slice);
         let places = [self.widths, bytemuck::cast_slice(self.offsets), self.packed];
         for section in ends.into_iter().chain(places) {
-            prefetch_start(section, AHEAD_BYTES);
+            prefetch_start(section, START_BYTES);
         }
     }
 
