@@ -88,6 +88,14 @@ impl Place {
 }
 
 impl Predicate {
+    /// The keys that pass, where they are one range.
+    pub fn as_range(&self) -> Option<KeyRange> {
+        match self {
+            Predicate::Keys(ranges) if ranges.len() == 1 => Some(ranges[0]),
+            _ => None,
+        }
+    }
+
     /// Rows where the column compares so with `constant`.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ use super::{Deltas, START_BYTES, single_range};
 const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 
 /// Blocks whose ends are tested at once.
-pub(crate) const STRIP: usize = 8;
+const STRIP: usize = 8;
 
 /// Strips between the one at hand and the one whose ends are asked for.
 const AHEAD_STRIPS: usize = 2;
@@ -128,6 +128,40 @@ impl<const PER: usize> Bounded<'_, PER> {
         }
     }
 
+    /// Visits the blocks with rows of `within`: what is to be done for each, and which of its rows
+    /// are meant, all without a bitmap.
+    pub(crate) fn visit(
+        &self,
+        range: KeyRange,
+        zones: ZoneMarks,
+        within: &Selection,
+        tally: &mut Tally,
+        mut visit: impl FnMut(usize, Verdict, Option<&[u64]>),
+    ) {
+        let blocks = self.deltas.widths.len();
+        let mut test = EndTest {
+            range,
+            useful: !zones.are_fine(),
+        };
+        self.prefetch(zones.first_touched(), test.useful);
+        for start in (0..blocks).step_by(STRIP) {
+            let strip = start..blocks.min(start + STRIP);
+            let verdicts = self.judge(strip.clone(), zones, within, &mut test);
+            for (block, verdict) in strip.zip(verdicts) {
+                let looked_at = match verdict {
+                    Verdict::Skip => &mut tally.skipped,
+                    Verdict::Take | Verdict::Read => &mut tally.direct,
+                };
+                *looked_at += self.deltas.block_len(block) as u64;
+                match within.block(block) {
+                    BlockSelection::None => {}
+                    BlockSelection::All => visit(block, verdict, None),
+                    BlockSelection::Bits(words) => visit(block, verdict, Some(words)),
+                }
+            }
+        }
+    }
+
     /// The end of a run of blocks of one width that must all be read, where ends tell nothing.
     fn open_run(
         &self,
@@ -180,7 +214,7 @@ impl<const PER: usize> Bounded<'_, PER> {
     }
 
     /// Asks for what is read first: widths, places, ends of the first strips, deltas of `block`.
-    pub(crate) fn prefetch(&self, block: usize, maxima: bool) {
+    fn prefetch(&self, block: usize, maxima: bool) {
         prefetch_start(self.deltas.widths, START_BYTES);
         prefetch_start(bytemuck::cast_slice(self.deltas.offsets), START_BYTES);
         for strip in 0..AHEAD_STRIPS {
@@ -211,7 +245,7 @@ impl<const PER: usize> Bounded<'_, PER> {
     }
 
     /// What is to be done for each block of a strip.
-    pub(crate) fn judge(
+    fn judge(
         &self,
         strip: Range<usize>,
         zones: ZoneMarks,
@@ -313,7 +347,7 @@ impl<const PER: usize> Bounded<'_, PER> {
 }
 
 /// The test of ends against a range, as long as it tells something.
-pub(crate) struct EndTest {
-    pub(crate) range: KeyRange,
-    pub(crate) useful: bool,
+struct EndTest {
+    range: KeyRange,
+    useful: bool,
 }

@@ -5,7 +5,43 @@ use crate::block::{BLOCK_ROWS, GROUP_ROWS, GROUPS};
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
+use crate::predicate::KeyRange;
 use crate::types::Physical;
+
+/// A range of keys, and the rows that are tested: all without a bitmap.
+pub(crate) type Tested<'a> = (KeyRange, Option<&'a [u64]>);
+
+/// Counts the values of a block that pass a test, and adds their sum if it is asked for; sets
+/// `words` to their rows, and says whether there are any.
+pub(crate) fn fold_tested<D: KeyLane>(
+    (physical, bases): (Physical, &[u64; GROUPS]),
+    deltas: &[D],
+    (range, kept): Tested<'_>,
+    (words, wants_sum): (&mut [u64], bool),
+    out: &mut Fold,
+) -> bool {
+    let range = range.low..=range.high;
+    let sum = (D::of(kernels()).range_sum)(deltas, bases, range, kept, words);
+    let mut counts = [0; GROUPS];
+    (kernels().bitmap.count_groups)(words, &mut counts);
+    let count: u64 = counts.iter().sum();
+    out.count += count;
+    if wants_sum && count > 0 {
+        let keys = times(bases, &counts) + sum;
+        let zeros = u128::from(physical.flip()) * u128::from(count);
+        out.add_sum(keys as i128 - zeros as i128);
+    }
+    count > 0
+}
+
+/// The sum of each base times its count, at most the rows of a group.
+fn times(bases: &[u64; GROUPS], counts: &[u64; GROUPS]) -> u128 {
+    const LOW: u64 = u32::MAX as u64;
+    let pairs = || bases.iter().zip(counts);
+    let low: u64 = pairs().map(|(base, count)| (base & LOW) * count).sum();
+    let high: u64 = pairs().map(|(base, count)| (base >> 32) * count).sum();
+    u128::from(low) + (u128::from(high) << 32)
+}
 
 /// The fold of one block's groups: bases, and how many values of each group are selected.
 pub(crate) struct GroupFold<'a> {

@@ -4,29 +4,21 @@
 //! rows and their sum, and the patches among them change it as in any other fold. Else the rows of
 //! a block are found first, in a bitmap that no other block has.
 
-use crate::block::{BLOCK_ROWS, GROUPS, block_count};
+use crate::bitmap::WORD_ROWS;
+use crate::block::{BLOCK_ROWS, GROUPS};
 use crate::chunk::Chunk;
 use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::{Outliers, kernels};
 use crate::lane::{KeyLane, with_lanes};
-use crate::narrow::{Bounded, EndTest, STRIP, Verdict, widest, with_deltas};
+use crate::narrow::{Bounded, Verdict, fold_tested, widest, with_deltas};
 use crate::patch::mend;
-use crate::predicate::{KeyRange, Predicate};
-use crate::selection::{BlockSelection, Selection, clear_tail};
-use crate::zone::ZoneMarks;
+use crate::predicate::KeyRange;
+use crate::selection::{Selection, clear_tail};
 
 use super::View;
 use super::fold::fold_block;
 use super::scan::{WORDS, correct_patches, holes_agree, holes_between, test_keys};
-
-/// The range of keys that pass, where there is just one.
-pub(super) fn range_of(predicate: &Predicate) -> Option<KeyRange> {
-    match predicate {
-        Predicate::Keys(ranges) if ranges.len() == 1 => Some(ranges[0]),
-        _ => None,
-    }
-}
 
 /// Folds the values of `within` that lie in the range, within being no list of rows.
 pub(super) fn fold_range(
@@ -54,7 +46,9 @@ pub(super) fn fold_range(
             asked,
             agree: all_agree(chunk, &view, range),
         };
-        fold.add(zones, within, out, work);
+        fold.blocks().visit(range, zones, within, &mut work.tally, |block, verdict, kept| {
+            fold.add_block((block, verdict), kept, out);
+        });
     }, else {});
 }
 
@@ -84,33 +78,6 @@ struct RangeFold<'a, K> {
 }
 
 impl<K: KeyLane> RangeFold<'_, K> {
-    fn add(&self, zones: ZoneMarks, within: &Selection, out: &mut Fold, work: &mut Work) {
-        let blocks = self.blocks();
-        let mut test = EndTest {
-            range: self.range,
-            useful: !zones.are_fine(),
-        };
-        blocks.prefetch(zones.first_touched(), test.useful);
-        for start in (0..block_count(self.chunk.rows)).step_by(STRIP) {
-            let strip = start..block_count(self.chunk.rows).min(start + STRIP);
-            let verdicts = blocks.judge(strip.clone(), zones, within, &mut test);
-            for (block, verdict) in strip.zip(verdicts) {
-                let rows = self.view.deltas.block_len(block) as u64;
-                match verdict {
-                    Verdict::Read => work.tally.direct += rows,
-                    Verdict::Skip | Verdict::Take => work.tally.skipped += rows,
-                }
-                match within.block(block) {
-                    BlockSelection::None => {}
-                    BlockSelection::All => self.add_block((block, verdict), None, out),
-                    BlockSelection::Bits(words) => {
-                        self.add_block((block, verdict), Some(words), out);
-                    }
-                }
-            }
-        }
-    }
-
     fn blocks(&self) -> Bounded<'_, GROUPS> {
         Bounded {
             deltas: self.view.deltas,
@@ -129,7 +96,7 @@ impl<K: KeyLane> RangeFold<'_, K> {
         }
         let mut words = [0; WORDS];
         let rows = self.view.deltas.block_len(block);
-        let words = &mut words[..rows.div_ceil(64)];
+        let words = &mut words[..rows.div_ceil(WORD_ROWS)];
         match verdict {
             Verdict::Skip => {}
             Verdict::Take => words.fill(u64::MAX),
@@ -137,7 +104,7 @@ impl<K: KeyLane> RangeFold<'_, K> {
         }
         if !agree {
             let mut passing = [0; WORDS];
-            let passing = &mut passing[..patches.len().div_ceil(64)];
+            let passing = &mut passing[..patches.len().div_ceil(WORD_ROWS)];
             test_keys(&self.keys[patches.clone()], self.range, passing);
             correct_patches(&self.view.patches.rows()[patches], (passing, 0), words);
         }
@@ -158,27 +125,15 @@ impl<K: KeyLane> RangeFold<'_, K> {
     fn add_sum(&self, block: usize, kept: Option<&[u64]>, out: &mut Fold) {
         let view = self.view;
         let bases = view.block_bases(block);
-        let range = self.range.low..=self.range.high;
+        let physical = self.chunk.physical;
         let mut words = [0; WORDS];
-        let words = &mut words[..view.deltas.block_len(block).div_ceil(64)];
-        let deltas = with_deltas!(view.deltas, block, deltas => {
-            range_sum(deltas, &bases, (range, kept), words)
-        }, zero { 0 });
-        let mut counts = [0; GROUPS];
-        (kernels().bitmap.count_groups)(words, &mut counts);
-        let count: u64 = counts.iter().sum();
-        if count == 0 {
-            return;
-        }
-        out.count += count;
-        if !self.asked.sum {
-            return;
-        }
-        let zero = self.chunk.physical.flip();
-        let keys = times(&bases, &counts) + deltas;
-        out.add_sum(keys as i128 - (u128::from(zero) * u128::from(count)) as i128);
+        let words = &mut words[..view.deltas.block_len(block).div_ceil(WORD_ROWS)];
+        let any = with_deltas!(view.deltas, block, deltas => {
+            let out_of = (&mut *words, self.asked.sum);
+            fold_tested((physical, &bases), deltas, (self.range, kept), out_of, out)
+        }, zero { false });
         let patches = view.patches.of_block(block);
-        if patches.is_empty() {
+        if patches.is_empty() || !self.asked.sum || !any {
             return;
         }
         let outliers = Outliers {
@@ -187,30 +142,12 @@ impl<K: KeyLane> RangeFold<'_, K> {
             bases: &bases,
             reach: widest(usize::from(view.deltas.widths[block])),
             mask: Some(words),
-            zero,
+            zero: physical.flip(),
             squares: false,
             ends: false,
         };
         mend(&outliers, self.asked, out);
     }
-}
-
-fn range_sum<D: KeyLane>(
-    deltas: &[D],
-    bases: &[u64; GROUPS],
-    (range, kept): (std::ops::RangeInclusive<u64>, Option<&[u64]>),
-    words: &mut [u64],
-) -> u128 {
-    (D::of(kernels()).range_sum)(deltas, bases, range, kept, words)
-}
-
-/// The sum of each base times its count, at most the rows of a group.
-fn times(bases: &[u64; GROUPS], counts: &[u64; GROUPS]) -> u128 {
-    const LOW: u64 = u32::MAX as u64;
-    let pairs = || bases.iter().zip(counts);
-    let low: u64 = pairs().map(|(base, count)| (base & LOW) * count).sum();
-    let high: u64 = pairs().map(|(base, count)| (base >> 32) * count).sum();
-    u128::from(low) + (u128::from(high) << 32)
 }
 
 #[cfg(test)]

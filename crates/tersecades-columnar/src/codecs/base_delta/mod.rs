@@ -215,10 +215,7 @@ impl Codec for BaseDelta {
         out: &mut Selection,
         work: &mut Work,
     ) {
-        let range = match predicate {
-            Predicate::Keys(ranges) if ranges.len() == 1 => Some(ranges[0]),
-            _ => None,
-        };
+        let range = predicate.as_range();
         let pays = |range| scan::blocks_pay(chunk, range, within.count());
         if within.shape() != Shape::Rows || range.is_some_and(pays) {
             return scan::compare_blocks(chunk, predicate, within, out, work);
@@ -255,7 +252,7 @@ impl Codec for BaseDelta {
     }
 
     fn folds_where(&self, _chunk: &Chunk, predicate: &Predicate) -> bool {
-        fold_where::range_of(predicate).is_some()
+        predicate.as_range().is_some()
     }
 
     fn fold_where(
@@ -266,7 +263,7 @@ impl Codec for BaseDelta {
         out: &mut Fold,
         work: &mut Work,
     ) {
-        match fold_where::range_of(predicate) {
+        match predicate.as_range() {
             Some(range) if matches!(within.shape(), Shape::All | Shape::Bits) => {
                 fold_where::fold_range(chunk, (range, within), asked, out, work);
             }

@@ -38,6 +38,7 @@ use crate::narrow::{
 };
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::Change;
+use crate::primitive::fold_where::fold_where_compared;
 use crate::primitive::pair::Bands;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
@@ -315,6 +316,26 @@ impl Codec for FrameOfReference {
         match within.shape() {
             Shape::Rows => fold_decoded(self, chunk, asked, within, out, work),
             _ => scan::fold_blocks(chunk, asked, within, out, work),
+        }
+    }
+
+    fn folds_where(&self, _chunk: &Chunk, predicate: &Predicate) -> bool {
+        predicate.as_range().is_some()
+    }
+
+    fn fold_where(
+        &self,
+        chunk: &Chunk,
+        (predicate, within): (&Predicate, &Selection),
+        asked: Asked,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        match predicate.as_range() {
+            Some(range) if matches!(within.shape(), Shape::All | Shape::Bits) => {
+                scan::fold_range(chunk, (range, within), asked, out, work);
+            }
+            _ => fold_where_compared(chunk, (predicate, within), asked, out, work),
         }
     }
 

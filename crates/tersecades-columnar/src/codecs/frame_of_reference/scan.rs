@@ -3,17 +3,21 @@
 //! Compare reads the deltas of the blocks that zones and ends leave over; a sum of everything reads
 //! all deltas of one width in one go.
 
+use crate::bitmap::WORD_ROWS;
 use crate::block::{BLOCK_ROWS, GROUPS, block_count};
 use crate::chunk::Chunk;
 use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
-use crate::narrow::{Bounded, GroupFold, compare_ranges, with_deltas};
-use crate::predicate::Predicate;
-use crate::selection::{BlockSelection, Selection, Shape};
+use crate::narrow::{Bounded, GroupFold, Verdict, compare_ranges, fold_tested, with_deltas};
+use crate::predicate::{KeyRange, Predicate};
+use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
 use super::View;
+
+/// Words of a block's bitmap.
+const WORDS: usize = BLOCK_ROWS / WORD_ROWS;
 
 /// [`crate::codec::Codec::compare`] over whole blocks.
 pub(super) fn compare_blocks(
@@ -24,11 +28,7 @@ pub(super) fn compare_blocks(
     work: &mut Work,
 ) {
     let view = View::of(chunk);
-    let blocks = Bounded::<1> {
-        deltas: view.deltas,
-        bases: view.bases,
-        maxima: view.maxima,
-    };
+    let blocks = bounded(&view);
     compare_ranges(
         chunk,
         predicate,
@@ -61,14 +61,91 @@ pub(super) fn fold_blocks(
             BlockSelection::All => None,
             BlockSelection::Bits(words) => Some(words),
         };
-        let rows = view.deltas.block_len(block);
-        work.tally.direct += rows as u64;
-        let part = GroupFold::new(chunk.physical, [view.bases[block]; GROUPS], rows, mask);
-        let mut asked = asked;
-        asked.ends &= !part.is_enclosed(&[view.maxima[block]; GROUPS], out);
-        with_deltas!(view.deltas, block, deltas => part.fold(deltas, asked, out), zero {
-            part.fold_bases(asked, out);
+        work.tally.direct += view.deltas.block_len(block) as u64;
+        fold_block(chunk, &view, (block, mask), asked, out);
+    }
+}
+
+/// Folds the rows of `mask` of one block, all without one.
+fn fold_block(
+    chunk: &Chunk,
+    view: &View<'_>,
+    (block, mask): (usize, Option<&[u64]>),
+    mut asked: Asked,
+    out: &mut Fold,
+) {
+    let rows = view.deltas.block_len(block);
+    let part = GroupFold::new(chunk.physical, [view.bases[block]; GROUPS], rows, mask);
+    asked.ends &= !part.is_enclosed(&[view.maxima[block]; GROUPS], out);
+    with_deltas!(view.deltas, block, deltas => part.fold(deltas, asked, out), zero {
+        part.fold_bases(asked, out);
+    });
+}
+
+/// [`crate::codec::Codec::fold_where`] over whole blocks, of the values in a range.
+pub(super) fn fold_range(
+    chunk: &Chunk,
+    (range, within): (KeyRange, &Selection),
+    asked: Asked,
+    out: &mut Fold,
+    work: &mut Work,
+) {
+    let (view, zones) = (View::of(chunk), chunk.body.zones.test(range));
+    if zones.is_empty() {
+        work.tally.skipped += chunk.rows as u64;
+        return;
+    }
+    bounded(&view).visit(
+        range,
+        zones,
+        within,
+        &mut work.tally,
+        |block, verdict, kept| match verdict {
+            Verdict::Skip => {}
+            Verdict::Take => fold_block(chunk, &view, (block, kept), asked, out),
+            Verdict::Read => fold_tested_block(chunk, &view, block, (range, kept), asked, out),
+        },
+    );
+}
+
+/// Folds the rows of a block that pass a test.
+fn fold_tested_block(
+    chunk: &Chunk,
+    view: &View<'_>,
+    block: usize,
+    (range, kept): (KeyRange, Option<&[u64]>),
+    asked: Asked,
+    out: &mut Fold,
+) {
+    let mut words = [0; WORDS];
+    let words = &mut words[..view.deltas.block_len(block).div_ceil(WORD_ROWS)];
+    let place = (chunk.physical, &[view.bases[block]; GROUPS]);
+    if !asked.squares && !asked.ends {
+        with_deltas!(view.deltas, block, deltas => {
+            fold_tested(place, deltas, (range, kept), (&mut *words, asked.sum), out);
+        }, zero if range.contains(view.bases[block]) {
+            fold_block(chunk, view, (block, kept), asked, out);
         });
+        return;
+    }
+    bounded(view).read(block..block + 1, range, words);
+    clear_tail(words, view.deltas.block_len(block));
+    if let Some(kept) = kept {
+        words
+            .iter_mut()
+            .zip(kept)
+            .for_each(|(word, kept)| *word &= kept);
+    }
+    if words.iter().any(|word| *word != 0) {
+        fold_block(chunk, view, (block, Some(words)), asked, out);
+    }
+}
+
+fn bounded<'a>(view: &View<'a>) -> Bounded<'a, 1> {
+    Bounded {
+        deltas: view.deltas,
+        bases: view.bases,
+        maxima: view.maxima,
     }
 }
 
@@ -101,7 +178,6 @@ mod tests {
     use super::*;
     use crate::codec::{Codec, compare_decoded, fold_decoded};
     use crate::encoder::ColumnEncoder;
-    use crate::predicate::KeyRange;
     use crate::registry::by_id;
 
     use super::super::FrameOfReference;
@@ -176,6 +252,16 @@ mod tests {
                     compare_blocks(chunk, &predicate, &within, &mut found, &mut work);
                     let codec = &FrameOfReference;
                     compare_decoded(codec, chunk, &predicate, &within, &mut expected, &mut work);
+                    for asked in asked
+                        .into_iter()
+                        .filter(|_| codec.folds_where(chunk, &predicate))
+                    {
+                        let (mut direct, mut truth) = (Fold::default(), Fold::default());
+                        let test = (&predicate, &within);
+                        codec.fold_where(chunk, test, asked, &mut direct, &mut work);
+                        fold_decoded(codec, chunk, asked, &expected, &mut truth, &mut work);
+                        assert_eq!(direct, truth, "{predicate:?} {asked:?}");
+                    }
                     found.to_bits();
                     expected.to_bits();
                     assert_eq!(found.words(), expected.words(), "{predicate:?}");

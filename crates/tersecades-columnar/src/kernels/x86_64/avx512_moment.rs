@@ -8,8 +8,11 @@
 
 use super::avx512::Avx512;
 use crate::kernels::moment::{BLOCK_BITS, Moments};
-use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup};
+use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup, prefetch_far_past};
 use std::arch::x86_64::*;
+
+/// How far ahead of the lanes at hand memory is asked for; see `avx512_range_sum`.
+const AHEAD_BYTES: usize = 6144;
 
 impl Moments<u32> for Avx512 {}
 
@@ -32,6 +35,7 @@ impl Moments<u8> for Avx512 {
             let (registers, _) = group.as_chunks::<64>();
             for (part, lanes) in registers.iter().enumerate() {
                 let kept = keep.map_or(u64::MAX, |words| words[index * REGISTERS + part]);
+                prefetch_far_past(lanes, AHEAD_BYTES);
                 // SAFETY: `lanes` is one register long.
                 let lanes = unsafe { _mm512_maskz_loadu_epi8(kept, lanes.as_ptr().cast()) };
                 *total = _mm512_add_epi64(*total, _mm512_sad_epu8(lanes, zero));
@@ -73,6 +77,7 @@ impl Moments<u16> for Avx512 {
             for (part, lanes) in registers.iter().enumerate() {
                 let at = index * REGISTERS + part;
                 let kept = keep.map_or(u32::MAX, |words| (words[at / 2] >> (at % 2 * 32)) as u32);
+                prefetch_far_past(lanes, AHEAD_BYTES);
                 // SAFETY: `lanes` is one register long.
                 let lanes = unsafe { _mm512_maskz_loadu_epi16(kept, lanes.as_ptr().cast()) };
                 let lowered = _mm512_xor_si512(lanes, middle);

@@ -72,7 +72,7 @@ outlying!(
     std::convert::identity
 );
 
-/// The sum of keys less holes; no ends. Keys of up to 32 bits, of which `widen` loads those present.
+/// The sum of keys less holes; no ends. Keys have up to 32 bits; `widen` loads those present.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn more<W: Lane>(
