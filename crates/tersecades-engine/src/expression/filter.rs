@@ -41,6 +41,8 @@ struct EncodedTerm {
     rows_offered: f64,
     values_looked_at: f64,
     rank: f64,
+    /// The same test, where it may be left to who folds its column.
+    left_over: Option<LeftOver>,
 }
 
 /// A term that decodes survivors.
@@ -58,9 +60,7 @@ pub struct BoundFilter {
     found: Selection,
     passed: Bitmap,
     pool: Pool,
-    /// The test that may be left to who folds its column.
-    leaves: Option<LeftOver>,
-    /// Frames it could have been left over of.
+    /// Frames that a term could have been left over of.
     frames: u64,
 }
 
@@ -101,7 +101,6 @@ impl BoundFilter {
             found: Selection::default(),
             passed: Bitmap::default(),
             pool: Pool::new(),
-            leaves: None,
             frames: 0,
         };
         for term in terms(expression) {
@@ -139,25 +138,23 @@ impl BoundFilter {
 
     /// Leaves a term that tests the column at `slot`, if there is one, to who folds the column.
     pub(crate) fn leave_over(&mut self, slot: Option<Slot>) {
-        let tests = self.encoded.iter().filter_map(|term| term.condition.test());
-        let mut tests = tests.filter(|test| Some(test.0) == slot && self.computed.is_empty());
-        self.leaves = tests.next().map(|(slot, ranges)| LeftOver {
-            slot,
-            predicate: Arc::new(Predicate::Keys(ranges.to_vec())),
-        });
+        let slot = slot.filter(|_| self.computed.is_empty());
+        for term in &mut self.encoded {
+            let test = term.condition.test().filter(|test| Some(test.0) == slot);
+            term.left_over = test.map(|(slot, ranges)| LeftOver {
+                slot,
+                predicate: Arc::new(Predicate::Keys(ranges.to_vec())),
+            });
+        }
     }
 
     /// The term that is left over of `frame`: where testing the others on rows that it would drop
     /// costs less than is saved.
     fn left_over(&mut self, frame: &Frame) -> Option<usize> {
-        let test = self.leaves.as_ref()?;
-        if !frame.column(test.slot).folds_where(&test.predicate) {
-            return None;
-        }
+        let is_native = |test: &LeftOver| frame.column(test.slot).folds_where(&test.predicate);
+        let mut terms = self.encoded.iter();
+        let at = terms.position(|term| term.left_over.as_ref().is_some_and(is_native))?;
         self.frames += 1;
-        let is_it =
-            |term: &EncodedTerm| term.condition.test().map(|test| test.0) == Some(test.slot);
-        let at = self.encoded.iter().position(is_it)?;
         let (kept, cost) = self.encoded[at].weigh(frame);
         let costs = self.encoded.iter().map(|term| term.weigh(frame).1);
         let others = costs.sum::<f64>() - cost;
@@ -190,7 +187,7 @@ impl BoundFilter {
                 break;
             }
             if Some(at) == left_over {
-                frame.left_over.clone_from(&self.leaves);
+                frame.left_over.clone_from(&term.left_over);
                 continue;
             }
             let rows_in = frame.selection.count();
@@ -265,6 +262,7 @@ impl EncodedTerm {
             rows_offered: 0.0,
             values_looked_at: 0.0,
             rank: 0.0,
+            left_over: None,
         }
     }
 

@@ -129,8 +129,8 @@ impl<K: KeyLane> RangeFold<'_, K> {
         let mut words = [0; WORDS];
         let words = &mut words[..view.deltas.block_len(block).div_ceil(WORD_ROWS)];
         let any = with_deltas!(view.deltas, block, deltas => {
-            let out_of = (&mut *words, self.asked.sum);
-            fold_tested((physical, &bases), deltas, (self.range, kept), out_of, out)
+            let wanted = (&mut *words, self.asked.sum);
+            fold_tested((physical, &bases), deltas, (self.range, kept), wanted, out)
         }, zero { false });
         let patches = view.patches.of_block(block);
         if patches.is_empty() || !self.asked.sum || !any {
