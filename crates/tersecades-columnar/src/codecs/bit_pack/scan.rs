@@ -13,9 +13,8 @@ use crate::types::Physical;
 
 use super::{STEP_BYTES, View, ends, with_packed};
 
-/// How far ahead of the lanes at hand memory is asked for: a block is a kibibyte or less, and is
-/// done with sooner than its successors arrive. At 4 KiB sets D1 and D4 are compared at nine tenths
-/// of the rate or less, at 12 KiB no faster.
+/// How far ahead of the lanes at hand memory is asked for: in two rounds of `execution` over sets
+/// D1 and D4 4 KiB compared at 83 to 94 % of the rate, 12 KiB no faster.
 const AHEAD_BYTES: usize = 6144;
 
 /// How much of each section is asked for before the first.
