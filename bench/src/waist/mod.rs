@@ -20,14 +20,15 @@ use arrow_array::types::Int64Type;
 use tersecades_columnar::Result;
 use tersecades_columnar::batch::BATCH_ROWS;
 use tersecades_columnar::chunk::Chunk;
-use tersecades_columnar::codec::{Work, fold_decoded};
+use tersecades_columnar::codec::{Work, compare_decoded, fold_decoded};
 use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::goal::{Goal, Tier};
+use tersecades_columnar::predicate::{Comparison, Predicate};
 use tersecades_columnar::primitive::fold_by::{Folds, fold_by_decoded};
 use tersecades_columnar::scheme::Scheme;
 use tersecades_columnar::selection::Selection;
-use tersecades_columnar::types::Physical;
+use tersecades_columnar::types::{Physical, Value};
 
 use crate::Options;
 use crate::column::Kind;
@@ -39,6 +40,12 @@ const GROUPS: u32 = 64;
 /// Seconds that a timing takes at least, by calls, of which there are not too many.
 const TIMED_S: f64 = 2e-4;
 const CALLS_MAX: f64 = 100.0;
+
+const SUM: Asked = Asked {
+    sum: true,
+    squares: false,
+    ends: false,
+};
 
 const SCHEMES: &[(&str, Kind)] = &[
     ("plain", Kind::Small),
@@ -74,7 +81,7 @@ const SCHEMES: &[(&str, Kind)] = &[
 ];
 
 /// The columns of the table.
-const PRIMITIVES: [&str; 13] = [
+const PRIMITIVES: [&str; 14] = [
     "compare",
     "pair",
     "gather",
@@ -82,6 +89,7 @@ const PRIMITIVES: [&str; 13] = [
     "rank",
     "repeats",
     "fold (sum)",
+    "fold_where (sum)",
     "fold_by (sum)",
     "slice",
     "map (+)",
@@ -111,6 +119,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         };
         case.reads(&middle, report)?;
         case.folds(report);
+        case.fold_where(&middle, report)?;
         case.writes(report)?;
         if let Some(numbers) = array.as_primitive_opt::<Int64Type>() {
             case.pair(numbers, report)?;
@@ -219,21 +228,17 @@ impl Case<'_> {
         if chunk.physical() == Physical::Text {
             return;
         }
-        let asked = Asked {
-            sum: true,
-            ..Asked::default()
-        };
         self.line(
             "fold (sum)",
             chunk.rows(),
             &mut |work| {
                 let mut fold = Fold::default();
-                chunk.fold(asked, all, &mut fold, work);
+                chunk.fold(SUM, all, &mut fold, work);
                 black_box(fold);
             },
             &mut |work| {
                 let mut fold = Fold::default();
-                fold_decoded(codec, chunk, asked, all, &mut fold, work);
+                fold_decoded(codec, chunk, SUM, all, &mut fold, work);
                 black_box(fold);
             },
             report,
@@ -248,13 +253,49 @@ impl Case<'_> {
             chunk.rows(),
             &mut |work| {
                 let folds = &mut folds[..];
-                chunk.fold_by(all, &ids, &mut Folds { asked, folds }, work);
+                chunk.fold_by(all, &ids, &mut Folds { asked: SUM, folds }, work);
             },
             &mut |work| {
                 let folds = &mut others[..];
-                fold_by_decoded(codec, chunk, all, &ids, &mut Folds { asked, folds }, work);
+                fold_by_decoded(
+                    codec,
+                    chunk,
+                    all,
+                    &ids,
+                    &mut Folds { asked: SUM, folds },
+                    work,
+                );
             },
             report,
         );
+    }
+
+    /// The sum of the values below the middle.
+    fn fold_where(&mut self, middle: &Value, report: &mut Report) -> Result<()> {
+        let (chunk, codec) = (self.chunk, self.chunk.codec());
+        let all = &Selection::all(chunk.rows());
+        if chunk.physical() == Physical::Text {
+            return Ok(());
+        }
+        let predicate = Predicate::compare(chunk.data_type(), Comparison::Less, middle)?;
+        let mut passing = Selection::default();
+        self.line(
+            "fold_where (sum)",
+            chunk.rows(),
+            &mut |work| {
+                let mut fold = Fold::default();
+                chunk.fold_where((&predicate, all), SUM, &mut fold, work);
+                black_box(fold);
+            },
+            &mut |work| {
+                let mut fold = Fold::default();
+                compare_decoded(codec, chunk, &predicate, all, &mut passing, work);
+                passing.settle();
+                fold_decoded(codec, chunk, SUM, &passing, &mut fold, work);
+                black_box(fold);
+            },
+            report,
+        );
+        Ok(())
     }
 }

@@ -22,7 +22,7 @@ use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::{Change, add_decoded, map_decoded};
 use crate::primitive::byte::bytes_decoded;
 use crate::primitive::fold_by::{GroupFold, fold_by_decoded};
-use crate::primitive::fold_where::fold_where_compared;
+use crate::primitive::fold_where::RangeFold;
 use crate::primitive::pair::Bands;
 use crate::primitive::rank::rank_in_place;
 use crate::primitive::repeat::{Repeats, repeats_counted};
@@ -325,21 +325,9 @@ pub trait Codec: Debug + Send + Sync {
         fold_decoded(self.decoder(), chunk, asked, within, out, work);
     }
 
-    /// Whether [`Codec::fold_where`] tests and folds block by block.
-    fn folds_where(&self, _chunk: &Chunk, _predicate: &Predicate) -> bool {
-        false
-    }
-
-    /// Folds the values of `within` that pass `predicate` into `out`.
-    fn fold_where(
-        &self,
-        chunk: &Chunk,
-        test: (&Predicate, &Selection),
-        asked: Asked,
-        out: &mut Fold,
-        work: &mut Work,
-    ) {
-        fold_where_compared(chunk, test, asked, out, work);
+    /// The fold of the values in a range, of codecs that test and fold block by block.
+    fn range_fold(&self) -> Option<RangeFold> {
+        None
     }
 
     /// Appends the values of the listed rows, ascending, to `out`.

@@ -68,7 +68,8 @@ impl Frame {
         self.left_over = None;
     }
 
-    /// Goes on in `memory`, without derived columns; its own memory waits there.
+    /// Goes on in `memory`, without derived columns and what is left over; its own memory waits
+    /// there.
     pub fn borrow_memory(&mut self, memory: &mut FrameMemory) {
         memory.selection.copy_from(&self.selection);
         self.return_memory(memory);
@@ -79,6 +80,7 @@ impl Frame {
         std::mem::swap(&mut self.selection, &mut memory.selection);
         std::mem::swap(&mut self.derived, &mut memory.derived);
         self.derived_len = 0;
+        self.left_over = None;
     }
 
     /// The column at `slot`.

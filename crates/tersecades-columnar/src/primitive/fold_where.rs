@@ -6,11 +6,14 @@
 use crate::chunk::Chunk;
 use crate::codec::Work;
 use crate::fold::{Asked, Fold};
-use crate::predicate::{Coverage, Predicate};
-use crate::selection::Selection;
+use crate::predicate::{Coverage, KeyRange, Predicate};
+use crate::selection::{Selection, Shape};
 
-/// The default of [`crate::codec::Codec::fold_where`]: compares, then folds what is left.
-pub fn fold_where_compared(
+/// Folds the values of a selection that lie in a range; the selection is no list of rows.
+pub type RangeFold = fn(&Chunk, (KeyRange, &Selection), Asked, &mut Fold, &mut Work);
+
+/// Compares, then folds what is left.
+fn fold_compared(
     chunk: &Chunk,
     (predicate, within): (&Predicate, &Selection),
     asked: Asked,
@@ -27,7 +30,12 @@ pub fn fold_where_compared(
 impl Chunk {
     /// Whether [`Chunk::fold_where`] beats comparing and folding one after the other.
     pub fn folds_where(&self, predicate: &Predicate) -> bool {
-        self.nulls == 0 && self.codec.folds_where(self, predicate)
+        self.range_fold(predicate).is_some()
+    }
+
+    fn range_fold(&self, predicate: &Predicate) -> Option<(RangeFold, KeyRange)> {
+        let fold = self.codec.range_fold().filter(|_| self.nulls == 0);
+        fold.zip(predicate.as_range())
     }
 
     /// Folds the values of `within` that are not null and pass `predicate` into `out`.
@@ -43,14 +51,14 @@ impl Chunk {
             true => Coverage::None,
             false => Coverage::Some,
         };
-        let test = (predicate, within);
+        let by_block = matches!(within.shape(), Shape::All | Shape::Bits) && !work.decode_first;
         match coverage {
             Coverage::None => work.tally.skipped += self.rows as u64,
             Coverage::All => self.fold(asked, within, out, work),
-            Coverage::Some if self.nulls == 0 && !work.decode_first => {
-                self.codec.fold_where(self, test, asked, out, work);
-            }
-            Coverage::Some => fold_where_compared(self, test, asked, out, work),
+            Coverage::Some => match self.range_fold(predicate).filter(|_| by_block) {
+                Some((fold, range)) => fold(self, (range, within), asked, out, work),
+                None => fold_compared(self, (predicate, within), asked, out, work),
+            },
         }
     }
 }

@@ -315,3 +315,56 @@ fn keep(passed: &BooleanArray, within: &Selection, bits: &mut Bitmap, kept: &mut
         index += 1;
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use tersecades_columnar::batch::BatchEncoder;
+    use tersecades_columnar::scheme::Scheme;
+
+    use super::*;
+    use crate::expression::col;
+    use crate::frame::FrameMemory;
+
+    const ROWS: usize = 2_048;
+
+    fn delays() -> impl Iterator<Item = i64> {
+        (0..ROWS as i64).map(|row| 100 + row * 7 % 900)
+    }
+
+    fn frame(codec: &str) -> Frame {
+        let delays: ArrayRef = Arc::new(Int64Array::from_iter_values(delays()));
+        let rows = RecordBatch::try_from_iter([("delay", delays)]).unwrap();
+        let mut encoder = BatchEncoder::new(&rows.schema()).unwrap();
+        let scheme: Scheme = codec.parse().unwrap();
+        encoder.columns_mut()[0].require(scheme).unwrap();
+        Frame::new(Arc::new(encoder.encode_new(&rows).unwrap()))
+    }
+
+    #[test]
+    fn a_test_is_left_to_who_folds_its_column_but_now_and_then() {
+        let kept = delays().filter(|delay| *delay >= 200).count();
+        let left_over = |codec: &str, slot: Option<Slot>| {
+            let (mut frame, mut work) = (frame(codec), Work::default());
+            let scope = Scope::of_schema(frame.batch.schema());
+            let mut filter = BoundFilter::bind(&col("delay").gt_eq(200), &scope).unwrap();
+            filter.leave_over(slot);
+            let mut left = 0;
+            for _ in 0..2 * LEARNING_FRAMES {
+                frame.reset(Arc::clone(&frame.batch));
+                filter.apply(&mut frame, &mut work).unwrap();
+                let is_left = frame.left_over.is_some();
+                assert_eq!(frame.selection.count(), if is_left { ROWS } else { kept });
+                left += u64::from(is_left);
+            }
+            frame.borrow_memory(&mut FrameMemory::default());
+            assert!(frame.left_over.is_none());
+            left
+        };
+        for codec in ["base_delta", "frame_of_reference"] {
+            assert_eq!(left_over(codec, Some(0)), 2 * (LEARNING_FRAMES - 1));
+            assert_eq!(left_over(codec, None), 0);
+        }
+        assert_eq!(left_over("plain", Some(0)), 0);
+    }
+}

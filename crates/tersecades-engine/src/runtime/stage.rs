@@ -462,7 +462,6 @@ impl Stage {
         arrival: &Arrival,
         work: &mut Work,
     ) -> Result<Option<RecordBatch>> {
-        frame.left_over = None;
         for (at, operator) in self.operators.iter_mut().enumerate() {
             if frame.selection.is_empty() {
                 return Ok(None);

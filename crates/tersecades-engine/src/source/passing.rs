@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 use tersecades_columnar::predicate::{Coverage, Predicate};
-use tersecades_columnar::types::Physical;
+use tersecades_columnar::types::{Physical, logical_type};
 
 use super::zone::{Ends, of_first_rows};
 use crate::operator::row::bound::Reached;
@@ -86,15 +86,20 @@ impl Passing {
             .collect()
     }
 
-    /// What the values of `field` must pass, of those tests that lanes of integers can be put to.
+    /// What the values of `field` must pass, integers or texts.
     pub(crate) fn tests_of(&self, field: &Field) -> Vec<Arc<Predicate>> {
-        let whole = matches!(
-            Physical::of(field.data_type()),
-            Ok(Physical::Integer { .. })
-        );
         let tests = self.tests.iter().filter(|(name, data_type, test)| {
-            let keys = matches!(**test, Predicate::Keys(_));
-            whole && keys && name == field.name() && data_type == field.data_type()
+            let found = field.data_type();
+            let fits = match Physical::of(data_type) {
+                Ok(Physical::Integer { .. }) => {
+                    matches!(**test, Predicate::Keys(_)) && data_type == found
+                }
+                Ok(Physical::Text) => {
+                    matches!(**test, Predicate::Text(_)) && *data_type == logical_type(found)
+                }
+                _ => false,
+            };
+            fits && name == field.name()
         });
         tests.map(|(_, _, test)| Arc::clone(test)).collect()
     }

@@ -14,13 +14,13 @@ use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{Bounded, Verdict, fold_tested, widest, with_deltas};
 use crate::patch::mend;
 use crate::predicate::KeyRange;
-use crate::selection::{Selection, clear_tail};
+use crate::selection::{Selection, clear_tail, narrow};
 
 use super::View;
 use super::fold::fold_block;
 use super::scan::{WORDS, correct_patches, holes_agree, holes_between, test_keys};
 
-/// Folds the values of `within` that lie in the range, within being no list of rows.
+/// [`crate::codec::Codec::range_fold`] over whole blocks.
 pub(super) fn fold_range(
     chunk: &Chunk,
     (range, within): (KeyRange, &Selection),
@@ -38,7 +38,7 @@ pub(super) fn fold_range(
         zones = zones.with_outliers();
     }
     with_lanes!(view.patches.keys(), keys => {
-        let fold = RangeFold {
+        let fold = BlockFold {
             chunk,
             view: &view,
             keys,
@@ -54,6 +54,9 @@ pub(super) fn fold_range(
 
 /// Whether every hole of the chunk answers as its patch where deltas are compared.
 fn all_agree(chunk: &Chunk, view: &View<'_>, range: KeyRange) -> bool {
+    if view.patches.is_empty() {
+        return true;
+    }
     let (mut low, mut high) = (u64::MAX, 0);
     let min_max = kernels().u64.min_max;
     for bases in view.bases.chunks(BLOCK_ROWS) {
@@ -63,10 +66,10 @@ fn all_agree(chunk: &Chunk, view: &View<'_>, range: KeyRange) -> bool {
         high = most.into_iter().fold(high, u64::max);
     }
     let narrowest = view.deltas.widths.iter().copied().min().unwrap_or(0);
-    view.patches.is_empty() || holes_between(chunk, (low, high), narrowest, range)
+    holes_between(chunk, (low, high), narrowest, range)
 }
 
-struct RangeFold<'a, K> {
+struct BlockFold<'a, K> {
     chunk: &'a Chunk,
     view: &'a View<'a>,
     /// Of the patches.
@@ -77,7 +80,7 @@ struct RangeFold<'a, K> {
     agree: bool,
 }
 
-impl<K: KeyLane> RangeFold<'_, K> {
+impl<K: KeyLane> BlockFold<'_, K> {
     fn blocks(&self) -> Bounded<'_, GROUPS> {
         Bounded {
             deltas: self.view.deltas,
@@ -109,12 +112,7 @@ impl<K: KeyLane> RangeFold<'_, K> {
             correct_patches(&self.view.patches.rows()[patches], (passing, 0), words);
         }
         clear_tail(words, rows);
-        if let Some(kept) = kept {
-            words
-                .iter_mut()
-                .zip(kept)
-                .for_each(|(word, kept)| *word &= kept);
-        }
+        narrow(words, kept);
         if words.iter().any(|word| *word != 0) {
             let parts = (self.chunk.physical, self.view, self.keys);
             fold_block(parts, (block, Some(words)), self.asked, out);

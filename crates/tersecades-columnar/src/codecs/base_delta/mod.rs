@@ -46,7 +46,7 @@ use crate::narrow::{
 use crate::patch::Patches;
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::Change;
-use crate::primitive::fold_where::fold_where_compared;
+use crate::primitive::fold_where::RangeFold;
 use crate::primitive::keep_selected;
 use crate::primitive::pair::Bands;
 use crate::selection::{BlockSelection, Selection, Shape};
@@ -251,24 +251,8 @@ impl Codec for BaseDelta {
         }
     }
 
-    fn folds_where(&self, _chunk: &Chunk, predicate: &Predicate) -> bool {
-        predicate.as_range().is_some()
-    }
-
-    fn fold_where(
-        &self,
-        chunk: &Chunk,
-        (predicate, within): (&Predicate, &Selection),
-        asked: Asked,
-        out: &mut Fold,
-        work: &mut Work,
-    ) {
-        match predicate.as_range() {
-            Some(range) if matches!(within.shape(), Shape::All | Shape::Bits) => {
-                fold_where::fold_range(chunk, (range, within), asked, out, work);
-            }
-            _ => fold_where_compared(chunk, (predicate, within), asked, out, work),
-        }
+    fn range_fold(&self) -> Option<RangeFold> {
+        Some(fold_where::fold_range)
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {

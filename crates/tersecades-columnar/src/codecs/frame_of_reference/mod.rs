@@ -38,7 +38,7 @@ use crate::narrow::{
 };
 use crate::predicate::Predicate;
 use crate::primitive::arithmetic::Change;
-use crate::primitive::fold_where::fold_where_compared;
+use crate::primitive::fold_where::RangeFold;
 use crate::primitive::pair::Bands;
 use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
@@ -319,24 +319,8 @@ impl Codec for FrameOfReference {
         }
     }
 
-    fn folds_where(&self, _chunk: &Chunk, predicate: &Predicate) -> bool {
-        predicate.as_range().is_some()
-    }
-
-    fn fold_where(
-        &self,
-        chunk: &Chunk,
-        (predicate, within): (&Predicate, &Selection),
-        asked: Asked,
-        out: &mut Fold,
-        work: &mut Work,
-    ) {
-        match predicate.as_range() {
-            Some(range) if matches!(within.shape(), Shape::All | Shape::Bits) => {
-                scan::fold_range(chunk, (range, within), asked, out, work);
-            }
-            _ => fold_where_compared(chunk, (predicate, within), asked, out, work),
-        }
+    fn range_fold(&self) -> Option<RangeFold> {
+        Some(scan::fold_range)
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {

@@ -12,7 +12,7 @@ use crate::kernels::kernels;
 use crate::lane::KeyLane;
 use crate::narrow::{Bounded, GroupFold, Verdict, compare_ranges, fold_tested, with_deltas};
 use crate::predicate::{KeyRange, Predicate};
-use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
+use crate::selection::{BlockSelection, Selection, Shape, clear_tail, narrow};
 
 use super::View;
 
@@ -82,7 +82,7 @@ fn fold_block(
     });
 }
 
-/// [`crate::codec::Codec::fold_where`] over whole blocks, of the values in a range.
+/// [`crate::codec::Codec::range_fold`] over whole blocks.
 pub(super) fn fold_range(
     chunk: &Chunk,
     (range, within): (KeyRange, &Selection),
@@ -130,12 +130,7 @@ fn fold_tested_block(
     }
     bounded(view).read(block..block + 1, range, words);
     clear_tail(words, view.deltas.block_len(block));
-    if let Some(kept) = kept {
-        words
-            .iter_mut()
-            .zip(kept)
-            .for_each(|(word, kept)| *word &= kept);
-    }
+    narrow(words, kept);
     if words.iter().any(|word| *word != 0) {
         fold_block(chunk, view, (block, Some(words)), asked, out);
     }
@@ -252,13 +247,10 @@ mod tests {
                     compare_blocks(chunk, &predicate, &within, &mut found, &mut work);
                     let codec = &FrameOfReference;
                     compare_decoded(codec, chunk, &predicate, &within, &mut expected, &mut work);
-                    for asked in asked
-                        .into_iter()
-                        .filter(|_| codec.folds_where(chunk, &predicate))
-                    {
+                    let ranges = asked.map(|asked| Some((asked, predicate.as_range()?)));
+                    for (asked, range) in ranges.into_iter().flatten() {
                         let (mut direct, mut truth) = (Fold::default(), Fold::default());
-                        let test = (&predicate, &within);
-                        codec.fold_where(chunk, test, asked, &mut direct, &mut work);
+                        fold_range(chunk, (range, &within), asked, &mut direct, &mut work);
                         fold_decoded(codec, chunk, asked, &expected, &mut truth, &mut work);
                         assert_eq!(direct, truth, "{predicate:?} {asked:?}");
                     }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use tersecades_columnar::arrow::lanes;
+use tersecades_columnar::error::Result;
 use tersecades_columnar::input::Lanes;
 use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
 use tersecades_columnar::predicate::{KeyRange, Predicate};
 use tersecades_columnar::types::Physical;
+
+use super::tested::mark_keys;
 
 /// Rows are few where there is at most one in so many: finding single codes takes about four times
 /// as long as a code takes where all are read.
@@ -132,6 +135,21 @@ impl Chosen {
             }
             (kernels().bitmap.and)(&mut self.passing, &self.found);
         }
+        self.count();
+    }
+
+    /// Leaves out the rows whose bit `mark` clears.
+    pub(super) fn narrow_by(&mut self, mark: impl FnOnce(&mut [u64]) -> Result<()>) -> Result<()> {
+        self.found.clear();
+        self.found.resize(self.passing.len(), 0);
+        mark(&mut self.found)?;
+        (kernels().bitmap.and)(&mut self.passing, &self.found);
+        self.count();
+        Ok(())
+    }
+
+    /// Sees whether few rows pass, and lists them.
+    fn count(&mut self) {
         let count = (kernels().bitmap.count)(&self.passing) as usize;
         self.few = count * FEW_SHARE <= self.rows;
         if self.few {
@@ -140,13 +158,11 @@ impl Chosen {
         }
     }
 
-    /// Sets the bits of the lanes whose key, the lane with `flip` flipped, is in one of `ranges`.
+    /// Sets the bits of the lanes whose key is in one of `ranges`.
     fn test<W: Lane>(&mut self, values: &[W], ranges: &[KeyRange], flip: u64) {
         self.part.resize(self.found.len(), 0);
         for range in ranges {
-            let (low, span) = (range.low ^ flip, range.high - range.low);
-            let (low, span) = (W::truncate(low), W::truncate(span));
-            (W::of(kernels()).range_mask_flat)(values, low, span, &mut self.part);
+            mark_keys(values, *range, flip, &mut self.part);
             (kernels().bitmap.or)(&mut self.found, &self.part);
         }
     }

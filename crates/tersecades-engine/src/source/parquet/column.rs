@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int32Array, StringArray, make_array};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
@@ -26,17 +27,22 @@ use parquet::file::statistics::Statistics;
 use tersecades_columnar::arrow::dictionary;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
+use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::types::Physical;
 
 use super::chosen::Only;
 use super::chunk_bytes::ChunkBytes;
 use super::corrupt;
 use super::newest::Newest;
-use super::page::{DataPage, STRETCH, SplitChecked, ended, outside, page_at_hand};
+use super::page::{DataPages, STRETCH, SplitChecked, ended, outside};
+use super::tested::CodeTest;
 use crate::source::text_type;
 
 /// Largest compressed column of a row group that is read at once.
 const CHUNK_BYTES_MAX: u64 = 64 << 20;
+
+/// Texts are tested where there are so many rows for each.
+const ROWS_PER_TEXT: usize = 8;
 
 /// The values that codes stand for.
 enum Table {
@@ -48,15 +54,15 @@ enum Table {
 /// Looks up values by codes; false if one is outside.
 type Take<W> = fn(&[W], &[u32], &mut [W]) -> bool;
 
+type Pages = DataPages<SerializedPageReader<ChunkBytes>>;
+
 /// Rows of one column, in order.
 pub(super) struct CodedColumn {
-    pages: SerializedPageReader<ChunkBytes>,
+    pages: Pages,
     data_type: DataType,
-    nullable: bool,
     /// Whether the footer says that there are no nulls.
     has_all: bool,
     table: Table,
-    page: Option<DataPage>,
     /// Which rows of a stretch have a value, a bit each.
     levels: BooleanBufferBuilder,
 }
@@ -114,12 +120,10 @@ impl CodedColumn {
         let nullable = chunk.column_descr().max_def_level() == 1;
         let nulls = chunk.statistics().and_then(Statistics::null_count_opt);
         Ok(CodedColumn {
-            pages,
+            pages: DataPages::new(pages, nullable),
             data_type: field.data_type().clone(),
-            nullable,
             has_all: !nullable || nulls == Some(0),
             table: table(&buf, num_values as usize, chunk.column_type())?,
-            page: None,
             levels: BooleanBufferBuilder::new(0),
         })
     }
@@ -236,7 +240,7 @@ impl CodedColumn {
             .zip(passing.chunks(STRETCH / WORD_LANES))
         {
             let codes = &mut codes[..STRETCH.min(rows - first)];
-            self.codes(codes)?;
+            self.pages.read_codes(codes, &mut self.levels)?;
             for (word, (codes, passing)) in codes.chunks(WORD_LANES).zip(passing).enumerate() {
                 let mut candidates = [0];
                 (kernels().u32.range_mask_flat)(codes, limit, u32::MAX - limit, &mut candidates);
@@ -260,19 +264,38 @@ impl CodedColumn {
         Ok((given, self.array(times, None)?))
     }
 
-    /// The next codes, all of which there are.
-    fn codes(&mut self, mut out: &mut [u32]) -> Result<()> {
-        while !out.is_empty() {
-            let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
-            let (here, rest) = out.split_at_mut(page.left.min(out.len()));
-            if page.present(here.len(), &mut self.levels)? < here.len() {
-                return Err(Error::corrupt("a page has nulls that the footer denies"));
-            }
-            page.codes.read(here)?;
-            page.left -= here.len();
-            out = rest;
+    /// The test of codes that is `tests` of values; none where some may be null, or where there are
+    /// as many texts as rows.
+    pub(super) fn code_test(&self, tests: &[Arc<Predicate>], rows: usize) -> Option<CodeTest> {
+        if !self.has_all {
+            return None;
         }
-        Ok(())
+        match &self.table {
+            Table::Four(values) => Some(CodeTest::of_numbers(values, self.flip()?, tests)),
+            Table::Eight(values) => Some(CodeTest::of_numbers(values, self.flip()?, tests)),
+            Table::Text(texts) if texts.len() <= rows / ROWS_PER_TEXT => {
+                Some(CodeTest::of_texts(texts.as_string_opt()?, tests))
+            }
+            Table::Text(_) => None,
+        }
+    }
+
+    /// Sets the bits of the next `rows` rows that may pass `test`, which are still to be read.
+    ///
+    /// # Errors
+    /// As [`Self::newest`].
+    pub(super) fn mark(&mut self, rows: usize, test: &CodeTest, out: &mut [u64]) -> Result<()> {
+        let levels = &mut self.levels;
+        self.pages.look_ahead(|pages| {
+            let mut codes = [0; STRETCH];
+            let stretches = (0..rows).step_by(STRETCH);
+            for (first, out) in stretches.zip(out.chunks_mut(STRETCH / WORD_LANES)) {
+                let codes = &mut codes[..STRETCH.min(rows - first)];
+                pages.read_codes(codes, levels)?;
+                test.mark(codes, out);
+            }
+            Ok(())
+        })
     }
 
     fn texts(
@@ -300,7 +323,7 @@ impl CodedColumn {
     ) -> Result<(Vec<T>, Option<NullBuffer>)> {
         let (mut values, mut valid) = (Vec::with_capacity(rows), Validity::default());
         while values.len() < rows {
-            let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
+            let page = self.pages.at_hand()?;
             let start = values.len();
             let taken = page.left.min(rows - start);
             let present = page.present(taken, &mut self.levels)?;
@@ -329,7 +352,7 @@ impl CodedColumn {
         let mut values = vec![one(0).unwrap_or_default(); only.length(rows)];
         let (mut start, mut ahead, mut valid) = (0, only.rows, Validity::default());
         while start < rows {
-            let page = page_at_hand(&mut self.page, &mut self.pages, self.nullable)?;
+            let page = self.pages.at_hand()?;
             let taken = page.left.min(rows - start);
             let present = page.present(taken, &mut self.levels)?;
             let here = ahead.partition_point(|row| (*row as usize) < start + taken);

@@ -24,6 +24,7 @@ use super::chosen::{Chosen, Only};
 use super::column::{CodedColumn, is_all_codes};
 use super::corrupt;
 use super::newest::newest_rows;
+use super::tested::CodeTest;
 use crate::source::passing::{Failing, Passing};
 use crate::source::text_type;
 
@@ -54,10 +55,20 @@ enum Column {
 /// What was read of a column.
 #[derive(Debug, Clone)]
 enum Read {
+    /// Nothing yet but which rows may pass: of rows that fail the values tell.
+    Codes,
     /// All rows of the batch.
     All(ArrayRef),
     /// Those that are given.
     Given(ArrayRef),
+}
+
+/// A column that rows are tested by.
+struct Tested {
+    place: usize,
+    tests: Vec<Arc<Predicate>>,
+    /// The same by codes, where rows that fail are left out.
+    codes: Option<CodeTest>,
 }
 
 /// Which rows that fail are left out.
@@ -85,8 +96,8 @@ impl LeftOut {
 /// The rows of a row group, batch by batch.
 pub(super) struct Group {
     columns: Vec<Column>,
-    /// Places of the columns that rows are tested by, the cheapest first, and the tests.
-    tested: Vec<(usize, Vec<Arc<Predicate>>)>,
+    /// What rows are tested by, the cheapest first.
+    tested: Vec<Tested>,
     chosen: Chosen,
     /// Batches that may still be tested in vain.
     tries: u32,
@@ -114,13 +125,26 @@ impl Group {
             .map_err(|_| Error::corrupt("a row group with less than no rows"))?;
         let (mut columns, mut others) = (Vec::new(), Vec::new());
         let (mut tested, mut open_columns) = (Vec::new(), 0);
+        let left_out = LeftOut::of(wanted);
+        let leaves_out = !matches!(left_out, LeftOut::None);
         for (field, position) in wanted.schema.fields().iter().zip(&wanted.positions) {
             match leaf(&wanted.metadata, field, *position, group) {
                 Some(leaf) => {
                     let column = CodedColumn::open(&input, field, metadata.column(leaf), left)?;
                     let tests = wanted.passing.tests_of(field);
-                    if !tests.is_empty() {
-                        tested.push((column.values(), columns.len(), tests));
+                    let by_codes = leaves_out && !tests.is_empty();
+                    let codes = by_codes.then(|| column.code_test(&tests, left)).flatten();
+                    // Other texts are left to the query.
+                    if !tests.is_empty() && (codes.is_some() || *field.data_type() != text_type()) {
+                        let place = columns.len();
+                        tested.push((
+                            column.values(),
+                            Tested {
+                                place,
+                                tests,
+                                codes,
+                            },
+                        ));
                     }
                     let open = wanted.passing.leaves_open(field);
                     open_columns += usize::from(open);
@@ -140,14 +164,13 @@ impl Group {
                 Some(reader_of(input, wanted, (group, &others), (None, rows))?)
             }
         };
-        tested.sort_by_key(|(values, ..)| *values);
-        let left_out = LeftOut::of(wanted);
+        tested.sort_by_key(|(values, _)| *values);
         // The column that is tested first is read whole.
-        let gains = open_columns > 1 || !matches!(left_out, LeftOut::None);
+        let gains = open_columns > 1 || leaves_out;
         let tested = tested.into_iter().filter(|_| gains);
         Ok(Group {
             columns,
-            tested: tested.map(|(_, place, tests)| (place, tests)).collect(),
+            tested: tested.map(|(_, tested)| tested).collect(),
             chosen: Chosen::default(),
             tries: TRIES,
             left_out,
@@ -220,14 +243,16 @@ impl Group {
         let places = given.map(|only| UInt32Array::from(only.rows.to_vec()));
         self.rows_left_out += given.map_or(0, |only| rows - only.rows.len()) as u64;
         let columns = self.columns.iter_mut().zip(read).map(|(column, read)| {
-            let only = given.or(self.chosen.few().filter(|_| column.is_open()));
+            let few = || self.chosen.few().filter(|_| column.is_open());
             let read = match read {
+                Some(Read::Codes) => column.next(rows, others, given)?,
                 Some(read) => read,
-                None => column.next(rows, others, only)?,
+                None => column.next(rows, others, given.or_else(few))?,
             };
             let array = match (read, &places) {
                 (Read::All(array), Some(places)) => take(&array, places, None)?,
                 (Read::All(array) | Read::Given(array), _) => array,
+                (Read::Codes, _) => return Err(Error::internal("a column of codes alone")),
             };
             coded(array)
         });
@@ -243,14 +268,19 @@ impl Group {
     ) -> Result<()> {
         let passing = self.chosen.passing();
         let (given, times) = match (&mut self.columns[time], read[time].take()) {
-            (Column::Coded { column, .. }, None) if column.has_newest() => {
+            (Column::Coded { column, .. }, None | Some(Read::Codes)) if column.has_newest() => {
                 let (given, times) = column.newest(rows, passing)?;
                 (Some(given), Read::Given(times))
             }
             (column, read) => {
-                let read = read.map_or_else(|| column.next(rows, others, None), Ok)?;
-                let (Read::All(times) | Read::Given(times)) = &read;
-                (newest_rows(times, passing), read)
+                let read = match read {
+                    None | Some(Read::Codes) => column.next(rows, others, None)?,
+                    Some(read) => read,
+                };
+                (
+                    read.array().and_then(|times| newest_rows(times, passing)),
+                    read,
+                )
             }
         };
         read[time] = Some(times);
@@ -262,12 +292,27 @@ impl Group {
 
     /// Finds the rows that may be wanted by the columns that they are tested by, which are `read`.
     fn test(&mut self, rows: usize, read: &mut [Option<Read>]) -> Result<()> {
-        for (place, tests) in &self.tested {
+        for Tested {
+            place,
+            tests,
+            codes,
+        } in &self.tested
+        {
             let column = &mut self.columns[*place];
+            // Where few passed so far, their values are picked out.
+            if let (Column::Coded { column, .. }, Some(codes)) = (&mut *column, codes)
+                && self.chosen.few().is_none()
+            {
+                self.chosen.narrow_by(|out| column.mark(rows, codes, out))?;
+                read[*place] = Some(Read::Codes);
+                continue;
+            }
             let only = self.chosen.few().filter(|_| column.is_open());
-            let (Read::All(array) | Read::Given(array)) = column.next(rows, None, only)?;
-            self.chosen.narrow(&array, tests);
-            read[*place] = Some(Read::All(array));
+            let found = column.next(rows, None, only)?;
+            if let Some(array) = found.array() {
+                self.chosen.narrow(array, tests);
+            }
+            read[*place] = Some(found);
         }
         self.tries = match self.chosen.few() {
             Some(_) => TRIES,
@@ -279,6 +324,15 @@ impl Group {
     /// Rows that were left out since this was asked last.
     pub(super) fn take_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.rows_left_out)
+    }
+}
+
+impl Read {
+    fn array(&self) -> Option<&ArrayRef> {
+        match self {
+            Read::All(array) | Read::Given(array) => Some(array),
+            Read::Codes => None,
+        }
     }
 }
 

@@ -29,6 +29,7 @@ mod newest;
 mod page;
 mod prune;
 mod reached;
+mod tested;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! The pages of a column of dictionary codes: which rows have a value, and their codes.
 
+use std::collections::VecDeque;
+
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_buffer::bit_chunk_iterator::{BitChunks, UnalignedBitChunk};
 use bytes::Bytes;
@@ -12,7 +14,8 @@ use super::hybrid::Hybrid;
 /// Codes unpacked at a time.
 pub(super) const STRETCH: usize = 1024;
 
-/// The page being read.
+/// A page, and how far it is read.
+#[derive(Clone)]
 pub(super) struct DataPage {
     /// 1 for a value, 0 for null; `None` in columns without nulls.
     levels: Option<Hybrid>,
@@ -21,16 +24,73 @@ pub(super) struct DataPage {
     pub(super) left: usize,
 }
 
-/// The page being read, or the next one that has rows.
-pub(super) fn page_at_hand<'a>(
-    page: &'a mut Option<DataPage>,
-    pages: &mut impl PageReader,
+/// The data pages of a column.
+pub(super) struct DataPages<R> {
+    reader: R,
     nullable: bool,
-) -> Result<&'a mut DataPage> {
-    while page.as_ref().is_none_or(|page| page.left == 0) {
-        *page = Some(next_page(pages, nullable)?);
+    page: Option<DataPage>,
+    /// Pages behind that one which were looked at before.
+    ahead: VecDeque<DataPage>,
+    /// Pages that are being looked at.
+    looked_at: Option<VecDeque<DataPage>>,
+}
+
+impl<R: PageReader> DataPages<R> {
+    /// Those of `reader`, with levels if values may be null.
+    pub(super) fn new(reader: R, nullable: bool) -> Self {
+        DataPages {
+            reader,
+            nullable,
+            page: None,
+            ahead: VecDeque::new(),
+            looked_at: None,
+        }
     }
-    page.as_mut().ok_or_else(ended)
+
+    /// The page being read, or the next one that has rows.
+    pub(super) fn at_hand(&mut self) -> Result<&mut DataPage> {
+        while self.page.as_ref().is_none_or(|page| page.left == 0) {
+            let next = match self.ahead.pop_front() {
+                Some(page) => page,
+                None => next_page(&mut self.reader, self.nullable)?,
+            };
+            if let Some(pages) = &mut self.looked_at {
+                pages.push_back(next.clone());
+            }
+            self.page = Some(next);
+        }
+        self.page.as_mut().ok_or_else(ended)
+    }
+
+    /// The next codes, of rows that all have a value; `levels` is memory for which do.
+    pub(super) fn read_codes(
+        &mut self,
+        mut out: &mut [u32],
+        levels: &mut BooleanBufferBuilder,
+    ) -> Result<()> {
+        while !out.is_empty() {
+            let page = self.at_hand()?;
+            let (here, rest) = out.split_at_mut(page.left.min(out.len()));
+            if page.present(here.len(), levels)? < here.len() {
+                return Err(Error::corrupt("a page has nulls that the footer denies"));
+            }
+            page.codes.read(here)?;
+            page.left -= here.len();
+            out = rest;
+        }
+        Ok(())
+    }
+
+    /// Reads ahead by `look`, and stands where it stood before.
+    pub(super) fn look_ahead<T>(&mut self, look: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let page = self.page.clone();
+        self.looked_at = Some(VecDeque::new());
+        let found = look(self);
+        let mut ahead = self.looked_at.take().unwrap_or_default();
+        ahead.append(&mut self.ahead);
+        (self.page, self.ahead) = (page, ahead);
+        found
+    }
 }
 
 impl DataPage {
@@ -205,6 +265,10 @@ mod tests {
         let mut buf = (levels.len() as u32).to_le_bytes().to_vec();
         buf.extend_from_slice(levels);
         buf.extend_from_slice(codes);
+        page_of(buf, num_values)
+    }
+
+    fn page_of(buf: Vec<u8>, num_values: u32) -> Page {
         Page::DataPage {
             buf: buf.into(),
             num_values,
@@ -221,14 +285,39 @@ mod tests {
         let (levels, codes) = ([6, 1], [1, 6, 1]);
         let empty = || data_page(&[], &[], 0);
         let pages = vec![empty(), empty(), data_page(&levels, &codes, 3), empty()];
-        let mut pages = Pages(pages.into_iter());
-        let mut page = None;
-        let found = page_at_hand(&mut page, &mut pages, true).unwrap();
+        let mut pages = DataPages::new(Pages(pages.into_iter()), true);
+        let found = pages.at_hand().unwrap();
         assert_eq!(found.left, 3);
         let mut bits = BooleanBufferBuilder::new(0);
         assert_eq!(found.present(3, &mut bits).unwrap(), 3);
         found.left = 0;
-        let end = page_at_hand(&mut page, &mut pages, true);
+        let end = pages.at_hand().map(|_| ());
         assert!(end.is_err_and(|error| error.message().contains("ends before")));
+    }
+
+    /// Codes of two bits, three a page.
+    #[test]
+    fn pages_that_were_looked_at_are_read_again() {
+        let page = |codes: u8| page_of(vec![2, 3, codes, 0], 3);
+        let codes = [0b10_01_00, 0b01_10_11, 0b11_00_01];
+        let pages = Pages(codes.map(page).to_vec().into_iter());
+        let mut pages = DataPages::new(pages, false);
+        let next = |pages: &mut DataPages<Pages>| {
+            let (mut code, page) = ([0], pages.at_hand()?);
+            page.codes.read(&mut code)?;
+            page.left -= 1;
+            Ok(code[0])
+        };
+        let expected = [0, 1, 2, 3, 2, 1, 1, 0, 3];
+        for (at, code) in expected.iter().enumerate() {
+            for ahead in [2, 9 - at, 1] {
+                let ahead = ahead.min(9 - at);
+                let seen: Result<Vec<u32>> =
+                    pages.look_ahead(|pages| (0..ahead).map(|_| next(pages)).collect());
+                assert_eq!(seen.unwrap(), expected[at..at + ahead]);
+            }
+            assert_eq!(next(&mut pages).unwrap(), *code);
+        }
+        assert!(next(&mut pages).is_err());
     }
 }
