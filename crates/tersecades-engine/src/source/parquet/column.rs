@@ -11,12 +11,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int32Array, StringArray, make_array};
-use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer};
+use arrow_array::{ArrayRef, Int32Array, make_array};
+use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
-use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::Page;
 use parquet::column::page::PageReader;
@@ -34,25 +32,16 @@ use super::chosen::Only;
 use super::chunk_bytes::ChunkBytes;
 use super::corrupt;
 use super::newest::Newest;
-use super::page::{DataPages, STRETCH, SplitChecked, ended, outside};
+use super::page::{DataPages, STRETCH, outside};
+use super::table::{Table, Take, look_up};
 use super::tested::CodeTest;
 use crate::source::text_type;
 
 /// Largest compressed column of a row group that is read at once.
 const CHUNK_BYTES_MAX: u64 = 64 << 20;
 
-/// Texts are tested where there are so many rows for each.
-const ROWS_PER_TEXT: usize = 8;
-
-/// The values that codes stand for.
-enum Table {
-    Four(Vec<u32>),
-    Eight(Vec<u64>),
-    Text(ArrayRef),
-}
-
-/// Looks up values by codes; false if one is outside.
-type Take<W> = fn(&[W], &[u32], &mut [W]) -> bool;
+/// Rows of a batch of which some are tested before the others are.
+const SAMPLE_ROWS: usize = 4 * STRETCH;
 
 type Pages = DataPages<SerializedPageReader<ChunkBytes>>;
 
@@ -63,6 +52,8 @@ pub(super) struct CodedColumn {
     /// Whether the footer says that there are no nulls.
     has_all: bool,
     table: Table,
+    /// Of the rows that were marked last.
+    codes: Vec<u32>,
     /// Which rows of a stretch have a value, a bit each.
     levels: BooleanBufferBuilder,
 }
@@ -123,18 +114,15 @@ impl CodedColumn {
             pages: DataPages::new(pages, nullable),
             data_type: field.data_type().clone(),
             has_all: !nullable || nulls == Some(0),
-            table: table(&buf, num_values as usize, chunk.column_type())?,
+            table: Table::read(&buf, num_values as usize, chunk.column_type())?,
+            codes: Vec::new(),
             levels: BooleanBufferBuilder::new(0),
         })
     }
 
     /// Values in the dictionary.
     pub(super) fn values(&self) -> usize {
-        match &self.table {
-            Table::Four(values) => values.len(),
-            Table::Eight(values) => values.len(),
-            Table::Text(texts) => texts.len(),
-        }
+        self.table.len()
     }
 
     /// The next `rows` rows, or what `only` leaves of them.
@@ -267,35 +255,50 @@ impl CodedColumn {
     /// The test of codes that is `tests` of values; none where some may be null, or where there are
     /// as many texts as rows.
     pub(super) fn code_test(&self, tests: &[Arc<Predicate>], rows: usize) -> Option<CodeTest> {
-        if !self.has_all {
-            return None;
-        }
-        match &self.table {
-            Table::Four(values) => Some(CodeTest::of_numbers(values, self.flip()?, tests)),
-            Table::Eight(values) => Some(CodeTest::of_numbers(values, self.flip()?, tests)),
-            Table::Text(texts) if texts.len() <= rows / ROWS_PER_TEXT => {
-                Some(CodeTest::of_texts(texts.as_string_opt()?, tests))
-            }
-            Table::Text(_) => None,
-        }
+        let flip = self.flip().unwrap_or_default();
+        let test = || self.table.code_test(flip, tests, rows);
+        self.has_all.then(test).flatten()
     }
 
-    /// Sets the bits of the next `rows` rows that may pass `test`, which are still to be read.
+    /// Sets the bits of the next `rows` rows that may pass `test`; [`Self::marked`] has the rows.
+    ///
+    /// Where half of the first rows pass, the others are not tested.
     ///
     /// # Errors
     /// As [`Self::newest`].
     pub(super) fn mark(&mut self, rows: usize, test: &CodeTest, out: &mut [u64]) -> Result<()> {
-        let levels = &mut self.levels;
-        self.pages.look_ahead(|pages| {
-            let mut codes = [0; STRETCH];
-            let stretches = (0..rows).step_by(STRETCH);
-            for (first, out) in stretches.zip(out.chunks_mut(STRETCH / WORD_LANES)) {
-                let codes = &mut codes[..STRETCH.min(rows - first)];
-                pages.read_codes(codes, levels)?;
+        self.codes.resize(rows, 0);
+        let (mut seen, mut kept) = (0, 0);
+        let stretches = self.codes.chunks_mut(STRETCH);
+        for (codes, out) in stretches.zip(out.chunks_mut(STRETCH / WORD_LANES)) {
+            self.pages.read_codes(codes, &mut self.levels)?;
+            if seen < SAMPLE_ROWS || 2 * kept < seen {
                 test.mark(codes, out);
+                kept += (kernels().bitmap.count)(out) as usize;
+                seen += codes.len();
+            } else {
+                out.fill(u64::MAX);
             }
-            Ok(())
-        })
+        }
+        Ok(())
+    }
+
+    /// The rows that were marked last, or those of `given`.
+    ///
+    /// # Errors
+    /// `Corrupt` for codes without a value.
+    pub(super) fn marked(&self, given: Option<&[u32]>) -> Result<ArrayRef> {
+        let given = given.map(|rows| rows.iter().map(|row| self.codes[*row as usize]).collect());
+        let given: Option<Vec<u32>> = given;
+        let codes = given.as_deref().unwrap_or(&self.codes);
+        match &self.table {
+            Table::Four(table) => self.array(look_up(table, codes, kernels().u32.take)?, None),
+            Table::Eight(table) => self.array(look_up(table, codes, kernels().u64.take)?, None),
+            Table::Text(texts) => {
+                let keys = codes.iter().map(|code| code.cast_signed()).collect();
+                Ok(Arc::new(dictionary(keys, Arc::clone(texts))?))
+            }
+        }
     }
 
     fn texts(
@@ -439,45 +442,4 @@ impl Validity {
     fn finish(self) -> Option<NullBuffer> {
         self.0.map(|mut valid| NullBuffer::new(valid.finish()))
     }
-}
-
-/// The values of a dictionary page, which are written plainly.
-fn table(bytes: &Bytes, count: usize, stored: Type) -> Result<Table> {
-    Ok(match stored {
-        Type::INT32 | Type::FLOAT => {
-            let (values, _) = bytes.as_chunks();
-            let values = values.get(..count).ok_or_else(ended)?;
-            Table::Four(
-                values
-                    .iter()
-                    .map(|value| u32::from_le_bytes(*value))
-                    .collect(),
-            )
-        }
-        Type::INT64 | Type::DOUBLE => {
-            let (values, _) = bytes.as_chunks();
-            let values = values.get(..count).ok_or_else(ended)?;
-            Table::Eight(
-                values
-                    .iter()
-                    .map(|value| u64::from_le_bytes(*value))
-                    .collect(),
-            )
-        }
-        _ => Table::Text(text_table(bytes.clone(), count)?),
-    })
-}
-
-/// Texts, each behind its length.
-fn text_table(mut bytes: Bytes, count: usize) -> Result<ArrayRef> {
-    let mut lengths = Vec::with_capacity(count.min(bytes.len() / 4));
-    let mut text = Vec::with_capacity(bytes.len());
-    for _ in 0..count {
-        let length = bytes.split_to_checked(4)?;
-        let length = length.first_chunk().map_or(0, |n| u32::from_le_bytes(*n)) as usize;
-        text.extend_from_slice(&bytes.split_to_checked(length)?);
-        lengths.push(length);
-    }
-    let offsets: OffsetBuffer<i32> = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(StringArray::try_new(offsets, text.into(), None)?))
 }

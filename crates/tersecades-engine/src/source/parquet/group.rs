@@ -55,7 +55,7 @@ enum Column {
 /// What was read of a column.
 #[derive(Debug, Clone)]
 enum Read {
-    /// Nothing yet but which rows may pass: of rows that fail the values tell.
+    /// The codes of all rows, by which rows were tested.
     Codes,
     /// All rows of the batch.
     All(ArrayRef),
@@ -245,7 +245,7 @@ impl Group {
         let columns = self.columns.iter_mut().zip(read).map(|(column, read)| {
             let few = || self.chosen.few().filter(|_| column.is_open());
             let read = match read {
-                Some(Read::Codes) => column.next(rows, others, given)?,
+                Some(Read::Codes) => column.marked(given.map(|only| only.rows))?,
                 Some(read) => read,
                 None => column.next(rows, others, given.or_else(few))?,
             };
@@ -268,13 +268,14 @@ impl Group {
     ) -> Result<()> {
         let passing = self.chosen.passing();
         let (given, times) = match (&mut self.columns[time], read[time].take()) {
-            (Column::Coded { column, .. }, None | Some(Read::Codes)) if column.has_newest() => {
+            (Column::Coded { column, .. }, None) if column.has_newest() => {
                 let (given, times) = column.newest(rows, passing)?;
                 (Some(given), Read::Given(times))
             }
             (column, read) => {
                 let read = match read {
-                    None | Some(Read::Codes) => column.next(rows, others, None)?,
+                    None => column.next(rows, others, None)?,
+                    Some(Read::Codes) => column.marked(None)?,
                     Some(read) => read,
                 };
                 (
@@ -340,6 +341,15 @@ impl Column {
     /// Whether its rows that fail may say anything.
     fn is_open(&self) -> bool {
         matches!(self, Column::Coded { open: true, .. })
+    }
+
+    /// The rows that were marked last, or those of `given`.
+    fn marked(&self, given: Option<&[u32]>) -> Result<Read> {
+        match (self, given) {
+            (Column::Coded { column, .. }, None) => Ok(Read::All(column.marked(None)?)),
+            (Column::Coded { column, .. }, rows) => Ok(Read::Given(column.marked(rows)?)),
+            (Column::Other(_), _) => Err(Error::internal("a column without codes")),
+        }
     }
 
     /// The next `rows` rows, or what `only` leaves of them where it can be read so; `others` has

@@ -27,7 +27,7 @@ enum Run {
 }
 
 /// Where reading stands in one sequence of runs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Hybrid {
     bytes: Bytes,
     at: usize,

@@ -6,8 +6,8 @@
 //!                     all others -> the Arrow reader                   (group.rs joins both)
 //!                     -> batches of batch_rows rows
 //! ```
-//! Columns that rows are tested by are read first; where few rows pass, single codes of the others
-//! are picked out of their pages, and rows that fail are left out, but for the newest where they
+//! Columns that rows are tested by are read first, where rows may be left out as codes alone
+//! (tested.rs); where few rows pass, single codes of the others are picked out of their pages, and rows that fail are left out, but for the newest where they
 //! move the watermark (chosen.rs, newest.rs); where they are wanted for more, they hold any value.
 //! Where a query keeps the first rows of an order, those behind the last one that it has are left
 //! out too (reached.rs).
@@ -29,6 +29,7 @@ mod newest;
 mod page;
 mod prune;
 mod reached;
+mod table;
 mod tested;
 
 use std::fs::File;

@@ -1,7 +1,5 @@
 //! The pages of a column of dictionary codes: which rows have a value, and their codes.
 
-use std::collections::VecDeque;
-
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_buffer::bit_chunk_iterator::{BitChunks, UnalignedBitChunk};
 use bytes::Bytes;
@@ -14,8 +12,7 @@ use super::hybrid::Hybrid;
 /// Codes unpacked at a time.
 pub(super) const STRETCH: usize = 1024;
 
-/// A page, and how far it is read.
-#[derive(Clone)]
+/// The page being read.
 pub(super) struct DataPage {
     /// 1 for a value, 0 for null; `None` in columns without nulls.
     levels: Option<Hybrid>,
@@ -29,10 +26,6 @@ pub(super) struct DataPages<R> {
     reader: R,
     nullable: bool,
     page: Option<DataPage>,
-    /// Pages behind that one which were looked at before.
-    ahead: VecDeque<DataPage>,
-    /// Pages that are being looked at.
-    looked_at: Option<VecDeque<DataPage>>,
 }
 
 impl<R: PageReader> DataPages<R> {
@@ -42,22 +35,13 @@ impl<R: PageReader> DataPages<R> {
             reader,
             nullable,
             page: None,
-            ahead: VecDeque::new(),
-            looked_at: None,
         }
     }
 
     /// The page being read, or the next one that has rows.
     pub(super) fn at_hand(&mut self) -> Result<&mut DataPage> {
         while self.page.as_ref().is_none_or(|page| page.left == 0) {
-            let next = match self.ahead.pop_front() {
-                Some(page) => page,
-                None => next_page(&mut self.reader, self.nullable)?,
-            };
-            if let Some(pages) = &mut self.looked_at {
-                pages.push_back(next.clone());
-            }
-            self.page = Some(next);
+            self.page = Some(next_page(&mut self.reader, self.nullable)?);
         }
         self.page.as_mut().ok_or_else(ended)
     }
@@ -79,17 +63,6 @@ impl<R: PageReader> DataPages<R> {
             out = rest;
         }
         Ok(())
-    }
-
-    /// Reads ahead by `look`, and stands where it stood before.
-    pub(super) fn look_ahead<T>(&mut self, look: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let page = self.page.clone();
-        self.looked_at = Some(VecDeque::new());
-        let found = look(self);
-        let mut ahead = self.looked_at.take().unwrap_or_default();
-        ahead.append(&mut self.ahead);
-        (self.page, self.ahead) = (page, ahead);
-        found
     }
 }
 
@@ -265,10 +238,6 @@ mod tests {
         let mut buf = (levels.len() as u32).to_le_bytes().to_vec();
         buf.extend_from_slice(levels);
         buf.extend_from_slice(codes);
-        page_of(buf, num_values)
-    }
-
-    fn page_of(buf: Vec<u8>, num_values: u32) -> Page {
         Page::DataPage {
             buf: buf.into(),
             num_values,
@@ -293,31 +262,5 @@ mod tests {
         found.left = 0;
         let end = pages.at_hand().map(|_| ());
         assert!(end.is_err_and(|error| error.message().contains("ends before")));
-    }
-
-    /// Codes of two bits, three a page.
-    #[test]
-    fn pages_that_were_looked_at_are_read_again() {
-        let page = |codes: u8| page_of(vec![2, 3, codes, 0], 3);
-        let codes = [0b10_01_00, 0b01_10_11, 0b11_00_01];
-        let pages = Pages(codes.map(page).to_vec().into_iter());
-        let mut pages = DataPages::new(pages, false);
-        let next = |pages: &mut DataPages<Pages>| {
-            let (mut code, page) = ([0], pages.at_hand()?);
-            page.codes.read(&mut code)?;
-            page.left -= 1;
-            Ok(code[0])
-        };
-        let expected = [0, 1, 2, 3, 2, 1, 1, 0, 3];
-        for (at, code) in expected.iter().enumerate() {
-            for ahead in [2, 9 - at, 1] {
-                let ahead = ahead.min(9 - at);
-                let seen: Result<Vec<u32>> =
-                    pages.look_ahead(|pages| (0..ahead).map(|_| next(pages)).collect());
-                assert_eq!(seen.unwrap(), expected[at..at + ahead]);
-            }
-            assert_eq!(next(&mut pages).unwrap(), *code);
-        }
-        assert!(next(&mut pages).is_err());
     }
 }
