@@ -5,7 +5,7 @@
 //! CAST(12345678901234567890.5 AS DECIMAL(…)) ─▶ CAST('12345678901234567890.5' AS DECIMAL(…))
 //! ```
 //! They are floats as all others, and [`crate::function::far`] reads their digits beside numbers
-//! that are none.
+//! that are none. `FLOAT(n)` has a precision of `n` bits or more: from 25 on it is a double.
 
 use std::ops::ControlFlow;
 
@@ -19,6 +19,9 @@ use crate::function::cast::{CAST_TO, DIGITS};
 
 /// Most digits of a decimal.
 const DIGITS_MAX: usize = 38;
+
+/// The first `n` of `FLOAT(n)` that a float of 32 bits does not have.
+const REAL_BITS: u64 = 25;
 
 /// A number as `digits * 10^-behind_point`, without zeros at the end behind the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +120,15 @@ fn keep(value: &mut Expr) {
                 **expr = Expr::Value(Value::SingleQuotedString(text).into());
             }
         }
+        Expr::Cast { data_type, .. } => keep_bits(data_type),
         _ => {}
+    }
+}
+
+/// Makes a double of a float of more bits than a `REAL` has.
+pub(super) fn keep_bits(data_type: &mut DataType) {
+    if let DataType::Float(ExactNumberInfo::Precision(REAL_BITS..)) = data_type {
+        *data_type = DataType::Double(ExactNumberInfo::None);
     }
 }
 

@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 use tersecades_columnar::error::{Error, Result as OwnResult};
 
 use super::clause::{self, Clauses, Watermark};
+use super::digit::keep_bits;
 use super::{Command, Created, Explained, Rows, name, place, starts_query, take_word};
 
 /// What parsing gives.
@@ -216,7 +217,9 @@ fn columns(parser: &mut Parser) -> Parsed<Declared> {
                 return Err(ParserError::ParserError(message));
             }
         } else {
-            columns.push((parser.parse_identifier()?, parser.parse_data_type()?));
+            let (name, mut data_type) = (parser.parse_identifier()?, parser.parse_data_type()?);
+            keep_bits(&mut data_type);
+            columns.push((name, data_type));
         }
         if !parser.consume_token(&Token::Comma) {
             parser.expect_token(&Token::RParen)?;
