@@ -7,8 +7,9 @@
 //!                     -> batches of batch_rows rows
 //! ```
 //! Columns that rows are tested by are read first, where rows may be left out as codes alone
-//! (tested.rs); where few rows pass, single codes of the others are picked out of their pages, and rows that fail are left out, but for the newest where they
-//! move the watermark (chosen.rs, newest.rs); where they are wanted for more, they hold any value.
+//! (tested.rs); where few rows pass, single codes of the others are picked out of their pages, and
+//! rows that fail are left out, but for the newest where they move the watermark (chosen.rs,
+//! newest.rs); where they are wanted for more, they hold any value.
 //! Where a query keeps the first rows of an order, those behind the last one that it has are left
 //! out too (reached.rs).
 //!
