@@ -97,11 +97,18 @@ fn rows_go_to_a_file_and_statements_come_from_one() {
 fn late_rows_are_counted_on_stderr() {
     let folder = folder();
     let query = "SELECT count(*) AS n FROM probes GROUP BY tumble(ts, INTERVAL '10 seconds')";
-    let run = |table: &str| sql(folder.path(), &[query, "--format", "csv", "--table", table]);
-    let late = run("probes=probes.csv,event_time=ts,lateness=5s");
-    assert_eq!(text(&late.stdout), "n\n1\n1\n");
-    assert!(text(&late.stderr).contains("1 row came too late"));
-    let whole = run("probes=probes.csv");
+    let run = |query: &str, table: &str| {
+        sql(folder.path(), &[query, "--format", "csv", "--table", table])
+    };
+    let table = "probes=probes.csv,event_time=ts,lateness=5s";
+    let into = format!("{query} LATE INTO 'late.csv'");
+    for (query, hint) in [(query, "LATE INTO 'file' keep"), (&into, "LATE INTO wrote")] {
+        let late = run(query, table);
+        assert_eq!(text(&late.stdout), "n\n1\n1\n");
+        assert!(text(&late.stderr).contains("1 row came too late"));
+        assert!(text(&late.stderr).contains(hint));
+    }
+    let whole = run(query, "probes=probes.csv");
     assert_eq!(
         (text(&whole.stdout).as_str(), whole.stderr.is_empty()),
         ("n\n2\n1\n", true)

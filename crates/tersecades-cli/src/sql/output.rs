@@ -77,12 +77,18 @@ pub(crate) fn report(results: &Results) {
     let Some(metrics) = results.metrics() else {
         return;
     };
+    let late_hint = match results.writes_late_rows() {
+        true => "LATE INTO wrote those of windows; a longer lateness counts them",
+        false => {
+            "give a longer lateness; of windows, ALLOWED LATENESS and LATE INTO 'file' keep them"
+        }
+    };
     let lost = [
         (
             metrics.late_rows,
             ("row came too late", "rows came too late"),
             "",
-            "give a longer lateness; of windows, ALLOWED LATENESS and LATE INTO 'file' keep them",
+            late_hint,
         ),
         (
             metrics.untimed_rows,
