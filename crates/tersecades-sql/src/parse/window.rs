@@ -94,6 +94,7 @@ impl VisitorMut for Windows {
     fn post_visit_expr(&mut self, value: &mut Expr) -> ControlFlow<Error> {
         super::join::claim_inequality(value);
         super::spelling::respell(value);
+        super::interval::respell(value);
         ControlFlow::Continue(())
     }
 

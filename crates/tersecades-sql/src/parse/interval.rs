@@ -1,0 +1,125 @@
+//! Intervals as other engines take them: clock times, and whole multiples.
+//!
+//! ```text
+//! INTERVAL '1 day -02:30'   ─▶ INTERVAL '1 day -2 hours -30 minutes'
+//! INTERVAL '90' SECOND * 3  ─▶ INTERVAL '0 months 0 days 270000000000 nanoseconds'
+//! ```
+
+use arrow_cast::parse::{IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config};
+use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Interval, UnaryOperator, Value};
+
+/// The units of a clock time, in order.
+const UNITS: [&str; 3] = ["hours", "minutes", "seconds"];
+
+/// Writes an interval, or a multiple of one, as what the planner knows.
+pub(super) fn respell(value: &mut Expr) {
+    match value {
+        Expr::Interval(interval) if interval.leading_field.is_none() => {
+            if let Some(text) = text_of(&interval.value).and_then(without_clocks) {
+                *interval.value = quoted(text);
+            }
+        }
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Multiply,
+            right,
+        } => {
+            if let Some(product) = product(left, right).or_else(|| product(right, left)) {
+                *value = Expr::Interval(product);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn quoted(text: String) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text).into())
+}
+
+fn text_of(value: &Expr) -> Option<&str> {
+    match value {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The text with clock times as numbers of units, if there are any.
+fn without_clocks(text: &str) -> Option<String> {
+    let mut found = false;
+    let words = text.split_whitespace().map(|word| match clock(word) {
+        Some(units) => {
+            found = true;
+            units
+        }
+        None => word.to_owned(),
+    });
+    let words: Vec<String> = words.collect();
+    found.then(|| words.join(" "))
+}
+
+/// `-02:30` as `-2 hours -30 minutes`; no minute or second is above 59.
+fn clock(word: &str) -> Option<String> {
+    let (sign, time) = match word.strip_prefix('-') {
+        Some(time) => ("-", time),
+        None => ("", word.strip_prefix('+').unwrap_or(word)),
+    };
+    let parts: Vec<&str> = time.split(':').collect();
+    let is_whole = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (last, whole) = parts.split_last()?;
+    let (seconds, fraction) = last.split_once('.').unwrap_or((last, "0"));
+    let fits = (2..=UNITS.len()).contains(&parts.len())
+        && (parts.len() == UNITS.len() || !last.contains('.'))
+        && whole.iter().all(|part| is_whole(part))
+        && is_whole(seconds)
+        && is_whole(fraction);
+    let below_60 = |part: &&str| part.parse::<f64>().is_ok_and(|part| part < 60.0);
+    if !fits || !parts[1..].iter().all(below_60) {
+        return None;
+    }
+    let units = parts.iter().zip(UNITS);
+    let units = units.map(|(number, unit)| format!("{sign}{number} {unit}"));
+    Some(units.collect::<Vec<_>>().join(" "))
+}
+
+/// The interval `interval` so many times, if the other side is a whole number.
+fn product(interval: &Expr, times: &Expr) -> Option<Interval> {
+    let (Expr::Interval(interval), times) = (interval, whole(times)?) else {
+        return None;
+    };
+    let text = text_of(&interval.value)?;
+    let text = match &interval.leading_field {
+        Some(unit) => format!("{text} {unit}"),
+        None => text.to_owned(),
+    };
+    let config = IntervalParseConfig::new(IntervalUnit::Second);
+    let once = parse_interval_month_day_nano_config(&text, config).ok()?;
+    let many = |number: i64| number.checked_mul(times);
+    let (months, days) = (many(once.months.into())?, many(once.days.into())?);
+    let nanoseconds = many(once.nanoseconds)?;
+    let text = format!("{months} months {days} days {nanoseconds} nanoseconds");
+    Some(Interval {
+        value: Box::new(quoted(text)),
+        leading_field: None,
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    })
+}
+
+fn whole(number: &Expr) -> Option<i64> {
+    match number {
+        Expr::Nested(inner) => whole(inner),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => whole(expr)?.checked_neg(),
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
