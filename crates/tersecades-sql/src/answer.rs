@@ -55,8 +55,9 @@ impl Answer {
 pub struct Results {
     schema: SchemaRef,
     rows: Rows,
-    /// Where late rows go, if anywhere.
+    /// Where late rows go that are still to be written, if anywhere.
     late: Option<LateRows>,
+    writes_late_rows: bool,
 }
 
 enum Rows {
@@ -75,6 +76,7 @@ impl Results {
             schema: running.schema(),
             rows: Rows::Running(Box::new(running)),
             late: None,
+            writes_late_rows: false,
         })
     }
 
@@ -84,11 +86,13 @@ impl Results {
             schema,
             rows: Rows::Ready(batches.into_iter()),
             late: None,
+            writes_late_rows: false,
         }
     }
 
     /// The same rows; late ones of the query are written to a file, where it names one.
     pub(crate) fn with_late(mut self, late: Option<LateRows>) -> Self {
+        self.writes_late_rows = late.is_some();
         self.late = late;
         self
     }
@@ -104,7 +108,7 @@ impl Results {
 
     /// Whether late rows of the query are written to a file, which is whole with the last result.
     pub fn writes_late_rows(&self) -> bool {
-        self.late.is_some()
+        self.writes_late_rows
     }
 
     /// The columns.
