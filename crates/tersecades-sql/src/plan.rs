@@ -37,6 +37,7 @@ use crate::function::date_interval::{FinerTimes, NanosecondsOfLengths, TimesOfDa
 use crate::function::date_part::ComputeDateParts;
 use crate::function::far::{FarConstants, KeptCasts};
 use crate::function::float::ExactConstants;
+use crate::function::float_time::FloatTimes;
 use crate::function::join::AsOfMark;
 use crate::function::list::{ExactLists, without_marks};
 use crate::function::pattern::ExactPatterns;
@@ -104,6 +105,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
     checks.add_function_rewrite(Arc::new(CastTimes));
+    checks.add_function_rewrite(Arc::new(FloatTimes));
     checks.add_function_rewrite(Arc::new(CastReals));
     checks.add_function_rewrite(Arc::new(KeptCasts));
     checks.add_function_rewrite(Arc::new(ExactConstants));

@@ -13,6 +13,7 @@ pub(crate) mod date_part;
 pub(crate) mod division;
 pub(crate) mod far;
 pub(crate) mod float;
+pub(crate) mod float_time;
 pub(crate) mod join;
 pub(crate) mod key;
 pub(crate) mod list;

@@ -1,8 +1,9 @@
-//! Intervals as other engines take them: clock times, and whole multiples.
+//! Intervals as other engines take them: clock times, whole multiples, a sign before all parts.
 //!
 //! ```text
 //! INTERVAL '1 day -02:30'   ─▶ INTERVAL '1 day -2 hours -30 minutes'
 //! INTERVAL '90' SECOND * 3  ─▶ INTERVAL '0 months 0 days 270000000000 nanoseconds'
+//! -INTERVAL '1 day 02:00'   ─▶ INTERVAL '0 months -1 days -7200000000000 nanoseconds'
 //! ```
 
 use arrow_cast::parse::{IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config};
@@ -17,6 +18,15 @@ pub(super) fn respell(value: &mut Expr) {
         Expr::Interval(interval) if interval.leading_field.is_none() => {
             if let Some(text) = text_of(&interval.value).and_then(without_clocks) {
                 *interval.value = quoted(text);
+            }
+        }
+        // The planner puts the sign before the first part alone.
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => {
+            if let Some(opposite) = times(expr, -1) {
+                *value = Expr::Interval(opposite);
             }
         }
         Expr::BinaryOp {
@@ -85,8 +95,13 @@ fn clock(word: &str) -> Option<String> {
 }
 
 /// The interval `interval` so many times, if the other side is a whole number.
-fn product(interval: &Expr, times: &Expr) -> Option<Interval> {
-    let (Expr::Interval(interval), times) = (interval, whole(times)?) else {
+fn product(interval: &Expr, number: &Expr) -> Option<Interval> {
+    times(interval, whole(number)?)
+}
+
+/// The interval `interval` so many times.
+fn times(interval: &Expr, times: i64) -> Option<Interval> {
+    let Expr::Interval(interval) = interval else {
         return None;
     };
     let text = text_of(&interval.value)?;
