@@ -423,13 +423,6 @@ fn ascending(list: &[u32]) -> impl FnMut(u32) -> bool + '_ {
     }
 }
 
-/// Clears the bits that `kept` lacks, none without it.
-pub(crate) fn narrow(words: &mut [u64], kept: Option<&[u64]>) {
-    if let Some(kept) = kept {
-        (kernels().bitmap.and)(words, kept);
-    }
-}
-
 /// Zeroes the bits past `rows` in the last word.
 pub(crate) fn clear_tail(words: &mut [u64], rows: usize) {
     let used = rows % WORD_ROWS;

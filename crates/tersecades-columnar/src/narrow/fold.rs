@@ -34,6 +34,13 @@ pub(crate) fn fold_tested<D: KeyLane>(
     count > 0
 }
 
+/// Clears the bits that `kept` lacks, none without it.
+pub(crate) fn keep_within(words: &mut [u64], kept: Option<&[u64]>) {
+    if let Some(kept) = kept {
+        (kernels().bitmap.and)(words, kept);
+    }
+}
+
 /// The sum of each base times its count, at most the rows of a group.
 fn times(bases: &[u64; GROUPS], counts: &[u64; GROUPS]) -> u128 {
     const LOW: u64 = u32::MAX as u64;

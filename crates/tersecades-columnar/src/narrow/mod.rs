@@ -26,7 +26,7 @@ pub(crate) use add::{add_banded, adds_banded};
 pub(crate) use arithmetic::{bias, has_values, place};
 pub(crate) use banded::{BASES, DELTAS, MAXIMA, OFFSETS, PATCHES, WIDTHS};
 pub(crate) use compare::{Bounded, Verdict, compare_ranges};
-pub(crate) use fold::{GroupFold, fold_tested};
+pub(crate) use fold::{GroupFold, fold_tested, keep_within};
 pub(crate) use map::{map_banded, maps_banded};
 pub(crate) use slice::slice_banded;
 pub(crate) use write::{fill_holes, line_number, narrow, prefetch_eighth, section_mut};

@@ -11,10 +11,10 @@ use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::{Outliers, kernels};
 use crate::lane::{KeyLane, with_lanes};
-use crate::narrow::{Bounded, Verdict, fold_tested, widest, with_deltas};
+use crate::narrow::{Bounded, Verdict, fold_tested, keep_within, widest, with_deltas};
 use crate::patch::mend;
 use crate::predicate::KeyRange;
-use crate::selection::{Selection, clear_tail, narrow};
+use crate::selection::{Selection, clear_tail};
 
 use super::View;
 use super::fold::fold_block;
@@ -112,7 +112,7 @@ impl<K: KeyLane> BlockFold<'_, K> {
             correct_patches(&self.view.patches.rows()[patches], (passing, 0), words);
         }
         clear_tail(words, rows);
-        narrow(words, kept);
+        keep_within(words, kept);
         if words.iter().any(|word| *word != 0) {
             let parts = (self.chunk.physical, self.view, self.keys);
             fold_block(parts, (block, Some(words)), self.asked, out);

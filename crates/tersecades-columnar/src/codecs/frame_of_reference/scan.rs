@@ -10,9 +10,11 @@ use crate::codec::Work;
 use crate::fold::{Asked, Fold};
 use crate::kernels::kernels;
 use crate::lane::KeyLane;
-use crate::narrow::{Bounded, GroupFold, Verdict, compare_ranges, fold_tested, with_deltas};
+use crate::narrow::{
+    Bounded, GroupFold, Verdict, compare_ranges, fold_tested, keep_within, with_deltas,
+};
 use crate::predicate::{KeyRange, Predicate};
-use crate::selection::{BlockSelection, Selection, Shape, clear_tail, narrow};
+use crate::selection::{BlockSelection, Selection, Shape, clear_tail};
 
 use super::View;
 
@@ -130,7 +132,7 @@ fn fold_tested_block(
     }
     bounded(view).read(block..block + 1, range, words);
     clear_tail(words, view.deltas.block_len(block));
-    narrow(words, kept);
+    keep_within(words, kept);
     if words.iter().any(|word| *word != 0) {
         fold_block(chunk, view, (block, Some(words)), asked, out);
     }

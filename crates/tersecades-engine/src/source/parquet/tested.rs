@@ -6,6 +6,11 @@ use arrow_array::{Array, StringArray};
 use tersecades_columnar::kernels::{Lane, WORD_LANES, kernels};
 use tersecades_columnar::predicate::{KeyRange, Predicate};
 
+use super::page::STRETCH;
+
+/// Words of bits of a stretch.
+const WORDS: usize = STRETCH / WORD_LANES;
+
 /// Most ranges that codes are compared with; more are looked up code by code.
 const RANGES_MAX: usize = 4;
 
@@ -73,8 +78,8 @@ impl CodeTest {
         match self {
             CodeTest::Ranges(ranges) => {
                 out.fill(0);
-                let mut part = [0; 16];
-                for (codes, out) in codes.chunks(16 * WORD_LANES).zip(out.chunks_mut(16)) {
+                let mut part = [0; WORDS];
+                for (codes, out) in codes.chunks(STRETCH).zip(out.chunks_mut(WORDS)) {
                     let part = &mut part[..out.len()];
                     for (low, span) in ranges {
                         (kernels().u32.range_mask_flat)(codes, *low, *span, part);
