@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use tersecades_columnar::batch::Batch;
 use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::predicate::Predicate;
@@ -108,6 +109,18 @@ impl Frame {
         if column.nulls() > 0 {
             self.selection.retain_words(column.validity().words());
         }
+    }
+
+    /// Keeps only the rows that pass what is left over, for who has no fold to leave it to; `found`
+    /// is memory to work in.
+    pub fn test_left_over(&mut self, found: &mut Selection, work: &mut Work) {
+        let Some(test) = self.left_over.take() else {
+            return;
+        };
+        let column = self.column(test.slot);
+        column.compare(&test.predicate, &self.selection, found, work);
+        found.settle();
+        std::mem::swap(&mut self.selection, found);
     }
 
     /// Takes out the memory for the next derived column; give it back with [`Frame::put_derived`].

@@ -46,6 +46,7 @@ use crate::function::set::NamedSets;
 use crate::function::shift::CheckShifts;
 use crate::function::signed::SignUnsigned;
 use crate::function::time_cast::CastTimes;
+use crate::function::time_text::TimeTexts;
 use crate::function::window::Edge;
 use crate::hidden_sort::without_hidden_sorts;
 use crate::parse::cast::name_casts;
@@ -104,6 +105,7 @@ fn planned(mut query: Box<Query>, catalog: &Catalog) -> Result<LogicalPlan> {
     checks.add_function_rewrite(Arc::new(CheckShifts));
     checks.add_function_rewrite(Arc::new(ComputeDateParts));
     checks.add_function_rewrite(Arc::new(NanosecondsOfLengths));
+    checks.add_function_rewrite(Arc::new(TimeTexts));
     checks.add_function_rewrite(Arc::new(CastTimes));
     checks.add_function_rewrite(Arc::new(FloatTimes));
     checks.add_function_rewrite(Arc::new(CastReals));

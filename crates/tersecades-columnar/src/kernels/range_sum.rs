@@ -3,8 +3,16 @@
 use std::ops::RangeInclusive;
 
 use super::based::{self, Moved};
+use super::level::{LINE_BYTES, Word};
 use super::moment::{self, BLOCK_BITS, Moments};
-use super::{BLOCK_LANES, GROUPS, Lane, PerGroup, WORD_LANES};
+use super::{BLOCK_LANES, GROUP_LANES, GROUPS, Lane, PerGroup, WORD_LANES, prefetch_far_past};
+
+/// How far ahead of the lanes at hand memory is asked for: 2 KiB are too late for the third-level
+/// cache, 8 KiB lose what they bring.
+pub(super) const AHEAD_BYTES: usize = 6144;
+
+/// Words of a group.
+const WORDS: usize = GROUP_LANES / WORD_LANES;
 
 /// The sums of a level that takes full blocks at once.
 pub(super) trait RangeSums<W: Lane>: Moments<W> {
@@ -21,6 +29,33 @@ pub(super) trait RangeSums<W: Lane>: Moments<W> {
         _out: &mut [u64; BLOCK_BITS],
     ) -> Option<u64> {
         None
+    }
+}
+
+/// Sets each word of `out` to what `step` answers of its lanes, where the range starts and how wide
+/// it is in them, and which of them may pass; memory is asked for ahead.
+#[inline(always)]
+pub(super) fn for_each_word<W: Lane>(
+    values: &[W; BLOCK_LANES],
+    moved: &Moved<GROUPS>,
+    keep: Option<&[u64; BLOCK_BITS]>,
+    out: &mut [u64; BLOCK_BITS],
+    mut step: impl FnMut(&Word<W>, [i64; 2], u64) -> u64,
+) {
+    let (groups, _) = values.as_chunks::<GROUP_LANES>();
+    let (slots, _) = out.as_chunks_mut::<WORDS>();
+    for (group, (lanes, slots)) in groups.iter().zip(slots).enumerate() {
+        let range = [moved.from[group], moved.span[group]].map(u64::cast_signed);
+        // None may where no lane reaches the range from its base.
+        let met = u64::from(moved.met >> group & 1).wrapping_neg();
+        let (words, _) = lanes.as_chunks::<WORD_LANES>();
+        for (word, (lanes, slot)) in words.iter().zip(slots).enumerate() {
+            (0..size_of_val(lanes))
+                .step_by(LINE_BYTES)
+                .for_each(|line| prefetch_far_past(lanes, AHEAD_BYTES + line));
+            let kept = keep.map_or(u64::MAX, |keep| keep[group * WORDS + word]);
+            *slot = step(lanes, range, met & kept);
+        }
     }
 }
 

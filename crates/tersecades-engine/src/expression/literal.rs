@@ -123,9 +123,26 @@ fn in_ticks(digits: i128, scale: i8, column: &DataType) -> Option<Value> {
 /// Nanoseconds since the epoch of an ISO 8601 date or time; UTC unless it names an offset.
 fn parse_nanoseconds(text: &str) -> Option<i128> {
     let utc: Tz = "+00:00".parse().ok()?;
-    let time = string_to_datetime(&utc, text.trim()).ok()?;
+    let text = text.trim();
+    let whole = with_seconds(text);
+    let time = string_to_datetime(&utc, whole.as_deref().unwrap_or(text)).ok()?;
     let seconds = i128::from(time.timestamp());
     Some(seconds * 1_000_000_000 + i128::from(time.timestamp_subsec_nanos()))
+}
+
+/// A time in ISO 8601 of hours and minutes, `2024-02-29 01:02`, with the seconds that Arrow asks for;
+/// `None` for all other texts.
+pub fn with_seconds(text: &str) -> Option<String> {
+    let (minute, rest) = text.split_at_checked("YYYY-MM-DD hh:mm".len())?;
+    let separates = |(at, byte): (usize, &u8)| match at {
+        4 | 7 => *byte == b'-',
+        10 => b" Tt".contains(byte),
+        13 => *byte == b':',
+        _ => byte.is_ascii_digit(),
+    };
+    let is_minute = minute.as_bytes().iter().enumerate().all(separates);
+    let ends = !rest.starts_with(|next: char| next.is_ascii_digit() || ":.,".contains(next));
+    (is_minute && ends).then(|| format!("{minute}:00{rest}"))
 }
 
 /// A literal as an array of one value.
@@ -189,4 +206,33 @@ pub(super) fn constant_of(array: &ArrayRef) -> Option<Constant> {
 fn lane(array: &dyn Array) -> Option<u64> {
     let lanes = tersecades_columnar::arrow::lanes(array)?;
     (!matches!(lanes, Lanes::Wide(_) | Lanes::Text { .. })).then(|| lanes.bits(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_times_that_end_with_minutes_are_given_seconds() {
+        for (text, expected) in [
+            ("2024-02-29 01:02", Some("2024-02-29 01:02:00")),
+            ("2024-02-29T01:02Z", Some("2024-02-29T01:02:00Z")),
+            ("2024-02-29 01:02+02:00", Some("2024-02-29 01:02:00+02:00")),
+            ("2024-02-29 01:02:03", None),
+            ("2024-02-29 01:023", None),
+            ("2024-02-29 01:02.5", None),
+            ("2024-02-29", None),
+            ("2024-02-29 01", None),
+            ("2024-02-29_01:02", None),
+            ("2024-02-2é 01:02", None),
+            ("", None),
+        ] {
+            assert_eq!(with_seconds(text).as_deref(), expected, "{text}");
+        }
+        let seconds = 1_709_168_520;
+        assert_eq!(
+            parse_nanoseconds(" 2024-02-29 01:02 "),
+            Some(seconds * 1_000_000_000)
+        );
+    }
 }

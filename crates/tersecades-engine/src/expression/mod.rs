@@ -46,5 +46,6 @@ pub use compare::{Side, compare_arrays};
 pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
 pub use function::ScalarFunction;
+pub use literal::with_seconds;
 pub use time::cast_time;
 pub(crate) use time::offset_at;

@@ -1,16 +1,20 @@
-//! Folds of a column that is filtered by itself, over many batches, against plain loops.
+//! Folds of a column that is filtered by itself, over many batches, against plain loops: of the
+//! whole stream and of windows.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::types::{Float64Type, Int64Type, TimestampMillisecondType};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMillisecondArray};
 use tersecades_engine::aggregate::{call, count};
 use tersecades_engine::expression::{Expression, col};
 use tersecades_engine::runtime::{Keep, Retained};
 use tersecades_engine::stream::Stream;
+use tersecades_engine::window::{Window, hop, tumble};
 
 const ROWS: usize = 70 * 2_048;
 
@@ -32,11 +36,20 @@ fn failed(row: usize) -> i64 {
     i64::from(row.is_multiple_of(101))
 }
 
+/// Milliseconds: a row each, some of them a little behind.
+fn time(row: usize) -> i64 {
+    row as i64 - (draw(row) % 40) as i64 * i64::from(row.is_multiple_of(7))
+}
+
 fn retained(nulls: bool) -> Retained {
     let delays = Int64Array::from_iter((0..ROWS).map(|row| delay(row, nulls)));
     let failures = Int64Array::from_iter_values((0..ROWS).map(failed));
-    let columns: [(&str, ArrayRef); 2] =
-        [("delay", Arc::new(delays)), ("failed", Arc::new(failures))];
+    let times = TimestampMillisecondArray::from_iter_values((0..ROWS).map(time));
+    let columns: [(&str, ArrayRef); 3] = [
+        ("delay", Arc::new(delays)),
+        ("failed", Arc::new(failures)),
+        ("time", Arc::new(times)),
+    ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let batches = (0..ROWS)
         .step_by(2_048)
@@ -89,6 +102,71 @@ fn what_a_filter_tests_is_folded_as_if_it_were_filtered_first() {
                 }
                 let rows: Vec<RecordBatch> = stream.run().unwrap().map(Result::unwrap).collect();
                 check(&rows[0], &delays, &what);
+            }
+        }
+    }
+}
+
+type Windows = BTreeMap<i64, (i64, i64)>;
+
+/// Start, count and sum of each window, and how many rows came late.
+fn windows(kept: &Retained, case: Case, window: Window, run: (u64, usize, bool)) -> (Windows, u64) {
+    let (lateness, threads, measured) = run;
+    let stream =
+        Stream::from_retained(kept).event_time(col("time"), Duration::from_millis(lateness));
+    let grouped = stream.filter((case.0)()).window(window);
+    let calls = [count(), call("sum", col("delay"))];
+    let mut stream = grouped.aggregate(calls).threads(threads);
+    if measured {
+        stream = stream.measured();
+    }
+    let mut run = stream.run().unwrap();
+    let mut found = Windows::new();
+    for rows in &mut run {
+        let rows = rows.unwrap();
+        let starts = rows.column(0).as_primitive::<TimestampMillisecondType>();
+        let [counts, sums] = [2, 3].map(|at| rows.column(at).as_primitive::<Int64Type>());
+        let values = counts.values().iter().zip(sums.values());
+        found.extend(
+            starts
+                .values()
+                .iter()
+                .copied()
+                .zip(values.map(|(n, sum)| (*n, *sum))),
+        );
+    }
+    (found, run.metrics().late_rows)
+}
+
+#[test]
+fn what_a_filter_tests_is_folded_into_the_windows_that_it_is_of() {
+    for nulls in [false, true] {
+        let kept = retained(nulls);
+        // Windows of several batches, of about one, and of parts of one.
+        for (case, length) in CASES.into_iter().zip([9_000, 2_048, 30_000, 500, 2_000]) {
+            let mut expected = Windows::new();
+            for row in 0..ROWS {
+                if let Some(delay) = delay(row, nulls).filter(|delay| case.1(*delay, failed(row))) {
+                    let start = time(row).div_euclid(length) * length;
+                    let window = expected.entry(start).or_default();
+                    *window = (window.0 + 1, window.1 + delay);
+                }
+            }
+            let step = Duration::from_millis(length as u64);
+            for run in [(40, 1, false), (40, 2, false), (40, 1, true)] {
+                let found = windows(&kept, case, tumble(step), run);
+                assert_eq!(
+                    found,
+                    (expected.clone(), 0),
+                    "{length}, nulls {nulls}, {run:?}"
+                );
+            }
+            for window in [|step| tumble(step), |step| hop(3 * step, step)] {
+                let first = windows(&kept, case, window(step), (0, 1, true));
+                for threads in [1, 2] {
+                    let found = windows(&kept, case, window(step), (0, threads, false));
+                    assert_eq!(found, first, "{length}, nulls {nulls}, {threads}");
+                }
             }
         }
     }

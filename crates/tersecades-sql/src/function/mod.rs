@@ -30,6 +30,7 @@ pub(crate) mod signed;
 pub(crate) mod string_agg;
 mod time;
 pub(crate) mod time_cast;
+pub(crate) mod time_text;
 pub(crate) mod timestamp;
 pub(crate) mod whole;
 pub(crate) mod window;

@@ -270,14 +270,14 @@ pub(super) fn lanes_32(register: __m256i) -> [u32; 8] {
 /// The bits of the 64 lanes of two registers, each lane ones or zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn word_8(lanes: [__m256i; 2]) -> u64 {
+pub(super) fn word_8(lanes: [__m256i; 2]) -> u64 {
     top_bits_8(lanes[0]) | top_bits_8(lanes[1]) << 32
 }
 
 /// [`word_8`] of four registers.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn word_16(lanes: [__m256i; 4]) -> u64 {
+pub(super) fn word_16(lanes: [__m256i; 4]) -> u64 {
     let [a, b, c, d] = lanes;
     // Packing takes turns between the halves of both registers.
     let bytes = |a, b| _mm256_permute4x64_epi64::<0b_11_01_10_00>(_mm256_packs_epi16(a, b));

@@ -9,15 +9,13 @@
 
 use super::avx2::{Avx2, lanes_32, lanes_64, own_bits_8, own_bits_16};
 use crate::kernels::moment::{BLOCK_BITS, Moments};
-use crate::kernels::range_sum::RangeSums;
-use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, Lane, PerGroup, WORD_LANES};
+use crate::kernels::range_sum::AHEAD_BYTES;
+use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup, WORD_LANES, prefetch_far_past};
 use std::arch::x86_64::*;
 
 impl Moments<u32> for Avx2 {}
 
 impl Moments<u64> for Avx2 {}
-
-impl<W: Lane> RangeSums<W> for Avx2 where Self: Moments<W> {}
 
 impl Moments<u8> for Avx2 {
     #[inline]
@@ -38,6 +36,7 @@ impl Moments<u8> for Avx2 {
             let mut sum = zero;
             let (words, _) = group.as_chunks::<WORD_LANES>();
             for (word, lanes) in words.iter().enumerate() {
+                prefetch_far_past(lanes, AHEAD_BYTES);
                 let (registers, _) = lanes.as_chunks::<32>();
                 for (lanes, part) in registers.iter().zip(parts) {
                     // SAFETY: `lanes` is one register long.
@@ -83,6 +82,10 @@ impl Moments<u16> for Avx2 {
             let mut sum = zero;
             let (words, _) = group.as_chunks::<WORD_LANES>();
             for (word, lanes) in words.iter().enumerate() {
+                let (lines, _) = lanes.as_chunks::<32>();
+                lines
+                    .iter()
+                    .for_each(|line| prefetch_far_past(line, AHEAD_BYTES));
                 let (registers, _) = lanes.as_chunks::<16>();
                 for (lanes, part) in registers.iter().zip(parts) {
                     // SAFETY: `lanes` is one register long.

@@ -8,11 +8,9 @@
 
 use super::avx512::Avx512;
 use crate::kernels::moment::{BLOCK_BITS, Moments};
+use crate::kernels::range_sum::AHEAD_BYTES;
 use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup, prefetch_far_past};
 use std::arch::x86_64::*;
-
-/// How far ahead of the lanes at hand memory is asked for; see `avx512_range_sum`.
-const AHEAD_BYTES: usize = 6144;
 
 impl Moments<u32> for Avx512 {}
 

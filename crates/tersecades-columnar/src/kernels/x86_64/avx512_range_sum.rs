@@ -3,27 +3,13 @@
 use super::avx512::Avx512;
 use crate::kernels::based::Moved;
 use crate::kernels::moment::BLOCK_BITS;
-use crate::kernels::range_sum::RangeSums;
-use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, WORD_LANES, prefetch_far_past};
+use crate::kernels::range_sum::{RangeSums, for_each_word};
+use crate::kernels::{BLOCK_LANES, GROUPS};
 use std::arch::x86_64::*;
-
-/// How far ahead of the lanes at hand memory is asked for: 2 KiB are too late for the third-level
-/// cache, 8 KiB lose what they bring.
-const AHEAD_BYTES: usize = 6144;
-
-/// Words of a group.
-const WORDS: usize = GROUP_LANES / WORD_LANES;
 
 impl RangeSums<u32> for Avx512 {}
 
 impl RangeSums<u64> for Avx512 {}
-
-/// The lanes of a group that may pass: none where no lane reaches the range from its base.
-#[inline(always)]
-fn may_pass(group: usize, moved: &Moved<GROUPS>, keep: Option<&[u64; BLOCK_BITS]>) -> [u64; WORDS] {
-    let met = u64::from(moved.met >> group & 1).wrapping_neg();
-    std::array::from_fn(|word| met & keep.map_or(u64::MAX, |keep| keep[group * WORDS + word]))
-}
 
 impl RangeSums<u8> for Avx512 {
     #[inline]
@@ -36,23 +22,15 @@ impl RangeSums<u8> for Avx512 {
     ) -> Option<u64> {
         let zero = _mm512_setzero_si512();
         let mut total = zero;
-        let (groups, _) = values.as_chunks::<GROUP_LANES>();
-        let (slots, _) = out.as_chunks_mut::<WORDS>();
-        for (group, (lanes, slots)) in groups.iter().zip(slots).enumerate() {
-            let from = _mm512_set1_epi64(moved.from[group].cast_signed());
-            let span = _mm512_set1_epi64(moved.span[group].cast_signed());
-            let kept = may_pass(group, moved, keep);
-            let (registers, _) = lanes.as_chunks::<WORD_LANES>();
-            for (word, lanes) in registers.iter().enumerate() {
-                prefetch_far_past(lanes, AHEAD_BYTES);
-                // SAFETY: `lanes` is one register long.
-                let lanes = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
-                let passing = _mm512_cmple_epu8_mask(_mm512_sub_epi8(lanes, from), span);
-                slots[word] = passing & kept[word];
-                let lanes = _mm512_maskz_mov_epi8(slots[word], lanes);
-                total = _mm512_add_epi64(total, _mm512_sad_epu8(lanes, zero));
-            }
-        }
+        for_each_word(values, moved, keep, out, |lanes, range, kept| {
+            let [from, span] = range.map(|end| _mm512_set1_epi64(end));
+            // SAFETY: `lanes` is one register long.
+            let lanes = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
+            let passing = _mm512_cmple_epu8_mask(_mm512_sub_epi8(lanes, from), span) & kept;
+            let lanes = _mm512_maskz_mov_epi8(passing, lanes);
+            total = _mm512_add_epi64(total, _mm512_sad_epu8(lanes, zero));
+            passing
+        });
         Some(_mm512_reduce_add_epi64(total).cast_unsigned())
     }
 }
@@ -71,34 +49,24 @@ impl RangeSums<u16> for Avx512 {
         let (middle, one) = (_mm512_set1_epi16(i16::MIN), _mm512_set1_epi16(1));
         let mut totals = [_mm512_setzero_si512(); 2];
         let mut count = 0;
-        let (groups, _) = values.as_chunks::<GROUP_LANES>();
-        let (slots, _) = out.as_chunks_mut::<WORDS>();
-        for (group, (lanes, slots)) in groups.iter().zip(slots).enumerate() {
-            let from = _mm512_set1_epi64(moved.from[group].cast_signed());
-            let span = _mm512_set1_epi64(moved.span[group].cast_signed());
-            let kept = may_pass(group, moved, keep);
-            let (words, _) = lanes.as_chunks::<WORD_LANES>();
-            for (word, lanes) in words.iter().enumerate() {
-                let (registers, _) = lanes.as_chunks::<LANES>();
-                // SAFETY: each part is one register long.
-                let load = |part: usize| unsafe {
-                    prefetch_far_past(&registers[part], AHEAD_BYTES);
-                    _mm512_loadu_si512(registers[part].as_ptr().cast())
-                };
-                let halves = [load(0), load(1)];
-                let bits =
-                    halves.map(|half| _mm512_cmple_epu16_mask(_mm512_sub_epi16(half, from), span));
-                let passing = _mm512_kunpackd(bits[1].into(), bits[0].into()) & kept[word];
-                slots[word] = passing;
-                count += u64::from(passing.count_ones());
-                for (part, (total, half)) in totals.iter_mut().zip(halves).enumerate() {
-                    let kept = (passing >> (part * LANES)) as __mmask32;
-                    let lowered = _mm512_maskz_sub_epi16(kept, half, middle);
-                    // A pair is at most 2^16, sixteen of them are added.
-                    *total = _mm512_add_epi32(*total, _mm512_madd_epi16(lowered, one));
-                }
+        for_each_word(values, moved, keep, out, |lanes, range, kept| {
+            let [from, span] = range.map(|end| _mm512_set1_epi64(end));
+            let (registers, _) = lanes.as_chunks::<LANES>();
+            // SAFETY: each part is one register long.
+            let load = |part: usize| unsafe { _mm512_loadu_si512(registers[part].as_ptr().cast()) };
+            let halves = [load(0), load(1)];
+            let bits =
+                halves.map(|half| _mm512_cmple_epu16_mask(_mm512_sub_epi16(half, from), span));
+            let passing = _mm512_kunpackd(bits[1].into(), bits[0].into()) & kept;
+            count += u64::from(passing.count_ones());
+            for (part, (total, half)) in totals.iter_mut().zip(halves).enumerate() {
+                let kept = (passing >> (part * LANES)) as __mmask32;
+                let lowered = _mm512_maskz_sub_epi16(kept, half, middle);
+                // A pair is at most 2^16, sixteen of them are added.
+                *total = _mm512_add_epi32(*total, _mm512_madd_epi16(lowered, one));
             }
-        }
+            passing
+        });
         let lowered = _mm512_reduce_add_epi32(_mm512_add_epi32(totals[0], totals[1]));
         let sum = i64::from(lowered) + (count << 15).cast_signed();
         Some(sum.cast_unsigned())

@@ -12,6 +12,7 @@ mod avx2_lines;
 mod avx2_moment;
 mod avx2_order;
 mod avx2_outlier;
+mod avx2_range_sum;
 mod avx512;
 mod avx512_code_sum;
 mod avx512_cut;

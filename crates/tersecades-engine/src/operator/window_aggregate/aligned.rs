@@ -22,7 +22,7 @@ use crate::window::{Boundaries, Span};
 
 use super::feed::{PaneReader, Sharing};
 use super::open::{last_window, windows_over};
-use super::pane::Pane;
+use super::pane::{Pane, fold_where};
 use super::placed::Placed;
 use super::plan::AggregatePlan;
 use super::remainder::Remainder;
@@ -318,6 +318,7 @@ impl WindowState for AlignedState {
         if i128::from(arrival.time_range.0) >= open {
             return Ok(());
         }
+        frame.test_left_over(&mut self.part, work);
         self.select_before(open, (frame, arrival), work);
         if self.boundaries.leaves_gaps() {
             self.drop_uncovered(frame, arrival, work);
@@ -340,7 +341,20 @@ impl WindowState for AlignedState {
         }
         let (first, last) = arrival.time_range;
         let (pane, gaps) = (self.boundaries.pane(first), self.boundaries.leaves_gaps());
-        if pane.holds(last) && !gaps {
+        let in_one = pane.holds(last) && !gaps;
+        if let Some(test) = frame.left_over.take_if(|_| in_one) {
+            let fold = fold_where(&shared.plan, frame, &test, work);
+            if fold.count > 0 {
+                let pane = self.pane_at(shared, pane.first());
+                pane.add_folds(fold.count, &[fold]);
+            }
+            return Ok(());
+        }
+        frame.test_left_over(&mut self.part, work);
+        if frame.selection.is_empty() {
+            return Ok(());
+        }
+        if in_one {
             let rows = (&*frame, &frame.selection, arrival.rows_before);
             return self.add_to_pane(shared, pane.first(), rows, work);
         }

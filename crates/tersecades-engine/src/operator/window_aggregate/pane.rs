@@ -170,22 +170,6 @@ impl Pane {
         }
     }
 
-    /// Adds the selected rows that pass a test of the only argument; see
-    /// [`AggregatePlan::tested_slot`].
-    pub fn add_where(
-        &mut self,
-        plan: &AggregatePlan,
-        frame: &Frame,
-        test: &LeftOver,
-        work: &mut Work,
-    ) {
-        let (column, mut fold) = (frame.column(test.slot), Fold::default());
-        let rows = (&*test.predicate, &frame.selection);
-        let asked = plan.arguments.first().map(|argument| argument.asked);
-        column.fold_where(rows, asked.unwrap_or_default(), &mut fold, work);
-        self.add_folds(fold.count, &[fold]);
-    }
-
     /// Adds the rows of `within`, whose groups are [`PaneWork::set_ids`], all below the pane's.
     ///
     /// # Errors
@@ -472,4 +456,19 @@ fn groups_of<'a>(part: &Part<'a>, batch: &BatchFold, memory: &'a mut Vec<u32>) -
     memory.clear();
     memory.extend(part.ids.iter().map(|id| groups[*id as usize]));
     memory
+}
+
+/// The fold of the selected rows that pass a test of the only argument; see
+/// [`AggregatePlan::tested_slot`].
+pub(super) fn fold_where(
+    plan: &AggregatePlan,
+    frame: &Frame,
+    test: &LeftOver,
+    work: &mut Work,
+) -> Fold {
+    let (column, mut fold) = (frame.column(test.slot), Fold::default());
+    let rows = (&*test.predicate, &frame.selection);
+    let asked = plan.arguments.first().map(|argument| argument.asked);
+    column.fold_where(rows, asked.unwrap_or_default(), &mut fold, work);
+    fold
 }

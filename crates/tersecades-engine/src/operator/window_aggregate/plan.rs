@@ -210,10 +210,11 @@ impl AggregatePlan {
     /// Where the only argument is, if nothing but its fold and its rows are read: a test of it may
     /// be [left over](crate::frame::Frame::left_over).
     pub fn tested_slot(&self) -> Option<Slot> {
-        let whole = matches!(self.window, Windowing::Global) && self.emission.is_none();
+        let by_pane = matches!(self.window, Windowing::Global | Windowing::Aligned(_));
         let alone = self.keys.columns.is_empty()
             && self.filters.is_empty()
             && self.collections.is_empty()
+            && self.emission.is_none()
             && matches!(self.sharing, Sharing::Alone);
         let only = self.arguments.first().filter(|argument| {
             self.arguments.len() == 1
@@ -221,7 +222,7 @@ impl AggregatePlan {
                 && argument.filter.is_none()
                 && matches!(argument.physical, Physical::Integer { .. })
         });
-        only.filter(|_| whole && alone)
+        only.filter(|_| by_pane && alone)
             .map(|argument| argument.slot)
     }
 
