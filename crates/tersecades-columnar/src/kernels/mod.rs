@@ -18,8 +18,8 @@
 //! which the compiler vectorises once per instruction set, and differ in the few steps of `level`
 //! that a compiler gets wrong: lanes to bits and bits to lanes, wide lanes to narrow ones
 //! (`avx2_cut`), outliers by their rows (`avx2_outlier`), codes to what they stand for
-//! (`avx2_code_sum`), and where one pass over a block beats two (`avx2_moment`); `avx512` has the
-//! same files, and one for ranges and their sums (`avx512_range_sum`). All levels answer the same.
+//! (`avx2_code_sum`), and where one pass over a block beats two (`avx2_moment`,
+//! `avx2_range_sum`); `avx512` has the same files. All levels answer the same.
 
 mod based;
 mod bit_stream;

@@ -130,8 +130,8 @@ fn parse_nanoseconds(text: &str) -> Option<i128> {
     Some(seconds * 1_000_000_000 + i128::from(time.timestamp_subsec_nanos()))
 }
 
-/// A time in ISO 8601 of hours and minutes, `2024-02-29 01:02`, with the seconds that Arrow asks for;
-/// `None` for all other texts.
+/// A time in ISO 8601 of hours and minutes, `2024-02-29 01:02`, with the seconds that Arrow asks
+/// for; `None` for all other texts.
 pub fn with_seconds(text: &str) -> Option<String> {
     let (minute, rest) = text.split_at_checked("YYYY-MM-DD hh:mm".len())?;
     let separates = |(at, byte): (usize, &u8)| match at {

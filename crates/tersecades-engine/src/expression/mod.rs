@@ -47,5 +47,5 @@ pub use evaluate::BoundExpression;
 pub use filter::BoundFilter;
 pub use function::ScalarFunction;
 pub use literal::with_seconds;
-pub use time::cast_time;
 pub(crate) use time::offset_at;
+pub use time::{cast_time, texts_with_seconds};

@@ -6,16 +6,18 @@
 //! 2024-03-31 02:30, never in Europe/Berlin ─▶ 01:30 UTC, by the clock before the change
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array};
+use arrow_array::{ArrayRef, Int64Array, StringArray};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use chrono::{DateTime, MappedLocalTime, Offset, TimeDelta, TimeZone};
 
 use super::arithmetic::cast_exactly;
+use super::literal::with_seconds;
 
 type Result<T> = std::result::Result<T, ArrowError>;
 
@@ -50,8 +52,22 @@ pub fn cast_time(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             let coarser: ArrayRef = Arc::new(ticks);
             cast_exactly(&coarser, &Timestamp(*unit, zone.clone()))
         }
+        (DataType::Utf8, Timestamp(..) | DataType::Date32) => {
+            match texts_with_seconds(array.as_string()) {
+                Some(whole) => cast_exactly(&(Arc::new(whole) as ArrayRef), to),
+                None => cast_exactly(array, to),
+            }
+        }
         _ => cast_exactly(array, to),
     }
+}
+
+/// Times in texts [with seconds](with_seconds); `None` where none lacks them.
+pub fn texts_with_seconds(texts: &StringArray) -> Option<StringArray> {
+    let mut known = texts.iter().flatten();
+    known.find_map(with_seconds)?;
+    let whole = |text| with_seconds(text).map_or(Cow::Borrowed(text), Cow::Owned);
+    Some(texts.iter().map(|text| text.map(whole)).collect())
 }
 
 fn ticks(array: &ArrayRef) -> Result<Int64Array> {

@@ -22,14 +22,16 @@ fn draw(row: usize) -> u64 {
     (row as u64 + 5).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
 }
 
-/// A delay, one in thirty far longer than the others; one in fifty is missing where `nulls`.
+/// A delay, one in thirty far longer than the others; one in fifty of every third batch is missing
+/// where `nulls`.
 fn delay(row: usize, nulls: bool) -> Option<i64> {
     let draw = draw(row);
     let delay = match draw % 30 {
         0 => 70_000 + (draw >> 8) as i64 % 9_000_000,
         _ => 50 + (draw >> 8) as i64 % 60_000,
     };
-    (!nulls || !row.is_multiple_of(50)).then_some(delay)
+    let misses = nulls && row.is_multiple_of(50) && (row / 2_048).is_multiple_of(3);
+    (!misses).then_some(delay)
 }
 
 fn failed(row: usize) -> i64 {
@@ -107,16 +109,22 @@ fn what_a_filter_tests_is_folded_as_if_it_were_filtered_first() {
     }
 }
 
-type Windows = BTreeMap<i64, (i64, i64)>;
+/// Count, sum and ends of each window, by its start.
+type Windows = BTreeMap<i64, [i64; 4]>;
 
-/// Start, count and sum of each window, and how many rows came late.
-fn windows(kept: &Retained, case: Case, window: Window, run: (u64, usize, bool)) -> (Windows, u64) {
-    let (lateness, threads, measured) = run;
-    let stream =
-        Stream::from_retained(kept).event_time(col("time"), Duration::from_millis(lateness));
-    let grouped = stream.filter((case.0)()).window(window);
-    let calls = [count(), call("sum", col("delay"))];
-    let mut stream = grouped.aggregate(calls).threads(threads);
+/// The windows, and how many rows came late and were in none.
+fn windows(
+    kept: &Retained,
+    case: Case,
+    window: Window,
+    (lateness, threads, measured): (u64, usize, bool),
+) -> (Windows, [u64; 2]) {
+    let lateness = Duration::from_millis(lateness);
+    let stream = Stream::from_retained(kept).event_time(col("time"), lateness);
+    let calls = ["sum", "min", "max"].map(|name| call(name, col("delay")));
+    let calls = std::iter::once(count()).chain(calls);
+    let stream = stream.filter((case.0)()).window(window).aggregate(calls);
+    let mut stream = stream.threads(threads);
     if measured {
         stream = stream.measured();
     }
@@ -125,47 +133,65 @@ fn windows(kept: &Retained, case: Case, window: Window, run: (u64, usize, bool))
     for rows in &mut run {
         let rows = rows.unwrap();
         let starts = rows.column(0).as_primitive::<TimestampMillisecondType>();
-        let [counts, sums] = [2, 3].map(|at| rows.column(at).as_primitive::<Int64Type>());
-        let values = counts.values().iter().zip(sums.values());
-        found.extend(
-            starts
-                .values()
-                .iter()
-                .copied()
-                .zip(values.map(|(n, sum)| (*n, *sum))),
-        );
+        let columns = [2, 3, 4, 5].map(|at| rows.column(at).as_primitive::<Int64Type>());
+        for row in 0..rows.num_rows() {
+            found.insert(starts.value(row), columns.map(|column| column.value(row)));
+        }
     }
-    (found, run.metrics().late_rows)
+    let metrics = run.metrics();
+    (found, [metrics.late_rows, metrics.skipped_rows])
 }
+
+/// [`windows`] of `length` that nothing is late for.
+fn expected(nulls: bool, case: Case, length: i64) -> Windows {
+    let mut windows = Windows::new();
+    for row in 0..ROWS {
+        if let Some(delay) = delay(row, nulls).filter(|delay| case.1(*delay, failed(row))) {
+            let start = time(row).div_euclid(length) * length;
+            let window = windows.entry(start).or_insert([0, 0, delay, delay]);
+            let [count, sum, least, most] = *window;
+            *window = [count + 1, sum + delay, least.min(delay), most.max(delay)];
+        }
+    }
+    windows
+}
+
+/// Windows side by side, over each other and with gaps between them.
+const WINDOWS: [fn(Duration) -> Window; 3] = [
+    tumble,
+    |step| hop(3 * step, step),
+    |step| hop(step, 2 * step),
+];
 
 #[test]
 fn what_a_filter_tests_is_folded_into_the_windows_that_it_is_of() {
-    for nulls in [false, true] {
+    // Windows of many batches, of a few, and of parts of one.
+    let lengths = [30_000, 9_000, 500];
+    for (nulls, case) in [false, true]
+        .into_iter()
+        .flat_map(|nulls| CASES.map(|case| (nulls, case)))
+    {
         let kept = retained(nulls);
-        // Windows of several batches, of about one, and of parts of one.
-        for (case, length) in CASES.into_iter().zip([9_000, 2_048, 30_000, 500, 2_000]) {
-            let mut expected = Windows::new();
-            for row in 0..ROWS {
-                if let Some(delay) = delay(row, nulls).filter(|delay| case.1(*delay, failed(row))) {
-                    let start = time(row).div_euclid(length) * length;
-                    let window = expected.entry(start).or_default();
-                    *window = (window.0 + 1, window.1 + delay);
-                }
-            }
+        for length in lengths {
             let step = Duration::from_millis(length as u64);
+            let expected = expected(nulls, case, length);
             for run in [(40, 1, false), (40, 2, false), (40, 1, true)] {
-                let found = windows(&kept, case, tumble(step), run);
-                assert_eq!(
-                    found,
-                    (expected.clone(), 0),
-                    "{length}, nulls {nulls}, {run:?}"
-                );
+                let (found, lost) = windows(&kept, case, tumble(step), run);
+                assert_eq!(found, expected, "{length}, nulls {nulls}, {run:?}");
+                assert_eq!(lost, [0, 0], "{length}, nulls {nulls}, {run:?}");
             }
-            for window in [|step| tumble(step), |step| hop(3 * step, step)] {
+            let has_rows = !expected.is_empty();
+            for (at, window) in WINDOWS.into_iter().enumerate() {
                 let first = windows(&kept, case, window(step), (0, 1, true));
+                let [late, skipped] = first.1;
+                assert!(
+                    late > 0 || at > 0 || length > 500 || !has_rows,
+                    "none is late"
+                );
+                assert_eq!(skipped > 0, has_rows && at == 2, "{at}");
                 for threads in [1, 2] {
                     let found = windows(&kept, case, window(step), (0, threads, false));
-                    assert_eq!(found, first, "{length}, nulls {nulls}, {threads}");
+                    assert_eq!(found, first, "{length}, nulls {nulls}, {at}, {threads}");
                 }
             }
         }

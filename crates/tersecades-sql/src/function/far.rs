@@ -19,6 +19,7 @@ use datafusion_expr::expr::{Between, BinaryExpr, InList};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::utils::disjunction;
 use datafusion_expr::{Expr, ExprSchemable, Operator, cast, lit};
+use tersecades_engine::expression::with_seconds;
 
 use super::cast::{ASKED, CAST_TO, COMMON, DIGITS, mark_of, marked};
 use super::compare::by_operator;
@@ -372,7 +373,9 @@ fn constant(side: &Expr) -> Option<ScalarValue> {
                 DataType::Date32 => DataType::Date32,
                 _ => return None,
             };
-            constant(&cast.expr)?.cast_to(&to).ok()
+            let value = constant(&cast.expr)?;
+            let whole = value.try_as_str().flatten().and_then(with_seconds);
+            whole.map_or(value, ScalarValue::from).cast_to(&to).ok()
         }
         _ => None,
     }

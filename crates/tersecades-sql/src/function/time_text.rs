@@ -1,14 +1,12 @@
-//! Times in texts, of which Arrow takes none without seconds, and cuts those before 1970 towards it.
+//! Times in texts: Arrow takes none without seconds, and cuts those before 1970 towards it.
 //!
 //! ```text
-//! CAST(text AS TIMESTAMP)    ─▶ CAST(with_seconds(text) AS TIMESTAMP)
+//! CAST(text AS TIMESTAMP)    ─▶ CAST(with_seconds(text) AS TIMESTAMP), of dates too
 //! to_timestamp_seconds(text) ─▶ to_timestamp_seconds(to_timestamp(with_seconds(text)))
 //! ```
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::StringArray;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use datafusion_common::config::ConfigOptions;
@@ -19,12 +17,15 @@ use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use tersecades_engine::expression::with_seconds;
+use tersecades_engine::expression::{texts_with_seconds, with_seconds};
 
 use super::{FUNCTIONS, of_one};
 
 const WITH_SECONDS: &str = "with_seconds";
 const TO_TIMESTAMP: &str = "to_timestamp";
+
+/// What reads a time of nanoseconds.
+const FINE: [&str; 3] = [TO_TIMESTAMP, "to_timestamp_nanos", "to_date"];
 
 /// What reads a time of nanoseconds and cuts it to a unit.
 const COARSE: [&str; 4] = [
@@ -55,14 +56,8 @@ impl ScalarUDFImpl for WithSeconds {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         of_one(&arguments, |texts| {
             let texts = arrow_cast::cast(texts, &DataType::Utf8)?;
-            let strings = texts.as_string::<i32>();
-            let mut known = strings.iter().flatten();
-            if !known.any(|text| with_seconds(text).is_some()) {
-                return Ok(texts);
-            }
-            let whole = |text| with_seconds(text).map_or(Cow::Borrowed(text), Cow::Owned);
-            let whole: StringArray = strings.iter().map(|text| text.map(whole)).collect();
-            Ok(Arc::new(whole))
+            let whole = texts_with_seconds(texts.as_string());
+            Ok(whole.map_or(texts, |whole| Arc::new(whole)))
         })
     }
 }
@@ -82,14 +77,14 @@ impl FunctionRewrite for TimeTexts {
         schema: &DFSchema,
         _config: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
-        let is_time = |to: &DataType| matches!(to, DataType::Timestamp(..));
+        let is_time = |to: &DataType| matches!(to, DataType::Timestamp(..) | DataType::Date32);
         let (reads, is_coarse) = match &expr {
             Expr::Cast(cast) => (is_time(cast.field.data_type()), false),
             Expr::TryCast(cast) => (is_time(cast.field.data_type()), false),
             // With a second argument there is a format.
             Expr::ScalarFunction(call) if call.args.len() == 1 => {
                 let is_coarse = COARSE.contains(&call.func.name());
-                (is_coarse || call.func.name() == TO_TIMESTAMP, is_coarse)
+                (is_coarse || FINE.contains(&call.func.name()), is_coarse)
             }
             _ => (false, false),
         };

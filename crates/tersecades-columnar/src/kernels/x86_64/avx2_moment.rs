@@ -9,7 +9,7 @@
 
 use super::avx2::{Avx2, lanes_32, lanes_64, own_bits_8, own_bits_16};
 use crate::kernels::moment::{BLOCK_BITS, Moments};
-use crate::kernels::range_sum::AHEAD_BYTES;
+use crate::kernels::range_sum::BLOCK_AHEAD_BYTES;
 use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup, WORD_LANES, prefetch_far_past};
 use std::arch::x86_64::*;
 
@@ -36,7 +36,7 @@ impl Moments<u8> for Avx2 {
             let mut sum = zero;
             let (words, _) = group.as_chunks::<WORD_LANES>();
             for (word, lanes) in words.iter().enumerate() {
-                prefetch_far_past(lanes, AHEAD_BYTES);
+                prefetch_far_past(lanes, BLOCK_AHEAD_BYTES);
                 let (registers, _) = lanes.as_chunks::<32>();
                 for (lanes, part) in registers.iter().zip(parts) {
                     // SAFETY: `lanes` is one register long.
@@ -85,7 +85,7 @@ impl Moments<u16> for Avx2 {
                 let (lines, _) = lanes.as_chunks::<32>();
                 lines
                     .iter()
-                    .for_each(|line| prefetch_far_past(line, AHEAD_BYTES));
+                    .for_each(|line| prefetch_far_past(line, BLOCK_AHEAD_BYTES));
                 let (registers, _) = lanes.as_chunks::<16>();
                 for (lanes, part) in registers.iter().zip(parts) {
                     // SAFETY: `lanes` is one register long.

@@ -8,7 +8,7 @@
 
 use super::avx512::Avx512;
 use crate::kernels::moment::{BLOCK_BITS, Moments};
-use crate::kernels::range_sum::AHEAD_BYTES;
+use crate::kernels::range_sum::BLOCK_AHEAD_BYTES;
 use crate::kernels::{BLOCK_LANES, GROUP_LANES, GROUPS, PerGroup, prefetch_far_past};
 use std::arch::x86_64::*;
 
@@ -33,7 +33,7 @@ impl Moments<u8> for Avx512 {
             let (registers, _) = group.as_chunks::<64>();
             for (part, lanes) in registers.iter().enumerate() {
                 let kept = keep.map_or(u64::MAX, |words| words[index * REGISTERS + part]);
-                prefetch_far_past(lanes, AHEAD_BYTES);
+                prefetch_far_past(lanes, BLOCK_AHEAD_BYTES);
                 // SAFETY: `lanes` is one register long.
                 let lanes = unsafe { _mm512_maskz_loadu_epi8(kept, lanes.as_ptr().cast()) };
                 *total = _mm512_add_epi64(*total, _mm512_sad_epu8(lanes, zero));
@@ -75,7 +75,7 @@ impl Moments<u16> for Avx512 {
             for (part, lanes) in registers.iter().enumerate() {
                 let at = index * REGISTERS + part;
                 let kept = keep.map_or(u32::MAX, |words| (words[at / 2] >> (at % 2 * 32)) as u32);
-                prefetch_far_past(lanes, AHEAD_BYTES);
+                prefetch_far_past(lanes, BLOCK_AHEAD_BYTES);
                 // SAFETY: `lanes` is one register long.
                 let lanes = unsafe { _mm512_maskz_loadu_epi16(kept, lanes.as_ptr().cast()) };
                 let lowered = _mm512_xor_si512(lanes, middle);

@@ -207,10 +207,10 @@ impl AggregatePlan {
         })
     }
 
-    /// Where the only argument is, if nothing but its fold and its rows are read: a test of it may
-    /// be [left over](crate::frame::Frame::left_over).
+    /// Where the only argument is, if nothing but its fold and its rows are read, in windows whose
+    /// ends all rows share: a test of it may be [left over](crate::frame::Frame::left_over).
     pub fn tested_slot(&self) -> Option<Slot> {
-        let by_pane = matches!(self.window, Windowing::Global | Windowing::Aligned(_));
+        let ends_shared = matches!(self.window, Windowing::Global | Windowing::Aligned(_));
         let alone = self.keys.columns.is_empty()
             && self.filters.is_empty()
             && self.collections.is_empty()
@@ -222,7 +222,7 @@ impl AggregatePlan {
                 && argument.filter.is_none()
                 && matches!(argument.physical, Physical::Integer { .. })
         });
-        only.filter(|_| by_pane && alone)
+        only.filter(|_| ends_shared && alone)
             .map(|argument| argument.slot)
     }
 
