@@ -24,7 +24,7 @@ use super::{FUNCTIONS, of_one};
 const WITH_SECONDS: &str = "with_seconds";
 const TO_TIMESTAMP: &str = "to_timestamp";
 
-/// What reads a time of nanoseconds.
+/// What reads a time of nanoseconds, or its day.
 const FINE: [&str; 3] = [TO_TIMESTAMP, "to_timestamp_nanos", "to_date"];
 
 /// What reads a time of nanoseconds and cuts it to a unit.
