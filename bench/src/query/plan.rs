@@ -86,6 +86,17 @@ pub(crate) const QUERIES: &[Query] = &[
         checksum: "9292513:84641417025",
     },
     Query {
+        name: "q4_tumble",
+        plan: |stream, _| {
+            let sum = [count(), call("sum", col("rtt_us"))];
+            answered(stream, 1_000)
+                .window(tumble(seconds(10)))
+                .aggregate(sum)
+        },
+        reduction: Reduction::Rows,
+        checksum: "11:8738c34f96c669bd",
+    },
+    Query {
         name: "q5",
         plan: moments,
         reduction: Reduction::Rows,
@@ -136,11 +147,13 @@ fn quantiles(stream: Stream, _: &Arc<LookupTable>) -> Stream {
         .aggregate([of_rtt(0.5).alias("p50"), of_rtt(0.99).alias("p99")])
 }
 
-/// Count and sum of the answered probes that took `least_us` and more.
+/// Answered probes that took `least_us` and more.
+fn answered(stream: Stream, least_us: i64) -> Stream {
+    stream.filter(col("error_code").eq(0).and(col("rtt_us").gt_eq(least_us)))
+}
+
 fn sum_above(stream: Stream, least_us: i64) -> Stream {
-    stream
-        .filter(col("error_code").eq(0).and(col("rtt_us").gt_eq(least_us)))
-        .aggregate([count(), call("sum", col("rtt_us"))])
+    answered(stream, least_us).aggregate([count(), call("sum", col("rtt_us"))])
 }
 
 fn moments(stream: Stream, _: &Arc<LookupTable>) -> Stream {

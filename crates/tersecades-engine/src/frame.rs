@@ -7,6 +7,7 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::fold::{Asked, Fold};
 use tersecades_columnar::nearest::nearest;
 use tersecades_columnar::predicate::Predicate;
 use tersecades_columnar::selection::Selection;
@@ -121,6 +122,17 @@ impl Frame {
         column.compare(&test.predicate, &self.selection, found, work);
         found.settle();
         std::mem::swap(&mut self.selection, found);
+    }
+
+    /// What is asked of the values of a column in the rows of `within`; of those that pass what is
+    /// left over, if anything is, which is a test of that column.
+    pub fn fold(&self, (slot, asked): (Slot, Asked), within: &Selection, work: &mut Work) -> Fold {
+        let (column, mut fold) = (self.column(slot), Fold::default());
+        match &self.left_over {
+            Some(test) => column.fold_where((&test.predicate, within), asked, &mut fold, work),
+            None => column.fold(asked, within, &mut fold, work),
+        }
+        fold
     }
 
     /// Takes out the memory for the next derived column; give it back with [`Frame::put_derived`].

@@ -1,6 +1,9 @@
 """Running: one window after the other, without Python's lock, until Ctrl-C."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -153,6 +156,25 @@ def test_threads_take_turns_at_one_run(standing: bool) -> None:
     assert sorted(n for to in taken for n in to) == list(range(300))
     assert all(to == sorted(to) for to in taken)
     assert sum(bool(to) for to in taken) > 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_fork_runs_on_threads_of_its_own() -> None:
+    script = '''
+import os
+import tersecades as tc
+
+def counted():
+    return tc.generate("pingmesh", rows=200_000).threads(3).agg(n=tc.count()).collect().to_pylist()
+
+before = counted()
+child = os.fork()
+if child == 0:
+    os._exit(counted() != before)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+'''
+    forking = [sys.executable, "-W", "ignore", "-c", script]
+    subprocess.run(forking, check=True, timeout=60)
 
 
 def test_control_c_ends_waiting_for_a_turn() -> None:

@@ -16,6 +16,7 @@ pub mod feed;
 mod first;
 pub mod ingest;
 pub mod interrupt;
+mod lent_thread;
 pub mod meter;
 pub mod metrics;
 pub(crate) mod on_thread;

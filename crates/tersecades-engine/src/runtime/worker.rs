@@ -16,7 +16,6 @@ mod lane;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::{Tally, Work};
@@ -27,6 +26,7 @@ use crate::frame::{Frame, FrameMemory};
 use crate::operator::window_aggregate::{Closed, Partial, WindowAggregate};
 
 use super::ablation::Ablation;
+use super::lent_thread::{Lent, lend};
 use super::meter::Meter;
 use super::stage::Stage;
 
@@ -218,11 +218,11 @@ impl Shared {
 #[derive(Default)]
 pub struct Workers {
     shared: Option<Arc<Shared>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Arc<Lent>>,
 }
 
 impl Workers {
-    /// Starts a thread for each of `stages`; `own` is what the run's thread works with where frames
+    /// Has a thread for each of `stages`; `own` is what the run's thread works with where frames
     /// go to workers by pane, if they may.
     ///
     /// # Errors
@@ -260,9 +260,7 @@ impl Workers {
         };
         for index in 0..threads {
             let shared = Arc::clone(&shared);
-            let name = format!("tersecades-worker-{index}");
-            let run = move || work_off(&shared, index);
-            let thread = std::thread::Builder::new().name(name).spawn(run)?;
+            let thread = lend(move || work_off(&shared, index))?;
             workers.threads.push(thread);
         }
         Ok(workers)
@@ -366,10 +364,8 @@ impl Drop for Workers {
             shared.stirred.fetch_add(1, Ordering::Relaxed);
             shared.filled.notify_all();
         }
-        for thread in self.threads.drain(..) {
-            // A worker that panicked has already said so; dropping must not panic again.
-            let _ = thread.join();
-        }
+        // A worker that panicked has already said so; dropping must not panic again.
+        self.threads.drain(..).for_each(|thread| thread.wait());
     }
 }
 

@@ -22,7 +22,7 @@ use crate::window::{Boundaries, Span};
 
 use super::feed::{PaneReader, Sharing};
 use super::open::{last_window, windows_over};
-use super::pane::{Pane, fold_where};
+use super::pane::{Pane, fold_left_over};
 use super::placed::Placed;
 use super::plan::AggregatePlan;
 use super::remainder::Remainder;
@@ -152,6 +152,20 @@ impl AlignedState {
         }
         (self.part, self.rest) = (part, rest);
         added
+    }
+
+    /// Whether the panes from `pane` to the one that holds `last` are few enough to compare the
+    /// times of a frame with each.
+    fn are_few(&self, frame: &Frame, (mut pane, last): (Span, i64)) -> bool {
+        let compared_max = match frame.selection.shape() {
+            Shape::Rows => COMPARED_PANES_OF_FEW_MAX,
+            _ => COMPARED_PANES_MAX,
+        };
+        let ends = std::iter::from_fn(|| {
+            pane = self.boundaries.pane(pane.last().checked_add(1)?);
+            Some(pane.last())
+        });
+        ends.take(compared_max - 1).any(|end| end >= last)
     }
 
     /// As [`AlignedState::add_by_comparison`] for a plan that a [`Remainder`] is for.
@@ -342,12 +356,16 @@ impl WindowState for AlignedState {
         let (first, last) = arrival.time_range;
         let (pane, gaps) = (self.boundaries.pane(first), self.boundaries.leaves_gaps());
         let in_one = pane.holds(last) && !gaps;
-        if let Some(test) = frame.left_over.take_if(|_| in_one) {
-            let fold = fold_where(&shared.plan, frame, &test, work);
+        if in_one && let Some(fold) = fold_left_over(&shared.plan, frame, work) {
             if fold.count > 0 {
                 let pane = self.pane_at(shared, pane.first());
                 pane.add_folds(fold.count, &[fold]);
             }
+            return Ok(());
+        }
+        let is_divided = !in_one && !gaps;
+        if is_divided && Remainder::applies(&shared.plan) && self.are_few(frame, (pane, last)) {
+            self.add_by_subtraction(shared, frame, arrival, work);
             return Ok(());
         }
         frame.test_left_over(&mut self.part, work);
@@ -358,26 +376,7 @@ impl WindowState for AlignedState {
             let rows = (&*frame, &frame.selection, arrival.rows_before);
             return self.add_to_pane(shared, pane.first(), rows, work);
         }
-        if gaps {
-            return self.add_row_by_row(shared, frame, arrival, work);
-        }
-        let compared_max = match frame.selection.shape() {
-            Shape::Rows => COMPARED_PANES_OF_FEW_MAX,
-            _ => COMPARED_PANES_MAX,
-        };
-        let few = || {
-            let mut pane = pane;
-            let ends = std::iter::from_fn(|| {
-                pane = self.boundaries.pane(pane.last().checked_add(1)?);
-                Some(pane.last())
-            });
-            ends.take(compared_max - 1).any(|end| end >= last)
-        };
-        match few() {
-            true if Remainder::applies(&shared.plan) => {
-                self.add_by_subtraction(shared, frame, arrival, work);
-                Ok(())
-            }
+        match !gaps && self.are_few(frame, (pane, last)) {
             true => self.add_by_comparison(shared, frame, arrival, work),
             false => self.add_row_by_row(shared, frame, arrival, work),
         }

@@ -15,7 +15,7 @@ use tersecades_columnar::values::Values;
 use crate::aggregate::batch_fold::BatchFold;
 use crate::aggregate::collected::{CollectWork, Collection, Rows};
 use crate::aggregate::fold_column::{FoldColumn, for_each_target};
-use crate::frame::{Frame, LeftOver};
+use crate::frame::Frame;
 
 use super::feed::PaneReader;
 use super::keys::Translation;
@@ -458,17 +458,12 @@ fn groups_of<'a>(part: &Part<'a>, batch: &BatchFold, memory: &'a mut Vec<u32>) -
     memory
 }
 
-/// The fold of the selected rows that pass a test of the only argument; see
+/// The fold of the selected rows that pass what is left over of a frame, if anything is; see
 /// [`AggregatePlan::tested_slot`].
-pub(super) fn fold_where(
-    plan: &AggregatePlan,
-    frame: &Frame,
-    test: &LeftOver,
-    work: &mut Work,
-) -> Fold {
-    let (column, mut fold) = (frame.column(test.slot), Fold::default());
-    let rows = (&*test.predicate, &frame.selection);
-    let asked = plan.arguments.first().map(|argument| argument.asked);
-    column.fold_where(rows, asked.unwrap_or_default(), &mut fold, work);
-    fold
+pub(super) fn fold_left_over(plan: &AggregatePlan, frame: &Frame, work: &mut Work) -> Option<Fold> {
+    let argument = plan
+        .arguments
+        .first()
+        .filter(|_| frame.left_over.is_some())?;
+    Some(frame.fold((argument.slot, argument.asked), &frame.selection, work))
 }

@@ -6,7 +6,8 @@
 //! rest                           one less the other             count  8  sum 72  ends 2..19
 //! ```
 //! Counts, sums and squares of integers are exact, so that they can be taken away again. The ends
-//! of all rows are those of the rest, unless a row that went elsewhere attains one.
+//! of all rows are those of the rest, unless a row that went elsewhere attains one. A test that is
+//! left over is one of every row that is folded: only folds know how many passed it.
 
 use tersecades_columnar::codec::Work;
 use tersecades_columnar::fold::{Asked, Fold};
@@ -27,14 +28,15 @@ const SEARCHED_ENDS: [usize; 3] = [16, 4, 1];
 /// The folds of a batch's rows, by argument: of those that went to panes so far, and of the last.
 #[derive(Debug, Default)]
 pub(super) struct Remainder {
-    /// Rows of the batch, selected or not, and how many are selected and in no pane yet.
+    /// Rows of the batch, selected or not, and how many are selected and in no pane yet, tested or
+    /// not.
     rows: usize,
     left: usize,
     taken: Vec<Fold>,
     /// Of all rows, once they are folded.
     all: Vec<Fold>,
     folds: Vec<Fold>,
-    folded: usize,
+    folded: u64,
     searched: Selection,
 }
 
@@ -68,18 +70,25 @@ impl Remainder {
         (frame, part): (&Frame, &mut Selection),
         work: &mut Work,
     ) {
-        self.folded = part.count();
+        let rows = part.count();
         part.settle();
-        if self.folded * FEW_SHARE < self.rows {
+        if rows * FEW_SHARE < self.rows {
             self.fold_all(plan, frame, work);
             part.to_rows();
         }
         fold(plan, (frame, part), &mut self.folds, work);
-        self.left -= self.folded;
+        self.left -= rows;
+        self.count_folded(frame, rows);
         self.taken.resize(self.folds.len(), Fold::default());
         for (taken, fold) in self.taken.iter_mut().zip(&self.folds) {
             taken.merge(fold);
         }
+    }
+
+    /// Takes in that `folds` are of so many rows, or of those of them that pass what is left over.
+    fn count_folded(&mut self, frame: &Frame, rows: usize) {
+        let passed = self.folds.first().filter(|_| frame.left_over.is_some());
+        self.folded = passed.map_or(rows as u64, |fold| fold.count);
     }
 
     /// Folds all rows of the frame, if they were not yet.
@@ -99,10 +108,10 @@ impl Remainder {
     ) -> bool {
         self.fold_all(plan, frame, work);
         self.folds.clone_from(&self.all);
-        self.folded = self.left;
         for (fold, taken) in self.folds.iter_mut().zip(&self.taken) {
             fold.take_away(taken);
         }
+        self.count_folded(frame, self.left);
         (0..self.folds.len()).all(|index| self.doubtful_ends(plan, index) == [false; 2])
     }
 
@@ -151,8 +160,7 @@ impl Remainder {
                 }
                 searched.set_range(first..end, self.rows);
                 searched.intersect(rest);
-                let column = frame.column(argument.slot);
-                column.fold(ends, &searched, &mut left, work);
+                left.merge(&frame.fold((argument.slot, ends), &searched, work));
                 first = end;
             }
             let fold = &mut self.folds[index];
@@ -164,7 +172,7 @@ impl Remainder {
     /// Adds what was folded last to a pane, unless it is of no row.
     pub(super) fn put_into<'a>(&self, pane: impl FnOnce() -> &'a mut Pane) {
         if self.folded > 0 {
-            pane().add_folds(self.folded as u64, &self.folds);
+            pane().add_folds(self.folded, &self.folds);
         }
     }
 }
@@ -177,12 +185,8 @@ fn fold(
     work: &mut Work,
 ) {
     folds.clear();
-    for argument in &plan.arguments {
-        let mut fold = Fold::default();
-        if argument.folded {
-            let column = frame.column(argument.slot);
-            column.fold(argument.asked, within, &mut fold, work);
-        }
-        folds.push(fold);
-    }
+    folds.extend(plan.arguments.iter().map(|argument| match argument.folded {
+        true => frame.fold((argument.slot, argument.asked), within, work),
+        false => Fold::default(),
+    }));
 }

@@ -14,7 +14,7 @@ use crate::runtime::state::{StateReader, StateWriter};
 
 use super::first::emit_asked;
 use super::joined::{emit_joined, is_shared_out, stay_apart};
-use super::pane::{Pane, fold_where};
+use super::pane::{Pane, fold_left_over};
 use super::state::{Shared, WindowState, merge_panes, read_panes, write_panes};
 
 /// The name of the pane that rows are added to; panes that stay apart have the names behind it.
@@ -55,8 +55,7 @@ impl WindowState for WholeState {
             .panes
             .entry(WHOLE)
             .or_insert_with(|| shared.take_pane());
-        if let Some(test) = frame.left_over.take() {
-            let fold = fold_where(&plan, frame, &test, work);
+        if let Some(fold) = fold_left_over(&plan, frame, work) {
             pane.add_folds(fold.count, &[fold]);
             return Ok(());
         }
