@@ -124,15 +124,20 @@ impl Frame {
         std::mem::swap(&mut self.selection, found);
     }
 
-    /// What is asked of the values of a column in the rows of `within`; of those that pass what is
-    /// left over, if anything is, which is a test of that column.
-    pub fn fold(&self, (slot, asked): (Slot, Asked), within: &Selection, work: &mut Work) -> Fold {
-        let (column, mut fold) = (self.column(slot), Fold::default());
+    /// Folds the values of the column at `slot` in the rows of `within` into `out`; of those that
+    /// pass what is left over, if anything is, which is a test of that column.
+    pub fn fold(
+        &self,
+        (slot, asked): (Slot, Asked),
+        within: &Selection,
+        out: &mut Fold,
+        work: &mut Work,
+    ) {
+        let column = self.column(slot);
         match &self.left_over {
-            Some(test) => column.fold_where((&test.predicate, within), asked, &mut fold, work),
-            None => column.fold(asked, within, &mut fold, work),
+            Some(test) => column.fold_where((&test.predicate, within), asked, out, work),
+            None => column.fold(asked, within, out, work),
         }
-        fold
     }
 
     /// Takes out the memory for the next derived column; give it back with [`Frame::put_derived`].

@@ -162,6 +162,7 @@ def test_threads_take_turns_at_one_run(standing: bool) -> None:
 def test_a_fork_runs_on_threads_of_its_own() -> None:
     script = '''
 import os
+import signal
 import tersecades as tc
 
 def counted():
@@ -170,6 +171,7 @@ def counted():
 before = counted()
 child = os.fork()
 if child == 0:
+    signal.alarm(30)
     os._exit(counted() != before)
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 '''

@@ -24,7 +24,7 @@ use crate::frame::{Frame, LeftOver, Scope, Slot};
 const MEMORY_ROWS: f64 = (1 << 20) as f64;
 
 /// The share of a term's cost that is saved where who folds its column tests it; nothing is where a
-/// batch lies in many windows, or windows leave gaps.
+/// batch lies in more than two windows or may have late rows, or windows leave gaps.
 const LEFT_OVER_SAVES: f64 = 0.25;
 
 /// Of so many frames one has no test left over, to learn what it keeps.

@@ -8,6 +8,7 @@
 //! `make bench ARGS='apart --data target/rivals/data --threads 2'`.
 
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -31,16 +32,13 @@ pub(super) fn lend(work: impl FnOnce() + Send + 'static) -> io::Result<Arc<Lent>
     POOL.lend(Box::new(work))
 }
 
-/// Threads that wait for work.
+/// Threads that wait for work, each on the processors of the thread that started it.
 struct Pool {
     idle: Duration,
-    waiting: Mutex<Waiting>,
-}
-
-struct Waiting {
-    /// Whose threads they are: a fork of the process has none of them.
-    process: u32,
-    seats: Vec<Arc<Seat>>,
+    /// Whose threads they are: a fork of the process has none of them, and the lock may have been
+    /// taken when it was forked.
+    process: AtomicU32,
+    waiting: Mutex<Vec<Arc<Seat>>>,
 }
 
 /// Where a thread is given its task.
@@ -70,10 +68,8 @@ impl Pool {
     const fn new(idle: Duration) -> Self {
         Pool {
             idle,
-            waiting: Mutex::new(Waiting {
-                process: 0,
-                seats: Vec::new(),
-            }),
+            process: AtomicU32::new(0),
+            waiting: Mutex::new(Vec::new()),
         }
     }
 
@@ -81,28 +77,37 @@ impl Pool {
         let lent = Arc::new(Lent::default());
         let done = Done(Arc::clone(&lent));
         let task = Task { work, done };
-        let seat = self.waiting().seats.pop();
+        let thread = thread::Builder::new().name("tersecades-worker".to_owned());
+        if self.is_forked() {
+            thread.spawn(move || drop(task.perform()))?;
+            return Ok(lent);
+        }
+        let seat = lock(&self.waiting).pop();
         match seat {
             Some(seat) => {
                 *lock(&seat.task) = Some(task);
                 seat.given.notify_one();
             }
-            None => {
-                let thread = thread::Builder::new().name("tersecades-worker".to_owned());
-                thread.spawn(move || self.work_off(task))?;
-            }
+            None => drop(thread.spawn(move || self.work_off(task))?),
         }
         Ok(lent)
+    }
+
+    /// Whether this process is a fork of the one that used the pool first.
+    fn is_forked(&self) -> bool {
+        let (order, process) = (Ordering::Relaxed, std::process::id());
+        let first = self.process.compare_exchange(0, process, order, order);
+        first.is_err_and(|first| first != process)
     }
 
     /// Does `first`, and what is given to this thread after it.
     fn work_off(&self, first: Task) {
         let seat = Arc::new(Seat::default());
         let mut next = Some(first);
-        while let Some(Task { work, done }) = next {
-            work();
+        while let Some(task) = next {
+            let done = task.perform();
             // Whoever waits for the work finds the thread waiting.
-            self.waiting().seats.push(Arc::clone(&seat));
+            lock(&self.waiting).push(Arc::clone(&seat));
             drop(done);
             next = seat.next(self.idle).or_else(|| match self.leave(&seat) {
                 true => None,
@@ -113,19 +118,17 @@ impl Pool {
 
     /// Gives a seat up; false where somebody has taken it, who gives it a task.
     fn leave(&self, seat: &Arc<Seat>) -> bool {
-        let seats = &mut self.waiting().seats;
+        let mut seats = lock(&self.waiting);
         let at = seats.iter().position(|other| Arc::ptr_eq(other, seat));
         at.map(|at| seats.swap_remove(at)).is_some()
     }
+}
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        let mut waiting = lock(&self.waiting);
-        let process = std::process::id();
-        if waiting.process != process {
-            waiting.process = process;
-            waiting.seats.clear();
-        }
-        waiting
+impl Task {
+    /// Does the work; it is done when what this returns is dropped.
+    fn perform(self) -> Done {
+        (self.work)();
+        self.done
     }
 }
 
@@ -175,7 +178,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use std::thread::ThreadId;
 
     use super::*;
@@ -199,7 +202,7 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(thread_of(&POOL), first);
         }
-        assert_eq!(POOL.waiting().seats.len(), 1);
+        assert_eq!(lock(&POOL.waiting).len(), 1);
     }
 
     #[test]
@@ -218,7 +221,7 @@ mod tests {
                 .collect();
             lent.iter().for_each(|lent| lent.wait());
         }
-        assert_eq!(POOL.waiting().seats.len(), 8);
+        assert_eq!(lock(&POOL.waiting).len(), 8);
     }
 
     #[test]
@@ -235,7 +238,7 @@ mod tests {
             // Shorter and longer than threads look and wait.
             thread::sleep(Duration::from_micros(round as u64 % 100));
         }
-        while !POOL.waiting().seats.is_empty() {
+        while !lock(&POOL.waiting).is_empty() {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -256,11 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_the_process_that_was_forked_are_not_waited_for() {
+    fn a_fork_waits_for_no_thread_and_no_lock_of_the_process_before() {
         static POOL: Pool = Pool::new(Duration::from_secs(60));
         let first = thread_of(&POOL);
-        POOL.waiting().process = 0;
+        POOL.process.store(u32::MAX, Ordering::Relaxed);
+        let held = lock(&POOL.waiting);
         assert_ne!(thread_of(&POOL), first);
-        assert_eq!(POOL.waiting().seats.len(), 1);
+        assert_eq!(held.len(), 1);
     }
 }

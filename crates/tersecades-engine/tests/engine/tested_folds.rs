@@ -43,7 +43,7 @@ fn time(row: usize) -> i64 {
     row as i64 - (draw(row) % 40) as i64 * i64::from(row.is_multiple_of(7))
 }
 
-fn retained(nulls: bool) -> Retained {
+fn retained(nulls: bool, scheme: &str) -> Retained {
     let delays = Int64Array::from_iter((0..ROWS).map(|row| delay(row, nulls)));
     let failures = Int64Array::from_iter_values((0..ROWS).map(failed));
     let times = TimestampMillisecondArray::from_iter_values((0..ROWS).map(time));
@@ -57,7 +57,7 @@ fn retained(nulls: bool) -> Retained {
         .step_by(2_048)
         .map(|row| batch.slice(row, 2_048))
         .collect();
-    let stream = Stream::from_batches(batch.schema(), batches).encoding("delay", "base_delta");
+    let stream = Stream::from_batches(batch.schema(), batches).encoding("delay", scheme);
     let stream = stream.keep(Keep::Bytes(usize::MAX));
     let mut run = stream.aggregate([count()]).run().unwrap();
     while run.step().unwrap() {}
@@ -87,7 +87,7 @@ const CASES: [Case; 5] = [
 #[test]
 fn what_a_filter_tests_is_folded_as_if_it_were_filtered_first() {
     for nulls in [false, true] {
-        let kept = retained(nulls);
+        let kept = retained(nulls, "base_delta");
         for (at, (condition, passes)) in CASES.into_iter().enumerate() {
             let rows = (0..ROWS).filter_map(|row| Some((delay(row, nulls)?, failed(row))));
             let passing = rows.filter(|(delay, failed)| passes(*delay, *failed));
@@ -109,8 +109,8 @@ fn what_a_filter_tests_is_folded_as_if_it_were_filtered_first() {
     }
 }
 
-/// Count, sum and ends of each window, by its start.
-type Windows = BTreeMap<i64, [i64; 4]>;
+/// Count, sum, ends and variance, without its fraction, of each window, by its start.
+type Windows = BTreeMap<i64, [i64; 5]>;
 
 /// The windows, and how many rows came late and were in none.
 fn windows(
@@ -121,7 +121,8 @@ fn windows(
 ) -> (Windows, [u64; 2]) {
     let lateness = Duration::from_millis(lateness);
     let stream = Stream::from_retained(kept).event_time(col("time"), lateness);
-    let calls = ["sum", "min", "max"].map(|name| call(name, col("delay")));
+    let of_delay = |name: &str| call(name, col("delay"));
+    let calls = ["sum", "min", "max", "variance_population"].map(of_delay);
     let calls = std::iter::once(count()).chain(calls);
     let stream = stream.filter((case.0)()).window(window).aggregate(calls);
     let mut stream = stream.threads(threads);
@@ -134,8 +135,11 @@ fn windows(
         let rows = rows.unwrap();
         let starts = rows.column(0).as_primitive::<TimestampMillisecondType>();
         let columns = [2, 3, 4, 5].map(|at| rows.column(at).as_primitive::<Int64Type>());
+        let variances = rows.column(6).as_primitive::<Float64Type>();
         for row in 0..rows.num_rows() {
-            found.insert(starts.value(row), columns.map(|column| column.value(row)));
+            let [rows, sum, least, most] = columns.map(|column| column.value(row));
+            let variance = variances.value(row) as i64;
+            found.insert(starts.value(row), [rows, sum, least, most, variance]);
         }
     }
     let metrics = run.metrics();
@@ -144,16 +148,25 @@ fn windows(
 
 /// [`windows`] of `length` that nothing is late for.
 fn expected(nulls: bool, case: Case, length: i64) -> Windows {
-    let mut windows = Windows::new();
+    let mut windows: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for row in 0..ROWS {
         if let Some(delay) = delay(row, nulls).filter(|delay| case.1(*delay, failed(row))) {
             let start = time(row).div_euclid(length) * length;
-            let window = windows.entry(start).or_insert([0, 0, delay, delay]);
-            let [count, sum, least, most] = *window;
-            *window = [count + 1, sum + delay, least.min(delay), most.max(delay)];
+            windows.entry(start).or_default().push(delay);
         }
     }
+    let folded = |delays: &[i64]| {
+        let (rows, sum) = (delays.len() as i64, delays.iter().sum::<i64>());
+        let squares: i128 = delays.iter().map(|delay| i128::from(*delay).pow(2)).sum();
+        let spread = i128::from(rows) * squares - i128::from(sum).pow(2);
+        let variance = (spread / i128::from(rows).pow(2)) as i64;
+        let ends = [delays.iter().min(), delays.iter().max()].map(|end| *end.unwrap());
+        [rows, sum, ends[0], ends[1], variance]
+    };
+    let windows = windows.into_iter();
     windows
+        .map(|(start, delays)| (start, folded(&delays)))
+        .collect()
 }
 
 /// Windows side by side, over each other and with gaps between them.
@@ -167,11 +180,16 @@ const WINDOWS: [fn(Duration) -> Window; 3] = [
 fn what_a_filter_tests_is_folded_into_the_windows_that_it_is_of() {
     // Windows of many batches, of a few, and of parts of one.
     let lengths = [30_000, 9_000, 500];
-    for (nulls, case) in [false, true]
+    let kinds = [
+        (false, "base_delta"),
+        (true, "base_delta"),
+        (false, "frame_of_reference"),
+    ];
+    for (nulls, scheme, case) in kinds
         .into_iter()
-        .flat_map(|nulls| CASES.map(|case| (nulls, case)))
+        .flat_map(|(nulls, scheme)| CASES.map(|case| (nulls, scheme, case)))
     {
-        let kept = retained(nulls);
+        let kept = retained(nulls, scheme);
         for length in lengths {
             let step = Duration::from_millis(length as u64);
             let expected = expected(nulls, case, length);

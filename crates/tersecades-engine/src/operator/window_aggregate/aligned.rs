@@ -157,8 +157,9 @@ impl AlignedState {
     /// Whether the panes from `pane` to the one that holds `last` are few enough to compare the
     /// times of a frame with each.
     fn are_few(&self, frame: &Frame, (mut pane, last): (Span, i64)) -> bool {
-        let compared_max = match frame.selection.shape() {
-            Shape::Rows => COMPARED_PANES_OF_FEW_MAX,
+        // What is left over may leave few.
+        let compared_max = match (frame.selection.shape(), &frame.left_over) {
+            (Shape::Rows, _) | (_, Some(_)) => COMPARED_PANES_OF_FEW_MAX,
             _ => COMPARED_PANES_MAX,
         };
         let ends = std::iter::from_fn(|| {
@@ -180,7 +181,10 @@ impl AlignedState {
         let (mut next, last) = arrival.time_range;
         let mut remainder = std::mem::take(&mut self.remainder);
         let mut part = std::mem::take(&mut self.part);
-        remainder.start(&frame.selection);
+        if !remainder.start(&plan, frame, work) {
+            (self.remainder, self.part) = (remainder, part);
+            return;
+        }
         let (mut pane, mut parts) = (self.boundaries.pane(next), 0);
         while pane.last() < last {
             parts += 1;

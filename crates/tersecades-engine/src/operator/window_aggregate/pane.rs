@@ -465,5 +465,7 @@ pub(super) fn fold_left_over(plan: &AggregatePlan, frame: &Frame, work: &mut Wor
         .arguments
         .first()
         .filter(|_| frame.left_over.is_some())?;
-    Some(frame.fold((argument.slot, argument.asked), &frame.selection, work))
+    let (asked, mut fold) = ((argument.slot, argument.asked), Fold::default());
+    frame.fold(asked, &frame.selection, &mut fold, work);
+    Some(fold)
 }

@@ -51,11 +51,16 @@ impl Remainder {
             && arguments.all(|argument| integer(argument.physical))
     }
 
-    /// Starts with all rows of `selection`, none of them in a pane.
-    pub(super) fn start(&mut self, selection: &Selection) {
-        (self.rows, self.left) = (selection.rows(), selection.count());
+    /// Starts with all selected rows of a frame, none of them in a pane; says false where no row
+    /// passes what is left over.
+    pub(super) fn start(&mut self, plan: &AggregatePlan, frame: &Frame, work: &mut Work) -> bool {
+        (self.rows, self.left) = (frame.selection.rows(), frame.selection.count());
         self.taken.clear();
         self.all.clear();
+        if frame.left_over.is_some() {
+            self.fold_all(plan, frame, work);
+        }
+        self.all.first().is_none_or(|all| all.count > 0)
     }
 
     /// Whether so few rows are left that folding them is cheaper than folding all.
@@ -160,7 +165,7 @@ impl Remainder {
                 }
                 searched.set_range(first..end, self.rows);
                 searched.intersect(rest);
-                left.merge(&frame.fold((argument.slot, ends), &searched, work));
+                frame.fold((argument.slot, ends), &searched, &mut left, work);
                 first = end;
             }
             let fold = &mut self.folds[index];
@@ -185,8 +190,11 @@ fn fold(
     work: &mut Work,
 ) {
     folds.clear();
-    folds.extend(plan.arguments.iter().map(|argument| match argument.folded {
-        true => frame.fold((argument.slot, argument.asked), within, work),
-        false => Fold::default(),
-    }));
+    for argument in &plan.arguments {
+        let mut fold = Fold::default();
+        if argument.folded {
+            frame.fold((argument.slot, argument.asked), within, &mut fold, work);
+        }
+        folds.push(fold);
+    }
 }
