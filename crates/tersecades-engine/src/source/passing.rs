@@ -30,6 +30,8 @@ pub struct Passing {
     pub(crate) first: Option<FirstRows>,
     /// A column, and what its values must come before in rows that are wanted, as it turns out.
     pub(crate) reached: Option<(String, Reached)>,
+    /// Whether what is done with rows takes less than reading them.
+    pub(crate) is_light: bool,
 }
 
 /// The first rows of an order.

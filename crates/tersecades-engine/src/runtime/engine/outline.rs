@@ -8,11 +8,12 @@ use tersecades_columnar::encoder::ColumnEncoder;
 use tersecades_columnar::error::Result;
 use tersecades_columnar::types::logical_type;
 
+use crate::aggregate::find;
 use crate::error_bound::bounds_of;
-use crate::expression::BoundFilter;
+use crate::expression::{BoundFilter, Expression};
 use crate::frame::Scope;
 use crate::operator::row::bound::Reached;
-use crate::plan::{Query, Step};
+use crate::plan::{AggregateCall, Query, Step};
 use crate::runtime::first::first_rows;
 use crate::runtime::part::Part;
 use crate::runtime::stage::plan_parts;
@@ -89,6 +90,7 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
             .collect(),
         first: first_of(query, arriving),
         reached: None,
+        is_light: is_light(&query.steps),
     };
     let Ok(schema) = logical_schema(arriving) else {
         return passing;
@@ -115,6 +117,28 @@ pub fn passing(query: &Query, arriving: &SchemaRef, time: &TimeOptions) -> Passi
         }
     }
     passing
+}
+
+/// Whether `steps` are filters and folds of columns as they are, without groups: these take less
+/// than reading a file does.
+fn is_light(steps: &[Step]) -> bool {
+    let mut steps = steps
+        .iter()
+        .skip_while(|step| matches!(step, Step::Filter(_)));
+    let is_column = |argument: &Expression| argument.as_column().is_some();
+    let folds = |call: &AggregateCall| {
+        let known = find(&call.function).is_ok_and(|aggregate| aggregate.collects().is_none());
+        known
+            && call.user.is_none()
+            && call.filter.is_none()
+            && call.argument.as_ref().is_none_or(is_column)
+    };
+    match steps.next() {
+        Some(Step::Aggregate {
+            keys, aggregates, ..
+        }) => keys.is_empty() && aggregates.iter().all(folds),
+        _ => false,
+    }
 }
 
 /// The first rows of an order, where `query` over `arriving` begins with them.
@@ -155,5 +179,42 @@ fn wanted_of_failing(query: &Query, time: &TimeOptions) -> Failing {
         _ if !timed => Failing::Nothing,
         Some(column) if !by_each => Failing::Newest(column.to_owned()),
         _ => Failing::Time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::aggregate::{call, count, quantile};
+    use crate::expression::col;
+    use crate::window::tumble;
+
+    #[test]
+    fn folds_of_columns_without_groups_are_light_and_all_else_is_not() {
+        let filter = || Step::Filter(col("a").gt(3));
+        let aggregate = |keys: &[&str], aggregates: Vec<AggregateCall>| Step::Aggregate {
+            window: tumble(Duration::from_secs(1)),
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+            aggregates,
+        };
+        let sums = || vec![count(), call("sum", col("a")), call("stddev", col("b"))];
+        assert!(is_light(&[aggregate(&[], sums())]));
+        assert!(is_light(&[filter(), filter(), aggregate(&[], sums())]));
+        for steps in [
+            vec![],
+            vec![filter()],
+            vec![aggregate(&["k"], sums())],
+            vec![aggregate(&[], vec![quantile(col("a"), 0.5)])],
+            vec![aggregate(&[], vec![call("max", col("a").gt(2))])],
+            vec![aggregate(&[], vec![count().filter(col("a").gt(3))])],
+            vec![
+                Step::Project(vec![("a".to_owned(), col("b"))]),
+                aggregate(&[], sums()),
+            ],
+        ] {
+            assert!(!is_light(&steps), "{steps:?}");
+        }
     }
 }

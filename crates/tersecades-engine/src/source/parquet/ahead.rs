@@ -56,9 +56,9 @@ impl Ahead {
         Ok(ahead)
     }
 
-    /// Row groups that may begin to be read.
+    /// Row groups that may begin to be read: one for each thread, beside the one that is taken.
     pub(super) fn room(&self) -> usize {
-        self.threads.len().saturating_sub(self.groups.len())
+        (self.threads.len() + 1).saturating_sub(self.groups.len())
     }
 
     /// Has row group number `group` read.

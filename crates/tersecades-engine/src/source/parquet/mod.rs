@@ -206,13 +206,14 @@ impl ParquetSource {
         }
     }
 
-    /// How many threads reading ahead pays for: where most rows are wanted, what is done with them
-    /// takes one of them, and their batches are cold where another thread has made them.
+    /// How many threads reading ahead pays for: where most rows are wanted and much is done with
+    /// them, that takes one of them.
     fn readers(&self) -> usize {
         let groups = self.wanted.metadata.metadata().row_groups().iter();
         let rows = groups.take(self.group).map(|group| group.num_rows());
         let few = self.rows_left_out as i128 * 2 > rows.map(i128::from).sum();
-        let threads = self.threads.saturating_sub(usize::from(!few));
+        let all = few || self.wanted.passing.is_light;
+        let threads = self.threads.saturating_sub(usize::from(!all));
         threads.min(self.groups.len())
     }
 

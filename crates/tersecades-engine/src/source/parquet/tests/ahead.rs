@@ -61,6 +61,24 @@ fn options_of(
 }
 
 #[test]
+fn all_threads_read_where_little_is_done_with_rows() {
+    let batch = batch(&mut Random::new(22), 200, 3, 5);
+    let bytes = groups_of(&batch, 300);
+    for is_light in [false, true] {
+        let mut options = options_of(&batch, true, (2, 64));
+        options.passing.tests.clear();
+        options.passing.is_light = is_light;
+        let mut source = ParquetSource::from_bytes(bytes.clone(), &options).unwrap();
+        let mut rows = 0;
+        while let Some(batch) = source.next().unwrap() {
+            assert_eq!(source.ahead.is_some(), is_light);
+            rows += batch.num_rows();
+        }
+        assert_eq!(rows, ROWS);
+    }
+}
+
+#[test]
 fn batches_come_in_the_order_of_the_file() {
     let batch = batch(&mut Random::new(21), 200, 3, 5);
     let (mut left_out_rows, mut began) = (0, 0);
