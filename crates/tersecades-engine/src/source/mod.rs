@@ -223,9 +223,9 @@ pub struct SourceOptions {
     /// Threads that may read, those of the run where nothing is said and its memory has no limit;
     /// formats whose parts cannot be read apart use one.
     ///
-    /// Parquet files are read so many row groups at once, of which up to 16 batches each wait in
-    /// memory for their turn; CSV without quotes and JSON lines in files so many stretches of up to
-    /// 2 MiB at once.
+    /// Parquet files are read so many row groups at once, beside the one whose batches are taken:
+    /// up to 16 batches of each wait in memory for their turn; CSV without quotes and JSON lines in
+    /// files so many stretches of up to 2 MiB at once.
     pub threads: Option<usize>,
 }
 

@@ -367,13 +367,15 @@ impl WindowState for AlignedState {
             }
             return Ok(());
         }
-        let is_divided = !in_one && !gaps;
-        if is_divided && Remainder::applies(&shared.plan) && self.are_few(frame, (pane, last)) {
-            self.add_by_subtraction(shared, frame, arrival, work);
-            return Ok(());
+        let is_divided = !in_one && !gaps && Remainder::applies(&shared.plan);
+        if !is_divided || !self.are_few(frame, (pane, last)) {
+            frame.test_left_over(&mut self.part, work);
+            if frame.selection.is_empty() {
+                return Ok(());
+            }
         }
-        frame.test_left_over(&mut self.part, work);
-        if frame.selection.is_empty() {
+        if is_divided && self.are_few(frame, (pane, last)) {
+            self.add_by_subtraction(shared, frame, arrival, work);
             return Ok(());
         }
         if in_one {

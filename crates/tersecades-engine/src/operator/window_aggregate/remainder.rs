@@ -117,7 +117,8 @@ impl Remainder {
             fold.take_away(taken);
         }
         self.count_folded(frame, self.left);
-        (0..self.folds.len()).all(|index| self.doubtful_ends(plan, index) == [false; 2])
+        let mut arguments = 0..self.folds.len();
+        self.folded == 0 || arguments.all(|index| self.doubtful_ends(plan, index) == [false; 2])
     }
 
     /// Which ends of an argument are read and may be those of rows that were taken away alone.

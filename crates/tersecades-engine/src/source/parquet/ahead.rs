@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -29,6 +30,8 @@ type Job = (usize, SyncSender<Result<Step>>);
 /// Threads that read, and the row groups under way.
 pub(super) struct Ahead {
     jobs: Option<Sender<Job>>,
+    /// Whether nobody takes batches any more.
+    is_given_up: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// The next one first.
     groups: VecDeque<(usize, Receiver<Result<Step>>)>,
@@ -44,13 +47,15 @@ impl Ahead {
         let jobs = Arc::new(Mutex::new(jobs));
         let mut ahead = Ahead {
             jobs: Some(sender),
+            is_given_up: Arc::default(),
             threads: Vec::new(),
             groups: VecDeque::new(),
         };
         for input in inputs {
             let (jobs, wanted) = (Arc::clone(&jobs), Arc::clone(wanted));
+            let is_given_up = Arc::clone(&ahead.is_given_up);
             let thread = thread::Builder::new().name("tersecades-parquet".to_owned());
-            let work = move || work_off(&input, &wanted, &jobs);
+            let work = move || work_off(&input, &wanted, (&jobs, &is_given_up));
             ahead.threads.push(thread.spawn(work)?);
         }
         Ok(ahead)
@@ -93,7 +98,8 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        // Nobody waits for a job, or for room in a channel, that will not come.
+        // Nobody waits for a job, or for room in a channel, that will not come, nor begins one.
+        self.is_given_up.store(true, Ordering::Relaxed);
         self.jobs = None;
         self.groups.clear();
         for thread in self.threads.drain(..) {
@@ -103,13 +109,20 @@ impl Drop for Ahead {
     }
 }
 
-/// Reads row groups as long as there are any.
-fn work_off(input: &Input, wanted: &Wanted, jobs: &Mutex<Receiver<Job>>) {
+/// Reads row groups as long as there are any and they are not given up.
+fn work_off(
+    input: &Input,
+    wanted: &Wanted,
+    (jobs, is_given_up): (&Mutex<Receiver<Job>>, &AtomicBool),
+) {
     let next = || {
         let jobs = jobs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         jobs.recv()
     };
     while let Ok((group, to)) = next() {
+        if is_given_up.load(Ordering::Relaxed) {
+            return;
+        }
         let read = guard("Parquet", || read(input, wanted, group, &to));
         if let Err(error) = read {
             // Whoever has gone does not want to know.
