@@ -4,7 +4,7 @@
 //! lend(work) ──▶ a thread that waits, else a new one ──▶ work ──▶ waits for a while, then ends
 //!                                                          └──▶ Lent::wait returns
 //! ```
-//! Two threads gain a tenth over a query of two milliseconds by not being started and joined:
+//! Two threads gain up to a tenth over queries of a few milliseconds by not being started:
 //! `make bench ARGS='apart --data target/rivals/data --threads 2'`.
 
 use std::io;
