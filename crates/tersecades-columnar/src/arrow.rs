@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, StringArray};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, PrimitiveArray, StringArray,
+};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use bytemuck::cast_slice;
 
@@ -59,25 +61,27 @@ pub fn lanes(array: &dyn Array) -> Option<Lanes<'_>> {
     Some(lanes)
 }
 
-/// The dictionary array of `keys` into `values`.
+/// The dictionary array of `keys`, of 32 bits each, into `values`.
 ///
 /// # Errors
 /// `InvalidArgumentError` for a valid key outside `values`.
 ///
 /// # Cost
 /// One pass of vector code over the keys, where Arrow's own constructor goes key by key.
-pub fn dictionary(
-    keys: Int32Array,
+pub fn dictionary<K>(
+    keys: PrimitiveArray<K>,
     values: ArrayRef,
-) -> Result<DictionaryArray<Int32Type>, ArrowError> {
+) -> Result<DictionaryArray<K>, ArrowError>
+where
+    K: ArrowDictionaryKeyType,
+    K::Native: bytemuck::Pod,
+{
     let greatest = u32::try_from(values.len()).unwrap_or(0).wrapping_sub(1);
     // Of a key outside, the top bit is set, or that of its distance below the greatest allowed.
-    let bits = |key: i32| key.cast_unsigned() | greatest.wrapping_sub(key.cast_unsigned());
-    let all = keys
-        .values()
-        .iter()
-        .fold(greatest, |all, key| all | bits(*key));
-    if all >> 31 == 1 {
+    let bits = |key: u32| key | greatest.wrapping_sub(key);
+    let lanes: &[u32] = cast_slice(keys.values());
+    let all = lanes.iter().fold(greatest, |all, key| all | bits(*key));
+    if all >> 31 == 1 || lanes.len() != keys.len() {
         return DictionaryArray::try_new(keys, values);
     }
     // SAFETY: no key, valid or not, is negative or beyond the last value.
@@ -120,7 +124,8 @@ pub fn array_bytes(array: &dyn Array) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StringArray;
+    use arrow_array::{StringArray, UInt32Array};
+    use arrow_buffer::ScalarBuffer;
 
     use super::*;
 
@@ -141,6 +146,12 @@ mod tests {
             hidden,
         ] {
             for values in [&texts, &none] {
+                let found = dictionary(keys.clone(), Arc::clone(values)).ok();
+                let expected = DictionaryArray::try_new(keys.clone(), Arc::clone(values)).ok();
+                assert_eq!(found, expected, "{keys:?} of {}", values.len());
+                let unsigned = keys.values().iter().map(|key| key.cast_unsigned());
+                let unsigned = ScalarBuffer::from_iter(unsigned);
+                let keys = UInt32Array::new(unsigned, keys.nulls().cloned());
                 let found = dictionary(keys.clone(), Arc::clone(values)).ok();
                 let expected = DictionaryArray::try_new(keys.clone(), Arc::clone(values)).ok();
                 assert_eq!(found, expected, "{keys:?} of {}", values.len());

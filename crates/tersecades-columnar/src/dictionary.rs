@@ -8,12 +8,13 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, BinaryArray, StringArray, UInt32Array};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
+use crate::arrow::dictionary;
 use crate::error::{Error, Result};
 use crate::text_order;
 
@@ -308,8 +309,7 @@ impl Dictionary {
         data_type: &DataType,
     ) -> Result<ArrayRef> {
         let codes = UInt32Array::new(codes.into(), nulls);
-        let array = DictionaryArray::try_new(codes, self.to_array(data_type)?)?;
-        Ok(Arc::new(array))
+        Ok(Arc::new(dictionary(codes, self.to_array(data_type)?)?))
     }
 
     /// The texts of `codes` one after the other, as an Arrow array of `data_type`.

@@ -65,20 +65,6 @@ impl ResultColumn {
         }
     }
 
-    /// Appends a value that the type can hold, for so many rows.
-    pub fn push_repeated(&mut self, value: Value, rows: usize) {
-        let end = self.values.len() + rows;
-        if rows > 0 {
-            self.push(value);
-        }
-        let Values { keys, wide, .. } = &mut self.values;
-        if let Some(key) = keys.last().copied() {
-            keys.resize(end, key);
-        } else if let Some(digits) = wide.last().copied() {
-            wide.resize(end, digits);
-        }
-    }
-
     /// The column.
     ///
     /// # Errors

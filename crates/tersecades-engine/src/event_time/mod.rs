@@ -10,11 +10,13 @@ pub mod partition;
 pub mod watermark;
 
 use tersecades_columnar::chunk::Chunk;
+use tersecades_columnar::codec::Work;
 use tersecades_columnar::error::{Error, Result};
 use tersecades_columnar::predicate::Predicate;
+use tersecades_columnar::selection::Selection;
 use tersecades_columnar::types::Physical;
 
-use crate::frame::Slot;
+use crate::frame::{Frame, Slot};
 
 pub use clock::{Clock, SharedClock, SystemClock, TestClock};
 pub use watermark::{Closing, Course, Cut, Watermark};
@@ -32,6 +34,18 @@ pub struct Arrival {
     pub course: Option<Course>,
     /// Rows of the stream before the batch.
     pub rows_before: u64,
+}
+
+impl Arrival {
+    /// Leaves in `frame` only rows in the time range; `found` is memory to work in.
+    pub fn narrow(&self, frame: &mut Frame, found: &mut Selection, work: &mut Work) {
+        let time = frame.column(self.time_slot);
+        let (first, last) = self.time_range;
+        let times = key_range(time.physical(), first, last);
+        time.compare(&times, &frame.selection, found, work);
+        found.settle();
+        std::mem::swap(&mut frame.selection, found);
+    }
 }
 
 /// The smallest and largest time of a column; `None` when no row has one.

@@ -20,6 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use arrow_array::RecordBatch;
 use tersecades_columnar::codec::{Tally, Work};
 use tersecades_columnar::error::{Error, Result};
+use tersecades_columnar::selection::Selection;
 
 use crate::event_time::Arrival;
 use crate::frame::{Frame, FrameMemory};
@@ -47,6 +48,8 @@ pub struct Job {
     pub arrival: Arrival,
     /// Frames of the run before it.
     pub number: u64,
+    /// Whether only rows in the time range of the arrival are meant.
+    pub is_part: bool,
 }
 
 /// What the workers hand back when they are flushed.
@@ -67,6 +70,7 @@ struct Bench {
     stage: Stage,
     work: Work,
     memory: FrameMemory,
+    found: Selection,
     rows: Vec<(u64, RecordBatch)>,
     /// Panes that were asked for.
     handed: Option<Partial>,
@@ -199,9 +203,12 @@ impl Shared {
         }
     }
 
-    /// Asks every worker to hand over panes for `watermark`.
+    /// Asks every worker that has not been dismissed to hand over panes for `watermark`.
     fn ask(&self, watermark: i64) {
         let mut queue = self.queue();
+        if queue.closed {
+            return;
+        }
         queue.asked.fill(Some(watermark));
         self.stirred.fetch_add(1, Ordering::Relaxed);
         self.filled.notify_all();
@@ -237,6 +244,7 @@ impl Workers {
                 stage,
                 work: without.work(),
                 memory: FrameMemory::default(),
+                found: Selection::default(),
                 rows: Vec::new(),
                 handed: None,
                 failure: None,
@@ -264,6 +272,15 @@ impl Workers {
             workers.threads.push(thread);
         }
         Ok(workers)
+    }
+
+    /// Lets the threads go, each once it is through with its task; what they hold can be flushed.
+    pub fn dismiss(&self) {
+        if let Some(shared) = &self.shared {
+            shared.queue().closed = true;
+            shared.stirred.fetch_add(1, Ordering::Relaxed);
+            shared.filled.notify_all();
+        }
     }
 
     /// Whether there is no worker.
@@ -356,14 +373,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            let mut queue = shared.queue();
-            queue.closed = true;
-            queue.jobs.clear();
-            queue.lanes = None;
-            shared.stirred.fetch_add(1, Ordering::Relaxed);
-            shared.filled.notify_all();
-        }
+        self.dismiss();
         // A worker that panicked has already said so; dropping must not panic again.
         self.threads.drain(..).for_each(|thread| thread.wait());
     }
@@ -406,6 +416,7 @@ fn perform(shared: &Shared, index: usize, task: Task) -> bool {
         stage,
         work,
         memory,
+        found,
         rows,
         handed,
         failure,
@@ -418,6 +429,9 @@ fn perform(shared: &Shared, index: usize, task: Task) -> bool {
                 let lent = job.frame.derived_len == 0;
                 if lent {
                     job.frame.borrow_memory(memory);
+                }
+                if job.is_part {
+                    job.arrival.narrow(&mut job.frame, found, work);
                 }
                 let pushed = stage.push(&mut job.frame, &job.arrival, work);
                 if lent {

@@ -144,6 +144,14 @@ impl Windowing {
     pub fn is_mergeable(&self) -> bool {
         matches!(self, Windowing::Aligned(_) | Windowing::Global)
     }
+
+    /// Whether a row may be in several windows.
+    pub fn overlaps(&self) -> bool {
+        match self {
+            Windowing::Aligned(boundaries) => boundaries.overlap() != Overlap::None,
+            _ => false,
+        }
+    }
 }
 
 impl Shape {

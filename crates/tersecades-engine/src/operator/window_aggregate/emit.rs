@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_buffer::NullBuffer;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array, new_null_array};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_data::ArrayDataBuilder;
 use arrow_schema::{DataType, Field, Schema};
 use tersecades_columnar::dictionary::Dictionary;
 use tersecades_columnar::error::{Error, Result};
@@ -76,10 +77,10 @@ fn emit_keys(
         let column = match windows {
             Windows::Each(spans) => {
                 let times = order.iter().map(|group| spans[*group as usize].map(end));
-                time_column(times.map(|time| (time, 1)), field.data_type(), rows)
+                time_column(times, field.data_type(), rows)
             }
-            Windows::One(span) => time_column([(Some(end(span)), rows)], field.data_type(), rows),
-            Windows::None => time_column([(None, rows)], field.data_type(), rows),
+            Windows::One(span) => repeated_time(end(span), field.data_type(), rows),
+            Windows::None => Ok(new_null_array(field.data_type(), rows)),
         };
         columns.push(column.map_err(|error| error.column(field.name().as_str()))?);
     }
@@ -145,28 +146,34 @@ fn key_column(
     values.into_array(&column.data_type)
 }
 
-/// Times, each with the number of rows it is for, `rows` in all.
 fn time_column(
-    times: impl IntoIterator<Item = (Option<i128>, usize)>,
+    times: impl Iterator<Item = Option<i128>>,
     data_type: &DataType,
     rows: usize,
 ) -> Result<ArrayRef> {
     let mut column = ResultColumn::new(data_type, None, rows)?;
-    let physical = column.values.physical;
-    for (time, rows) in times {
-        match time {
-            Some(time) if physical.key_of(time).is_none() => {
-                return Err(
-                    Error::limit("the boundary of a window is beyond 2^63 ticks").hint(
-                        "use a coarser unit of event time, or leave out rows at the ends of time",
-                    ),
-                );
-            }
-            Some(time) => column.push_repeated(Value::Integer(time), rows),
-            None => (0..rows).for_each(|_| column.push(Value::Null)),
-        }
+    for time in times {
+        column.push(match time {
+            Some(time) => Value::Integer(ticks(time)?.into()),
+            None => Value::Null,
+        });
     }
     column.finish(data_type)
+}
+
+/// One time for so many rows.
+fn repeated_time(time: i128, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+    let times = ArrayDataBuilder::new(data_type.clone())
+        .len(rows)
+        .add_buffer(Buffer::from_vec(vec![ticks(time)?; rows]));
+    Ok(make_array(times.build()?))
+}
+
+fn ticks(time: i128) -> Result<i64> {
+    i64::try_from(time).map_err(|_| {
+        Error::limit("the boundary of a window is beyond 2^63 ticks")
+            .hint("use a coarser unit of event time, or leave out rows at the ends of time")
+    })
 }
 
 fn text_column(column: &KeyColumn, mut codes: Vec<u32>) -> Result<ArrayRef> {
@@ -186,7 +193,8 @@ fn plain_texts(column: &KeyColumn, codes: &[u32]) -> Result<ArrayRef> {
 /// Which of `codes` stand for null, where any does: they become 0, as every reader may look up.
 fn take_nulls(codes: &mut [u32]) -> Option<NullBuffer> {
     let is_null = |code: u32| u64::from(code) == NULL_CODE;
-    if !codes.iter().any(|code| is_null(*code)) {
+    // Without an end at the first one, the pass is of vector code.
+    if !codes.iter().fold(false, |any, code| any | is_null(*code)) {
         return None;
     }
     let nulls = codes.iter().map(|code| !is_null(*code)).collect();

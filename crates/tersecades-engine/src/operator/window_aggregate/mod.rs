@@ -148,12 +148,16 @@ impl WindowAggregate {
     }
 
     /// Emits every window that ends at or before `watermark` and has rows, all of which are here;
-    /// no two windows share rows.
+    /// where windows share panes, hands these over for another state to emit.
     ///
     /// # Errors
     /// As [`WindowAggregate::advance`].
     pub fn close(&mut self, watermark: i64) -> Result<Closed> {
         let mut closed = Closed::default();
+        if self.shared.plan.window.overlaps() {
+            closed.partial = self.take_panes(watermark);
+            return Ok(closed);
+        }
         let is_past = |window: &Span| watermark == i64::MAX || window.end <= i128::from(watermark);
         for window in self.open_windows().into_iter().take_while(is_past) {
             let (end, mut rows) = (window.last().saturating_add(1), Vec::new());
@@ -300,9 +304,9 @@ impl WindowAggregate {
 /// What one worker had of windows that have closed.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// Their results, each with its first time.
+    /// Their results, each with its first time; none where windows share panes.
     pub windows: Vec<(i64, RecordBatch)>,
-    /// What no window took.
+    /// What no window took, and panes for others to emit.
     pub partial: Partial,
 }
 

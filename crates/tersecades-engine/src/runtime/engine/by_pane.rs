@@ -1,7 +1,8 @@
 //! Frames to workers by pane, where all batches are at hand and panes have a few of them each.
 //!
-//! A frame with rows of several panes is dispatched in parts. What workers have of closed windows
-//! is collected where frames are dispatched, in the order in which the watermark passed their ends.
+//! A frame with rows of several panes is dispatched once for each, whose worker finds its rows.
+//! What workers have of closed windows is collected where frames are dispatched, in the order in
+//! which the watermark passed their ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use tersecades_columnar::batch::Batch;
 use tersecades_columnar::error::Result;
 
 use super::Running;
-use crate::event_time::{Arrival, key_range, time_range};
+use crate::event_time::{Arrival, time_range};
 use crate::frame::Frame;
 use crate::operator::window_aggregate::feed::Sharing;
 use crate::runtime::option::RunOptions;
@@ -23,6 +24,10 @@ const PARTS_MAX: usize = 8;
 
 /// Panes there must be for each thread, so that all have as much to do.
 const PANES_PER_THREAD: u64 = 2;
+
+/// Panes of frames that wait for each thread, at most: as workers lack none while the run's thread
+/// works out results.
+const PANES_WAITING: usize = 8;
 
 /// Batches of a pane, at least and at most: with fewer, most frames are of several panes; with
 /// more, the panes of two threads are too far apart to be queued at once.
@@ -43,15 +48,14 @@ pub(super) struct Panes {
     closing: VecDeque<i64>,
     /// The last window end before them.
     closed_to: i128,
-    /// Most frames that wait for a worker: those of a pane for each.
+    /// Most frames that wait for a worker.
     waiting_max: usize,
 }
 
 impl ByPane {
     /// What the plan says: not where panes hold no groups to be merged, or are someone else's.
     ///
-    /// Nor where windows share panes: merging these and emitting windows is for one thread, which
-    /// takes as long as by merging workers' panes on the way (the hops of `tersecades demo`).
+    /// Nor where windows only grow: each of their panes is needed until the last one closes.
     pub(super) fn of(plan: &StagePlan, options: &RunOptions) -> Self {
         let aggregate = plan.aggregate().filter(|aggregate| {
             let alone = matches!(aggregate.sharing, Sharing::Alone);
@@ -62,7 +66,7 @@ impl ByPane {
             Some(Windowing::Aligned(boundaries))
                 if !limited
                     && !boundaries.leaves_gaps()
-                    && boundaries.overlap() == Overlap::None =>
+                    && boundaries.overlap() != Overlap::Growing =>
             {
                 ByPane::Perhaps(Arc::clone(boundaries))
             }
@@ -92,7 +96,7 @@ impl Running {
                     boundaries,
                     closing: VecDeque::new(),
                     closed_to: i128::MIN,
-                    waiting_max: batches * self.options.threads,
+                    waiting_max: batches * self.options.threads * PANES_WAITING,
                 }),
                 None => ByPane::No,
             };
@@ -120,12 +124,8 @@ impl Running {
         pays.then_some(of_pane)
     }
 
-    /// Queues the rows of a frame for the workers that have their panes.
-    pub(super) fn dispatch_by_pane(
-        &mut self,
-        mut frame: Box<Frame>,
-        arrival: Arrival,
-    ) -> Result<()> {
+    /// Queues a frame for the workers that have the panes of its rows.
+    pub(super) fn dispatch_by_pane(&mut self, frame: Box<Frame>, arrival: Arrival) -> Result<()> {
         let ByPane::Yes(panes) = &self.by_pane else {
             return Ok(());
         };
@@ -141,68 +141,48 @@ impl Running {
         let mut pane = boundaries.pane(last.max(open));
         while pane.start > least.start {
             if parts.len() + 1 == PARTS_MAX {
-                return self.scatter(frame, parts, arrival);
+                // From here on all frames go to whichever worker is free.
+                self.flush()?;
+                return self.dispatch(frame, arrival);
             }
-            let mut part = self.timed_frame(&frame.batch)?;
-            let mut rows = std::mem::take(&mut part.selection);
-            let time = part.column(arrival.time_slot);
-            let times = key_range(time.physical(), pane.first(), last);
-            time.compare(&times, &frame.selection, &mut rows, &mut self.work);
-            rows.settle();
-            frame.selection.subtract(&rows);
-            part.selection = rows;
-            let time_range = (pane.first().max(first), last);
-            parts.push((
-                pane.first(),
-                part,
-                Arrival {
-                    time_range,
-                    ..arrival
-                },
-            ));
+            parts.push((pane.first(), (pane.first().max(first), last)));
             last = pane.first() - 1;
             pane = boundaries.pane(last);
         }
-        frame.selection.settle();
-        let time_range = (first, last);
-        parts.push((
-            least.first(),
-            frame,
-            Arrival {
-                time_range,
-                ..arrival
-            },
-        ));
-        for (pane, frame, arrival) in parts.into_iter().rev() {
-            if frame.selection.is_empty() {
-                self.spare = Some(frame);
-                continue;
-            }
-            let number = self.frames;
-            self.frames += 1;
+        parts.push((least.first(), (first, last)));
+        let is_part = parts.len() > 1;
+        let mut frames = Vec::with_capacity(parts.len());
+        for _ in 1..parts.len() {
+            let mut part = self.timed_frame(&frame.batch)?;
+            part.selection.copy_from(&frame.selection);
+            frames.push(part);
+        }
+        frames.push(frame);
+        for ((pane, time_range), frame) in parts.into_iter().rev().zip(frames) {
             let job = Job {
                 frame,
-                arrival,
-                number,
+                arrival: Arrival {
+                    time_range,
+                    ..arrival
+                },
+                number: self.frames,
+                is_part,
             };
-            self.workers.push_to_lane(pane, job, waiting_max)?;
+            self.frames += 1;
+            self.workers.push_to_lane(pane, job);
         }
-        // One at a time, so that workers do not run out of frames meanwhile.
-        self.collect_by_pane().map(|_| ())
+        self.work_by_pane(waiting_max)
     }
 
-    /// Dispatches a frame whose times are far apart, from here on all to whichever worker is free.
-    fn scatter(
-        &mut self,
-        mut frame: Box<Frame>,
-        parts: Vec<(i64, Box<Frame>, Arrival)>,
-        arrival: Arrival,
-    ) -> Result<()> {
-        for (_, part, _) in parts {
-            frame.selection.unite(&part.selection);
+    /// Works off frames on this thread until at most `limit` wait. Windows are emitted one at a
+    /// time, so that workers do not run out of frames meanwhile.
+    fn work_by_pane(&mut self, limit: usize) -> Result<()> {
+        loop {
+            self.collect_by_pane()?;
+            if !self.workers.run_lane(limit)? {
+                return Ok(());
+            }
         }
-        self.flush()?;
-        self.dispatch(frame, arrival)
     }
 
     /// Has the windows closed that `watermark` has passed; at the end of the stream waits for all.
@@ -254,7 +234,13 @@ impl Running {
     /// Waits for the frames that are under way; the next ones go to whoever is free.
     pub(super) fn end_by_pane(&mut self) -> Result<()> {
         if self.by_pane.is_on() {
+            self.work_by_pane(0)?;
+            while self.collect_by_pane()? {}
             self.workers.finish_lanes()?;
+            if self.finished {
+                // Emitting the last windows takes longer than threads take to leave.
+                self.workers.dismiss();
+            }
             while self.collect_by_pane()? {}
             self.workers.end_lanes();
         }

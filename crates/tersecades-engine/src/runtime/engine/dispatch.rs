@@ -46,6 +46,7 @@ impl Running {
             frame,
             arrival,
             number: self.frames,
+            is_part: false,
         };
         self.frames += 1;
         if let Some(job) = self.workers.push(job) {

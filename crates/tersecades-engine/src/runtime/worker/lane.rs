@@ -7,7 +7,8 @@
 //! ```
 //! Each worker takes what it may in the order of the stream, so that its state is that of a run
 //! over its panes alone. A pane belongs to whoever takes its first frame. Where windows close,
-//! every worker closes what it has of them after the frames that came before, while others go on.
+//! every worker closes what it has of them after the frames that came before, or hands over the
+//! panes that windows share, while others go on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -19,7 +20,7 @@ use crate::operator::window_aggregate::Closed;
 use super::{Job, Task, Workers, perform, stopped};
 
 /// Watermarks that a worker may be behind in closing windows.
-const BEHIND_MAX: usize = 4;
+const BEHIND_MAX: usize = 16;
 
 /// What waits to be run of one pane.
 #[derive(Debug, Default)]
@@ -166,13 +167,9 @@ impl Workers {
         true
     }
 
-    /// Queues a frame of the pane that starts at `pane`; runs frames while more than `limit` wait.
-    ///
-    /// # Errors
-    /// `Internal` when a worker is gone.
-    pub fn push_to_lane(&self, pane: i64, job: Job, limit: usize) -> Result<()> {
+    /// Queues a frame of the pane that starts at `pane`.
+    pub fn push_to_lane(&self, pane: i64, job: Job) {
         self.stir_lanes(|lanes| lanes.push(pane, job));
-        self.run_lanes(limit)
     }
 
     /// Asks every worker to close windows; see `Lanes::close`.
@@ -191,12 +188,11 @@ impl Workers {
             .transpose()
     }
 
-    /// Runs all frames that were queued by pane; the next ones are not.
+    /// Waits until the workers are through with all that was queued by pane.
     ///
     /// # Errors
     /// `Internal` when a worker is gone.
     pub fn finish_lanes(&self) -> Result<()> {
-        self.run_lanes(0)?;
         self.shared.as_ref().map_or(Ok(()), |shared| shared.rest())
     }
 
@@ -219,30 +215,32 @@ impl Workers {
         }
     }
 
-    /// Works off frames on this thread until at most `limit` wait, no windows wait for this thread
-    /// alone, and no worker is far behind; at none, what else there is for this thread too.
-    fn run_lanes(&self, limit: usize) -> Result<()> {
+    /// Does a task on this thread, or waits for one of a worker, while more than `limit` frames
+    /// wait, windows wait for this thread alone, or a worker is far behind; at none while there is
+    /// a task for this thread. False where nothing was to be done.
+    ///
+    /// # Errors
+    /// `Internal` when a worker is gone.
+    pub fn run_lane(&self, limit: usize) -> Result<bool> {
         let Some(shared) = &self.shared else {
-            return Ok(());
+            return Ok(false);
         };
         let own = self.threads.len();
-        loop {
-            let mut queue = shared.queue();
-            let lanes = queue.lanes.as_ref();
-            let waiting = lanes.map_or(0, Lanes::waiting);
-            let awaited = lanes.is_some_and(|lanes| lanes.waits_for(own));
-            let behind = lanes.map_or(0, Lanes::behind) > BEHIND_MAX;
-            if limit > 0 && waiting <= limit && !awaited && !behind {
-                return Ok(());
-            }
-            let task = queue.take(own);
-            drop(queue);
-            match task.map(|task| perform(shared, own, task)) {
-                Some(true) => {}
-                Some(false) => return Err(stopped()),
-                None if limit == 0 && waiting == 0 => return Ok(()),
-                None => shared.wait_for_one()?,
-            }
+        let mut queue = shared.queue();
+        let lanes = queue.lanes.as_ref();
+        let waiting = lanes.map_or(0, Lanes::waiting);
+        let awaited = lanes.is_some_and(|lanes| lanes.waits_for(own));
+        let behind = lanes.map_or(0, Lanes::behind) > BEHIND_MAX;
+        if limit > 0 && waiting <= limit && !awaited && !behind {
+            return Ok(false);
+        }
+        let task = queue.take(own);
+        drop(queue);
+        match task.map(|task| perform(shared, own, task)) {
+            Some(true) => Ok(true),
+            Some(false) => Err(stopped()),
+            None if limit == 0 && waiting == 0 => Ok(false),
+            None => shared.wait_for_one().map(|()| true),
         }
     }
 }

@@ -295,7 +295,7 @@ impl CodedColumn {
             Table::Four(table) => self.array(look_up(table, codes, kernels().u32.take)?, None),
             Table::Eight(table) => self.array(look_up(table, codes, kernels().u64.take)?, None),
             Table::Text(texts) => {
-                let keys = codes.iter().map(|code| code.cast_signed()).collect();
+                let keys: Int32Array = codes.iter().map(|code| code.cast_signed()).collect();
                 Ok(Arc::new(dictionary(keys, Arc::clone(texts))?))
             }
         }
