@@ -12,7 +12,7 @@ use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, PrimitiveArray, StringArray,
 };
 use arrow_schema::{ArrowError, DataType, TimeUnit};
-use bytemuck::cast_slice;
+use bytemuck::{cast_slice, try_cast_slice};
 
 use crate::input::Lanes;
 
@@ -61,13 +61,13 @@ pub fn lanes(array: &dyn Array) -> Option<Lanes<'_>> {
     Some(lanes)
 }
 
-/// The dictionary array of `keys`, of 32 bits each, into `values`.
+/// The dictionary array of `keys` into `values`.
 ///
 /// # Errors
 /// `InvalidArgumentError` for a valid key outside `values`.
 ///
 /// # Cost
-/// One pass of vector code over the keys, where Arrow's own constructor goes key by key.
+/// One pass of vector code over keys of 32 bits, where Arrow's own constructor goes key by key.
 pub fn dictionary<K>(
     keys: PrimitiveArray<K>,
     values: ArrayRef,
@@ -79,7 +79,8 @@ where
     let greatest = u32::try_from(values.len()).unwrap_or(0).wrapping_sub(1);
     // Of a key outside, the top bit is set, or that of its distance below the greatest allowed.
     let bits = |key: u32| key | greatest.wrapping_sub(key);
-    let lanes: &[u32] = cast_slice(keys.values());
+    // Keys of other widths are as many lanes by chance alone, where there are none.
+    let lanes: &[u32] = try_cast_slice(keys.values()).unwrap_or_default();
     let all = lanes.iter().fold(greatest, |all, key| all | bits(*key));
     if all >> 31 == 1 || lanes.len() != keys.len() {
         return DictionaryArray::try_new(keys, values);

@@ -28,7 +28,7 @@ pub struct Arrival {
     pub time_slot: Slot,
     /// The watermark before the frame's first row; the smallest time when there is none.
     pub watermark: i64,
-    /// Smallest and largest event time of the batch.
+    /// Smallest and largest event time of the batch, or of the rows of it that are meant.
     pub time_range: (i64, i64),
     /// How the rows themselves move the watermark; `None` where something else moves it.
     pub course: Option<Course>,

@@ -14,6 +14,9 @@ const POSITIONS_MAX: usize = 1 << 18;
 /// Below one group in this many positions, it is cheaper to sort groups than to read all positions.
 const POSITIONS_PER_GROUP_MAX: usize = 64;
 
+/// Bits behind the point of `1 / width`: as many as leave quotients of positions exact.
+const INVERSE_BITS: u32 = 40;
+
 /// The positions of all keys that the dictionaries of a layout allow.
 #[derive(Debug, Clone)]
 pub struct Positions {
@@ -79,22 +82,25 @@ impl Positions {
         }));
     }
 
-    /// The codes of text column `index` at `positions`, which ascend; that of a null is `u32::MAX`.
+    /// The codes of text column `index` at `positions`; that of a null is `u32::MAX`.
     pub fn codes(&self, index: usize, positions: &[u32]) -> Vec<u32> {
         let table = self.table(index, |ranks| &ranks.code_at);
-        let code = |rank: usize| table.get(rank).copied().unwrap_or(NULL_CODE as u32);
-        let mut codes = Vec::with_capacity(positions.len());
-        while let Some(first) = positions.get(codes.len()) {
-            let row = *first as usize / self.width;
-            let (start, end) = (row * self.width, (row + 1) * self.width);
-            let rest = &positions[codes.len()..];
-            let count = rest.iter().take_while(|at| (**at as usize) < end).count();
-            match index {
-                0 => codes.resize(codes.len() + count, code(row)),
-                _ => codes.extend(rest[..count].iter().map(|at| code(*at as usize - start))),
-            }
-        }
-        codes
+        let (width, inverse) = (
+            self.width as u64,
+            (1 << INVERSE_BITS) / self.width as u64 + 1,
+        );
+        let code = |at: &u32| {
+            let row = (u64::from(*at) * inverse) >> INVERSE_BITS;
+            let rank = match index {
+                0 => row,
+                _ => u64::from(*at) - row * width,
+            };
+            table
+                .get(rank as usize)
+                .copied()
+                .unwrap_or(NULL_CODE as u32)
+        };
+        positions.iter().map(code).collect()
     }
 
     /// What is known of the texts of column `index`; empty where there is none.

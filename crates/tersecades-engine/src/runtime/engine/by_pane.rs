@@ -25,12 +25,15 @@ const PARTS_MAX: usize = 8;
 /// Panes there must be for each thread, so that all have as much to do.
 const PANES_PER_THREAD: u64 = 2;
 
-/// Panes of frames that wait for each thread, at most: as workers lack none while the run's thread
-/// works out results.
-const PANES_WAITING: usize = 8;
+/// Panes of frames that wait for each thread, at most, so that workers lack none while the run's
+/// thread works out results; fewer in tests, whose streams are short.
+const PANES_WAITING: usize = if cfg!(test) { 1 } else { 8 };
+
+/// Most panes of a window that others share: each is looked at for every frame.
+const PANES_SHARED_MAX: i128 = 64;
 
 /// Batches of a pane, at least and at most: with fewer, most frames are of several panes; with
-/// more, the panes of two threads are too far apart to be queued at once.
+/// more, what waits is long, and workers that take any frame are as well off.
 const BATCHES: (usize, usize) = (2, 64);
 
 /// Whether frames go to workers by pane.
@@ -118,7 +121,10 @@ impl Running {
         let width = u64::try_from(pane.end - pane.start).ok()?;
         let panes = ticks / width.max(1);
         let of_pane = batches.len() / usize::try_from(panes).ok()?.max(1);
-        let pays = last.abs_diff(first) <= width / 2
+        let window = boundaries.ending_after(first);
+        let shared = (window.end - window.start) / (pane.end - pane.start).max(1);
+        let pays = shared <= PANES_SHARED_MAX
+            && last.abs_diff(first) <= width / 2
             && panes >= self.options.threads as u64 * PANES_PER_THREAD
             && (BATCHES.0..=BATCHES.1).contains(&of_pane);
         pays.then_some(of_pane)
@@ -178,6 +184,7 @@ impl Running {
     /// time, so that workers do not run out of frames meanwhile.
     fn work_by_pane(&mut self, limit: usize) -> Result<()> {
         loop {
+            self.check_interrupt()?;
             self.collect_by_pane()?;
             if !self.workers.run_lane(limit)? {
                 return Ok(());
@@ -216,6 +223,10 @@ impl Running {
         };
         let watermark = panes.closing.pop_front().unwrap_or(i64::MIN);
         let closed = closed?;
+        if watermark == i64::MAX {
+            // Emitting the last windows takes longer than threads take to leave.
+            self.workers.dismiss();
+        }
         let mut windows = Vec::new();
         for worker in closed {
             windows.extend(worker.windows);
@@ -237,10 +248,6 @@ impl Running {
             self.work_by_pane(0)?;
             while self.collect_by_pane()? {}
             self.workers.finish_lanes()?;
-            if self.finished {
-                // Emitting the last windows takes longer than threads take to leave.
-                self.workers.dismiss();
-            }
             while self.collect_by_pane()? {}
             self.workers.end_lanes();
         }

@@ -19,8 +19,8 @@ use crate::operator::window_aggregate::Closed;
 
 use super::{Job, Task, Workers, perform, stopped};
 
-/// Watermarks that a worker may be behind in closing windows.
-const BEHIND_MAX: usize = 16;
+/// Watermarks that a worker may be behind in closing windows; fewer in tests, as of panes.
+const BEHIND_MAX: usize = if cfg!(test) { 4 } else { 16 };
 
 /// What waits to be run of one pane.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Lanes {
         self.waiting > 0 || self.workers.iter().any(closes)
     }
 
-    /// Adds a frame all of whose rows lie in the pane that starts at `pane`.
+    /// Adds a frame of which the rows in the pane that starts at `pane` are meant, and late ones.
     pub(super) fn push(&mut self, pane: i64, job: Job) {
         self.waiting += 1;
         self.lanes.entry(pane).or_default().jobs.push_back(job);
