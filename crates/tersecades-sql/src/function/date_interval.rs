@@ -13,12 +13,13 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{ArrayRef, Decimal128Array};
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
-use datafusion_expr::expr::{Between, BinaryExpr, Cast};
+use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, InList};
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -142,21 +143,45 @@ impl FunctionRewrite for NanosecondsOfLengths {
         schema: &DFSchema,
         _config: &ConfigOptions,
     ) -> Result<Transformed<Expr>> {
-        let number = |side: &Expr| nanoseconds(side, schema);
         let compared = match &expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
-                number(left).zip(number(right)).map(|(left, right)| {
+                numbers([&**left, &**right], schema).map(|[left, right]| {
                     let (left, right) = (Box::new(left), Box::new(right));
                     let op = *op;
                     Expr::BinaryExpr(BinaryExpr { left, op, right })
                 })
             }
             Expr::Between(between) => {
-                let ends = number(&between.low).zip(number(&between.high));
-                number(&between.expr).zip(ends).map(|(value, (low, high))| {
-                    let (value, low, high) = (Box::new(value), Box::new(low), Box::new(high));
+                let sides = [&*between.expr, &*between.low, &*between.high];
+                numbers(sides, schema).map(|sides| {
+                    let [value, low, high] = sides.map(Box::new);
                     Expr::Between(Between::new(value, between.negated, low, high))
                 })
+            }
+            Expr::InList(list) => {
+                let sides = std::iter::once(&*list.expr).chain(&list.list);
+                let sides = numbers_of(&sides.collect::<Vec<_>>(), schema);
+                sides.and_then(|mut sides| {
+                    let listed = sides.split_off(1);
+                    let value = Box::new(sides.pop()?);
+                    Some(Expr::InList(InList::new(value, listed, list.negated)))
+                })
+            }
+            Expr::Case(case) => case.expr.as_deref().and_then(|operand| {
+                let found = case.when_then_expr.iter().map(|(when, _)| &**when);
+                let sides: Vec<&Expr> = std::iter::once(operand).chain(found).collect();
+                let mut sides = numbers_of(&sides, schema)?.into_iter();
+                let operand = sides.next().map(Box::new);
+                let results = case.when_then_expr.iter().map(|(_, result)| result.clone());
+                let found = sides.map(Box::new).zip(results).collect();
+                Some(Expr::Case(Case::new(
+                    operand,
+                    found,
+                    case.else_expr.clone(),
+                )))
+            }),
+            Expr::ScalarFunction(call) if call.func.name() == "nullif" => {
+                null_if(&call.args, schema)
             }
             _ => None,
         };
@@ -167,16 +192,51 @@ impl FunctionRewrite for NanosecondsOfLengths {
     }
 }
 
-/// The nanoseconds of a constant interval without months, or of a length of time that was made an
-/// interval.
-fn nanoseconds(side: &Expr, schema: &DFSchema) -> Option<Expr> {
+/// The first of two constant intervals, or null where the second is as long.
+fn null_if(arguments: &[Expr], schema: &DFSchema) -> Option<Expr> {
+    let [value, other] = arguments else {
+        return None;
+    };
+    interval_of(value)?;
+    let [left, right] = numbers([value, other], schema)?;
+    let null = Expr::Literal(ScalarValue::IntervalMonthDayNano(None), None);
+    let found = (Box::new(left.eq(right)), Box::new(null));
+    let otherwise = Some(Box::new(value.clone()));
+    Some(Expr::Case(Case::new(None, vec![found], otherwise)))
+}
+
+/// As [`numbers_of`], of so many sides.
+fn numbers<const N: usize>(sides: [&Expr; N], schema: &DFSchema) -> Option<[Expr; N]> {
+    numbers_of(&sides, schema)?.try_into().ok()
+}
+
+/// The nanoseconds of what is compared, if all are lengths of time and constant intervals; months
+/// have 30 days among constants, and no length beside others.
+fn numbers_of(sides: &[&Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
+    let constant = |side: &&Expr| interval_of(side).is_some();
+    let month_days = sides.iter().all(constant).then_some(30);
+    let number = |side: &&Expr| nanoseconds(side, month_days, schema);
+    sides.iter().map(number).collect()
+}
+
+/// The value of a constant interval.
+pub(super) fn interval_of(side: &Expr) -> Option<IntervalMonthDayNano> {
     match side {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _) if value.months == 0 => {
-            let days = i128::from(value.days) * 86_400_000_000_000;
-            let nanoseconds = Some(days + i128::from(value.nanoseconds));
-            let constant = ScalarValue::Decimal128(nanoseconds, NANOSECOND_DIGITS, 0);
-            Some(Expr::Literal(constant, None))
-        }
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => *value,
+        _ => None,
+    }
+}
+
+/// The nanoseconds of a constant interval, or of a length of time that was made an interval.
+fn nanoseconds(side: &Expr, month_days: Option<i128>, schema: &DFSchema) -> Option<Expr> {
+    if let Some(value) = interval_of(side) {
+        let month_days = if value.months == 0 { 0 } else { month_days? };
+        let days = i128::from(value.days) + i128::from(value.months) * month_days;
+        let nanoseconds = Some(days * 86_400_000_000_000 + i128::from(value.nanoseconds));
+        let constant = ScalarValue::Decimal128(nanoseconds, NANOSECOND_DIGITS, 0);
+        return Some(Expr::Literal(constant, None));
+    }
+    match side {
         Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Interval(_)) => {
             let length = expr.get_type(schema).ok()?;
             matches!(length, DataType::Duration(_))

@@ -24,9 +24,12 @@ use arrow_arith::aggregate::min;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::types::IntervalMonthDayNano;
 use arrow_cast::cast as cast_array;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use tersecades_engine::expression::cast_time;
+
+use super::date_interval::interval_of;
 
 const NAME: &str = "date_part";
 const DATE_TRUNC: &str = "date_trunc";
@@ -127,6 +130,12 @@ impl FunctionRewrite for ComputeDateParts {
     ) -> Result<Transformed<Expr>> {
         match expr {
             Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == NAME => {
+                if let [part, interval] = args.as_slice()
+                    && let Some(value) = interval_of(interval)
+                    && name_of(part).eq_ignore_ascii_case("epoch")
+                {
+                    return Ok(Transformed::yes(lit(interval_seconds(value))));
+                }
                 if let [part, length] = args.as_slice()
                     && let DataType::Duration(unit) = length.get_type(schema)?
                 {
@@ -147,12 +156,24 @@ fn computed(function: &ScalarUDF, arguments: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(computed.into(), arguments))
 }
 
-/// The seconds of a length of time, with their fraction.
-fn seconds(part: &Expr, length: &Expr, unit: TimeUnit) -> Result<Expr> {
-    let name = match part {
+/// The name of a part, where it is written out.
+fn name_of(part: &Expr) -> &str {
+    match part {
         Expr::Literal(name, _) => name.try_as_str().flatten().unwrap_or_default(),
         _ => "",
-    };
+    }
+}
+
+/// The seconds of an interval: years have 365.25 days, months beside them 30.
+fn interval_seconds(value: IntervalMonthDayNano) -> f64 {
+    let (years, months) = (value.months / 12, value.months % 12);
+    let days = f64::from(years) * 365.25 + f64::from(months) * 30.0 + f64::from(value.days);
+    days * DAY_SECONDS as f64 + value.nanoseconds as f64 / 1e9
+}
+
+/// The seconds of a length of time, with their fraction.
+fn seconds(part: &Expr, length: &Expr, unit: TimeUnit) -> Result<Expr> {
+    let name = name_of(part);
     if !name.eq_ignore_ascii_case("epoch") {
         let message = format!("extract({name} FROM a length of time); extract(epoch FROM it) is");
         return Err(DataFusionError::NotImplemented(message));

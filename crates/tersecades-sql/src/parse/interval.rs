@@ -1,7 +1,9 @@
-//! Intervals as other engines take them: clock times, whole multiples, a sign before all parts.
+//! Intervals as other engines take them: clock times, quarters, whole multiples, a sign before all
+//! parts.
 //!
 //! ```text
 //! INTERVAL '1 day -02:30'   ─▶ INTERVAL '1 day -2 hours -30 minutes'
+//! INTERVAL '2' QUARTER      ─▶ INTERVAL '6 months'
 //! INTERVAL '90' SECOND * 3  ─▶ INTERVAL '0 months 0 days 270000000000 nanoseconds'
 //! -INTERVAL '1 day 02:00'   ─▶ INTERVAL '0 months -1 days -7200000000000 nanoseconds'
 //! ```
@@ -15,11 +17,19 @@ const UNITS: [&str; 3] = ["hours", "minutes", "seconds"];
 /// Writes an interval, or a multiple of one, as what the planner knows.
 pub(super) fn respell(value: &mut Expr) {
     match value {
-        Expr::Interval(interval) if interval.leading_field.is_none() => {
-            if let Some(text) = text_of(&interval.value).and_then(without_clocks) {
-                *interval.value = quoted(text);
+        Expr::Interval(interval) => match &interval.leading_field {
+            None => {
+                if let Some(text) = text_of(&interval.value).and_then(spelt_out) {
+                    *interval.value = quoted(text);
+                }
             }
-        }
+            Some(unit) => {
+                let text = text_of(&interval.value).map(|text| format!("{text} {unit}"));
+                if let Some(text) = text.as_deref().and_then(spelt_out) {
+                    (*interval.value, interval.leading_field) = (quoted(text), None);
+                }
+            }
+        },
         // The planner puts the sign before the first part alone.
         Expr::UnaryOp {
             op: UnaryOperator::Minus,
@@ -56,8 +66,8 @@ fn text_of(value: &Expr) -> Option<&str> {
     }
 }
 
-/// The text with clock times as numbers of units, if there are any.
-fn without_clocks(text: &str) -> Option<String> {
+/// The text with clock times as numbers of units and quarters as months, if there are any.
+fn spelt_out(text: &str) -> Option<String> {
     let mut found = false;
     let words = text.split_whitespace().map(|word| match clock(word) {
         Some(units) => {
@@ -66,7 +76,16 @@ fn without_clocks(text: &str) -> Option<String> {
         }
         None => word.to_owned(),
     });
-    let words: Vec<String> = words.collect();
+    let mut words: Vec<String> = words.collect();
+    for at in 1..words.len() {
+        let number = words[at - 1].parse::<i32>();
+        if ["quarter", "quarters"].contains(&words[at].to_lowercase().as_str())
+            && let Some(months) = number.ok().and_then(|number| number.checked_mul(3))
+        {
+            (words[at - 1], words[at]) = (months.to_string(), "months".to_owned());
+            found = true;
+        }
+    }
     found.then(|| words.join(" "))
 }
 
