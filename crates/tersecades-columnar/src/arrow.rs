@@ -125,10 +125,21 @@ pub fn array_bytes(array: &dyn Array) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{StringArray, UInt32Array};
+    use arrow_array::{UInt8Array, UInt32Array};
     use arrow_buffer::ScalarBuffer;
 
     use super::*;
+
+    #[test]
+    fn keys_of_other_widths_are_for_arrow() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+        for keys in [vec![], vec![2, 0, 1], vec![0, 1, 2, 0], vec![0, 1, 2, 3]] {
+            let keys = UInt8Array::from(keys);
+            let found = dictionary(keys.clone(), Arc::clone(&texts)).ok();
+            let expected = DictionaryArray::try_new(keys, Arc::clone(&texts)).ok();
+            assert_eq!(found, expected);
+        }
+    }
 
     #[test]
     fn dictionaries_are_those_of_arrow() {

@@ -11,6 +11,7 @@
 use super::based::{self, Moved};
 use super::bit_stream::{self, BitStream};
 use super::code_sum::CodeSums;
+use super::compact::{self, Compact};
 use super::moment;
 use super::order::{self, Order};
 use super::outlier::Outlying;
@@ -135,7 +136,7 @@ pub(super) const unsafe fn table<L>(name: &'static str) -> Kernels
 where
     L: Steps<u8> + Steps<u16> + Steps<u32> + Steps<u64>,
     L: Lines<u8> + Lines<u16> + Lines<u32> + Lines<u64>,
-    L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream + CodeSums,
+    L: Order<u8> + Order<u16> + Order<u32> + Order<u64> + BitStream + CodeSums + Compact,
     L: RangeSums<u8> + RangeSums<u16> + RangeSums<u32> + RangeSums<u64>,
     L: Outlying<u8> + Outlying<u16> + Outlying<u32> + Outlying<u64>,
 {
@@ -247,7 +248,7 @@ const fn pair<L: Level, T: Narrow<D>, D: Lane>() -> PairKernels<T, D> {
     }
 }
 
-const fn bitmaps<L: Level>() -> BitmapKernels {
+const fn bitmaps<L: Compact>() -> BitmapKernels {
     BitmapKernels {
         // SAFETY: the caller of `table` promised the features of `L`.
         and: |a, b| unsafe {
@@ -291,6 +292,7 @@ const fn bitmaps<L: Level>() -> BitmapKernels {
                 )
             }
         },
+        compact: |words, lanes| at_level!(L, compact::compact::<L>(words, lanes)),
         // SAFETY: the caller of `table` promised the features of `L`.
         from_rows: |rows, out| unsafe {
             L::run(

@@ -18,8 +18,9 @@
 //! which the compiler vectorises once per instruction set, and differ in the few steps of `level`
 //! that a compiler gets wrong: lanes to bits and bits to lanes, wide lanes to narrow ones
 //! (`avx2_cut`), outliers by their rows (`avx2_outlier`), codes to what they stand for
-//! (`avx2_code_sum`), and where one pass over a block beats two (`avx2_moment`,
-//! `avx2_range_sum`); `avx512` has the same files. All levels answer the same.
+//! (`avx2_code_sum`), selected lanes to the front (`avx2_compact`), and where one pass over a block
+//! beats two (`avx2_moment`, `avx2_range_sum`); `avx512` has the same files. All levels answer the
+//! same.
 
 mod based;
 mod bit_stream;
@@ -27,6 +28,7 @@ mod bitmap;
 mod block;
 mod cell;
 mod code_sum;
+mod compact;
 mod float;
 mod lane;
 mod level;
@@ -199,6 +201,9 @@ pub struct BitmapKernels {
     ///
     /// The last position has to fit a `u32`.
     pub to_rows: fn(&[u64], u32, &mut Vec<u32>),
+    /// `(words, lanes)`: moves the lanes whose bits are set to the front, in order; how many. What
+    /// follows them means nothing.
+    pub compact: fn(&[u64], &mut [u64]) -> usize,
     /// `(rows, out)`: clears `out`, then sets the bit of each row; each row is inside `out`.
     pub from_rows: fn(&[u32], &mut [u64]),
 }

@@ -2,6 +2,7 @@
 
 use super::bit_stream::BitStream;
 use super::code_sum::CodeSums;
+use super::compact::Compact;
 use super::level::{LINE_BYTES, Level, ROWS_SLACK, Steps, Word, table};
 use super::moment::Moments;
 use super::order::Order;
@@ -69,6 +70,8 @@ impl<W: Lane> RangeSums<W> for Portable {}
 impl BitStream for Portable {}
 
 impl CodeSums for Portable {}
+
+impl Compact for Portable {}
 
 impl<W: Lane> Steps<W> for Portable {
     #[inline(always)]

@@ -41,6 +41,7 @@ pub(super) static KERNELS: Kernels = Kernels {
         count_groups,
         union: [union; 2],
         to_rows,
+        compact,
         from_rows,
     },
     overlap,
@@ -289,6 +290,17 @@ fn to_rows(words: &[u64], base_row: u32, out: &mut Vec<u32>) {
         }
         row = row.wrapping_add(u64::BITS);
     }
+}
+
+fn compact(words: &[u64], lanes: &mut [u64]) -> usize {
+    let mut kept = 0;
+    for index in 0..lanes.len() {
+        if is_set(words, index) {
+            lanes[kept] = lanes[index];
+            kept += 1;
+        }
+    }
+    kept
 }
 
 fn from_rows(rows: &[u32], out: &mut [u64]) {

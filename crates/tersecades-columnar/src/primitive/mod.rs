@@ -32,6 +32,7 @@ pub mod slice;
 use crate::bitmap::WORD_ROWS;
 use crate::chunk::Chunk;
 use crate::codec::{Codec, Work};
+use crate::kernels::kernels;
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::types::Physical;
 use crate::values::Values;
@@ -91,30 +92,25 @@ fn for_each_unit(
         if within.shape() == Shape::Bits {
             let words = &within.words()[start / WORD_ROWS..];
             keep_selected(&mut values.keys, words);
-            keep_selected(&mut values.wide, words);
+            keep_wide(&mut values.wide, words);
         }
         visit(&values);
     }
     work.values = values;
 }
 
-/// Drops the items whose bit is not set.
-pub(crate) fn keep_selected<T: Copy>(items: &mut Vec<T>, words: &[u64]) {
-    let mut kept = 0;
-    let used = items.len().div_ceil(WORD_ROWS);
-    for (index, word) in words.iter().take(used).enumerate() {
-        let start = index * WORD_ROWS;
-        if *word == u64::MAX {
-            items.copy_within(start..start + WORD_ROWS, kept);
-            kept += WORD_ROWS;
-            continue;
-        }
-        let mut rest = *word;
-        while rest != 0 {
-            items[kept] = items[start + rest.trailing_zeros() as usize];
-            kept += 1;
-            rest &= rest - 1;
-        }
-    }
-    items.truncate(kept);
+/// Drops the keys whose bit is not set.
+pub(crate) fn keep_selected(keys: &mut Vec<u64>, words: &[u64]) {
+    let kept = (kernels().bitmap.compact)(words, keys);
+    keys.truncate(kept);
+}
+
+/// As [`keep_selected`], of decimals.
+fn keep_wide(values: &mut Vec<i128>, words: &[u64]) {
+    let mut row = 0;
+    values.retain(|_| {
+        let kept = words[row / WORD_ROWS] >> (row % WORD_ROWS) & 1 == 1;
+        row += 1;
+        kept
+    });
 }

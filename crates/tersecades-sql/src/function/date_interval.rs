@@ -6,16 +6,15 @@
 //! CAST(a.ts - b.ts AS interval) > '1 day' ─▶ nanoseconds of a.ts - b.ts > nanoseconds of a day
 //! ```
 //! DataFusion gives a date and drops the hours: `DATE '2024-01-01' + INTERVAL '36 hours'` would be
-//! the second of January. It compares a length of time with an interval part by part, so that
-//! 30 hours would be less than a day.
+//! the second of January. It compares intervals, and lengths of time with them, part by part, so
+//! that 30 hours would be less than a day.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::types::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow_array::{ArrayRef, Decimal128Array};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, exec_err};
@@ -128,7 +127,7 @@ fn unit_of(nanoseconds: i64) -> TimeUnit {
     }
 }
 
-/// Compares lengths of time with intervals by their nanoseconds.
+/// Compares intervals, and lengths of time with them, by their nanoseconds.
 #[derive(Debug)]
 pub(crate) struct NanosecondsOfLengths;
 
@@ -192,13 +191,16 @@ impl FunctionRewrite for NanosecondsOfLengths {
     }
 }
 
-/// The first of two constant intervals, or null where the second is as long.
+/// The first of two intervals, or null where the second is as long; not of lengths of time, which
+/// no column holds.
 fn null_if(arguments: &[Expr], schema: &DFSchema) -> Option<Expr> {
     let [value, other] = arguments else {
         return None;
     };
-    interval_of(value)?;
     let [left, right] = numbers([value, other], schema)?;
+    if is_length(value, schema) || !is_interval(value, schema) {
+        return None;
+    }
     let null = Expr::Literal(ScalarValue::IntervalMonthDayNano(None), None);
     let found = (Box::new(left.eq(right)), Box::new(null));
     let otherwise = Some(Box::new(value.clone()));
@@ -210,46 +212,63 @@ fn numbers<const N: usize>(sides: [&Expr; N], schema: &DFSchema) -> Option<[Expr
     numbers_of(&sides, schema)?.try_into().ok()
 }
 
-/// The nanoseconds of what is compared, if all are lengths of time and constant intervals; months
-/// have 30 days among constants, and no length beside others.
+/// The nanoseconds of what is compared, if there are intervals among it.
 fn numbers_of(sides: &[&Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
-    let constant = |side: &&Expr| interval_of(side).is_some();
-    let month_days = sides.iter().all(constant).then_some(30);
-    let number = |side: &&Expr| nanoseconds(side, month_days, schema);
-    sides.iter().map(number).collect()
+    let any = sides.iter().any(|side| is_interval(side, schema));
+    let number = |side: &&Expr| nanoseconds(side, schema);
+    any.then(|| sides.iter().map(number).collect())?
 }
 
-/// The value of a constant interval.
-pub(super) fn interval_of(side: &Expr) -> Option<IntervalMonthDayNano> {
-    match side {
-        Expr::Literal(ScalarValue::IntervalMonthDayNano(value), _) => *value,
-        _ => None,
-    }
+pub(super) fn is_interval(side: &Expr, schema: &DFSchema) -> bool {
+    let own = side.get_type(schema);
+    matches!(own, Ok(DataType::Interval(IntervalUnit::MonthDayNano)))
 }
 
-/// The nanoseconds of a constant interval, or of a length of time that was made an interval.
-fn nanoseconds(side: &Expr, month_days: Option<i128>, schema: &DFSchema) -> Option<Expr> {
-    if let Some(value) = interval_of(side) {
-        let month_days = if value.months == 0 { 0 } else { month_days? };
-        let days = i128::from(value.days) + i128::from(value.months) * month_days;
-        let nanoseconds = Some(days * 86_400_000_000_000 + i128::from(value.nanoseconds));
-        let constant = ScalarValue::Decimal128(nanoseconds, NANOSECOND_DIGITS, 0);
-        return Some(Expr::Literal(constant, None));
-    }
+/// What was made an interval, if it was.
+fn inner(side: &Expr) -> Option<&Expr> {
     match side {
-        Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Interval(_)) => {
-            let length = expr.get_type(schema).ok()?;
-            matches!(length, DataType::Duration(_))
-                .then(|| NANOSECONDS.call(vec![(**expr).clone()]))
+        Expr::Cast(Cast { expr, field }) => {
+            matches!(field.data_type(), DataType::Interval(_)).then_some(expr)
         }
         _ => None,
     }
 }
 
+fn is_length(side: &Expr, schema: &DFSchema) -> bool {
+    let own = inner(side).unwrap_or(side).get_type(schema);
+    matches!(own, Ok(DataType::Duration(_)))
+}
+
+/// The nanoseconds of an interval, a length of time that was made one, or nothing.
+fn nanoseconds(side: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let constant = |nanoseconds| {
+        let value = ScalarValue::Decimal128(nanoseconds, NANOSECOND_DIGITS, 0);
+        Expr::Literal(value, None)
+    };
+    match (side, inner(side).unwrap_or(side)) {
+        (_, Expr::Literal(value, _)) if value.is_null() => Some(constant(None)),
+        (Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _), _) => {
+            Some(constant(Some(nanoseconds_of(*value))))
+        }
+        (_, length) if is_length(side, schema) => Some(NANOSECONDS.call(vec![length.clone()])),
+        _ => is_interval(side, schema).then(|| NANOSECONDS.call(vec![side.clone()])),
+    }
+}
+
+/// Nanoseconds of a day.
+const DAY: i128 = 86_400_000_000_000;
+
+/// How long an interval is: months have 30 days of 24 hours, as in PostgreSQL.
+fn nanoseconds_of(interval: IntervalMonthDayNano) -> i128 {
+    let days = i128::from(interval.days) + i128::from(interval.months) * 30;
+    days * DAY + i128::from(interval.nanoseconds)
+}
+
 /// Most digits of the nanoseconds in 64 bits of seconds.
 const NANOSECOND_DIGITS: u8 = 28;
 
-/// The nanoseconds of a length of time in any unit, which 64 bits hold of 292 years alone.
+/// The nanoseconds of an interval, or of a length of time in any unit, which 64 bits hold of 292
+/// years alone.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Nanoseconds(Signature);
 
@@ -277,12 +296,20 @@ impl ScalarUDFImpl for Nanoseconds {
                 DataType::Duration(TimeUnit::Second) => 1_000_000_000,
                 DataType::Duration(TimeUnit::Millisecond) => 1_000_000,
                 DataType::Duration(TimeUnit::Microsecond) => 1_000,
-                DataType::Duration(TimeUnit::Nanosecond) => 1,
+                _ => 1,
+            };
+            let nanoseconds: Decimal128Array = match lengths.data_type() {
+                DataType::Interval(IntervalUnit::MonthDayNano) => {
+                    let intervals = lengths.as_primitive::<IntervalMonthDayNanoType>();
+                    intervals.unary(nanoseconds_of)
+                }
+                DataType::Duration(_) => {
+                    let ticks = arrow_cast::cast(lengths, &DataType::Int64)?;
+                    let ticks = ticks.as_primitive::<Int64Type>();
+                    ticks.unary(|ticks| i128::from(ticks) * tick)
+                }
                 other => return exec_err!("{other} is no length of time"),
             };
-            let ticks = arrow_cast::cast(lengths, &DataType::Int64)?;
-            let ticks = ticks.as_primitive::<Int64Type>();
-            let nanoseconds: Decimal128Array = ticks.unary(|ticks| i128::from(ticks) * tick);
             let nanoseconds = nanoseconds.with_precision_and_scale(NANOSECOND_DIGITS, 0)?;
             Ok(Arc::new(nanoseconds) as ArrayRef)
         })

@@ -1,4 +1,4 @@
-//! Parts of dates, compared as they are computed, and the seconds of lengths of time.
+//! Parts of dates, compared as they are computed, and the seconds of intervals and lengths of time.
 //!
 //! DataFusion turns a comparison of a year into one of times with the year's two ends, which are
 //! null where they lie outside what the type holds (`extract(year FROM ts) <> 5` of nanoseconds is
@@ -6,7 +6,7 @@
 //! cuts a fraction of a second towards 1970, of the times of a column it does not; days that begin
 //! before the first nanosecond of 64 bits it makes times of 2262.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
@@ -17,19 +17,19 @@ use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::FunctionRewrite;
 use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, cast, lit,
+    ScalarUDFImpl, Signature, Volatility, cast, lit,
 };
 
 use arrow_arith::aggregate::min;
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::types::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{ArrayRef, Float64Array};
 use arrow_cast::cast as cast_array;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use tersecades_engine::expression::cast_time;
 
-use super::date_interval::interval_of;
+use super::date_interval::is_interval;
+use super::of_one;
 
 const NAME: &str = "date_part";
 const DATE_TRUNC: &str = "date_trunc";
@@ -131,10 +131,11 @@ impl FunctionRewrite for ComputeDateParts {
         match expr {
             Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == NAME => {
                 if let [part, interval] = args.as_slice()
-                    && let Some(value) = interval_of(interval)
+                    && is_interval(interval, schema)
                     && name_of(part).eq_ignore_ascii_case("epoch")
                 {
-                    return Ok(Transformed::yes(lit(interval_seconds(value))));
+                    let seconds = INTERVAL_SECONDS.call(vec![interval.clone()]);
+                    return Ok(Transformed::yes(seconds));
                 }
                 if let [part, length] = args.as_slice()
                     && let DataType::Duration(unit) = length.get_type(schema)?
@@ -164,11 +165,43 @@ fn name_of(part: &Expr) -> &str {
     }
 }
 
-/// The seconds of an interval: years have 365.25 days, months beside them 30.
-fn interval_seconds(value: IntervalMonthDayNano) -> f64 {
-    let (years, months) = (value.months / 12, value.months % 12);
-    let days = f64::from(years) * 365.25 + f64::from(months) * 30.0 + f64::from(value.days);
-    days * DAY_SECONDS as f64 + value.nanoseconds as f64 / 1e9
+/// The seconds of an interval.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct IntervalSeconds(Signature);
+
+static INTERVAL_SECONDS: LazyLock<ScalarUDF> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    ScalarUDF::new_from_impl(IntervalSeconds(signature))
+});
+
+impl ScalarUDFImpl for IntervalSeconds {
+    fn name(&self) -> &str {
+        "interval_seconds"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        of_one(&arguments, |intervals| {
+            let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+            let seconds: Float64Array = intervals.unary(seconds_of);
+            Ok(Arc::new(seconds) as ArrayRef)
+        })
+    }
+}
+
+/// The seconds of an interval as PostgreSQL counts them: years have 365.25 days, months beside
+/// them 30.
+fn seconds_of(interval: IntervalMonthDayNano) -> f64 {
+    let (years, months) = (interval.months / 12, interval.months % 12);
+    let days = f64::from(years) * 365.25 + f64::from(months) * 30.0 + f64::from(interval.days);
+    days * DAY_SECONDS as f64 + interval.nanoseconds as f64 / 1e9
 }
 
 /// The seconds of a length of time, with their fraction.

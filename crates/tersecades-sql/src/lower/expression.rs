@@ -380,7 +380,7 @@ fn refused(expr: &Expr) -> Option<Error> {
         Expr::SetComparison(_) => "ANY and ALL",
         Expr::GroupingSet(_) => "GROUPING SETS, ROLLUP and CUBE",
         Expr::Cast(cast) if matches!(cast.field.data_type(), DataType::Interval(_)) => {
-            "a length of time beside an interval that is no constant of days, hours or less"
+            "a length of time beside an interval, but where they are compared,"
         }
         Expr::Placeholder(_) => "a placeholder without a value",
         Expr::Unnest(_) => "UNNEST",

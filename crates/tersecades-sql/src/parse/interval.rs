@@ -9,7 +9,9 @@
 //! ```
 
 use arrow_cast::parse::{IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config};
-use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Interval, UnaryOperator, Value};
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator, Value,
+};
 
 /// The units of a clock time, in order.
 const UNITS: [&str; 3] = ["hours", "minutes", "seconds"];
@@ -17,19 +19,16 @@ const UNITS: [&str; 3] = ["hours", "minutes", "seconds"];
 /// Writes an interval, or a multiple of one, as what the planner knows.
 pub(super) fn respell(value: &mut Expr) {
     match value {
-        Expr::Interval(interval) => match &interval.leading_field {
-            None => {
-                if let Some(text) = text_of(&interval.value).and_then(spelt_out) {
-                    *interval.value = quoted(text);
-                }
+        Expr::Interval(interval) => {
+            let spelt = match &interval.leading_field {
+                None => text_of(&interval.value).and_then(spelt_out),
+                Some(DateTimeField::Quarter) => quarters(&interval.value),
+                Some(_) => None,
+            };
+            if let Some(text) = spelt {
+                (*interval.value, interval.leading_field) = (quoted(text), None);
             }
-            Some(unit) => {
-                let text = text_of(&interval.value).map(|text| format!("{text} {unit}"));
-                if let Some(text) = text.as_deref().and_then(spelt_out) {
-                    (*interval.value, interval.leading_field) = (quoted(text), None);
-                }
-            }
-        },
+        }
         // The planner puts the sign before the first part alone.
         Expr::UnaryOp {
             op: UnaryOperator::Minus,
@@ -77,16 +76,39 @@ fn spelt_out(text: &str) -> Option<String> {
         None => word.to_owned(),
     });
     let mut words: Vec<String> = words.collect();
-    for at in 1..words.len() {
-        let number = words[at - 1].parse::<i32>();
-        if ["quarter", "quarters"].contains(&words[at].to_lowercase().as_str())
-            && let Some(months) = number.ok().and_then(|number| number.checked_mul(3))
-        {
-            (words[at - 1], words[at]) = (months.to_string(), "months".to_owned());
-            found = true;
+    while let Some(at) = position(&words, &["quarter", "quarters"]) {
+        let months = words[at - 1].parse().ok().and_then(months_of)?;
+        found = true;
+        // The planner takes each unit once.
+        match position(&words, &["month", "months", "mon", "mons"]) {
+            Some(other) => {
+                let sum = words[other - 1].parse::<i64>().ok()?.checked_add(months)?;
+                words[other - 1] = sum.to_string();
+                words.drain(at - 1..=at);
+            }
+            None => (words[at - 1], words[at]) = (months.to_string(), "months".to_owned()),
         }
     }
     found.then(|| words.join(" "))
+}
+
+/// Where one of `units` stands behind another word.
+fn position(words: &[String], units: &[&str]) -> Option<usize> {
+    let is_unit = |word: &String| units.contains(&word.to_lowercase().as_str());
+    (1..words.len()).find(|at| is_unit(&words[*at]))
+}
+
+fn months_of(quarters: i64) -> Option<i64> {
+    quarters.checked_mul(3)
+}
+
+/// So many quarters as months.
+fn quarters(number: &Expr) -> Option<String> {
+    let quarters = match text_of(number) {
+        Some(text) => text.trim().parse().ok()?,
+        None => whole(number)?,
+    };
+    Some(format!("{} months", months_of(quarters)?))
 }
 
 /// `-02:30` as `-2 hours -30 minutes`; no minute or second is above 59.
@@ -120,8 +142,10 @@ fn product(interval: &Expr, number: &Expr) -> Option<Interval> {
 
 /// The interval `interval` so many times.
 fn times(interval: &Expr, times: i64) -> Option<Interval> {
-    let Expr::Interval(interval) = interval else {
-        return None;
+    let interval = match interval {
+        Expr::Nested(inner) => return self::times(inner, times),
+        Expr::Interval(interval) => interval,
+        _ => return None,
     };
     let text = text_of(&interval.value)?;
     let text = match &interval.leading_field {

@@ -7,6 +7,7 @@
 
 mod avx2;
 mod avx2_code_sum;
+mod avx2_compact;
 mod avx2_cut;
 mod avx2_lines;
 mod avx2_moment;
@@ -15,6 +16,7 @@ mod avx2_outlier;
 mod avx2_range_sum;
 mod avx512;
 mod avx512_code_sum;
+mod avx512_compact;
 mod avx512_cut;
 mod avx512_lines;
 mod avx512_moment;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tersecades_columnar::block::{BLOCK_ROWS, block_count, block_rows};
 use tersecades_columnar::chunk::Chunk;
 use tersecades_columnar::codec::Work;
+use tersecades_columnar::kernels::kernels;
 use tersecades_columnar::selection::{BlockSelection, Selection, Shape};
 use tersecades_columnar::types::Physical;
 use tersecades_columnar::values::Values;
@@ -122,9 +123,10 @@ impl PartReader {
                 self.decoded.reset(chunk.physical());
                 let rows = block_rows(block, chunk.rows());
                 chunk.codec().decode(chunk, rows, &mut self.decoded);
-                match selected {
-                    BlockSelection::Bits(words) => keep(&self.decoded.keys, words, into),
-                    _ => std::mem::swap(&mut self.decoded.keys, into),
+                std::mem::swap(&mut self.decoded.keys, into);
+                if let BlockSelection::Bits(words) = selected {
+                    let kept = (kernels().bitmap.compact)(words, into);
+                    into.truncate(kept);
                 }
             }
             let [first, second] = &self.parts;
@@ -151,20 +153,4 @@ fn parts_of<'a>(column: &KeyColumn, frame: &'a Frame) -> Option<&'a Chunk> {
     let codes = chunk.codes()?;
     let shared = column.dictionary().adopt(codes.dictionary);
     Arc::ptr_eq(shared, codes.dictionary).then_some(codes.codes)
-}
-
-/// Replaces `into` by the selected of a block's codes.
-fn keep(codes: &[u64], words: &[u64], into: &mut Vec<u64>) {
-    into.clear();
-    for (codes, word) in codes.chunks(u64::BITS as usize).zip(words) {
-        if *word == u64::MAX {
-            into.extend_from_slice(codes);
-            continue;
-        }
-        let mut rest = *word;
-        while rest != 0 {
-            into.push(codes[rest.trailing_zeros() as usize]);
-            rest &= rest - 1;
-        }
-    }
 }

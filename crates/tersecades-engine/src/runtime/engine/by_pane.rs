@@ -184,10 +184,12 @@ impl Running {
     /// time, so that workers do not run out of frames meanwhile.
     fn work_by_pane(&mut self, limit: usize) -> Result<()> {
         loop {
-            self.check_interrupt()?;
             self.collect_by_pane()?;
             if !self.workers.run_lane(limit)? {
                 return Ok(());
+            }
+            if self.finished {
+                self.check_interrupt()?;
             }
         }
     }
@@ -197,7 +199,7 @@ impl Running {
         let ByPane::Yes(panes) = &mut self.by_pane else {
             return Ok(());
         };
-        if watermark == i64::MAX {
+        if watermark == i64::MAX && self.finished {
             panes.closing.push_back(watermark);
             self.workers.close_lanes(self.frames, watermark, watermark);
             self.end_by_pane()?;

@@ -19,6 +19,7 @@ struct Case {
     schema: SchemaRef,
     batches: Vec<Arc<Batch>>,
     lateness: Duration,
+    width: Duration,
     window: Window,
     filtered: bool,
     by_text: bool,
@@ -81,6 +82,7 @@ impl Case {
             schema: Arc::clone(batches[0].schema()),
             batches,
             lateness: Duration::from_millis(lateness as u64),
+            width,
             window,
             filtered: random.one_in(2),
             by_text: random.one_in(2),
@@ -194,6 +196,26 @@ fn answers_are_those_of_one_thread_in_their_order() {
         (5..by_pane / 2).contains(&ended),
         "{ended} of them met times far apart"
     );
+}
+
+#[test]
+fn hops_of_many_panes_are_for_whichever_worker_is_free() {
+    let mut by_pane = 0;
+    for seed in 0..20 {
+        let mut case = Case::new(seed);
+        let mut goes = |window| {
+            case.window = window;
+            let mut running = case.start(&case.batches, 2);
+            taken(&mut running, 1);
+            running.by_pane.is_on()
+        };
+        let width = Case::new(seed).width;
+        let alone = goes(tumble(width));
+        assert_eq!(goes(hop(width * 64, width)), alone, "seed {seed}");
+        assert!(!goes(hop(width * 65, width)), "seed {seed}");
+        by_pane += usize::from(alone);
+    }
+    assert!(by_pane > 10, "{by_pane} of 20");
 }
 
 #[test]
