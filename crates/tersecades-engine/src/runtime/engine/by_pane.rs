@@ -199,7 +199,7 @@ impl Running {
         let ByPane::Yes(panes) = &mut self.by_pane else {
             return Ok(());
         };
-        if watermark == i64::MAX && self.finished {
+        if watermark == i64::MAX {
             panes.closing.push_back(watermark);
             self.workers.close_lanes(self.frames, watermark, watermark);
             self.end_by_pane()?;
@@ -225,7 +225,7 @@ impl Running {
         };
         let watermark = panes.closing.pop_front().unwrap_or(i64::MIN);
         let closed = closed?;
-        if watermark == i64::MAX {
+        if self.finished && watermark == i64::MAX {
             // Emitting the last windows takes longer than threads take to leave.
             self.workers.dismiss();
         }
