@@ -325,8 +325,8 @@ pub trait Codec: Debug + Send + Sync {
         fold_decoded(self.decoder(), chunk, asked, within, out, work);
     }
 
-    /// The fold of the values in a range, of codecs that test and fold block by block.
-    fn range_fold(&self) -> Option<RangeFold> {
+    /// The fold of the values in a range, of chunks that are tested and folded block by block.
+    fn range_fold(&self, _chunk: &Chunk) -> Option<RangeFold> {
         None
     }
 

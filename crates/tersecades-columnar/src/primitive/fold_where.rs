@@ -13,7 +13,7 @@ use crate::selection::{Selection, Shape};
 pub type RangeFold = fn(&Chunk, (KeyRange, &Selection), Asked, &mut Fold, &mut Work);
 
 /// Compares, then folds what is left.
-fn fold_compared(
+pub(crate) fn fold_compared(
     chunk: &Chunk,
     (predicate, within): (&Predicate, &Selection),
     asked: Asked,
@@ -34,7 +34,7 @@ impl Chunk {
     }
 
     fn range_fold(&self, predicate: &Predicate) -> Option<(RangeFold, KeyRange)> {
-        let fold = self.codec.range_fold().filter(|_| self.nulls == 0);
+        let fold = self.codec.range_fold(self).filter(|_| self.nulls == 0);
         fold.zip(predicate.as_range())
     }
 

@@ -29,14 +29,14 @@ use crate::codec::{Codec, EncodeWork, Work, fold_decoded};
 use crate::error::{Error, Result};
 use crate::fold::{Asked, Fold};
 use crate::input::{Input, Lanes};
-use crate::kernels::kernels;
+use crate::kernels::{kernels, prefetch_rows};
 use crate::lane::{KeyLane, with_lanes};
 use crate::narrow::{
     BASES, DELTAS, Deltas, MAXIMA, OFFSETS, WIDTHS, add_banded, adds_banded, fill_holes,
     line_number, map_banded, maps_banded, narrow, prefetch_eighth, section_mut, slice_banded,
     widen, widest, width_of, with_deltas,
 };
-use crate::predicate::Predicate;
+use crate::predicate::{KeyRange, Predicate};
 use crate::primitive::arithmetic::Change;
 use crate::primitive::fold_where::RangeFold;
 use crate::primitive::pair::Bands;
@@ -49,6 +49,9 @@ use crate::values::Values;
 /// from one half of them to the other.
 const PIECE_ROWS: usize = 256;
 const PIECE_DRIFT: u64 = (2 * BLOCK_ROWS / PIECE_ROWS - 2) as u64;
+
+/// How many listed rows ahead a delta is asked for.
+const PREFETCH_ROWS: usize = 64;
 
 /// The ends of two halves of the same kind are apart by less than one part in this many of their
 /// range: what each of 128 values at random leaves free at an end.
@@ -98,6 +101,37 @@ impl<'a> View<'a> {
             let at = *row as usize;
             visit(*row, self.bases[at / BLOCK_ROWS] + deltas[at].key());
         }
+    }
+
+    /// Appends the listed rows whose key is in `range` to `list`.
+    fn select(&self, rows: &[u32], range: KeyRange, list: &mut Vec<u32>) {
+        match self.deltas.uniform_width() {
+            1 => self.select_uniform::<u8>(rows, range, list),
+            2 => self.select_uniform::<u16>(rows, range, list),
+            4 => self.select_uniform::<u32>(rows, range, list),
+            8 => self.select_uniform::<u64>(rows, range, list),
+            _ => self.for_each_key(rows, |row, key| {
+                list.extend(range.contains(key).then_some(row))
+            }),
+        }
+    }
+
+    /// [`View::select`] where every delta is a `D`: what passes is as good as random, so nothing
+    /// branches on it, and deltas are asked for ahead.
+    fn select_uniform<D: KeyLane>(&self, rows: &[u32], range: KeyRange, list: &mut Vec<u32>) {
+        let deltas = self.deltas.all::<D>();
+        let ahead = &rows[rows.len().min(PREFETCH_ROWS)..];
+        prefetch_rows(deltas, &rows[..rows.len() - ahead.len()]);
+        let mut kept = list.len();
+        list.resize(kept + rows.len(), 0);
+        for (index, row) in rows.iter().enumerate() {
+            prefetch_rows(deltas, &[*ahead.get(index).unwrap_or(row)]);
+            let at = *row as usize;
+            let key = self.bases[at / BLOCK_ROWS].wrapping_add(deltas[at].key());
+            list[kept] = *row;
+            kept += usize::from(range.contains(key));
+        }
+        list.truncate(kept);
     }
 
     /// Whether base, maximum and deltas of a block fit one another.
@@ -298,11 +332,15 @@ impl Codec for FrameOfReference {
         }
         work.tally.direct += within.count() as u64;
         let list = out.set_rows(chunk.rows);
-        View::of(chunk).for_each_key(within.list(), |row, key| {
-            if predicate.matches_key(key) {
-                list.push(row);
-            }
-        });
+        let view = View::of(chunk);
+        match predicate.as_range() {
+            Some(range) => view.select(within.list(), range, list),
+            None => view.for_each_key(within.list(), |row, key| {
+                if predicate.matches_key(key) {
+                    list.push(row);
+                }
+            }),
+        }
     }
 
     fn fold(
@@ -319,7 +357,7 @@ impl Codec for FrameOfReference {
         }
     }
 
-    fn range_fold(&self) -> Option<RangeFold> {
+    fn range_fold(&self, _chunk: &Chunk) -> Option<RangeFold> {
         Some(scan::fold_range)
     }
 
@@ -390,3 +428,6 @@ impl Codec for FrameOfReference {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

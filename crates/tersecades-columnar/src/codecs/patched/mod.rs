@@ -13,26 +13,28 @@
 //! Source: exceptions as in PFOR, Zukowski, Héman, Nes and Boncz, "Super-Scalar RAM-CPU Cache
 //! Compression" (ICDE 2006), and FastPFOR, Lemire and Boytsov (2015), as a codec of its own.
 
+mod fold;
 mod kept;
 
 use std::ops::Range;
 
 use crate::bitmap::WORD_ROWS;
-use crate::block::{BLOCK_ROWS, GROUPS, block_count};
+use crate::block::{BLOCK_ROWS, block_count};
 use crate::choose::{Estimate, SAMPLE_ROWS_MAX, Sample};
 use crate::chunk::Chunk;
 use crate::codec::{Codec, EncodeWork, LANE_ITEM, Work, compare_decoded, fold_decoded};
 use crate::error::{Error, Result};
-use crate::fold::{Asked, Fold, SquareSum};
+use crate::fold::{Asked, Fold};
 use crate::goal::{Goal, Tier};
 use crate::input::{Input, Lanes};
-use crate::kernels::{Outliers, kernels};
-use crate::lane::{KeyLane, with_lanes};
+use crate::kernels::kernels;
+use crate::lane::KeyLane;
 use crate::narrow::width_of;
 use crate::patch::{self as patches, Patches};
 use crate::predicate::{Coverage, Predicate};
 use crate::primitive::arithmetic::{Change, RESULT, map_decoded};
-use crate::selection::{BlockSelection, Selection, Shape};
+use crate::primitive::fold_where::RangeFold;
+use crate::selection::{Selection, Shape};
 use crate::stats::Stats;
 use crate::types::Physical;
 use crate::values::Values;
@@ -70,30 +72,6 @@ impl<'a> View<'a> {
                 let row = block * BLOCK_ROWS + self.patches.row(index);
                 visit(row, self.patches.key(index));
             }
-        }
-    }
-
-    /// Adds the outliers of `within` in place of their holes.
-    fn mend<K: KeyLane>(&self, keys: &[K], asked: Asked, within: &Selection, out: &mut Fold) {
-        let Stats { min, max, .. } = self.inner.stats;
-        for block in 0..block_count(self.inner.rows) {
-            let patches = self.patches.of_block(block);
-            let mask = match within.block(block) {
-                BlockSelection::None => continue,
-                BlockSelection::All => None,
-                BlockSelection::Bits(words) => Some(words),
-            };
-            let outliers = Outliers {
-                rows: &self.patches.rows()[patches.clone()],
-                keys: &keys[patches],
-                bases: &[min; GROUPS],
-                reach: max.saturating_sub(min),
-                mask,
-                zero: self.inner.physical.flip(),
-                squares: asked.squares,
-                ends: asked.ends,
-            };
-            patches::mend(&outliers, asked, out);
         }
     }
 
@@ -401,34 +379,13 @@ impl Codec for Patched {
         if within.shape() == Shape::Rows {
             return fold_decoded(self, chunk, asked, within, out, work);
         }
-        let narrow = chunk.physical.lane_bytes() <= 4 || !asked.squares;
-        if !asked.ends && narrow {
-            view.inner.fold(asked, within, out, work);
-            work.tally.direct += view.patches.len() as u64;
-            return with_lanes!(view.patches.keys(), keys => {
-                view.mend(keys, asked, within, out);
-            }, else {});
-        }
-        let (mut inside, mut outside) = (Fold::default(), Fold::default());
-        view.inner.fold(asked, within, &mut inside, work);
-        work.tally.direct += view.patches.len() as u64;
-        let mut squares = SquareSum::default();
-        view.for_each_patch(|row, key| {
-            if within.contains(row) {
-                let hole = chunk.physical.value_of(view.hole(key));
-                inside.count -= 1;
-                inside.sum -= if asked.sum { hole } else { 0 };
-                squares.add_square(if asked.squares { hole } else { 0 });
-                outside.add_repeats(chunk.physical, key, 1, asked);
-            }
-        });
-        inside.squares.unmerge(squares);
-        // A hole ends at an end of the others, so it hides none of them, unless there are none.
-        if inside.count == 0 {
-            (inside.min, inside.max) = (i128::MAX, i128::MIN);
-        }
-        out.merge(&inside);
-        out.merge(&outside);
+        fold::fold_all(&view, asked, within, out, work);
+    }
+
+    fn range_fold(&self, chunk: &Chunk) -> Option<RangeFold> {
+        let inner = View::of(chunk)?.inner;
+        let direct = inner.codec.range_fold(inner);
+        direct.map(|_| fold::fold_range as RangeFold)
     }
 
     fn gather(&self, chunk: &Chunk, rows: &[u32], out: &mut Values, work: &mut Work) {

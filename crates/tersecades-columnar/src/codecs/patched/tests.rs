@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array};
 
 use super::*;
 use crate::encoder::ColumnEncoder;
-use crate::predicate::Comparison;
+use crate::predicate::{Comparison, KeyRange};
 
 fn encode(scheme: &str, values: impl Iterator<Item = Option<i32>>) -> Chunk {
     let array: ArrayRef = Arc::new(values.collect::<Int32Array>());
@@ -56,6 +56,87 @@ fn every_inner_codec_agrees_with_decoding() {
             fold_decoded(&Patched, &chunk, asked, within, &mut decoded, &mut work);
             assert_eq!(direct, decoded, "{inner}");
             compare_all(&chunk, within, &mut work);
+            fold_ranges(&chunk, within, &mut work);
+        }
+    }
+}
+
+/// Folds of ranges that end at, between and beyond what is inside and what is not, against a fold
+/// of one decoded value after the other.
+fn fold_ranges(chunk: &Chunk, within: &Selection, work: &mut Work) {
+    let mut values = Values::default();
+    values.reset(chunk.physical);
+    chunk.codec.decode(chunk, 0..chunk.rows, &mut values);
+    let view = View::of(chunk).unwrap();
+    let (inside, all) = (view.inner.stats, chunk.stats);
+    let mut ends = Vec::new();
+    for key in [
+        all.min,
+        inside.min,
+        inside.min.midpoint(inside.max),
+        inside.max,
+        all.max,
+    ] {
+        ends.extend([key.saturating_sub(1), key, key.saturating_add(1)]);
+    }
+    let chosen = |low: u64, high: u64, row: usize| {
+        (low..=high).contains(&values.keys[row]) && within.contains(row)
+    };
+    for bits in 0..8 {
+        let asked = Asked {
+            sum: bits & 1 > 0,
+            squares: bits & 2 > 0,
+            ends: bits & 4 > 0,
+        };
+        for (low, high) in ends
+            .iter()
+            .flat_map(|low| ends.iter().map(move |high| (*low, *high)))
+        {
+            let (mut direct, mut expected) = (Fold::default(), Fold::default());
+            let predicate = Predicate::Keys(vec![KeyRange { low, high }]);
+            if low > high {
+                continue;
+            }
+            chunk.fold_where((&predicate, within), asked, &mut direct, work);
+            for row in (0..chunk.rows).filter(|row| chosen(low, high, *row)) {
+                expected.add_repeats(chunk.physical, values.keys[row], 1, asked);
+            }
+            assert_eq!(
+                direct,
+                expected,
+                "{} {low}..={high} {asked:?}",
+                chunk.codec_label()
+            );
+        }
+    }
+}
+
+/// Lanes of eight bytes, more outliers than a block has rows, at one end and at both.
+#[test]
+fn ranges_of_long_chunks_fold_right() {
+    let mut work = Work::default();
+    let rows = 12_000;
+    let mut bits = Selection::default();
+    let chosen = |row: &u32| row % 3 == 0 || (2_000..5_000).contains(row) || *row > 11_000;
+    bits.set_rows(rows).extend((0..rows as u32).filter(chosen));
+    bits.to_bits();
+    for (scheme, low) in [
+        ("patched(frame_of_reference)", -1_i64 << 60),
+        ("patched(frame_of_reference)", 1 << 60),
+        ("patched(base_delta)", -1 << 60),
+    ] {
+        let value = |row: i64| match row % 19 {
+            3 => low + row,
+            14 => (1 << 50) + row % 5,
+            _ => row * 37 % 128 - 40,
+        };
+        let array: ArrayRef = Arc::new((0..rows as i64).map(value).collect::<Int64Array>());
+        let mut encoder = ColumnEncoder::new(array.data_type()).unwrap();
+        encoder.pin(scheme.parse::<crate::scheme::Scheme>().unwrap());
+        let chunk = encoder.encode_new(&array).unwrap();
+        assert_eq!(View::of(&chunk).unwrap().patches.len(), 2 * rows / 19);
+        for within in [&Selection::all(rows), &bits] {
+            fold_ranges(&chunk, within, &mut work);
         }
     }
 }
