@@ -325,8 +325,9 @@ pub trait Codec: Debug + Send + Sync {
         fold_decoded(self.decoder(), chunk, asked, within, out, work);
     }
 
-    /// The fold of the values in a range, of chunks that are tested and folded block by block.
-    fn range_fold(&self, _chunk: &Chunk) -> Option<RangeFold> {
+    /// The fold of the values in the range of `predicate`, of chunks that are tested and folded
+    /// block by block for it.
+    fn range_fold(&self, _chunk: &Chunk, _predicate: &Predicate) -> Option<RangeFold> {
         None
     }
 

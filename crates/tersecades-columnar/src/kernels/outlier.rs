@@ -1,4 +1,5 @@
-//! What the values of a block that its deltas cannot hold add to its sums and ends.
+//! What values that deltas cannot hold add to sums and ends: those of a block, or of several that
+//! share bases.
 //!
 //! Kernels fold every delta. In the row of an outlier stands the near end of what deltas reach, its
 //! *hole*: sums are mended by the difference, without reading the hole.
@@ -7,16 +8,17 @@ use super::level::Level;
 use super::moment::BLOCK_BITS;
 use super::{BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES};
 
-/// The values of a block that its deltas cannot hold.
+/// The values of a block that its deltas cannot hold, or such values of several blocks without a
+/// mask that share one base.
 ///
 /// # Shape
-/// As many rows as keys; the rows are below 1,024 and inside the mask. Neither a base nor the reach
-/// is above the largest key.
+/// As many rows as keys, at most 1,024, in any order; the rows are below 1,024 and inside the mask.
+/// No base, and no base with the reach, is above the largest key.
 #[derive(Debug, Clone, Copy)]
 pub struct Outliers<'a, W> {
     /// The row of each.
     pub rows: &'a [u16],
-    /// The key of each, below or above the reach of its group.
+    /// The key of each; one that is neither below nor above the reach of its group changes no sum.
     pub keys: &'a [W],
     /// The smallest keys that deltas hold.
     pub bases: &'a PerGroup<u64>,

@@ -13,7 +13,7 @@ use crate::selection::{Selection, Shape};
 pub type RangeFold = fn(&Chunk, (KeyRange, &Selection), Asked, &mut Fold, &mut Work);
 
 /// Compares, then folds what is left.
-pub(crate) fn fold_compared(
+fn fold_compared(
     chunk: &Chunk,
     (predicate, within): (&Predicate, &Selection),
     asked: Asked,
@@ -34,8 +34,9 @@ impl Chunk {
     }
 
     fn range_fold(&self, predicate: &Predicate) -> Option<(RangeFold, KeyRange)> {
-        let fold = self.codec.range_fold(self).filter(|_| self.nulls == 0);
-        fold.zip(predicate.as_range())
+        let range = predicate.as_range().filter(|_| self.nulls == 0)?;
+        let fold = self.codec.range_fold(self, predicate);
+        fold.map(|fold| (fold, range))
     }
 
     /// Folds the values of `within` that are not null and pass `predicate` into `out`.

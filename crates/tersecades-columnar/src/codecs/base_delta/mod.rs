@@ -251,7 +251,7 @@ impl Codec for BaseDelta {
         }
     }
 
-    fn range_fold(&self, _chunk: &Chunk) -> Option<RangeFold> {
+    fn range_fold(&self, _chunk: &Chunk, _predicate: &Predicate) -> Option<RangeFold> {
         Some(fold_where::fold_range)
     }
 

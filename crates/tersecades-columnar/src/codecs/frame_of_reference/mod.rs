@@ -357,7 +357,7 @@ impl Codec for FrameOfReference {
         }
     }
 
-    fn range_fold(&self, _chunk: &Chunk) -> Option<RangeFold> {
+    fn range_fold(&self, _chunk: &Chunk, _predicate: &Predicate) -> Option<RangeFold> {
         Some(scan::fold_range)
     }
 

@@ -1,8 +1,8 @@
 //! Folds: the one of the chunk inside, with the outliers in place of their holes.
 //!
-//! A fold of the values in a range asks the chunk inside for the same range. Holes hold an end of
-//! the others, so those at one end pass together; where outliers pass exactly if their holes do,
-//! the outliers at the ends in the range replace their holes as in any other fold.
+//! A fold of the values in a range asks the chunk inside for the same range where outliers pass
+//! exactly if their holes do: holes at one end pass together, and the outliers at the ends in the
+//! range replace them as in any other fold.
 
 use crate::block::{BLOCK_ROWS, GROUPS, block_count};
 use crate::chunk::Chunk;
@@ -12,7 +12,6 @@ use crate::kernels::Outliers;
 use crate::lane::{KeyLane, with_lanes};
 use crate::patch::mend;
 use crate::predicate::{KeyRange, Predicate};
-use crate::primitive::fold_where::fold_compared;
 use crate::selection::{BlockSelection, Selection, Shape};
 use crate::stats::Stats;
 
@@ -42,7 +41,7 @@ pub(super) fn fold_all(
     mended((view, holes), (asked, within), inside, out);
 }
 
-/// [`crate::codec::Codec::range_fold`] where the chunk inside has one.
+/// [`crate::codec::Codec::range_fold`] where the chunk inside has one and holes answer as outliers.
 pub(super) fn fold_range(
     chunk: &Chunk,
     (range, within): (KeyRange, &Selection),
@@ -54,9 +53,6 @@ pub(super) fn fold_range(
         return;
     };
     let predicate = Predicate::Keys(vec![range]);
-    if !view.holes_agree(&predicate, chunk.stats) {
-        return fold_compared(chunk, (&predicate, within), asked, out, work);
-    }
     let Stats { min, max, .. } = view.inner.stats;
     let holes = Holes {
         low: range.contains(min),
@@ -109,11 +105,11 @@ fn mend_blocks<K: KeyLane>(
             rows,
             keys,
             bases: &[low; GROUPS],
-            reach: high.saturating_sub(low),
+            reach: high - low,
             mask,
             zero: view.inner.physical.flip(),
             squares: asked.squares,
-            ends: asked.ends,
+            ends: false,
         };
         mend(&outliers, asked, out);
     };

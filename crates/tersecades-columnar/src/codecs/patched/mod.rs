@@ -382,9 +382,9 @@ impl Codec for Patched {
         fold::fold_all(&view, asked, within, out, work);
     }
 
-    fn range_fold(&self, chunk: &Chunk) -> Option<RangeFold> {
-        let inner = View::of(chunk)?.inner;
-        let direct = inner.codec.range_fold(inner);
+    fn range_fold(&self, chunk: &Chunk, predicate: &Predicate) -> Option<RangeFold> {
+        let view = View::of(chunk).filter(|view| view.holes_agree(predicate, chunk.stats))?;
+        let direct = view.inner.codec.range_fold(view.inner, predicate);
         direct.map(|_| fold::fold_range as RangeFold)
     }
 

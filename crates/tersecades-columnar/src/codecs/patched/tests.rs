@@ -82,6 +82,7 @@ fn fold_ranges(chunk: &Chunk, within: &Selection, work: &mut Work) {
     let chosen = |low: u64, high: u64, row: usize| {
         (low..=high).contains(&values.keys[row]) && within.contains(row)
     };
+    let fused = ["base_delta", "frame_of_reference"].contains(&view.inner.codec.name());
     for bits in 0..8 {
         let asked = Asked {
             sum: bits & 1 > 0,
@@ -97,6 +98,8 @@ fn fold_ranges(chunk: &Chunk, within: &Selection, work: &mut Work) {
             if low > high {
                 continue;
             }
+            let agree = view.holes_agree(&predicate, all);
+            assert_eq!(chunk.folds_where(&predicate), fused && agree);
             chunk.fold_where((&predicate, within), asked, &mut direct, work);
             for row in (0..chunk.rows).filter(|row| chosen(low, high, *row)) {
                 expected.add_repeats(chunk.physical, values.keys[row], 1, asked);
@@ -111,13 +114,13 @@ fn fold_ranges(chunk: &Chunk, within: &Selection, work: &mut Work) {
     }
 }
 
-/// Lanes of eight bytes, more outliers than a block has rows, at one end and at both.
+/// More outliers than a block has rows, at one end and at both, of lanes of four and eight bytes.
 #[test]
 fn ranges_of_long_chunks_fold_right() {
     let mut work = Work::default();
     let rows = 12_000;
     let mut bits = Selection::default();
-    let chosen = |row: &u32| row % 3 == 0 || (2_000..5_000).contains(row) || *row > 11_000;
+    let chosen = |row: &u32| row.is_multiple_of(3) || (2_000..5_000).contains(row) || *row > 11_000;
     bits.set_rows(rows).extend((0..rows as u32).filter(chosen));
     bits.to_bits();
     for (scheme, low) in [
@@ -135,8 +138,12 @@ fn ranges_of_long_chunks_fold_right() {
         encoder.pin(scheme.parse::<crate::scheme::Scheme>().unwrap());
         let chunk = encoder.encode_new(&array).unwrap();
         assert_eq!(View::of(&chunk).unwrap().patches.len(), 2 * rows / 19);
+        let cut = |row| value(row).clamp(-1 << 30, 1 << 30) as i32;
+        let narrow = encode(scheme, (0..rows as i64).map(|row| Some(cut(row))));
+        assert_eq!(View::of(&narrow).unwrap().patches.len(), 2 * rows / 19);
         for within in [&Selection::all(rows), &bits] {
             fold_ranges(&chunk, within, &mut work);
+            fold_ranges(&narrow, within, &mut work);
         }
     }
 }
