@@ -13,7 +13,7 @@ use super::{BLOCK_LANES, GROUP_LANES, Lane, PerGroup, WORD_LANES};
 ///
 /// # Shape
 /// As many rows as keys, at most 1,024, in any order; the rows are below 1,024 and inside the mask.
-/// No base, and no base with the reach, is above the largest key.
+/// Neither a base nor the reach is above the largest key.
 #[derive(Debug, Clone, Copy)]
 pub struct Outliers<'a, W> {
     /// The row of each.
